@@ -24,6 +24,8 @@ from typing import TYPE_CHECKING, Any
 from airtight.validate.claims import EFFORT
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from numpy.typing import ArrayLike
     from xarray import Dataset
 
@@ -70,6 +72,7 @@ if TYPE_CHECKING:
     from airtight.validate.claims.evidence import Evidence
     from airtight.validate.claims.proving.boxes import Proof
     from airtight.validate.claims.relation import absolute, at_least, at_most, equal, relative_to
+    from airtight.validate.experiments.training.training_run import Trained
     from airtight.validate.results.attack import AttackResult, TrainingAttack
 
 _HOMES = {  # what is loaded when it is first used, and from where
@@ -187,6 +190,7 @@ __all__ = [
     "spread_budget",
     "subsampled",
     "sweep",
+    "train",
     "try_claims",
     "utility_fair",
     "verify",
@@ -547,6 +551,66 @@ def open_sweep(store: str | Path) -> Dataset:
     from airtight.validate.sweep import dataset
 
     return dataset.opened(store)
+
+
+def train(
+    system: InferenceSystem | FederatedSystem | DeviceFleet,
+    X: ArrayLike | None = None,
+    y: ArrayLike | None = None,
+    *,
+    clients: ArrayLike | None = None,
+    checkpoints: str | Path | None = None,
+    executor: Executor | None = None,
+    **training: Any,
+) -> Trained:
+    """Learn with a system, from features `X` and labels `y` or from handwritten digits.
+
+    Parameters
+    ----------
+    system : InferenceSystem, FederatedSystem or DeviceFleet
+        Collaborative inference by Scheme 1, federated learning by every mechanism, or learning under every energy policy.
+    X : array_like, shape (N, d) or (N, K, d), optional
+        For inference a view for each of K devices, or d columns that they share equally
+        (:meth:`airtight.validate.experiments.training.own_data.OwnData.of`).
+    y : array_like, shape (N,), optional
+        Whole numbers.
+    clients : array_like, shape (N,), optional
+        To which client each sample belongs; by default they are distributed at random.
+    checkpoints : path, optional
+        Folder; an interrupted training goes on from there.
+    executor : concurrent.futures.Executor, optional
+        Where the seeds are trained; by default one after the other.
+    **training
+        Keys of the table [training]: ``rounds=20``, ``mechanisms=["ldp", "corbin"]``, ``seeds=1``.
+
+    Returns
+    -------
+    Trained
+        ``tree`` holds what ``airtight train --json`` prints, ``to_dict()`` the same for strict JSON.
+
+    Raises
+    ------
+    ParameterError
+        When an array, a key or a value is not allowed, or the data do not fit the system.
+
+    Examples
+    --------
+    >>> import airtight, numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> system = airtight.FederatedSystem(clients=5, parameters=1, epsilon=4.0)
+    >>> found = airtight.train(system, X, X[:, 0] > X[:, 1], rounds=20, seeds=1, mechanisms=["vanilla"], hidden=[4])
+    >>> found.tree["federated"]["mechanisms"]["vanilla"]["test_accuracy"] > 0.7
+    True
+    """
+    from airtight.analytics.checks import ParameterError
+    from airtight.validate.experiments.training import training_run
+    from airtight.validate.experiments.training.own_data import OwnData
+
+    if (X is None) != (y is None) or (X is None and clients is not None):
+        raise ParameterError("X, y", "one of them", "both given, or both absent")
+    source = None if X is None or y is None else OwnData.of(X, y, clients)
+    kept = None if checkpoints is None else Path(checkpoints)
+    return training_run.train_on(system, source, training=training, checkpoints=kept, executor=executor)
 
 
 def papers() -> dict[str, Paper]:

@@ -378,16 +378,26 @@ def _certified(ids: Sequence[str], out: Path, source: Source, *, quiet: bool) ->
     type=click.Choice(["federated", "inference", "energy"]),
     help="Only this part of FILE; may be given several times.",
 )
+@click.option(
+    "--data",
+    "own",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="NPZ|CSV",
+    help="Features and labels to learn from, instead of the digits: arrays X and y, or a column label beside the features.",
+)
 @DEVICES
 @_JSON
 @_QUIET
-def train(file: Path, checkpoints: Path | None, parts: tuple[str, ...], devices: Path | None, as_json: bool) -> None:
-    """Learn from handwritten digits with the systems in FILE.
+def train(
+    file: Path, checkpoints: Path | None, parts: tuple[str, ...], own: Path | None, devices: Path | None, as_json: bool
+) -> None:
+    """Learn with the systems in FILE from handwritten digits, or from data of your own.
 
     Federated learning by every mechanism, collaborative inference by every scheme, and learning under energy policies.
     """
     from airtight.validate.commands import fleet_csv as fleets
     from airtight.validate.experiments.training import training_run
+    from airtight.validate.experiments.training.own_data import OwnData
     from airtight.validate.report import tables
     from airtight.validate.system_file.training_plan import plan as planned
 
@@ -398,14 +408,15 @@ def train(file: Path, checkpoints: Path | None, parts: tuple[str, ...], devices:
     if missing:
         raise SystemFileError(f"{file}: {missing[0]}: missing; training needs it")
     plan = description.training or planned({})
+    source = None if own is None else OwnData.read(own)
     if checkpoints is not None:
         checkpoints.mkdir(parents=True, exist_ok=True)
     with progress("training", training_run.rounds(description, wanted, plan)) as advance:
-        found = training_run.train(description, wanted, plan, checkpoints=checkpoints, advance=advance)
+        found = training_run.train(description, wanted, plan, checkpoints=checkpoints, advance=advance, source=source)
     if as_json:
         print_json(found.tree)
     else:
-        tables.training(description.name, found.tree)
+        tables.training(description.name, {**found.tree})
 
 
 @main.command()

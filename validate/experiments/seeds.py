@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
@@ -31,7 +31,17 @@ def student(values: Sequence[float], level: float = LEVEL) -> tuple[float, float
     return mean - half_width, mean + half_width
 
 
-def compared(values: Sequence[float], base: Sequence[float]) -> dict[str, Any]:
+class Comparison(TypedDict):
+    """A number of every seed, its mean, and its mean paired difference from a base, with intervals of 95 %."""
+
+    values: list[float]
+    mean: float
+    interval: list[float]
+    difference: float
+    difference_interval: list[float]
+
+
+def compared(values: Sequence[float], base: Sequence[float]) -> Comparison:
     """Mean and confidence interval over the seeds, and those of the paired differences from a base.
 
     The level holds for each interval alone, not for all of them together.

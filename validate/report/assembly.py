@@ -129,7 +129,7 @@ def _learn(parts: Parts, thorough: bool) -> None:
     chosen = description.training if thorough else description.training.shortened()
     with pool_of(int(chosen.seeds)) as (executor, _):
         trained = training_run.train(description, training_run.servable(description), chosen, executor=executor)
-    parts.training = trained.tree
+    parts.training = {**trained.tree}
     if chosen != description.training:
         parts.trained = (
             f"Trained for {chosen.settings.rounds} of {description.training.settings.rounds} rounds with {chosen.seeds} of "

@@ -410,8 +410,8 @@ def _schemes(part: dict[str, Any]) -> TrainingPart:
         for kind, one in part["schemes"].items()
     ]
     foot = (
-        f"{part['devices']} views of each digit, code of {part['dimension']} dimensions, {part['codec']} codec; accuracy without "
-        f"channel {part['ideal_accuracy']:.3f}; "
+        f"{part['devices']} views of each sample, code of {part['dimension']} dimensions, {part['codec']} codec; accuracy "
+        f"without channel {part['ideal_accuracy']:.3f}; "
         + _seeds(part["schemes"], "exact MSE and participation of the first", "Scheme ")
     )
     return "collaborative inference", headings, rows, foot

@@ -1,4 +1,4 @@
-"""Handwritten digits that PyPI packages contain, their splits, and their partition over clients."""
+"""Handwritten digits that PyPI packages contain, or data of a user; their splits, and their partition over clients."""
 
 from __future__ import annotations
 
@@ -9,25 +9,31 @@ import numpy as np
 
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, IntArray, ParameterError
+from airtight.validate.experiments.training.own_data import OwnData
 from airtight.validate.system_file.training_plan import Dataset
+
+Source = Dataset | str | OwnData
 
 
 @dataclass(frozen=True)
 class Part:
-    """Images as rows in [0, 1], and their labels."""
+    """Samples as rows in [0, 1], their labels, and perhaps the client to which each one belongs, of so many."""
 
     x: FloatArray
     y: IntArray
+    client: IntArray | None = None
+    clients: int = 0
 
 
 @dataclass(frozen=True)
 class Splits:
-    """Training, validation and test parts of one source."""
+    """Training, validation and test parts of one source; `digest` tells data of a user apart, and is empty for the digits."""
 
     train: Part
     validation: Part
     test: Part
     classes: int
+    digest: str = ""
 
     @property
     def inputs(self) -> int:
@@ -47,8 +53,8 @@ def _raw(source: Dataset) -> Part:
     return Part(np.asarray(x, dtype=float) / 255, np.asarray(y, dtype=np.int64))
 
 
-def load(source: Dataset | str = Dataset.DIGITS, *, seed: int = 0) -> Splits:
-    """Shuffle and split the images as in CB Sec. V.
+def load(source: Source = Dataset.DIGITS, *, seed: int = 0) -> Splits:
+    """Shuffle and split the samples as in CB Sec. V.
 
     80 % are for training, of which 20 % are set aside for validation; the other 20 % are for the test.
 
@@ -58,21 +64,52 @@ def load(source: Dataset | str = Dataset.DIGITS, *, seed: int = 0) -> Splits:
     >>> task.train.x.shape, task.validation.x.shape, task.test.x.shape
     ((1150, 64), (288, 64), (359, 64))
     """
-    raw = _raw(checks.choice("source", source, Dataset))
-    order = np.random.default_rng([checks.count("seed", seed, "[0, inf)"), 1]).permutation(raw.y.size)
-    train_count = round(0.8 * raw.y.size)
+    own = source if isinstance(source, OwnData) else None
+    raw = _raw(checks.choice("source", source, Dataset)) if own is None else Part(own.flat, own.y, own.client)
+    cuts = cut(raw.y.size, seed)
+    train, validation, test = (
+        Part(raw.x[rows], raw.y[rows])
+        if raw.client is None
+        else Part(raw.x[rows], raw.y[rows], raw.client[rows], int(raw.client.max()) + 1)
+        for rows in cuts
+    )
+    classes = int(raw.y.max()) + 1
+    missing = np.setdiff1d(np.arange(classes), train.y)
+    if missing.size:
+        label = missing[0] if own is None else own.classes[missing[0]]
+        raise ParameterError("seed", seed, f"a seed whose training part has every class; class {label} is missing")
+    return Splits(train, validation, test, classes, "" if own is None else own.digest)
+
+
+def cut(samples: int, seed: int) -> tuple[IntArray, IntArray, IntArray]:
+    """The rows of the parts for training, validation and test."""
+    order = np.random.default_rng([checks.count("seed", seed, "[0, inf)"), 1]).permutation(samples)
+    train_count = round(0.8 * samples)
     validation_count = round(0.2 * train_count)
-    cuts = (
+    return (
         order[: train_count - validation_count],
         order[train_count - validation_count : train_count],
         order[train_count:],
     )
-    train, validation, test = (Part(raw.x[rows], raw.y[rows]) for rows in cuts)
-    classes = int(raw.y.max()) + 1
-    missing = np.setdiff1d(np.arange(classes), train.y)
-    if missing.size:
-        raise ParameterError("seed", seed, f"a seed whose training part has every class; class {missing[0]} is missing")
-    return Splits(train, validation, test, classes)
+
+
+def shares(part: Part, clients: int, *, rng: np.random.Generator, concentration: float | None = None) -> list[IntArray]:
+    """The samples of every client: its own where the data say whose they are, else as :func:`partition` draws them.
+
+    Raises
+    ------
+    ParameterError
+        When the data have another number of clients, or a client has no sample in this part.
+    """
+    if part.client is None:
+        return partition(part.y, clients, rng=rng, concentration=concentration)
+    if part.clients != clients:
+        raise ParameterError("clients", clients, f"{part.clients}, as many as the data have")
+    owned = [np.flatnonzero(part.client == k) for k in range(clients)]
+    empty = next((k for k, rows in enumerate(owned) if not rows.size), None)
+    if empty is not None:
+        raise ParameterError("clients", clients, f"at most those with a sample for training; client {empty} has none")
+    return owned
 
 
 def partition(

@@ -112,13 +112,13 @@ def run(
     chosen_mechanism = checks.choice("mechanism", mechanism, Mechanism)
     splits = data.load(settings.dataset, seed=settings.seed) if task is None else task
     network = network_for(splits, settings)
-    shares = data.partition(
-        splits.train.y,
+    shares = data.shares(
+        splits.train,
         system.clients,
         rng=np.random.default_rng([settings.seed, 2]),
         concentration=settings.concentration,
     )
-    label = checkpoint_label(system, settings, chosen_mechanism.value)
+    label = checkpoint_label(system, settings, chosen_mechanism.value, *filter(None, [splits.digest]))
     saved = restore(checkpoint, label)
     state = _State.of(saved) if saved else _State.start(network.initial(np.random.default_rng([settings.seed, 3])))
     shard = Shard.of(splits, shares)
@@ -138,6 +138,8 @@ def network_for(work: data.Splits, settings: Settings) -> Network:
     """The network that the settings describe."""
     if not settings.channels:
         return Dense((work.inputs, *settings.hidden, work.classes))
+    if round(work.inputs**0.5) ** 2 != work.inputs:
+        raise ParameterError("channels", settings.channels, f"0: {work.inputs} features are no square image")
     return Convolutional(round(work.inputs**0.5), settings.channels, settings.hidden, work.classes)
 
 

@@ -145,7 +145,7 @@ def measure(
         When the number of devices or the dimension differs from the setup, or the checkpoint belongs to another run.
     """
     chosen_scheme = checks.choice("scheme", scheme, Scheme)
-    chosen_selection = selection or Selection()
+    chosen_selection = selection or Selection(selected=min(Selection.selected, system.devices))
     round_count = checks.count("rounds", rounds)
     start = checks.count("seed", seed, "[0, inf)")
     _check_sizes(setup, system, chosen_selection)

@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from airtight.analytics.checks import ParameterError
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.records import plain
 from airtight.validate.experiments.seeds import compared
 from airtight.validate.experiments.training import data, inference_training, utility_training, views
 from airtight.validate.experiments.training.federated_training import Round, Run, run
 from airtight.validate.experiments.training.inference_training import Measured, Scheme, Selection
+from airtight.validate.experiments.training.own_data import OwnData
+from airtight.validate.experiments.training.training_results import (
+    DataUsed,
+    FederatedTraining,
+    InferenceTraining,
+    PolicyTraining,
+    SchemeTraining,
+    TrainingResult,
+)
 from airtight.validate.experiments.training.utility_training import Learned
 from airtight.validate.experiments.training.views import WIDTH, Setup
 from airtight.validate.system_file.description import Description
-from airtight.validate.system_file.training_plan import Mechanism, Plan
+from airtight.validate.system_file.training_plan import Dataset, Mechanism, Plan, Settings, plan
 
 
 def run_all(
@@ -28,8 +39,9 @@ def run_all(
     *,
     checkpoints: Path | None = None,
     advance: Callable[[str], None] = lambda done: None,
+    source: data.Source | None = None,
 ) -> list[Run]:
-    """Train with every mechanism; `advance` is called after every round.
+    """Train with every mechanism, on the dataset of the settings or on `source`; `advance` is called after every round.
 
     Examples
     --------
@@ -38,7 +50,8 @@ def run_all(
     >>> [r.mechanism.value for r in run_all(FederatedSystem(clients=5, parameters=1, epsilon=1.0), short)]
     ['ldp']
     """
-    runs = []
+    runs, seed = [], chosen.settings.seed
+    task = None if source is None else data.load(source, seed=seed)
     for kind in chosen.mechanisms:
 
         def told(number: int, done: Round, kind: Mechanism = kind) -> None:
@@ -46,7 +59,7 @@ def run_all(
             advance(f"{kind.value}: accuracy {done.validation:.3f}{spent}")
 
         path = _checkpoint(checkpoints, kind.value)
-        runs.append(run(system, chosen.settings, kind, checkpoint=path, progress=told))
+        runs.append(run(system, chosen.settings, kind, checkpoint=path, progress=told, task=task))
     return runs
 
 
@@ -70,10 +83,11 @@ def inferred(
     codec: str = "trained",
     checkpoints: Path | None = None,
     advance: Callable[[str], None] = lambda done: None,
+    source: data.Source = Dataset.DIGITS,
 ) -> tuple[Setup, dict[str, Measured]]:
     """Measure Scheme 1, and with `scores` Schemes 2.1 and 2.2; the dimension is reduced to at most the features' 32."""
     system = replace(system, dimension=min(system.dimension, WIDTH))
-    setup = views.prepare(devices=system.devices, dimension=system.dimension, codec=codec, seed=seed)
+    setup = views.prepare(devices=system.devices, dimension=system.dimension, codec=codec, seed=seed, source=source)
     measured = {}
     for scheme in Scheme if scores else (Scheme.RANDOM,):
         measured[scheme.value] = inference_training.measure(
@@ -95,6 +109,7 @@ def policies(
     seed: int,
     checkpoints: Path | None = None,
     advance: Callable[[str], None] = lambda done: None,
+    source: data.Source = Dataset.DIGITS,
 ) -> dict[str, Learned]:
     """Run UF Algorithm 1 with each scheme."""
     learned = {}
@@ -105,6 +120,7 @@ def policies(
             scheme,
             checkpoint=_checkpoint(checkpoints, scheme.value),
             progress=_progress(advance, scheme.value),
+            source=source,
         )
     return learned
 
@@ -121,8 +137,13 @@ class Part(StrEnum):
 class Trained:
     """The results as the JSON of ``train``, and the federated runs of all seeds."""
 
-    tree: dict[str, Any]
+    tree: TrainingResult
     runs: tuple[Run, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The results for strict JSON: numbers that are not finite become strings."""
+        found: dict[str, Any] = plain(self.tree)
+        return found
 
 
 _COMPARED = {  # JSON key of the rows of a part, row that is the base ("" for the first), numbers compared over seeds
@@ -181,26 +202,70 @@ def train(
     checkpoints: Path | None = None,
     advance: Callable[[str], None] = _no_progress,
     executor: Executor | None = None,
+    source: OwnData | None = None,
 ) -> Trained:
     """Train the given parts of a system file, which must contain them, once per seed.
 
-    All parts of one run use the same seed. Numbers that are not compared over seeds are those of the first seed. An
-    executor runs the seeds in parallel; `advance` is then never called.
+    They learn from `source`, or else from handwritten digits. All parts of one run use the same seed. Numbers that are not
+    compared over seeds are those of the first seed. An executor runs the seeds in parallel; `advance` is then never called.
     """
     results, futures = [], []
-    for number, plan in enumerate(chosen.each()):
-        folder = checkpoints if checkpoints is None or number == 0 else checkpoints / f"seed-{plan.settings.seed}"
+    for number, one_seed in enumerate(chosen.each()):
+        folder = checkpoints if checkpoints is None or number == 0 else checkpoints / f"seed-{one_seed.settings.seed}"
         if folder is not None:
             folder.mkdir(exist_ok=True)
         if executor is None:
-            results.append(_one_seed(description, parts, plan, folder, advance))
+            results.append(_one_seed(description, parts, one_seed, folder, advance, source))
         else:
-            futures.append(executor.submit(_one_seed, description, parts, plan, folder, _no_progress))
+            futures.append(executor.submit(_one_seed, description, parts, one_seed, folder, _no_progress, source))
     results += [one.result() for one in futures]
-    seeds = [plan.settings.seed for plan in chosen.each()]
-    for part in results[0].tree:
-        _over_seeds(Part(part), [one.tree[part] for one in results], seeds)
-    return Trained(results[0].tree, tuple(run for one in results for run in one.runs))
+    seeds = [one_seed.settings.seed for one_seed in chosen.each()]
+    trees: list[dict[str, Any]] = [{**one.tree} for one in results]
+    for part in trees[0]:
+        _over_seeds(Part(part), [tree[part] for tree in trees], seeds)
+    tree = results[0].tree
+    if source is not None:
+        tree["data"] = DataUsed(
+            name=source.name,
+            samples=source.y.size,
+            classes=list(source.classes),
+            own_clients=source.client is not None,
+            sha256=source.digest,
+        )
+    return Trained(tree, tuple(run for one in results for run in one.runs))
+
+
+def train_on(
+    system: InferenceSystem | FederatedSystem | DeviceFleet,
+    source: OwnData | None,
+    *,
+    training: Mapping[str, Any],
+    checkpoints: Path | None = None,
+    executor: Executor | None = None,
+) -> Trained:
+    """Train one system, with keys of the table [training].
+
+    Raises
+    ------
+    ParameterError
+        When a key or a value is not allowed, or the data do not fit the system.
+    """
+    try:
+        chosen = plan(dict(training))
+    except TypeError:
+        unknown = next(
+            iter(set(training) - {field.name for field in fields(Settings)} - {"mechanisms", "codec", "seeds"}), ""
+        )
+        raise ParameterError(unknown, training.get(unknown), "absent: no key of [training]") from None
+    kinds = {InferenceSystem: Part.INFERENCE, FederatedSystem: Part.FEDERATED, DeviceFleet: Part.ENERGY}
+    part = kinds.get(type(system))
+    if part is None:
+        raise ParameterError("system", type(system).__name__, "an InferenceSystem, a FederatedSystem or a DeviceFleet")
+    described: dict[str, Any] = {part.value: system}
+    if checkpoints is not None:
+        checkpoints.mkdir(parents=True, exist_ok=True)
+    description = Description("system", **described)
+    return train(description, [part], chosen, checkpoints=checkpoints, executor=executor, source=source)
 
 
 def _over_seeds(part: Part, trees: Sequence[dict[str, Any]], seeds: Sequence[int]) -> None:
@@ -220,14 +285,17 @@ def _one_seed(
     chosen: Plan,
     checkpoints: Path | None,
     advance: Callable[[str], None],
+    source: OwnData | None,
 ) -> Trained:
     """Train the parts with one seed."""
-    tree: dict[str, Any] = {}
+    tree: TrainingResult = {}
     runs: list[Run] = []
     options: dict[str, Any] = {"checkpoints": checkpoints, "advance": advance}
+    if source is not None:
+        options["source"] = source
     if Part.FEDERATED in parts and description.federated is not None:
         runs = run_all(description.federated, chosen, **options)
-        tree["federated"] = as_json(description.federated, chosen, runs)
+        tree["federated"] = as_json(description.federated, chosen, runs, None if source is None else source.name)
     if Part.INFERENCE in parts and description.inference is not None:
         tree["inference"] = _inference_part(description, description.inference, chosen, options)
     if Part.ENERGY in parts and description.energy is not None:
@@ -238,7 +306,7 @@ def _one_seed(
 
 def _inference_part(
     description: Description, system: InferenceSystem, chosen: Plan, options: dict[str, Any]
-) -> dict[str, Any]:
+) -> InferenceTraining:
     rules = None
     if description.scores is not None:
         table = description.scores
@@ -253,7 +321,7 @@ def _inference_part(
     }
 
 
-def _measured_json(measurement: Measured) -> dict[str, float]:
+def _measured_json(measurement: Measured) -> SchemeTraining:
     return {
         "accuracy": measurement.accuracy,
         "accuracy_error": measurement.accuracy_error,
@@ -264,7 +332,7 @@ def _measured_json(measurement: Measured) -> dict[str, float]:
     }
 
 
-def _policy_json(learned: Learned) -> dict[str, Any]:
+def _policy_json(learned: Learned) -> PolicyTraining:
     return {
         "test_accuracy": float(learned.accuracy[-1]),
         "loss_mean": float(learned.loss[-1].mean()),
@@ -276,10 +344,12 @@ def _policy_json(learned: Learned) -> dict[str, Any]:
     }
 
 
-def as_json(system: FederatedSystem, chosen: Plan, found: Sequence[Run]) -> dict[str, Any]:
-    """The federated part of the JSON of ``train``."""
+def as_json(
+    system: FederatedSystem, chosen: Plan, found: Sequence[Run], dataset: str | None = None
+) -> FederatedTraining:
+    """The federated part of the JSON of ``train``; `dataset` is the name of a user's data."""
     return {
-        "settings": {**asdict(chosen.settings), "dataset": chosen.settings.dataset.value},
+        "settings": {**asdict(chosen.settings), "dataset": dataset or chosen.settings.dataset.value},
         "clients": system.clients,
         "epsilon": system.epsilon,
         "parameters": found[0].parameters,

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from airtight.analytics import checks
-from airtight.analytics.checks import ConvergenceError, FloatArray, ParameterError
+from airtight.analytics.checks import ConvergenceError, FloatArray, IntArray, ParameterError
 from airtight.analytics.federated.fair import fairness
 from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.analytics.parameters import Choice, Count, Flag, Number
@@ -22,6 +22,7 @@ from airtight.validate.experiments.training import data
 from airtight.validate.experiments.training.checkpoint import label as checkpoint_label
 from airtight.validate.experiments.training.checkpoint import restore, store
 from airtight.validate.experiments.training.network import Dense
+from airtight.validate.system_file.training_plan import Dataset
 
 _WINDOW = 8  # number of last rounds to which (29) is fitted
 _MIN_BETA, _MAX_BETA = 1e-6, 1e6  # allowed range of beta_1, and of beta_2 in J
@@ -110,8 +111,9 @@ def run(
     *,
     checkpoint: Path | None = None,
     progress: Callable[[int, float], None] | None = None,
+    source: data.Source = Dataset.DIGITS,
 ) -> Learned:
-    """Train softmax regression on the digits, distributed equally over the devices of the fleet.
+    """Train softmax regression on the digits, or other data, distributed equally over the devices of the fleet.
 
     Gradients are sent as in lines 5 and 7 of the algorithm, without noise: this reproduces the experiment and gives no
     privacy guarantee (ledger UF-A1).
@@ -126,6 +128,8 @@ def run(
         Written after every round; an interrupted run continues from it, with the same result.
     progress : callable, optional
         Called after every round with its number and the accuracy.
+    source : Dataset or OwnData
+        Where the data say whose each sample is, every device keeps as many of its own, at random, as the poorest one has.
 
     Raises
     ------
@@ -137,19 +141,14 @@ def run(
         When there are more devices than images, or the checkpoint belongs to another run.
     """
     chosen_scheme = checks.choice("scheme", scheme, Scheme)
-    task = data.load(seed=plan.seed)
+    task = data.load(source, seed=plan.seed)
     K = fleet.devices
     if task.train.y.size < K:
         raise ParameterError("devices", K, f"at most {task.train.y.size}, the number of training images")
-    images_per_device = task.train.y.size // K
-    order = (
-        np.random.default_rng([plan.seed, 11])
-        .permutation(task.train.y.size)[: K * images_per_device]
-        .reshape(K, images_per_device)
-    )
+    order = _order(task.train, K, np.random.default_rng([plan.seed, 11]))
     x, y = task.train.x[order], task.train.y[order]
     network = Dense((task.inputs, task.classes))
-    label = checkpoint_label(fleet, plan, chosen_scheme.value)
+    label = checkpoint_label(fleet, plan, chosen_scheme.value, *filter(None, [task.digest]))
     state = restore(checkpoint, label) or {
         "clean": np.zeros(network.parameters),
         "received": np.zeros((K, network.parameters)),
@@ -189,6 +188,16 @@ def run(
             progress(number, accuracy_now)
     loss, energy, iterations, deviation = np.moveaxis(state["table"][: plan.rounds], 1, 0)
     return Learned(loss, energy, iterations, deviation, state["accuracy"][: plan.rounds], state["beta"])
+
+
+def _order(part: data.Part, devices: int, rng: np.random.Generator) -> IntArray:
+    """The samples of every device, as many for each, shape (K, n)."""
+    if part.client is None:
+        each = part.y.size // devices
+        return rng.permutation(part.y.size)[: devices * each].reshape(devices, each)
+    owned = data.shares(part, devices, rng=rng)
+    least = min(rows.size for rows in owned)
+    return np.stack([rng.permutation(rows)[:least] for rows in owned])
 
 
 def _policy(fleet: DeviceFleet, kind: Scheme) -> tuple[FloatArray, FloatArray]:

@@ -15,6 +15,7 @@ from airtight.analytics.inference import uncertainty
 from airtight.analytics.inference.features import Features
 from airtight.validate.experiments.training import data
 from airtight.validate.experiments.training.network import Dense, Layer
+from airtight.validate.experiments.training.own_data import OwnData
 from airtight.validate.system_file.training_plan import Dataset
 
 WIDTH = 32  # dimension of a feature: outputs of the extractor's first layer
@@ -108,7 +109,14 @@ def views(images: FloatArray, devices: int, rng: np.random.Generator) -> FloatAr
     return out
 
 
-def prepare(*, devices: int = 12, dimension: int = 8, codec: Codec | str = Codec.PCA, seed: int = 0) -> Setup:
+def prepare(
+    *,
+    devices: int = 12,
+    dimension: int = 8,
+    codec: Codec | str = Codec.PCA,
+    seed: int = 0,
+    source: data.Source = Dataset.DIGITS,
+) -> Setup:
     """Train extractor and classifier, and determine the codec.
 
     Parameters
@@ -123,6 +131,8 @@ def prepare(*, devices: int = 12, dimension: int = 8, codec: Codec | str = Codec
         with the encoder's Frobenius norm held fixed (otherwise it would grow until the noise is negligible); or the
         directions that discriminate the classes.
     seed : int
+    source : Dataset or OwnData
+        Data of a user bring their views: :meth:`airtight.validate.experiments.training.own_data.OwnData.views`.
 
     Raises
     ------
@@ -132,17 +142,23 @@ def prepare(*, devices: int = 12, dimension: int = 8, codec: Codec | str = Codec
     chosen_codec = checks.choice("codec", codec, Codec)
     K = checks.count("devices", devices, f"[1, {MOST_DEVICES}]")
     r = checks.count("dimension", dimension, f"[1, {WIDTH}]")
-    return _prepared(K, r, chosen_codec, checks.count("seed", seed, "[0, inf)"))
+    return _prepared(K, r, chosen_codec, checks.count("seed", seed, "[0, inf)"), source)
 
 
 @lru_cache(maxsize=16)
-def _prepared(K: int, r: int, codec: Codec, seed: int) -> Setup:
-    task = data.load(Dataset.DIGITS, seed=seed)
+def _prepared(K: int, r: int, codec: Codec, seed: int, source: data.Source) -> Setup:
+    task = data.load(source, seed=seed)
     rng = np.random.default_rng([seed, 21])
-    all_views = views(np.concatenate([task.train.x, task.test.x]), K, rng)
-    train_views, test_views = all_views[:, : task.train.y.size], all_views[:, task.train.y.size :]
-    extractor = Dense((task.inputs, WIDTH, task.classes))
-    flat = _fit(extractor, train_views.reshape(-1, task.inputs), np.tile(task.train.y, K), rng)
+    if isinstance(source, OwnData):
+        train_rows, _, test_rows = data.cut(source.y.size, seed)
+        own = source.views(K)
+        train_views, test_views = own[:, train_rows], own[:, test_rows]
+    else:
+        all_views = views(np.concatenate([task.train.x, task.test.x]), K, rng)
+        train_views, test_views = all_views[:, : task.train.y.size], all_views[:, task.train.y.size :]
+    inputs = train_views.shape[-1]
+    extractor = Dense((inputs, WIDTH, task.classes))
+    flat = _fit(extractor, train_views.reshape(-1, inputs), np.tile(task.train.y, K), rng)
     first = extractor.layers(flat)[0]
     training = np.moveaxis(np.maximum(train_views @ first.weight + first.bias, 0.0), 0, 1)
     testing = np.moveaxis(np.maximum(test_views @ first.weight + first.bias, 0.0), 0, 1)
