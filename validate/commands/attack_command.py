@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from airtight.validate.commands.options import DEVICES, FILE, JSON, SEED, print_json
+from airtight.validate.commands.options import DEVICES, FEATURES, FILE, JSON, SEED, print_json
 from airtight.validate.running import progress
 from airtight.validate.system_file.config import SystemFileError
 from airtight.validate.system_file.description import Description
@@ -25,6 +25,7 @@ from airtight.validate.system_file.description import Description
 )
 @SEED
 @DEVICES
+@FEATURES
 @JSON
 def attack(
     file: Path,
@@ -33,6 +34,7 @@ def attack(
     runs: int | None,
     seed: int,
     devices: Path | None,
+    features: Path | None,
     as_json: bool,
 ) -> None:
     """The optimal attack on the simulated channel of FILE: epsilon from samples, beside the exact and the published one.
@@ -43,17 +45,16 @@ def attack(
     from airtight.validate.commands import fleet_csv as fleets
     from airtight.validate.report import tables
 
-    description, _, _ = fleets.load(file, devices, "inference", channel=runs is None)
+    description, _, _ = fleets.load(file, devices, "inference", channel=runs is None, features=features)
     if runs is not None:
         _on_training(file, description, runs, rounds, seed, as_json)
         return
     if description.inference is None:
         raise SystemFileError(f"{file}: inference: missing; there is nothing to attack")
     task = description.task if description.channel is None else None
-    features = None if task is None else task.features
     result = experiment.attacked(
         description.inference,
-        features=features,
+        features=None if task is None else task.features,
         rounds=description.rounds if rounds is None else rounds,
         samples=experiment.SAMPLES if samples is None else samples,
         seed=seed,

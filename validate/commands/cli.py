@@ -15,7 +15,7 @@ from airtight.solvers.errors import InfeasibleError, NotSettledError
 from airtight.validate.commands.attack_command import attack
 from airtight.validate.commands.design_command import calibrate, design
 from airtight.validate.commands.meter_command import meter
-from airtight.validate.commands.options import DEVICES, LEAVE_OUT, PLAN, print_json
+from airtight.validate.commands.options import DEVICES, FEATURES, LEAVE_OUT, PLAN, print_json
 from airtight.validate.commands.options import EFFORT as _EFFORT
 from airtight.validate.commands.options import FILE as _FILE
 from airtight.validate.commands.options import IDS as _IDS
@@ -96,8 +96,9 @@ def main() -> None:
 @main.command()
 @click.argument("files", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="FILE...")
 @DEVICES
+@FEATURES
 @_JSON
-def bounds(files: tuple[Path, ...], devices: Path | None, as_json: bool) -> None:
+def bounds(files: tuple[Path, ...], devices: Path | None, features: Path | None, as_json: bool) -> None:
     """Every bound of the systems in FILE: published, proven, exact. For several files the JSON is an object by file."""
     from airtight.validate.commands import fleet_csv as fleets
     from airtight.validate.results.bounds import Bounds, each
@@ -111,9 +112,9 @@ def bounds(files: tuple[Path, ...], devices: Path | None, as_json: bool) -> None
                 )
             yield name, part
 
-    if devices is not None and len(files) > 1:
-        raise click.UsageError("--devices: with one FILE")
-    descriptions = {str(file): fleets.load(file, devices, channel=True)[0] for file in files}
+    if (devices is not None or features is not None) and len(files) > 1:
+        raise click.UsageError(f"{'--features' if devices is None else '--devices'}: with one FILE")
+    descriptions = {str(file): fleets.load(file, devices, channel=True, features=features)[0] for file in files}
     if as_json:
         found = {file: Bounds.joined(warned(description)) for file, description in descriptions.items()}
         print_json(found if len(files) > 1 else found[str(files[0])])
@@ -148,17 +149,28 @@ def solve() -> None:
 )
 @click.option("--free", is_flag=True, help="Drop the constraint that the weights sum to one.")
 @click.option("--variant", help="Solve for this variant of the system.")
+@DEVICES
+@FEATURES
 @_JSON
 def weights(
-    file: Path, method: str, objective: str | None, cap: str, free: bool, variant: str | None, as_json: bool
+    file: Path,
+    method: str,
+    objective: str | None,
+    cap: str,
+    free: bool,
+    variant: str | None,
+    devices: Path | None,
+    features: Path | None,
+    as_json: bool,
 ) -> None:
     """The weights that minimise the MSE of the system in FILE under its privacy cap."""
     import numpy as np
 
     from airtight.solvers import weights as problem
+    from airtight.validate.commands import fleet_csv as fleets
     from airtight.validate.results.weights import WeightResult
 
-    description = load(file)
+    description = fleets.load(file, devices, "inference" if devices is not None else None, features=features)[0]
     task, base = description.task, description.inference
     if task is None or base is None:
         raise SystemFileError(f"{file}: inference.features: missing; the weight problem needs it")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from airtight.analytics.checks import ParameterError
-from airtight.validate.commands.options import DEVICES, FILE, JSON, LEAVE_OUT, PLAN, print_json
+from airtight.validate.commands.options import DEVICES, FEATURES, FILE, JSON, LEAVE_OUT, PLAN, print_json
 from airtight.validate.running import progress
 from airtight.validate.system_file.config import SystemFileError
 from airtight.validate.system_file.description import Description
@@ -63,6 +63,7 @@ def calibrate(
 @click.command()
 @FILE
 @DEVICES
+@FEATURES
 @PLAN
 @LEAVE_OUT
 @click.option(
@@ -78,6 +79,7 @@ def calibrate(
 def design(
     file: Path,
     devices: Path | None,
+    features: Path | None,
     out: Path | None,
     leave_out: bool,
     frontier: tuple[str, ...],
@@ -93,7 +95,7 @@ def design(
     from airtight.validate.results.design import DesignResult
     from airtight.validate.results.schema import as_json as tree_of
 
-    description, rows, left = fleets.load(file, devices, leave_out=leave_out)
+    description, rows, left = fleets.load(file, devices, leave_out=leave_out, features=features)
     for one in left:
         click.echo(f"airtight: left out: {one}", err=True)
     system, wanted, task = description.inference, description.design, description.task
@@ -113,8 +115,8 @@ def design(
     if wanted is None or system is None:
         raise SystemFileError(f"{file}: design: missing; it says what is free and what is kept")
     options: dict[str, Any] = {} if task is None else {"margin": task.margin, "ideal_accuracy": task.ideal_accuracy}
-    features = None if task is None else task.samples
-    found = joint.design(system, wanted, features, observer=description.observer, rounds=description.rounds, **options)
+    samples = None if task is None else task.samples
+    found = joint.design(system, wanted, samples, observer=description.observer, rounds=description.rounds, **options)
     if out is not None:
         fleets.write(out, fleets.designed(found, rows))
         if str(out) == "-":

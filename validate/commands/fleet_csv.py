@@ -55,7 +55,13 @@ class Left:
 
 
 def load(
-    path: Path, devices: Path | None, table: str | None = None, *, leave_out: bool = False, channel: bool = False
+    path: Path,
+    devices: Path | None,
+    table: str | None = None,
+    *,
+    leave_out: bool = False,
+    channel: bool = False,
+    features: Path | None = None,
 ) -> tuple[Description, list[Row], list[Left]]:
     """Read a system file whose devices, in one of its tables, come from a CSV file.
 
@@ -71,6 +77,8 @@ def load(
         Whether devices with a value out of range are left out and listed instead of refused.
     channel : bool
         Whether the caller computes over a channel; see :func:`airtight.validate.system_file.config.load`.
+    features : Path, optional
+        CSV file that takes the place of the key `table` of [inference.features].
 
     Returns
     -------
@@ -84,24 +92,51 @@ def load(
     SystemFileError
         An error in either file; it names column, row, value and what is allowed.
     """
+    raw, rows, left = tables(path, devices, table, leave_out=leave_out, features=features)
+    try:
+        return described(raw, path, channel=channel), rows, left
+    except SystemFileError as error:
+        if devices is None:
+            raise
+        name = _own_table(raw, table)
+        raise SystemFileError(f"{error} ({name} with the {len(rows)} devices of {devices})") from None
+
+
+def _own_table(raw: Mapping[str, Any], table: str | None) -> str:
+    return table or ("inference" if "inference" in raw else "energy")
+
+
+def tables(
+    path: Path,
+    devices: Path | None,
+    table: str | None = None,
+    *,
+    leave_out: bool = False,
+    features: Path | None = None,
+) -> tuple[dict[str, Any], list[Row], list[Left]]:
+    """The tables that :func:`load` checks, with the rows of the devices that are kept, and those left out."""
     raw = read(path)
+    if features is not None:
+        inference = raw.get("inference")
+        if not isinstance(inference, dict):
+            raise SystemFileError(f"{path}: inference: missing; --features needs it")
+        kept_keys = inference.get("features", {})
+        named = {**(kept_keys if isinstance(kept_keys, dict) else {}), "table": str(features.resolve())}
+        raw = {**raw, "inference": {**inference, "features": named}}
     if devices is None:
-        return described(raw, path, channel=channel), [], []
-    table = table or ("inference" if "inference" in raw else "energy")
-    columns, rows = _columns(devices, table)
+        return raw, [], []
+    name = _own_table(raw, table)
+    columns, rows = _columns(devices, name)
     left = list[Left]()
     if leave_out:
-        rows, left = _usable(columns, table, rows)
+        rows, left = _usable(columns, name, rows)
         if not rows:
             raise SystemFileError(f"{devices}: no device left; the first: {left[0]}")
-    held = {name: [values[row.number - 1] for row in rows] for name, values in columns.items()}
-    kept = raw.get(table)
+    held = {key: [values[row.number - 1] for row in rows] for key, values in columns.items()}
+    kept = raw.get(name)
     if not isinstance(kept, dict):
-        raise SystemFileError(f"{path}: {table}: missing; what is not in {devices} must stand there")
-    try:
-        return described({**raw, table: _merged(kept, held, table)}, path, channel=channel), rows, left
-    except SystemFileError as error:
-        raise SystemFileError(f"{error} ({table} with the {len(rows)} devices of {devices})") from None
+        raise SystemFileError(f"{path}: {name}: missing; what is not in {devices} must stand there")
+    return {**raw, name: _merged(kept, held, name)}, rows, left
 
 
 def _merged(table: Mapping[str, Any], columns: Mapping[str, list[float]], name: str) -> dict[str, Any]:

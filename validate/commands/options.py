@@ -30,6 +30,12 @@ DEVICES = click.option(
     metavar="CSV",
     help="A device a row, the header names keys of FILE; they take the place of those in FILE.",
 )
+FEATURES = click.option(
+    "--features",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="CSV",
+    help="Features, a device a row; they take the place of those in FILE.",
+)
 PLAN = click.option(
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from airtight.validate.commands.options import FILE, QUIET
+from airtight.validate.commands.options import DEVICES, FEATURES, FILE, QUIET
 
 
 @click.command()
@@ -26,6 +26,8 @@ from airtight.validate.commands.options import FILE, QUIET
 @click.option("--scheduler", metavar="ADDRESS", help="Dask scheduler whose workers compute, as tcp://host:8786.")
 @click.option("--explain", is_flag=True, help="Say what it costs and compute nothing.")
 @click.option("--netcdf", type=click.Path(path_type=Path, dir_okay=False), help="Write a copy as NetCDF.")
+@DEVICES
+@FEATURES
 @QUIET
 def sweep(
     file: Path,
@@ -37,10 +39,14 @@ def sweep(
     scheduler: str | None,
     explain: bool,
     netcdf: Path | None,
+    devices: Path | None,
+    features: Path | None,
 ) -> None:
     """Quantities over a grid of systems: every KEY of FILE may be an axis, what is in the store is not computed again."""
+    from airtight.validate.commands import fleet_csv
     from airtight.validate.sweep.command import swept
 
     axes = [*over, *(word for word in more if "=" in word)]
     wanted = [*quantity, *(word for word in more if "=" not in word)]
-    swept(file, axes, together, wanted, out, scheduler=scheduler, explain=explain, netcdf=netcdf)
+    source = fleet_csv.tables(file, devices, features=features)[0] if devices or features else None
+    swept(file, axes, together, wanted, out, scheduler=scheduler, explain=explain, netcdf=netcdf, source=source)

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
@@ -29,9 +30,10 @@ def swept(
     scheduler: str | None,
     explain: bool,
     netcdf: Path | None,
+    source: dict[str, Any] | None = None,
 ) -> None:
-    """Plan the sweep, then either print its cost (`explain`) or run it and report."""
-    plan = prepared(str(file), parsed(over, together), wanted)
+    """Plan the sweep, then either print its cost (`explain`) or run it and report; `source` are other tables than the file's."""
+    plan = prepared(str(file) if source is None else source, parsed(over, together), wanted, where=str(file))
     if explain:
         _print_cost(plan, out)
         return

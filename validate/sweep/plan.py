@@ -320,10 +320,10 @@ def _fixed(name: str, tables: dict[str, Any], part: Part, swept: set[tuple[str, 
 def _files(tables: dict[str, Any], where: str) -> dict[str, str]:
     """Digests of the contents of the files that the tables name."""
     found = {}
-    for table in ("features", "channel"):
-        if (named := tables.get("inference", {}).get(table, {}).get("file")) is not None:
+    for table, key in (("features", "file"), ("channel", "file"), ("features", "table")):
+        if (named := tables.get("inference", {}).get(table, {}).get(key)) is not None:
             with (Path(where).parent / named).open("rb") as stream:
-                found[table] = hashlib.file_digest(stream, "sha256").hexdigest()
+                found[table if key == "file" else f"{table}.{key}"] = hashlib.file_digest(stream, "sha256").hexdigest()
     return found
 
 

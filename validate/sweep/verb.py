@@ -30,8 +30,16 @@ _RETRIES = 3  # attempts of Dask to compute a block again whose worker was lost
 _TABLES: dict[type, str] = {InferenceSystem: "inference", FederatedSystem: "federated", DeviceFleet: "energy"}
 
 
-def prepared(source: Any, over: Mapping[str | tuple[str, ...], Iterable[Any]], quantities: Sequence[str] = ()) -> Sweep:
+def prepared(
+    source: Any,
+    over: Mapping[str | tuple[str, ...], Iterable[Any]],
+    quantities: Sequence[str] = (),
+    *,
+    where: str = "tables",
+) -> Sweep:
     """The plan of a sweep over the systems that `source` describes: see :func:`sweep`.
+
+    `where` is the file from which tables were made: other files are found beside it.
 
     Raises
     ------
@@ -41,7 +49,7 @@ def prepared(source: Any, over: Mapping[str | tuple[str, ...], Iterable[Any]], q
     if isinstance(source, str | Path):
         raw, where = config.read(source), str(source)
     elif isinstance(source, dict):
-        raw, where = source, "tables"
+        raw = source
     elif type(source) in _TABLES:
         raw, where = {_TABLES[type(source)]: _table(source)}, "system"
     else:

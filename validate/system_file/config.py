@@ -28,6 +28,7 @@ from airtight.solvers.design.federated.federated_requirements import FederatedRe
 from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
 from airtight.solvers.design.over_the_air.requirements import Requirements
 from airtight.validate.system_file import units
+from airtight.validate.system_file.arrays import TableError, read_csv, read_npz
 from airtight.validate.system_file.description import Description, Scores, Task
 from airtight.validate.system_file.training_plan import Plan, plan
 
@@ -73,6 +74,33 @@ def tasks(archive: Path, written: int) -> tuple[Features, ...]:
         return tuple(Features(f=one, W=arrays["W"], D=arrays["D"]) for one in tasks)
 
 
+@lru_cache(maxsize=2)
+def tabled(
+    table: Path, written: int, archive: Path | None, archived: int, devices: int, dimension: int
+) -> tuple[Features, ...]:
+    """The tasks of a CSV file: a device a row, so many rows a task. W and D come from an archive, or else from the table.
+
+    Without an archive the code of a feature is the feature itself where the dimension is that of a feature, or greater (it is
+    padded with 0), and else its components along the leading right singular vectors of the table.
+    """
+    held = read_csv(table, ignored=("device",)).values
+    if len(held) % devices:
+        raise TableError(f"{table}: {len(held)} rows: must be a multiple of {devices}, a row for each device")
+    d = held.shape[1]
+    if not d:
+        raise TableError(f"{table}: must have a column of features")
+    centre: Any = 0.0
+    if archive is None:
+        basis = np.eye(d) if dimension >= d else np.linalg.svd(held, full_matrices=True)[2]
+        W = np.zeros((dimension, d))
+        W[: min(dimension, d)] = basis[: min(dimension, d)]
+        D = W.T
+    else:
+        arrays = read_npz(archive, ("W", "D"), ("c",))
+        W, D, centre = arrays["W"], arrays["D"], arrays.get("c", 0.0)
+    return tuple(Features(f=f, W=W, D=D) for f in held.reshape(-1, devices, d) - centre)
+
+
 class SystemFileError(AirtightError):
     """A system file that cannot be used; the message names the file, the key, the value and the allowed values."""
 
@@ -109,7 +137,8 @@ class _Variant(_table("_Changes", parameters.of(InferenceSystem).values(), optio
 class _Features(_Table):
     """The table [inference.features]."""
 
-    file: str
+    file: str | None = None
+    table: str | None = None
     margin: Number
     ideal_accuracy: Number
     epsilon_cap: Number | None = None
@@ -449,13 +478,21 @@ def _training(path: Path, table: _Training) -> Plan:
 
 
 def _task(path: Path, table: _Features, system: InferenceSystem) -> Task:
-    archive = path.parent / table.file
-    where = f"{path}: inference.features.file = {table.file!r}"
+    if table.file is None and table.table is None:
+        raise SystemFileError(f"{path}: inference.features.file: missing; it is required, or else table")
+    key, name = ("file", table.file) if table.table is None else ("table", table.table)
+    where = f"{path}: inference.features.{key} = {name!r}"
+    archive = None if table.file is None else path.parent / table.file
+    archived = -1 if archive is None or not archive.exists() else archive.stat().st_mtime_ns
     try:
-        samples = tasks(archive, archive.stat().st_mtime_ns)
+        if table.table is None and archive is not None:
+            samples = tasks(archive, archive.stat().st_mtime_ns)
+        else:
+            source = path.parent / str(table.table)
+            samples = tabled(source, source.stat().st_mtime_ns, archive, archived, system.devices, system.dimension)
         for features in samples:
             matched(system, features)
-    except ParameterError as error:
+    except (TableError, ParameterError) as error:
         raise SystemFileError(f"{where}: {error}") from None
     except OSError as error:
         raise SystemFileError(f"{where}: {error.strerror or 'not an .npz file'}") from None
