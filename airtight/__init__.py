@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from airtight.analytics.privacy.over_the_air.meter import Meter, OverspentError, Round
     from airtight.solvers.design.curve_family import calibrate_curve
     from airtight.solvers.design.round_budget import spread_budget
+    from airtight.solvers.energy.policy import Policy
     from airtight.solvers.errors import InfeasibleError, NotSettledError
     from airtight.solvers.quantities import quantities
     from airtight.validate.claims.claim import (
@@ -159,6 +160,7 @@ __all__ = [
     "delta",
     "design",
     "discrete_pair",
+    "energy_policy",
     "energy_problem",
     "epsilon",
     "equal",
@@ -521,6 +523,13 @@ def energy_problem(*arguments: Any, **options: Any) -> Any:
     from airtight.solvers.energy import conic_energy
 
     return conic_energy.energy_problem(*arguments, **options)
+
+
+def energy_policy(fleet: DeviceFleet, *, device: int = 0, greatest: float | None = None, loss: float = 1e-4) -> Policy:
+    """Iterations and power of one device by the gain of its channel; see :func:`airtight.solvers.energy.policy.policy`."""
+    from airtight.solvers.energy import policy
+
+    return policy.policy(fleet, device=device, greatest=greatest, loss=loss)
 
 
 def solve_energy(*arguments: Any, **options: Any) -> Any:

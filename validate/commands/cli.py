@@ -15,7 +15,7 @@ from airtight.solvers.errors import InfeasibleError, NotSettledError
 from airtight.validate.commands.attack_command import attack
 from airtight.validate.commands.design_command import calibrate, design
 from airtight.validate.commands.meter_command import meter
-from airtight.validate.commands.options import DEVICES, FEATURES, LEAVE_OUT, PLAN, print_json
+from airtight.validate.commands.options import DEVICES, FEATURES, LEAVE_OUT, print_json
 from airtight.validate.commands.options import EFFORT as _EFFORT
 from airtight.validate.commands.options import FILE as _FILE
 from airtight.validate.commands.options import IDS as _IDS
@@ -30,6 +30,7 @@ from airtight.validate.running import audited, pool_for_claims, progress
 from airtight.validate.system_file.config import SystemFileError, load
 
 if TYPE_CHECKING:
+    from airtight.analytics.federated.fair.device import DeviceFleet
     from airtight.validate.claims.sources import Source
     from airtight.validate.results.bounds import Part
     from airtight.validate.system_file.description import Description
@@ -203,11 +204,36 @@ def weights(
 )
 @click.option("--integer", is_flag=True, help="Whole iterations, the transmission re-optimised for them.")
 @DEVICES
-@PLAN
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="CSV|DIR",
+    help="Write the answer, a device a row; - to print it. With --export a folder.",
+)
 @LEAVE_OUT
+@click.option(
+    "--export",
+    type=click.Choice(["C"]),
+    help="Write the policy of every device, iterations and power by the gain of its channel, as a header and a test program.",
+)
+@click.option(
+    "--loss",
+    type=float,
+    default=1e-4,
+    show_default=True,
+    help="Of --export: relative loss of utility that its table may have.",
+)
 @_JSON
 def energy(
-    file: Path, method: str, integer: bool, devices: Path | None, out: Path | None, leave_out: bool, as_json: bool
+    file: Path,
+    method: str,
+    integer: bool,
+    devices: Path | None,
+    out: Path | None,
+    leave_out: bool,
+    export: str | None,
+    loss: float,
+    as_json: bool,
 ) -> None:
     """The iterations and the transmit power of greatest utility for every device in FILE, or in a CSV file beside it."""
     from airtight.solvers import energy as energy_utility
@@ -222,6 +248,11 @@ def energy(
         fleet, rows, late = fleets.in_time(fleet, rows, integer=integer)
         for one in sorted([*left, *late]):
             click.echo(f"airtight: left out: {one}", err=True)
+    if export is not None:
+        _export(fleet, out, loss, as_json)
+        return
+    if out is not None and out.is_dir():
+        raise click.UsageError(f"--out: {out} is a folder; a CSV file is written, except with --export")
     solution = energy_utility.solve(fleet, method=method, integer=integer)
     if out is not None:
         fleets.write(out, fleets.plan(solution, rows))
@@ -235,6 +266,31 @@ def energy(
         from airtight.validate.report import tables
 
         tables.energy(description.name, method, found, [row.name for row in rows])
+
+
+def _export(fleet: DeviceFleet, out: Path | None, loss: float, as_json: bool) -> None:
+    """Write the policies as C, and say what they lose."""
+    from airtight.solvers.energy import c_policy
+    from airtight.solvers.energy.policy import policy
+    from airtight.validate.files import OutputFolder
+
+    if out is None or str(out) == "-":
+        raise click.UsageError("--export: needs --out DIR")
+    with progress("tables", fleet.devices) as advance:
+        policies = []
+        for k in range(fleet.devices):
+            policies.append(policy(fleet, device=k, loss=loss))
+            advance(f"device {k}")
+    with OutputFolder(out) as folder:
+        folder.write(c_policy.files(policies))
+    if as_json:
+        print_json([one.to_dict() for one in policies])
+        return
+    for k, one in enumerate(policies):
+        click.echo(
+            f"device {k}: {one.gain.size} entries for gains {one.gain[0]:.4g} to {one.greatest:.4g}, loss at most {one.loss:.2g}"
+        )
+    click.echo(f"cc -std=c99 -o test {out / c_policy.TEST} -lm && ./test")
 
 
 @solve.command()
