@@ -27,9 +27,9 @@ from airtight.analytics.checks import FloatArray, IntArray
 from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.analytics.records import Record
 from airtight.analytics.rounding import UNIT
-from airtight.solvers.energy import exact, prices, published
+from airtight.solvers.energy import deadline_price, exact, published
+from airtight.solvers.energy.deadline_price import DeadlinePrices
 from airtight.solvers.energy.energy_problem import Case, Problem
-from airtight.solvers.energy.prices import DeadlinePrices
 from airtight.solvers.errors import InfeasibleError
 
 _CHUNK = 1 << 16  # devices handled at a time, so that their arrays stay in the cache
@@ -94,7 +94,7 @@ class EnergySolution(Record):
         """What energy and utility of the best plan change by for a second more of the deadline.
 
         Whole numbers of iterations are held. nan for devices whose gap is above 1e-8 of the scale, and for all where the
-        utility has been priced otherwise. See :mod:`airtight.solvers.energy.prices`.
+        utility has been priced otherwise. See :mod:`airtight.solvers.energy.deadline_price`.
 
         Examples
         --------
@@ -104,7 +104,7 @@ class EnergySolution(Record):
         d energy / d deadline = -0.03021 W
         d utility / d deadline = 0.3662 1/s
         """
-        found = prices.of_deadline(
+        found = deadline_price.of_deadline(
             self.fleet, self.compute_time, self.rate * np.log(2) / self.fleet.bandwidth, whole=self.whole
         )
         unknown = ~(self.whole | (self.gap <= _PRICED * self.scale))

@@ -21,7 +21,7 @@ import numpy as np
 
 from airtight.analytics.checks import FloatArray, ParameterError
 from airtight.solvers.weights import conic_weights
-from airtight.solvers.weights.prices import Further
+from airtight.solvers.weights.privacy_price import Further
 from airtight.solvers.weights.quadratic import Certificate, Multipliers, QuadraticProgram, certificate
 
 Constraints = Callable[[Any], Any]  # from the cvxpy variable of the weights to one constraint, or a sequence of them

@@ -24,9 +24,9 @@ from typing import Any
 from airtight.analytics.checks import AirtightError, FloatArray
 from airtight.analytics.records import Record
 from airtight.solvers.price import Price
-from airtight.solvers.weights import prices
+from airtight.solvers.weights import privacy_price
 from airtight.solvers.weights.constrained import Constraints, stated
-from airtight.solvers.weights.prices import Further, PrivacyCap
+from airtight.solvers.weights.privacy_price import Further, PrivacyCap
 from airtight.solvers.weights.quadratic import Certificate, Multipliers, QuadraticProgram
 
 
@@ -81,7 +81,8 @@ class Solution(Record):
         """What the least error changes by for a unit more of the cap on epsilon; None without one.
 
         It costs two more searches for the greatest weights where the cap binds, and is nan where the weights are not proved
-        optimal. See :mod:`airtight.solvers.weights.prices`; ``multipliers.upper`` holds the prices of the greatest weights.
+        optimal. See :mod:`airtight.solvers.weights.privacy_price`. ``multipliers.upper`` holds the prices of the greatest
+        weights.
 
         Examples
         --------
@@ -90,13 +91,13 @@ class Solution(Record):
         >>> print(best.price)
         d error / d epsilon = -0.01744
         >>> round((more.exact_mse - best.exact_mse) / 0.001, 3)
-        -0.202
+        -0.017
         """
         if self.cap is None:
             return None
         if not self.is_optimal(_PRICED):
             return Price("error", "epsilon", "", math.nan, math.nan)
-        return prices.of_epsilon(self.program, self.w, self.multipliers, self.cap, self.further)
+        return privacy_price.of_epsilon(self.program, self.w, self.multipliers, self.cap, self.further)
 
     def to_cvxpy(self) -> tuple[Any, dict[str, Any]]:
         """The problem that was solved, as a cvxpy problem and its variables by name.

@@ -32,7 +32,7 @@ from airtight.solvers.errors import InfeasibleError
 from airtight.solvers.weights import caps, conic_weights, constrained, published_update, structured
 from airtight.solvers.weights.caps import Cap
 from airtight.solvers.weights.constrained import Constraints
-from airtight.solvers.weights.prices import Further, PrivacyCap
+from airtight.solvers.weights.privacy_price import Further, PrivacyCap
 from airtight.solvers.weights.quadratic import (
     Certificate,
     Multipliers,
