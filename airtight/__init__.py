@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from airtight.analytics.federated.corbin.aggregation import aggregation
     from airtight.analytics.federated.corbin.federated_system import FederatedSystem
     from airtight.analytics.federated.corbin.quantizers import pair_law, pair_mse
-    from airtight.analytics.federated.fair.convergence import iterations
     from airtight.analytics.federated.fair.device import DeviceFleet
     from airtight.analytics.federated.fair.fairness import utility_fair
+    from airtight.analytics.federated.fair.iteration_bounds import iterations
     from airtight.analytics.forms.domain import Range, parameter
     from airtight.analytics.forms.quantity import Quantity
     from airtight.analytics.guarantee import Adjacency, Face, Observer
@@ -80,7 +80,7 @@ _HOMES = {  # what is loaded when it is first used, and from where
     "analytics.checks": ("AirtightError", "ParameterError", "ConvergenceError"),
     "analytics.federated.corbin.aggregation": ("aggregation",),
     "analytics.federated.corbin.quantizers": ("pair_law", "pair_mse"),
-    "analytics.federated.fair.convergence": ("iterations",),
+    "analytics.federated.fair.iteration_bounds": ("iterations",),
     "analytics.federated.fair.device": ("DeviceFleet",),
     "analytics.federated.fair.fairness": ("utility_fair",),
     "analytics.federated.corbin.federated_system": ("FederatedSystem",),

@@ -10,8 +10,8 @@ from airtight.analytics.checks import FloatArray
 from airtight.analytics.forms import (
     binary_quantizers,
     gaussian_mechanism,
+    gradient_descent,
     inference_errors,
-    iteration_bounds,
     theorem1,
     wireless_device,
 )
@@ -44,7 +44,7 @@ def quantities() -> dict[str, Quantity]:
             *inference_errors.distortion(_DEVICES).values(),
             *inference_errors.selection(_DEVICES).values(),
             *binary_quantizers.QUANTITIES.values(),
-            *iteration_bounds.QUANTITIES.values(),
+            *gradient_descent.QUANTITIES.values(),
             *wireless_device.QUANTITIES.values(),
         ]
     )

@@ -76,7 +76,7 @@ ELSEWHERE = {  # no quantity of a paper's model: why no row is asked of it
     "airtight.solvers.design.channel_noise.calibrate": "no paper has several looks; held to looks.epsilon on both sides",
     "airtight.solvers.design.round_budget.spread_budget": "no paper spreads a budget; held to a general solver and other noise",
     "airtight.solvers.quantities.quantities": "the registry of the quantities, none itself",
-    "airtight.analytics.federated.fair.convergence.iterations": "three quantities of its module, each of which has rows",
+    "airtight.analytics.federated.fair.iteration_bounds.iterations": "three quantities of its module, each of which has rows",
     "airtight.solvers.design.over_the_air.frontier.surface": "many designs of airtight.solvers.design.over_the_air.joint.design",
     "airtight.solvers.design.curve_family.calibrate_curve": "inverts a user's own family; held to closed forms and 50 digits",
     "airtight.solvers.energy.conic_energy.energy_problem": "states the problem that airtight.solvers.energy.solve solves",

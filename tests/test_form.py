@@ -6,8 +6,8 @@ import sympy as sp
 
 from airtight.analytics.forms import binary_quantizers, weights
 from airtight.analytics.forms import energy_utility as forms
+from airtight.analytics.forms import gradient_descent as descent
 from airtight.analytics.forms import inference_errors as distortion
-from airtight.analytics.forms import iteration_bounds as descent
 from airtight.analytics.forms import theorem1 as bernstein
 from airtight.solvers import weights as solver
 

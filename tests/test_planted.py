@@ -21,7 +21,7 @@ from airtight.analytics.federated.corbin import (
     dropout_survivors,
     quantizers,
 )
-from airtight.analytics.federated.fair import convergence, fairness
+from airtight.analytics.federated.fair import fairness, iteration_bounds
 from airtight.analytics.federated.few_bits import baselines, quantizer_laws
 from airtight.analytics.inference import accuracy, decoding, distortion, power_limit, transmission
 from airtight.analytics.privacy.accounting import composition_theorems
@@ -101,7 +101,7 @@ PLANTS = {
         ["UF-T2*-gap"],
     ),
     "worst accuracy rho^j": (
-        wrapped(convergence, "_log_contraction", lambda right: lambda *rates: right(*rates) / 2),
+        wrapped(iteration_bounds, "_log_contraction", lambda right: lambda *rates: right(*rates) / 2),
         ["UF-T1*", "UF-R1"],
     ),
     "sensitivity 2G": (rewritten(fairness, "sensitivity", "4 * G", "2 * G"), ["UF-E7*"]),

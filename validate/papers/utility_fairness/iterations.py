@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import sympy as sp
 
-from airtight.analytics.federated.fair import convergence
-from airtight.analytics.forms import iteration_bounds as forms
+from airtight.analytics.federated.fair import iteration_bounds
+from airtight.analytics.forms import gradient_descent as forms
 from airtight.analytics.forms.domain import Range, parameter
 from airtight.validate.claims.claim import Claim, false, holds, holds_under
 from airtight.validate.claims.relation import at_least, at_most, equal, relative_to
@@ -99,7 +99,9 @@ CLAIMS = (
     Claim(
         "UF-T1*",
         "ours: the worst accuracy after j iterations (L = 1)",
-        equal(_worst, lambda mu, step, iterations: float(convergence.worst_accuracy(iterations, **_class(mu, step)))),
+        equal(
+            _worst, lambda mu, step, iterations: float(iteration_bounds.worst_accuracy(iterations, **_class(mu, step)))
+        ),
         holds(
             "Integrated along the gradient flow; attained by quadratics. Compared with descent on quadratics and "
             "other functions."
@@ -122,7 +124,7 @@ CLAIMS = (
         "UF-T1*-PL",
         "ours: what the paper's proof gives with the right inequality (L = 1)",
         at_most(
-            lambda mu, step: float(convergence.contraction(**_class(mu, step))) ** 2,
+            lambda mu, step: float(iteration_bounds.contraction(**_class(mu, step))) ** 2,
             forms.descent.subs({forms.L: 1, forms.mu: mu, forms.step: step}),
         ),
         holds("With s = eta L and k = mu/L the two differences are k(1-k)s^2 and s(1-k)(2-s), which are not negative."),
@@ -135,7 +137,7 @@ CLAIMS = (
         "Remark 1, with the corrected theorem (L = 1)",
         equal(
             _least_count,
-            lambda phi, mu, step: float(np.ceil(convergence.sufficient_iterations(phi, **_class(mu, step)))),
+            lambda phi, mu, step: float(np.ceil(iteration_bounds.sufficient_iterations(phi, **_class(mu, step)))),
         ),
         holds_under(
             "The corrected theorem bounds it. Compared with the least number of iterations by running the descent."
@@ -148,8 +150,8 @@ CLAIMS = (
         "UF-E41",
         "Eq. (41), j >= 1, eta < 2/L (L = 1)",
         at_most(
-            lambda mu, step, iterations: float(convergence.worst_accuracy(iterations, **_class(mu, step))),
-            lambda mu, step, iterations: float(convergence.published_accuracy(iterations, **_class(mu, step))),
+            lambda mu, step, iterations: float(iteration_bounds.worst_accuracy(iterations, **_class(mu, step))),
+            lambda mu, step, iterations: float(iteration_bounds.published_accuracy(iterations, **_class(mu, step))),
         ),
         holds_under("True for j >= 1 but loose: the factor is at least rho. At j = 0 it is false."),
         {"mu": mu.range, "step": step.range, "iterations": Range(1, 30, integer=True)},

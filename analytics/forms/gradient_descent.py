@@ -10,7 +10,7 @@ from typing import Any
 
 import sympy as sp
 
-from airtight.analytics.federated.fair import convergence
+from airtight.analytics.federated.fair import iteration_bounds
 from airtight.analytics.forms.comparison import TINY
 from airtight.analytics.forms.domain import POSITIVE, Parameter, Range, constant
 from airtight.analytics.forms.quantity import Quantity, collected
@@ -50,7 +50,7 @@ QUANTITIES = collected(
             _PUBLISHED,
             sp.log(accuracy) / sp.log(printed_rate),
             _goal,
-            convergence.published_iterations,
+            iteration_bounds.published_iterations,
             domain={"step": Range(0.51, 1.99)},
             tolerance=1e-11,
         ),
@@ -60,7 +60,7 @@ QUANTITIES = collected(
             _PUBLISHED,
             printed_rate,
             {"step": step, "smoothness": L},
-            convergence.published_rate,
+            iteration_bounds.published_rate,
             domain={"step": POSITIVE, "smoothness": POSITIVE},
         ),
         Quantity(
@@ -69,9 +69,9 @@ QUANTITIES = collected(
             _PUBLISHED,
             printed_factor ** (iterations + 1),
             _after,
-            convergence.published_accuracy,
+            iteration_bounds.published_accuracy,
             tolerance=1e-11,
-            defined=_visible(convergence.published_accuracy),
+            defined=_visible(iteration_bounds.published_accuracy),
         ),
         Quantity(
             "contraction",
@@ -79,7 +79,7 @@ QUANTITIES = collected(
             _EXACT,
             contraction,
             _class,
-            convergence.contraction,
+            iteration_bounds.contraction,
             tolerance=1e-10,
             defined=_away,
         ),
@@ -89,9 +89,9 @@ QUANTITIES = collected(
             _EXACT,
             contraction ** (2 * iterations),
             _after,
-            convergence.worst_accuracy,
+            iteration_bounds.worst_accuracy,
             tolerance=1e-11,
-            defined=_visible(convergence.worst_accuracy),
+            defined=_visible(iteration_bounds.worst_accuracy),
         ),
         Quantity(
             "sufficient iterations",
@@ -99,7 +99,7 @@ QUANTITIES = collected(
             _EXACT,
             sp.log(accuracy) / (2 * sp.log(contraction)),
             _goal,
-            convergence.sufficient_iterations,
+            iteration_bounds.sufficient_iterations,
             tolerance=1e-12,
             defined=_away,
         ),
@@ -109,7 +109,7 @@ QUANTITIES = collected(
             _PROVEN,
             sp.log(accuracy) / sp.log(descent),
             _goal,
-            convergence.descent_iterations,
+            iteration_bounds.descent_iterations,
             tolerance=1e-12,
             defined=_away,
         ),
@@ -119,7 +119,7 @@ QUANTITIES = collected(
             _PROVEN,
             sp.log(accuracy) / (2 * sp.log(1 - step * L)),
             _goal,
-            convergence.necessary_iterations,
+            iteration_bounds.necessary_iterations,
             domain={"step": Range(1e-6, 0.99, logarithmic=True)},
             tolerance=1e-12,
         ),

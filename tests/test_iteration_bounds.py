@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airtight.analytics.checks import ParameterError
-from airtight.analytics.federated.fair import convergence
+from airtight.analytics.federated.fair import iteration_bounds
 
 MU, STEP, PHI = st.floats(1e-4, 1), st.floats(0.01, 1.99), st.floats(1e-12, 0.99)
 
@@ -37,10 +37,10 @@ def test_worst_case_of_pepit(mu, L, eta, n):
             x = x - eta * f.gradient(x)
         problem.set_performance_metric(f(x) - f(optimum))
         worst = problem.solve(verbose=0, wrapper="cvxpy", solver="CLARABEL")
-    ours = float(convergence.worst_accuracy(n, step=eta, strong_convexity=mu, smoothness=L))
+    ours = float(iteration_bounds.worst_accuracy(n, step=eta, strong_convexity=mu, smoothness=L))
     assert ours == pytest.approx(worst, abs=1e-4)
     if eta < 1.9:
-        assert float(convergence.published_rate(step=eta, smoothness=L)) ** n < worst - 1e-3
+        assert float(iteration_bounds.published_rate(step=eta, smoothness=L)) ** n < worst - 1e-3
 
 
 @given(MU, STEP, PHI, st.integers(0, 10**6), st.floats(0.01, 100))
@@ -54,12 +54,12 @@ def test_gradient_descent_on_quadratics(mu, step, phi, seed, L):
         x = start * (1 - step / L * curvature) ** j
         return np.sum(curvature * x * x) / np.sum(curvature * start * start)
 
-    enough = float(convergence.sufficient_iterations(phi, **functions(mu, step, L)))
-    needed = float(convergence.necessary_iterations(phi, **functions(mu, step, L)))
+    enough = float(iteration_bounds.sufficient_iterations(phi, **functions(mu, step, L)))
+    needed = float(iteration_bounds.necessary_iterations(phi, **functions(mu, step, L)))
     assert needed <= enough * (1 + 1e-9) + 1e-9 or needed == 1
     if enough < 1e6:
         assert share(math.ceil(enough * (1 - 1e-12))) <= phi * (1 + 1e-9)
-        assert enough <= float(convergence.descent_iterations(phi, **functions(mu, step, L))) * (1 + 1e-6) + 1
+        assert enough <= float(iteration_bounds.descent_iterations(phi, **functions(mu, step, L))) * (1 + 1e-6) + 1
     if 1 < needed < 1e6 and step < 1:
         assert share(math.ceil(needed * (1 - 1e-12)) - 1) >= phi * (1 - 1e-6)
 
@@ -85,52 +85,62 @@ def test_gradient_descent_on_regularised_logistic_regression(step):
         excess.append(value(w) - value(best))
         w = w - step / L * gradient(w)
     j = np.arange(60)
-    bound = convergence.worst_accuracy(j, step=step / L, strong_convexity=l2, smoothness=L)
+    bound = iteration_bounds.worst_accuracy(j, step=step / L, strong_convexity=l2, smoothness=L)
     assert np.all(np.array(excess) <= bound * excess[0] * (1 + 1e-9) + 1e-13)
     for phi in (0.5, 0.1, 0.01):
-        enough = math.ceil(convergence.sufficient_iterations(phi, step=step / L, strong_convexity=l2, smoothness=L))
+        enough = math.ceil(
+            iteration_bounds.sufficient_iterations(phi, step=step / L, strong_convexity=l2, smoothness=L)
+        )
         if enough < 60:
             assert excess[enough] <= phi * excess[0] * (1 + 1e-9)
 
 
 def test_numbers_of_the_ledger():
     example = {"step": 1.0, "strong_convexity": 0.1, "smoothness": 1.0}
-    assert float(convergence.published_iterations(0.01, **example)) == pytest.approx(6.6439, abs=1e-4)
-    assert math.ceil(convergence.sufficient_iterations(0.01, **example)) == 22
+    assert float(iteration_bounds.published_iterations(0.01, **example)) == pytest.approx(6.6439, abs=1e-4)
+    assert math.ceil(iteration_bounds.sufficient_iterations(0.01, **example)) == 22
     assert pytest.approx(0.228768, abs=1e-6) == 0.9**14  # the ratio after the seven iterations that (22) asks for
-    assert float(convergence.worst_accuracy(90, **example)) == pytest.approx(5.803e-9, rel=1e-3)
-    assert float(convergence.published_accuracy(90, **example)) == pytest.approx(9.394e-3, rel=1e-3)
+    assert float(iteration_bounds.worst_accuracy(90, **example)) == pytest.approx(5.803e-9, rel=1e-3)
+    assert float(iteration_bounds.published_accuracy(90, **example)) == pytest.approx(9.394e-3, rel=1e-3)
     assert float(
-        convergence.published_iterations(0.01, step=3.0, strong_convexity=0.1, smoothness=1.0)
+        iteration_bounds.published_iterations(0.01, step=3.0, strong_convexity=0.1, smoothness=1.0)
     ) == pytest.approx(-5.03, abs=5e-3)
 
 
 def test_where_the_theorem_says_nothing_or_nonsense():
-    assert math.isnan(float(convergence.published_iterations(0.1, step=0.3, strong_convexity=0.1, smoothness=4.0)))
-    assert float(convergence.published_iterations(0.1, step=2.0, strong_convexity=0.1, smoothness=1.0)) == math.inf
-    assert float(convergence.sufficient_iterations(0.1, step=2.0, strong_convexity=0.1, smoothness=1.0)) == math.inf
-    assert float(convergence.sufficient_iterations(0.1, step=0.3, strong_convexity=0.1, smoothness=4.0)) < math.inf
-    assert float(convergence.largest_step(4.0)) == 0.5
+    assert math.isnan(float(iteration_bounds.published_iterations(0.1, step=0.3, strong_convexity=0.1, smoothness=4.0)))
+    assert float(iteration_bounds.published_iterations(0.1, step=2.0, strong_convexity=0.1, smoothness=1.0)) == math.inf
+    assert (
+        float(iteration_bounds.sufficient_iterations(0.1, step=2.0, strong_convexity=0.1, smoothness=1.0)) == math.inf
+    )
+    assert float(iteration_bounds.sufficient_iterations(0.1, step=0.3, strong_convexity=0.1, smoothness=4.0)) < math.inf
+    assert float(iteration_bounds.largest_step(4.0)) == 0.5
 
 
 def test_one_iteration_and_none():
     exact = {"step": 1.0, "strong_convexity": 1.0, "smoothness": 1.0}
-    assert float(convergence.sufficient_iterations(1e-9, **exact)) == 1.0
-    for count in (convergence.sufficient_iterations, convergence.necessary_iterations, convergence.descent_iterations):
+    assert float(iteration_bounds.sufficient_iterations(1e-9, **exact)) == 1.0
+    for count in (
+        iteration_bounds.sufficient_iterations,
+        iteration_bounds.necessary_iterations,
+        iteration_bounds.descent_iterations,
+    ):
         assert float(count(1.0, step=0.5, strong_convexity=0.1, smoothness=1.0)) == 0.0
 
 
 @given(MU, STEP, st.integers(1, 60))
 def test_equation_41_holds_from_one_iteration_on(mu, step, j):
     kind = functions(mu, step)
-    assert float(convergence.worst_accuracy(j, **kind)) <= float(convergence.published_accuracy(j, **kind)) * (
-        1 + 1e-12
-    )
-    assert float(convergence.published_accuracy(0, **kind)) < 1
+    assert float(iteration_bounds.worst_accuracy(j, **kind)) <= float(
+        iteration_bounds.published_accuracy(j, **kind)
+    ) * (1 + 1e-12)
+    assert float(iteration_bounds.published_accuracy(0, **kind)) < 1
 
 
 def test_broadcasts():
-    count = convergence.sufficient_iterations([0.1, 0.01], step=[[0.5], [1.0]], strong_convexity=0.1, smoothness=1.0)
+    count = iteration_bounds.sufficient_iterations(
+        [0.1, 0.01], step=[[0.5], [1.0]], strong_convexity=0.1, smoothness=1.0
+    )
     assert count.shape == (2, 2) and np.all(np.diff(count, axis=1) > 0)
 
 
@@ -140,14 +150,14 @@ def test_broadcasts():
 def test_bad_input(changes):
     good = {"step": 1.0, "strong_convexity": 0.1, "smoothness": 1.0}
     with pytest.raises(ParameterError) as caught:
-        convergence.sufficient_iterations(0.1, **{**good, **changes})
+        iteration_bounds.sufficient_iterations(0.1, **{**good, **changes})
     assert caught.value.name in changes
     with pytest.raises(ParameterError):
-        convergence.sufficient_iterations(0.0, **good)
+        iteration_bounds.sufficient_iterations(0.0, **good)
 
 
 def test_no_iteration_and_a_rate_of_one():
-    assert convergence.worst_accuracy(0, step=1.0, strong_convexity=1.0, smoothness=1.0) == 1.0
-    assert convergence.worst_accuracy(1, step=1.0, strong_convexity=1.0, smoothness=1.0) == 0.0
-    at_rest = convergence.published_iterations([1.0, 0.5], step=2.0, strong_convexity=0.5, smoothness=1.0)
+    assert iteration_bounds.worst_accuracy(0, step=1.0, strong_convexity=1.0, smoothness=1.0) == 1.0
+    assert iteration_bounds.worst_accuracy(1, step=1.0, strong_convexity=1.0, smoothness=1.0) == 0.0
+    at_rest = iteration_bounds.published_iterations([1.0, 0.5], step=2.0, strong_convexity=0.5, smoothness=1.0)
     assert at_rest[0] == 0.0 and at_rest[1] == np.inf
