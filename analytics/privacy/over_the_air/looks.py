@@ -48,13 +48,13 @@ from numpy.typing import ArrayLike, NDArray
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, IntArray, ParameterError
 from airtight.analytics.guarantee import Adjacency, Observer
-from airtight.analytics.inference.channel import Channel, moderate
+from airtight.analytics.inference.channel import Channel, Looks, moderate
 from airtight.analytics.inference.system import InferenceSystem, device_indices
 from airtight.analytics.privacy.accounting.numerical_composition import WIDTH
 from airtight.analytics.privacy.accounting.privacy_curve import Bracket, PrivacyCurve
 from airtight.analytics.privacy.mechanisms.discrete_pair import Discrete
 from airtight.analytics.privacy.mechanisms.mechanism import Ends, Factors, Mechanism, register
-from airtight.analytics.privacy.over_the_air import noise_mixture, observers
+from airtight.analytics.privacy.over_the_air import combined_looks, noise_mixture, observers
 from airtight.analytics.privacy.over_the_air import rounds as many
 from airtight.analytics.privacy.over_the_air.hidden_mixtures import Unseen
 from airtight.analytics.privacy.over_the_air.mixtures import below
@@ -261,8 +261,8 @@ def _cells(
 @lru_cache(maxsize=8)
 def law(system: InferenceSystem, channel: Channel, *, eavesdropper: bool = False, effort: int = EFFORT) -> Law:
     """The law of v for every device of a system, in the units of ``system.normalised()``."""
-    drawn, scaled = channel.draw(system, eavesdropper=eavesdropper), system.normalised()
-    noise, N = scaled.received_noise_variance, drawn.receiver_noise_variance * _scale(system, scaled)
+    scaled, drawn, N = _received(system, channel, eavesdropper=eavesdropper)
+    noise = scaled.received_noise_variance
     a, K = drawn.coefficients, system.devices
     if drawn.sends is None and not system.idle_noise:
         return _enumerated(a, noise, N, system.participation, effort)
@@ -271,6 +271,14 @@ def law(system: InferenceSystem, channel: Channel, *, eavesdropper: bool = False
         v.T[..., None] for v in others_noise(a, noise_variance=noise, receiver_noise_variance=N, present=present)
     )
     return Law(low, high, np.full(low.shape, 1 / a.shape[0]), exact=True, error=(a.shape[0] + 4) * UNIT)
+
+
+def _received(
+    system: InferenceSystem, channel: Channel, *, eavesdropper: bool = False
+) -> tuple[InferenceSystem, Looks, float]:
+    """The normalised system, the states of its channel, and the variance of every look's noise in the same units."""
+    drawn, scaled = channel.draw(system, eavesdropper=eavesdropper), system.normalised()
+    return scaled, drawn, drawn.receiver_noise_variance * _scale(system, scaled)
 
 
 def _scale(system: InferenceSystem, scaled: InferenceSystem) -> float:
@@ -469,7 +477,19 @@ class ChannelQuery(Query):
         return ((replace(self, channel=known, observer=seen, _parts={}, _seen={}), 1),)
 
     def attained(self, level: float) -> Factors:
-        return ((self, 1),) if self.pair else ()
+        """Against `signal` and a known channel, the outcomes of one combination of the looks; the others' codes are zero.
+
+        See :mod:`airtight.analytics.privacy.over_the_air.combined_looks`.
+        """
+        if self.pair:
+            return ((self, 1),)
+        if not self.channel.known:
+            return ()
+        scaled, drawn, N = _received(self.system, self.channel, eavesdropper=self.eavesdropper)
+        pair = combined_looks.attained_pair(
+            scaled, drawn, noise=N, device=self.device, level=combined_looks.BEYOND_CELLS * level, unit=self.unit
+        )
+        return () if pair is None else ((pair, 1),)
 
     def parameters(self) -> dict[str, Any]:
         of_query = {"system": self.system.to_dict(), "device": self.device, "observer": self.observer.value}
@@ -637,7 +657,17 @@ def bracket(
     pair = _pairs(system, channel, which.ravel(), seen, eavesdropper=eavesdropper, times=count, once=True)
     attained = _noise_is_known(system, channel) or (channel.known and seen is not Observer.SIGNAL)
     lower, upper = (end.reshape(which.shape)[()] for end in _least_epsilon(pair, total, exact_pair=attained))
+    if seen is Observer.SIGNAL and channel.known and not attained:
+        one = [query(system, channel, int(k), seen, eavesdropper=eavesdropper) for k in which.ravel()]
+        below_signal = np.array([_attained_epsilon(each, total) for each in one]).reshape(which.shape)
+        lower = np.minimum(below_signal, upper)[()]
     return Bracket.of(lower, upper, width)
+
+
+def _attained_epsilon(release: Mechanism, total: float) -> float:
+    """The least epsilon that one query against `signal` is proved to need; 0 where nothing is known."""
+    pairs = release.attained(total)
+    return max((float(PrivacyCurve.of(pair).bracket(delta=total).lower) for pair, _ in pairs), default=0.0)
 
 
 def _plain(system: InferenceSystem, channel: Channel, eavesdropper: bool) -> InferenceSystem | None:

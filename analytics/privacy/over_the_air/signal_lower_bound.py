@@ -130,19 +130,19 @@ class Mixture:
                     )
         return max(bound - (1 + lam) * 2 * self.missing, 0.0)
 
-    def outcomes(self, level: float) -> tuple[FloatArray, FloatArray]:
+    def outcomes(self, level: float, coarse: int = 1) -> tuple[FloatArray, FloatArray]:
         """Two laws on finitely many outcomes: the observer learns only the cell of y, and of the cell only a range of
         losses.
 
         Cells partition the plane of the axis and the norm across it; their probabilities are sums of products over the
         sets S. Both steps are post-processing, for any cells; `level`, a small probability, determines how far the
-        cells reach.
+        cells reach, and their number in either direction is divided by `coarse`.
         """
         reach = np.sqrt(-2 * np.log(level)) + 3
         least, most = float(np.sqrt(np.min(self.v))), float(np.sqrt(np.max(self.v) + self.s))
         half = self.d / 2 if self.adjacency is Adjacency.REPLACE else 0.0
-        axis = np.concatenate([[-np.inf], self._axis(reach, least, most, [self.d - half, -half]), [np.inf]])
-        squares = self._squares(level)
+        axis = np.concatenate([[-np.inf], self._axis(reach, least, most, [self.d - half, -half], coarse), [np.inf]])
+        squares = self._squares(level, coarse)
 
         def law(mean: float, own: bool) -> FloatArray:
             v = self.v + (self.s if own else 0.0)
@@ -154,18 +154,19 @@ class Mixture:
         absent, present = law(0.0, False), law(self.d - half, True)
         with_device = self.p * present + (1 - self.p) * absent
         if self.adjacency is Adjacency.ABSENT:
-            return _merged(with_device, absent)
-        return _merged(with_device, self.p * law(-half, True) + (1 - self.p) * absent)
+            return merged(with_device, absent)
+        return merged(with_device, self.p * law(-half, True) + (1 - self.p) * absent)
 
-    def _squares(self, level: float) -> FloatArray:
+    def _squares(self, level: float, coarse: int) -> FloatArray:
         """Ends of the cells of the squared norm across the axis."""
         if self.dimension == 1:
             return np.array([0.0, np.inf])
         a = (self.dimension - 1) / 2
-        scales = np.quantile(np.concatenate([self.v, self.v + self.s]), np.linspace(0, 1, _SCALES))
-        tails = np.geomspace(level, 0.02, _RADIAL)
+        scales = np.quantile(np.concatenate([self.v, self.v + self.s]), np.linspace(0, 1, _SCALES // coarse))
+        radial = _RADIAL // coarse
+        tails = np.geomspace(level, 0.02, radial)
         ends = [special.gammaincinv(a, tails), special.gammainccinv(a, tails)]
-        ends.append(special.gammaincinv(a, np.linspace(0.03, 0.97, 2 * _RADIAL)))
+        ends.append(special.gammaincinv(a, np.linspace(0.03, 0.97, 2 * radial)))
         inner = np.unique(np.outer(2 * scales, np.concatenate(ends)))
         return np.concatenate([[0.0], inner, [np.inf]])
 
@@ -220,9 +221,9 @@ class Mixture:
         return np.maximum(inside, 0.0), _GAMMA * np.where(use_lower_tail, lower[1:], upper[:-1])
 
     @staticmethod
-    def _axis(reach: float, least: float, most: float, means: list[float]) -> FloatArray:
+    def _axis(reach: float, least: float, most: float, means: list[float], coarse: int = 1) -> FloatArray:
         end = np.arcsinh(4 * (reach * most + max(map(abs, means))) / least)
-        steps = least / 4 * np.sinh(np.linspace(-end, end, _AXIAL))
+        steps = least / 4 * np.sinh(np.linspace(-end, end, _AXIAL // coarse))
         return np.unique(np.concatenate([mean + steps for mean in set(means)]))
 
     def _kernel(self, axis: FloatArray, mean: float, own: bool) -> FloatArray:
@@ -239,7 +240,7 @@ class Mixture:
         return log_norm_density(u[:, None] / np.sqrt(v), a) - np.log(v) / 2
 
 
-def _merged(p: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray]:
+def merged(p: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The two laws after merging outcomes of nearly equal loss.
 
     All outcomes that are too rare for their loss to be computed are merged into one.
