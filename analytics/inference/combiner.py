@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from airtight.analytics.checks import FloatArray
-from airtight.analytics.inference.channel import Channel
+from airtight.analytics.inference.channel import Channel, Looks
 from airtight.analytics.inference.features import Features, matched
 from airtight.analytics.inference.system import InferenceSystem
 
@@ -67,18 +67,17 @@ def best(system: InferenceSystem, features: Features, channel: Channel) -> Combi
     >>> [round(float(best(system, views, Channel(antennas=M)).mse[0]), 4) for M in (1, 2, 8)]
     [0.32, 0.3, 0.2818]
     """
-    heard = matched(system, features)
-    decoder, target = heard.D / system.decoder_gain, features.target
-    z = features.clipped(system.clip)
-    drawn = channel.draw(system)
-    a = drawn.coefficients
-    squared = float(np.sum(decoder**2))
+    return at_states(system, features, channel.draw(system))
+
+
+def at_states(system: InferenceSystem, features: Features, drawn: Looks) -> Combiner:
+    """The same for states that are given."""
+    target, a = features.target, drawn.coefficients
+    decoded, squared = _decoded(system, features, parts=np.iscomplexobj(a))
     N = drawn.receiver_noise_variance / system.alignment / system.alignment
-    parts, decoded = [a.real], [z @ decoder.T]
+    parts = [a.real]
     if np.iscomplexobj(a):
-        turned = np.stack([-z[:, 1::2], z[:, 0::2]], axis=2).reshape(z.shape)
         parts = [np.concatenate([a.real, a.imag], axis=2), np.concatenate([a.imag, -a.real], axis=2)]
-        decoded.append(turned @ decoder.T)
     states = a.shape[0]
     u, mse = np.empty((states, parts[0].shape[2])), np.empty(states)
     for s in range(states):
@@ -96,3 +95,41 @@ def best(system: InferenceSystem, features: Features, channel: Channel) -> Combi
     half = u.shape[1] // 2
     combination = u[:, :half] + 1j * u[:, half:] if np.iscomplexobj(a) else u
     return Combiner(combination, mse)
+
+
+def errors(system: InferenceSystem, features: Features, drawn: Looks, combination: NDArray[Any]) -> FloatArray:
+    """The MSE in every state of a combination u that is given, shape (states,); the formula of this module.
+
+    Examples
+    --------
+    >>> from airtight.analytics.inference.distortion import _lossless
+    >>> system, views = _lossless()
+    >>> channel = Channel(antennas=2, states=1)
+    >>> u = best(system, views, channel).combination
+    >>> errors(system, views, channel.draw(system), u).round(4)
+    array([0.3])
+    """
+    a = drawn.coefficients
+    decoded, squared = _decoded(system, features, parts=np.iscomplexobj(a))
+    gain = np.einsum("sl,skl->sk", combination.conj(), a)  # what u makes of each device
+    p = np.broadcast_to(system.participation, gain.shape) if drawn.sends is None else drawn.sends.astype(float)
+    sends = np.ones_like(p) if system.idle_noise else p
+    arrives = sum(
+        part[..., None] * each for part, each in zip((gain.real, gain.imag), decoded, strict=False)
+    )  # (states, K, d)
+    mean = np.einsum("sk,skd->sd", p * system.weight, arrives) - features.target
+    roll = np.sum(p * (1 - p) * system.weight**2 * np.sum(arrives**2, axis=2), axis=1)
+    N = drawn.receiver_noise_variance / system.alignment / system.alignment
+    noise = np.sum(sends * system.noise_variance * np.abs(gain) ** 2, axis=1)
+    noise = noise + N * np.sum(np.abs(combination) ** 2, axis=1)
+    return np.asarray(np.sum(mean**2, axis=1) + roll + noise * squared)
+
+
+def _decoded(system: InferenceSystem, features: Features, *, parts: bool) -> tuple[list[FloatArray], float]:
+    """D z_j of every device, for complex codes D J z_j too, and the squared norm of D."""
+    decoder = matched(system, features).D / system.decoder_gain
+    z = features.clipped(system.clip)
+    found = [z @ decoder.T]
+    if parts:
+        found.append(np.stack([-z[:, 1::2], z[:, 0::2]], axis=2).reshape(z.shape) @ decoder.T)
+    return found, float(np.sum(decoder**2))

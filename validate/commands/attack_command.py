@@ -45,7 +45,7 @@ def attack(
     from airtight.validate.commands import fleet_csv as fleets
     from airtight.validate.report import tables
 
-    description, _, _ = fleets.load(file, devices, "inference", channel=runs is None, features=features)
+    description, _, _ = fleets.load(file, devices, "inference", channel=True, features=features)
     if runs is not None:
         _on_training(file, description, runs, rounds, seed, as_json)
         return

@@ -240,7 +240,7 @@ def energy(
     from airtight.validate.commands import fleet_csv as fleets
     from airtight.validate.results.energy import EnergyResult
 
-    description, rows, left = fleets.load(file, devices, "energy", leave_out=leave_out)
+    description, rows, left = fleets.load(file, devices, "energy", leave_out=leave_out, channel=True)
     if description.energy is None:
         raise SystemFileError(f"{file}: energy: missing; the energy-utility problem needs it")
     fleet = description.energy
@@ -307,7 +307,7 @@ def quantizer(file: Path, bits: int, pairs: bool, prove: bool, as_json: bool) ->
         raise click.UsageError("--pairs: at most 4 bits, and not together with --prove")
     if prove and bits != 2:
         raise click.UsageError("--prove: with --bits 2")
-    description = load(file)
+    description = load(file, channel=True)
     system = description.federated
     if system is None:
         raise SystemFileError(f"{file}: federated: missing; the quantizer needs its epsilon and radius")
@@ -469,7 +469,7 @@ def train(
     from airtight.validate.report import tables
     from airtight.validate.system_file.training_plan import plan as planned
 
-    description, _, _ = fleets.load(file, devices)
+    description, _, _ = fleets.load(file, devices, channel=True)
     there = training_run.described(description)
     wanted = [training_run.Part(part) for part in parts] or there
     missing = [part.value for part in wanted if part not in there] or ([] if there else ["federated"])

@@ -112,7 +112,7 @@ def _later(
             lambda: parts.draw(drawings.of_others(description)),
             description.federated is not None or description.energy is not None,
         ),
-        ("learning", lambda: _learn(parts, thorough), description.training is not None and one_look),
+        ("learning", lambda: _learn(parts, thorough), description.training is not None),
         ("gallery", redrawn, gallery is not None),
     ]
     return [(name, run) for name, run, wanted in chosen if wanted]

@@ -410,11 +410,16 @@ def _schemes(part: dict[str, Any]) -> TrainingPart:
         for kind, one in part["schemes"].items()
     ]
     foot = (
-        f"{part['devices']} views of each sample, code of {part['dimension']} dimensions, {part['codec']} codec; accuracy "
-        f"without channel {part['ideal_accuracy']:.3f}; "
+        f"{part['devices']} views of each sample, {_looks(part)}code of {part['dimension']} dimensions, {part['codec']} codec; "
+        f"accuracy without channel {part['ideal_accuracy']:.3f}; "
         + _seeds(part["schemes"], "exact MSE and participation of the first", "Scheme ")
     )
     return "collaborative inference", headings, rows, foot
+
+
+def _looks(part: dict[str, Any]) -> str:
+    """How many looks the server combines, where there is a channel."""
+    return f"{part['looks']} looks combined with the least MSE, " if "looks" in part else ""
 
 
 def _policies(part: dict[str, Any]) -> TrainingPart:

@@ -308,8 +308,8 @@ def _participation_by_power(path: Path, raw: dict[str, Any], channel: bool) -> d
         return raw
     if not channel:
         raise SystemFileError(
-            f"{path}: inference.channel: bounds, calibrate, attack, sweep and report compute over a channel; "
-            "this command needs a file without the table"
+            f"{path}: inference.channel: what this command computes is a problem or a formula of one look; bounds, calibrate, "
+            "attack, design, sweep, train, report and card compute over a channel"
         )
     if not isinstance(table, dict) or "max_power" not in table:
         return raw

@@ -137,9 +137,7 @@ def assumptions(out: Path) -> set[str]:
     RuntimeError
         When that does not compile.
     """
-    files = [
-        file for file in sorted(out.glob("*/*.v")) if file.with_suffix(".vo").is_file() and file.name != "Model.v"
-    ]
+    files = [file for file in sorted(out.glob("*/*.v")) if file.with_suffix(".vo").is_file() and file.name != "Model.v"]
     names = [
         f"{_module(file, out)}.{name}"
         for file in files

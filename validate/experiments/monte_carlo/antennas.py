@@ -65,6 +65,53 @@ def log_ratios(
     return ratios[0], ratios[1]
 
 
+def receive(
+    system: InferenceSystem,
+    drawn: Looks,
+    state: NDArray[np.int64],
+    participants: FloatArray,
+    signal: FloatArray,
+    rng: np.random.Generator,
+) -> NDArray[Any]:
+    """What all looks receive, shape (N, L, symbols), once for each row of `participants`.
+
+    Parameters
+    ----------
+    system : InferenceSystem
+    drawn : Looks
+    state : ndarray of int, shape (N,)
+        Which state of the channel there is.
+    participants : ndarray, shape (N, K)
+        1 for a device that takes part, 0 for another.
+    signal : ndarray, shape (N, K, r)
+        The weighted codes w_k z_k; for complex codes two coordinates are one symbol.
+    rng : numpy.random.Generator
+    """
+    a = drawn.coefficients[state]
+    joined = np.iscomplexobj(a)
+
+    def white(variance: float, shape: tuple[int, ...]) -> FloatArray:
+        return np.asarray(np.sqrt(variance) * rng.standard_normal(shape))
+
+    def symbols(values: FloatArray) -> NDArray[Any]:
+        return values[..., 0::2] + 1j * values[..., 1::2] if joined else values
+
+    count, _, L = a.shape
+    y = symbols(white(drawn.receiver_noise_variance, (count, L, system.dimension)))
+    for k in range(system.devices):
+        noise = white(float(system.noise_variance[k]), (count, system.dimension))
+        sends_noise = np.ones(count) if system.idle_noise else participants[:, k]
+        sent = symbols(participants[:, k, None] * signal[:, k] + sends_noise[:, None] * noise)
+        y = y + system.alignment * a[:, k, :, None] * sent[:, None, :]
+    return y
+
+
+def combined(y: NDArray[Any], combination: NDArray[Any]) -> FloatArray:
+    """u* Y of every row as real coordinates, shape (N, r); `combination` has shape (N, L)."""
+    one = np.einsum("nl,nlr->nr", combination.conj(), y)
+    return np.stack([one.real, one.imag], axis=2).reshape(one.shape[0], -1) if np.iscomplexobj(one) else one
+
+
 def _coordinates(system: InferenceSystem) -> int:
     """How many coordinates the ratio depends on: all where the noise tells, else the one along the feature."""
     return system.dimension if system.adjacency is Adjacency.ABSENT and not system.idle_noise else 1

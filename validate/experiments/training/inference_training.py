@@ -11,19 +11,21 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, IntArray, ParameterError
-from airtight.analytics.inference import accuracy, distortion, margin, power_limit, transmission
+from airtight.analytics.inference import accuracy, combiner, distortion, margin, power_limit, transmission
+from airtight.analytics.inference.channel import Looks
 from airtight.analytics.inference.features import Features, clipped
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.solvers import weights
 from airtight.solvers.errors import InfeasibleError
 from airtight.solvers.weights import caps
-from airtight.validate.experiments.monte_carlo import channel
+from airtight.validate.experiments.monte_carlo import antennas, channel
 from airtight.validate.experiments.training import views
 from airtight.validate.experiments.training.checkpoint import label as checkpoint_label
 from airtight.validate.experiments.training.checkpoint import restore, store
@@ -76,6 +78,22 @@ class Transmitter:
     power: ArrayLike
 
 
+@dataclass(frozen=True, kw_only=True)
+class Air:
+    """States of a channel with several looks, which the server knows and combines.
+
+    Attributes
+    ----------
+    drawn : Looks
+        Where it says who sends, a device takes part in a state only if it sends there.
+    fresh : bool
+        Whether every image of every round has a state of its own; otherwise an image keeps its state.
+    """
+
+    drawn: Looks
+    fresh: bool = True
+
+
 @dataclass(frozen=True)
 class Measured:
     """The results of the simulated rounds, with the prediction of theory.
@@ -105,7 +123,8 @@ class Measured:
         """Mean over the images of the exact MSE for Scheme 1 (nan otherwise), computed on first access.
 
         It is :func:`airtight.analytics.inference.distortion.exact`, or
-        :func:`airtight.analytics.inference.power_limit.exact_mse` when the power is limited.
+        :func:`airtight.analytics.inference.power_limit.exact_mse` when the power is limited; over several looks the mean
+        over their states of :func:`airtight.analytics.inference.combiner.errors`.
         """
         return self.theory()
 
@@ -117,6 +136,7 @@ def measure(
     scheme: Scheme | str = Scheme.RANDOM,
     selection: Selection | None = None,
     transmitter: Transmitter | None = None,
+    air: Air | None = None,
     rounds: int = 20,
     seed: int = 0,
     checkpoint: Path | None = None,
@@ -133,6 +153,9 @@ def measure(
     selection : Selection, optional
     transmitter : Transmitter, optional
         Limited power: a device whose signal needs more power scales it down, and is then not aligned.
+    air : Air, optional
+        Several looks instead of one; not together with `transmitter`. In every state the server uses the combination of
+        least MSE for the typical features (theorem V7 of docs/channel.md), which replaces the decoder's gain.
     rounds, seed : int
     checkpoint : Path, optional
         Written after every round; an interrupted measurement continues from it, with the same result.
@@ -152,7 +175,11 @@ def measure(
     reach = None
     if transmitter is not None:
         reach = transmission.reach_of(system, transmitter.gain, transmitter.power)
-    label = checkpoint_label(system, chosen_scheme.value, chosen_selection, reach, _digest(setup), start)
+    if air is not None and transmitter is not None:
+        raise ParameterError("transmitter", "given", "absent over several looks, whose channel has its own power limit")
+    parts = [system, chosen_scheme.value, chosen_selection, reach, _digest(setup), start]
+    label = checkpoint_label(*parts) if air is None else checkpoint_label(*parts, *_of_air(air))
+    u = None if air is None else combiner.at_states(system, _typical(setup), air.drawn).combination
     saved = restore(checkpoint, label)
     means = saved["means"] if saved else np.zeros((0, 3))
     target = setup.features.mean(axis=1)
@@ -161,8 +188,14 @@ def measure(
     while len(means) < round_count:
         rng = np.random.default_rng([start, 41, len(means)])
         tau = _participants(setup, system, chosen_scheme, chosen_selection, rng)
-        received = channel.receive(system, tau, signal, rng, reach=reach)
-        decoded = system.decoder_gain / system.alignment * received @ setup.decoder.T
+        if air is None or u is None:
+            received = system.decoder_gain * channel.receive(system, tau, signal, rng, reach=reach)
+        else:
+            state = _states(setup, air, start, len(means))
+            if air.drawn.sends is not None:
+                tau = _given_sending(tau, air.drawn.sends[state], chosen_scheme)
+            received = antennas.combined(antennas.receive(system, air.drawn, state, tau, signal, rng), u[state])
+        decoded = received / system.alignment @ setup.decoder.T
         decoded += setup.centre.mean(axis=0)
         error = np.sum((decoded - target) ** 2, axis=1)
         correct = np.argmax(decoded @ weight.T + bias, axis=1) == setup.labels
@@ -179,8 +212,45 @@ def measure(
         mse=float(mse),
         mse_error=float(errors[1]),
         participation=float(participation_share),
-        theory=lambda: _exact_mse(setup, system, transmitter) if chosen_scheme is Scheme.RANDOM else float("nan"),
+        theory=lambda: (
+            float("nan")
+            if chosen_scheme is not Scheme.RANDOM
+            else _exact_mse(setup, system, transmitter)
+            if air is None or u is None
+            else _mse_over_looks(setup, system, air, u, start)
+        ),
     )
+
+
+def _of_air(air: Air) -> tuple[str, bool]:
+    parts = [air.drawn.coefficients, np.asarray(air.drawn.receiver_noise_variance)]
+    parts += [] if air.drawn.sends is None else [air.drawn.sends]
+    return hashlib.sha256(b"".join(np.ascontiguousarray(part).tobytes() for part in parts)).hexdigest(), air.fresh
+
+
+def _typical(setup: Setup) -> Features:
+    return Features(f=setup.typical - setup.centre, W=setup.encoder, D=setup.decoder)
+
+
+def _states(setup: Setup, air: Air, seed: int, number: int) -> IntArray:
+    """The state of every image in a round."""
+    rng = np.random.default_rng([seed, 43, number if air.fresh else 0])
+    return np.asarray(rng.integers(len(air.drawn.coefficients), size=setup.labels.size))
+
+
+def _given_sending(tau: FloatArray, sends: NDArray[np.bool_], scheme: Scheme) -> FloatArray:
+    """Who takes part: the channel alone decides it for Scheme 1; what a selection chooses may be unable to send."""
+    return sends.astype(float) if scheme is Scheme.RANDOM else tau * sends
+
+
+def _mse_over_looks(setup: Setup, system: InferenceSystem, air: Air, u: NDArray[Any], seed: int) -> float:
+    """Mean over the images, and over their states where each round has new ones, of the exact MSE."""
+    per_image = []
+    state = _states(setup, air, seed, 0)
+    for i in range(setup.labels.size):
+        found = combiner.errors(system, views.of_image(setup, i), air.drawn, u)
+        per_image.append(float(np.mean(found)) if air.fresh else float(found[state[i]]))
+    return float(np.mean(per_image))
 
 
 def _digest(setup: Setup) -> str:

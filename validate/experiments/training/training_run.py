@@ -12,12 +12,13 @@ from typing import Any
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.federated.fair.device import DeviceFleet
+from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.records import plain
 from airtight.validate.experiments.seeds import compared
 from airtight.validate.experiments.training import data, inference_training, utility_training, views
 from airtight.validate.experiments.training.federated_training import Round, Run, run
-from airtight.validate.experiments.training.inference_training import Measured, Scheme, Selection
+from airtight.validate.experiments.training.inference_training import Air, Measured, Scheme, Selection
 from airtight.validate.experiments.training.own_data import OwnData
 from airtight.validate.experiments.training.training_results import (
     DataUsed,
@@ -81,11 +82,16 @@ def inferred(
     scores: Selection | None,
     seed: int,
     codec: str = "trained",
+    channel: Channel | None = None,
     checkpoints: Path | None = None,
     advance: Callable[[str], None] = lambda done: None,
     source: data.Source = Dataset.DIGITS,
 ) -> tuple[Setup, dict[str, Measured]]:
-    """Measure Scheme 1, and with `scores` Schemes 2.1 and 2.2; the dimension is reduced to at most the features' 32."""
+    """Measure Scheme 1, and with `scores` Schemes 2.1 and 2.2; the dimension is reduced to at most the features' 32.
+
+    Over a `channel` the looks and who sends are those of the system before its dimension is reduced.
+    """
+    air = None if channel is None else Air(drawn=channel.draw(system), fresh=channel.fresh)
     system = replace(system, dimension=min(system.dimension, WIDTH))
     setup = views.prepare(devices=system.devices, dimension=system.dimension, codec=codec, seed=seed, source=source)
     measured = {}
@@ -95,6 +101,7 @@ def inferred(
             system,
             scheme=scheme,
             selection=scores,
+            air=air,
             rounds=_INFERENCE_ROUNDS,
             seed=seed,
             checkpoint=_checkpoint(checkpoints, f"scheme-{scheme.value}"),
@@ -311,8 +318,11 @@ def _inference_part(
     if description.scores is not None:
         table = description.scores
         rules = Selection(score_noise=table.noise, threshold=table.threshold, selected=table.selected)
-    setup, measured = inferred(system, scores=rules, seed=chosen.settings.seed, codec=chosen.codec, **options)
+    channel, given = description.channel, {"scores": rules, "seed": chosen.settings.seed, "codec": chosen.codec}
+    setup, measured = inferred(system, channel=channel, **given, **options)
+    over = {} if channel is None else {"looks": channel.draw(system).coefficients.shape[2]}
     return {
+        **over,
         "devices": system.devices,
         "dimension": len(setup.encoder),
         "codec": chosen.codec,
