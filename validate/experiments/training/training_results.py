@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, NotRequired, TypedDict
 
 from airtight.validate.experiments.seeds import Comparison
 from airtight.validate.experiments.training.federated_training import Round
@@ -59,12 +59,13 @@ class SchemeTraining(_Row):
 
 
 class InferenceTraining(TypedDict):
-    """Collaborative inference by every scheme; `ideal_accuracy` is without channel and codec."""
+    """Collaborative inference by every scheme; `ideal_accuracy` is without channel and codec, `looks` over a channel only."""
 
     devices: int
     dimension: int
     codec: str
     ideal_accuracy: float
+    looks: NotRequired[int]
     schemes: dict[str, SchemeTraining]
 
 

@@ -318,17 +318,20 @@ def _inference_part(
     if description.scores is not None:
         table = description.scores
         rules = Selection(score_noise=table.noise, threshold=table.threshold, selected=table.selected)
-    channel, given = description.channel, {"scores": rules, "seed": chosen.settings.seed, "codec": chosen.codec}
-    setup, measured = inferred(system, channel=channel, **given, **options)
-    over = {} if channel is None else {"looks": channel.draw(system).coefficients.shape[2]}
-    return {
-        **over,
+    channel = description.channel
+    setup, measured = inferred(
+        system, scores=rules, seed=chosen.settings.seed, codec=chosen.codec, channel=channel, **options
+    )
+    training: InferenceTraining = {
         "devices": system.devices,
         "dimension": len(setup.encoder),
         "codec": chosen.codec,
         "ideal_accuracy": setup.ideal,
         "schemes": {name: _measured_json(measurement) for name, measurement in measured.items()},
     }
+    if channel is not None:
+        training["looks"] = channel.draw(system).coefficients.shape[2]
+    return training
 
 
 def _measured_json(measurement: Measured) -> SchemeTraining:
