@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     )
     from airtight.analytics.privacy.over_the_air.amplification import proven, published
     from airtight.analytics.privacy.over_the_air.meter import Meter, OverspentError, Round
+    from airtight.solvers.design.antenna_price import antenna_price
     from airtight.solvers.design.curve_family import calibrate_curve
     from airtight.solvers.design.round_budget import spread_budget
     from airtight.solvers.energy.policy import Policy
@@ -101,6 +102,7 @@ _HOMES = {  # what is loaded when it is first used, and from where
     ),
     "analytics.privacy.over_the_air.amplification": ("proven", "published"),
     "analytics.privacy.over_the_air.meter": ("Meter", "OverspentError", "Round"),
+    "solvers.design.antenna_price": ("antenna_price",),
     "solvers.design.curve_family": ("calibrate_curve",),
     "solvers.design.round_budget": ("spread_budget",),
     "solvers.errors": ("InfeasibleError", "NotSettledError"),
@@ -146,6 +148,7 @@ __all__ = [
     "absolute",
     "accuracy",
     "aggregation",
+    "antenna_price",
     "at_least",
     "at_most",
     "attack",
@@ -433,12 +436,14 @@ def design(
     ideal_accuracy: float = 1.0,
     rounds: int | None = None,
     observer: str | None = None,
+    channel: Channel | None = None,
     **requirements: Any,
 ) -> Any:
     """The joint problem: ``minimise`` something, what is kept (``epsilon_at_most=2.0``), and what is ``free``.
 
     See :func:`airtight.solvers.design.over_the_air.joint.design` and
-    :class:`airtight.solvers.design.over_the_air.requirements.Requirements`; of a `FederatedSystem` and a
+    :class:`airtight.solvers.design.over_the_air.requirements.Requirements`, over a `channel`
+    :func:`airtight.solvers.design.channel_design.design`; of a `FederatedSystem` and a
     `DeviceFleet`, which need no features, :mod:`airtight.solvers.design.federated.federated_design` and
     :mod:`airtight.solvers.design.fleet.fleet_design`.
 
@@ -468,18 +473,22 @@ def design(
         from airtight.solvers.design.federated.federated_requirements import FederatedRequirements
 
         return federated_design.design(system, FederatedRequirements(**requirements))
-    from airtight.solvers.design.over_the_air import joint
     from airtight.solvers.design.over_the_air.requirements import Requirements
 
-    return joint.design(
-        system,
-        Requirements(**requirements),
-        features,
-        margin=margin,
-        ideal_accuracy=ideal_accuracy,
-        rounds=queries,
-        observer="auto" if observer is None else observer,
-    )
+    wanted = Requirements(**requirements)
+    given: dict[str, Any] = {
+        "margin": margin,
+        "ideal_accuracy": ideal_accuracy,
+        "rounds": queries,
+        "observer": "auto" if observer is None else observer,
+    }
+    if channel is not None:
+        from airtight.solvers.design import channel_design
+
+        return channel_design.design(system, channel, wanted, features, **given)
+    from airtight.solvers.design.over_the_air import joint
+
+    return joint.design(system, wanted, features, **given)
 
 
 def frontier(

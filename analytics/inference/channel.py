@@ -300,6 +300,37 @@ class Channel(Described):
             return system.participation
         return _exceedance(self, self.threshold(system), self.gain_means(system.devices))
 
+    def inverse_gain(self, system: InferenceSystem) -> FloatArray:
+        r"""Mean of :math:`1/|h_k|^2` given that device k sends, shape (K,): the price of inverting the channel.
+
+        The mean energy of a sent block is :math:`\gamma^2(w_k^2|z_k|^2 + r\sigma_k^2)` times this. Without a power limit it is
+        infinite where the density of the gain does not vanish at 0, as for Rayleigh and Rician fading.
+
+        Raises
+        ------
+        ParameterError
+            Where the looks are given, which do not tell the gains.
+
+        Notes
+        -----
+        With :math:`g` the threshold, Rayleigh: :math:`E_1(g/\Omega)/\Omega` over the probability of sending; Nakagami:
+        :math:`m\,\Gamma(m-1, mg/\Omega)/(\Omega\Gamma(m))`; Rician: the Poisson mixture of gamma laws that its power is;
+        log-normal: a normal law moved by its variance.
+
+        Examples
+        --------
+        >>> system = InferenceSystem(devices=1, participation=1.0, noise_variance=0.1, weight=1.0, clip=1.0, alignment=1.0,
+        ...     receiver_noise_variance=0.1, dimension=8, delta=1e-5)
+        >>> Channel(fading="rayleigh", max_power=4.0).inverse_gain(system).round(4), Channel().inverse_gain(system)
+        (array([1.0527]), array([1.]))
+        """
+        if self.looks is not None:
+            raise ParameterError("looks", "given", "absent where energy is asked for: looks do not tell the gains")
+        mean, threshold = self.gain_means(system.devices), self.threshold(system)
+        sends = _exceedance(self, threshold, mean)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(np.where(sends > 0, _inverse_above(self, threshold / mean) / mean / sends, np.inf))
+
     def with_participation(self, system: InferenceSystem) -> InferenceSystem:
         """The system with the participation that the power limit decides; the system itself without such a limit.
 
@@ -431,6 +462,53 @@ def _exceedance(channel: Channel, threshold: FloatArray, mean: FloatArray) -> Fl
                 spread, center = _shadowing(channel)
                 probability = special.ndtr((center - 10 * np.log10(ratio)) / spread)
     return np.asarray(np.clip(probability, 0.0, 1.0))
+
+
+def _inverse_above(channel: Channel, ratio: FloatArray) -> FloatArray:
+    """Mean of 1/power where the power, of mean 1, is at least `ratio`, and 0 elsewhere."""
+    from scipy import special
+
+    with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
+        match channel.fading:
+            case Fading.NONE:
+                found = (ratio <= 1).astype(float)
+            case Fading.RAYLEIGH:
+                found = special.exp1(ratio)
+            case Fading.NAKAGAMI:
+                found = _gamma_inverse(float(channel.shape or 0.0), ratio)
+            case Fading.RICIAN:
+                k_factor = float(channel.k_factor or 0.0)
+                count = np.arange(int(k_factor + 12 * np.sqrt(k_factor) + 40))
+                poisson = np.exp(special.xlogy(count, k_factor) - k_factor - special.gammaln(count + 1))
+                x = np.asarray((1 + k_factor) * ratio)
+                terms = [special.exp1(x), *(special.gammaincc(j, x) / j for j in count[1:])]
+                found = (1 + k_factor) * sum(p * term for p, term in zip(poisson, terms, strict=True))
+            case _:
+                spread, center = _shadowing(channel)
+                scale = np.log(10.0) / 10
+                moved = center - scale * spread * spread
+                tail = special.ndtr((moved - 10 * np.log10(ratio)) / spread)
+                found = np.exp(-scale * center + (scale * spread) ** 2 / 2) * tail
+    return np.asarray(found, dtype=float)
+
+
+def _gamma_inverse(m: float, ratio: FloatArray) -> FloatArray:
+    """The same for a gamma law of shape m, by quadrature where m is below 1."""
+    from scipy import integrate, special
+
+    if m > 1:
+        return np.asarray(special.gammaincc(m - 1, m * ratio) * m / (m - 1))
+    if m == 1:
+        return np.asarray(special.exp1(ratio))
+    found = np.full(ratio.shape, np.inf)
+    for i in np.ndindex(ratio.shape):
+        if ratio[i] > 0:  # in the logarithm of the power the integrand has no singularity
+            end = float(np.log(ratio[i]))
+            value = integrate.quad(
+                lambda t: float(np.exp((m - 1) * t - m * np.exp(t))), end, max(end, 0) + 40 / m, epsabs=0
+            )
+            found[i] = value[0] * m**m / special.gamma(m)
+    return found
 
 
 def _gains_above(channel: Channel, u: FloatArray, threshold: FloatArray, mean: FloatArray) -> FloatArray:

@@ -14,6 +14,7 @@ and an imaginary part; the coordinates 2i and 2i + 1 are one symbol, J multiplie
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,14 +71,18 @@ def best(system: InferenceSystem, features: Features, channel: Channel) -> Combi
     return at_states(system, features, channel.draw(system))
 
 
-def at_states(system: InferenceSystem, features: Features, drawn: Looks) -> Combiner:
-    """The same for states that are given."""
-    target, a = features.target, drawn.coefficients
-    decoded, squared = _decoded(system, features, parts=np.iscomplexobj(a))
+def at_states(system: InferenceSystem, features: Features | Sequence[Features], drawn: Looks) -> Combiner:
+    """The same for states that are given; of several tasks of one codec the mean of the MSE over them is least."""
+    tasks = (features,) if isinstance(features, Features) else tuple(features)
+    a, share = drawn.coefficients, 1 / np.sqrt(len(tasks))
+    target = share * np.concatenate([task.target for task in tasks])
+    each = [_decoded(system, task, parts=np.iscomplexobj(a)) for task in tasks]
+    squared = each[0][1]
     N = drawn.receiver_noise_variance / system.alignment / system.alignment
     parts = [a.real]
     if np.iscomplexobj(a):
         parts = [np.concatenate([a.real, a.imag], axis=2), np.concatenate([a.imag, -a.real], axis=2)]
+    decoded = [share * np.concatenate([one[0][i] for one in each], axis=1) for i in range(len(parts))]
     states = a.shape[0]
     u, mse = np.empty((states, parts[0].shape[2])), np.empty(states)
     for s in range(states):

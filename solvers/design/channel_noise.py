@@ -89,11 +89,7 @@ def calibrate(
             tried[scale] = at, np.atleast_1d(looks.epsilon(at, channel, rounds=count, observer=seen))
         return bool(np.all(tried[scale][1] <= target))
 
-    p = channel.with_participation(system).participation
-    random = bool(np.any((p > 0) & (p < 1)))
-    stays = system.adjacency is not Adjacency.ABSENT or system.idle_noise
-    shown = not random or seen is Observer.PARTICIPANTS or system.idle_noise
-    monotone = stays and shown and not channel.decides_participation
+    falls = monotone(system, channel, seen)
     first = length**2 if length > 0 else greatest or 1.0
     scale = _least(kept, first)
     if scale is None:
@@ -105,8 +101,17 @@ def calibrate(
             least_epsilon=reached,
         )
     at, reached_by = tried[scale]
-    unsettled = () if monotone else ((0.0, scale),)
-    return Calibration(Variable.NOISE, np.asarray(at.noise_variance), reached_by, at, monotone, unsettled)
+    unsettled = () if falls else ((0.0, scale),)
+    return Calibration(Variable.NOISE, np.asarray(at.noise_variance), reached_by, at, falls, unsettled)
+
+
+def monotone(system: InferenceSystem, channel: Channel, observer: Observer) -> bool:
+    """Whether epsilon falls with a common scale of the noise, for the reasons of this module."""
+    p = channel.with_participation(system).participation
+    random = bool(np.any((p > 0) & (p < 1)))
+    stays = system.adjacency is not Adjacency.ABSENT or system.idle_noise
+    shown = not random or observer is Observer.PARTICIPANTS or system.idle_noise
+    return stays and shown and not channel.decides_participation
 
 
 def _least(kept: Callable[[float], bool], first: float) -> float | None:

@@ -87,21 +87,25 @@ def design(
     as_json: bool,
 ) -> None:
     """The joint problem of the table [design] in FILE: what is free, what is kept, what is least."""
+    from airtight.solvers.design import channel_design
     from airtight.solvers.design.federated.federated_requirements import FederatedRequirements
     from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
     from airtight.solvers.design.over_the_air import joint
+    from airtight.solvers.design.over_the_air.requirements import Free, Requirements
     from airtight.validate.commands import fleet_csv as fleets
     from airtight.validate.report import tables
     from airtight.validate.results.design import DesignResult
     from airtight.validate.results.schema import as_json as tree_of
 
-    description, rows, left = fleets.load(file, devices, leave_out=leave_out, features=features)
+    description, rows, left = fleets.load(file, devices, leave_out=leave_out, channel=True, features=features)
     for one in left:
         click.echo(f"airtight: left out: {one}", err=True)
     system, wanted, task = description.inference, description.design, description.task
     if frontier:
         if out is not None:
             raise click.UsageError("--frontier: not together with --out")
+        if description.channel is not None and isinstance(wanted, Requirements):
+            raise click.UsageError("--frontier: designs of one look; inference.channel: design one limit at a time")
         _frontier(description, frontier, plot, as_json)
         return
     if plot is not None:
@@ -116,13 +120,19 @@ def design(
         raise SystemFileError(f"{file}: design: missing; it says what is free and what is kept")
     options: dict[str, Any] = {} if task is None else {"margin": task.margin, "ideal_accuracy": task.ideal_accuracy}
     samples = None if task is None else task.samples
-    found = joint.design(system, wanted, samples, observer=description.observer, rounds=description.rounds, **options)
+    options |= {"observer": description.observer, "rounds": description.rounds}
+    channel = description.channel
+    if channel is None:
+        found = joint.design(system, wanted, samples, **options)
+    else:
+        found = channel_design.design(system, channel, wanted, samples, **options)
     if out is not None:
         fleets.write(out, fleets.designed(found, rows))
         if str(out) == "-":
             _settled(found)
             return
-    result = DesignResult.of(found, wanted.free, _before(description))
+    decided = (Free.PARTICIPATION,) if channel is not None and channel.decides_participation else ()
+    result = DesignResult.of(found, tuple(dict.fromkeys((*wanted.free, *decided))), _before(description))
     if as_json:
         absent = dict.fromkeys(("lower_bound", "gap", "accuracy", "error"))
         print_json({**tree_of(result), **{name: None for name in absent if getattr(result, name) is None}})
@@ -195,12 +205,16 @@ def _before(description: Description) -> dict[str, float]:
     """Epsilon, error and energy of the system as the file describes it."""
     import numpy as np
 
-    from airtight.analytics.inference import accuracy, distortion
-    from airtight.analytics.privacy.over_the_air import rounds
+    from airtight.analytics.inference import accuracy, combiner, distortion
+    from airtight.analytics.privacy.over_the_air import looks, rounds
 
-    system, task = description.inference, description.task
+    system, task, channel = description.inference, description.task, description.channel
     if system is None or task is None:
         return {}
+    if channel is not None:
+        asked: dict[str, Any] = {"rounds": description.rounds, "observer": description.observer}
+        error = float(np.mean(combiner.at_states(system, task.samples, channel.draw(system)).mse))
+        return {"epsilon": float(np.max(looks.epsilon(system, channel, **asked))), "error": error}
     radius: dict[str, Any] = {"margin": task.margin, "ideal_accuracy": task.ideal_accuracy}
     return {
         "epsilon": float(np.max(rounds.epsilon(system, rounds=description.rounds, observer=description.observer))),

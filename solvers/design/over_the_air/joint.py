@@ -206,7 +206,7 @@ def design(
     observer_kind = checks.choice("observer", observer, Observer)
     count = checks.count("rounds", rounds)
     purpose = None if features is None else Purpose.of(features, margin, ideal_accuracy)
-    _consistent(system, requirements, purpose)
+    consistent(system, requirements, purpose)
     effective = requirements if effort is None else replace(requirements, effort=effort)
     job = Job(system, effective, purpose, count, observer_kind, gap)
     answer = job.solved()
@@ -216,7 +216,7 @@ def design(
     return job.reported(answer, answer.system, time.monotonic() - started)
 
 
-def _consistent(system: InferenceSystem, wanted: Requirements, purpose: Purpose | None) -> None:
+def consistent(system: InferenceSystem, wanted: Requirements, purpose: Purpose | None) -> None:
     """Raise ParameterError where the requirements are inconsistent or have a trivial or no optimum."""
     error = wanted.error_at_most is not None or wanted.accuracy_at_least is not None
     if purpose is None and (error or wanted.minimise is Goal.ERROR):

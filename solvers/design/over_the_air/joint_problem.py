@@ -84,7 +84,7 @@ class Job:
     ) -> None:
         self.system, self.wanted, self.purpose = system, wanted, purpose
         self.rounds, self.observer = rounds, observer
-        self.error = _error_limit(wanted, purpose)
+        self.error = error_limit(wanted, purpose)
         self.steady = Free.PARTICIPATION not in wanted.free and bool(np.all(system.participation == 1))
         self.closed = screen_of(system, 1.0, observer, rounds, steady=self.steady, short=0.0).closed
         self.asked_gap = gap
@@ -352,7 +352,7 @@ class Job:
         )
 
 
-def _error_limit(wanted: Requirements, purpose: Purpose | None) -> float | None:
+def error_limit(wanted: Requirements, purpose: Purpose | None) -> float | None:
     """The limit on the MSE that keeps both constraints, the accuracy by Markov's inequality; None without either."""
     limits = [] if wanted.error_at_most is None else [wanted.error_at_most]
     if wanted.accuracy_at_least is not None and purpose is not None and purpose.margin is not None:

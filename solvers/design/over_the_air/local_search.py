@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -59,9 +60,58 @@ def best(
     effort: Effort,
 ) -> tuple[InferenceSystem, float] | None:
     """The best feasible design found within the effort, and its value; None when none was found."""
-    axes = [f for f in _SPAN if f in wanted.free and not (f is Free.GAIN and purpose is not None)]
+    axes = axes_of(wanted, gain=purpose is None)
+
+    def adapted(changed: InferenceSystem) -> InferenceSystem:
+        if purpose is not None and Free.GAIN in wanted.free:
+            gain = decoding.best_gain(changed, purpose.features).gain
+            return replace(changed, decoder_gain=gain) if gain > 0 else changed
+        return changed
+
+    def reached(candidate: InferenceSystem) -> dict[Goal, float]:
+        return {
+            Goal.EPSILON: float(np.max(epsilons(candidate, observer, rounds))),
+            Goal.ENERGY: energy(candidate, purpose),
+            Goal.ERROR: math.nan
+            if purpose is None
+            else float(np.mean([distortion.exact(candidate, task) for task in purpose.features])),
+        }
+
+    return searched(system, wanted, axes, error, reached, effort, adapted=adapted)
+
+
+def axes_of(wanted: Requirements, *, gain: bool) -> list[Free]:
+    """The free variables that the search scales; the alignment is redundant beside weight and noise."""
+    axes = [f for f in _SPAN if f in wanted.free and (gain or f is not Free.GAIN)]
     if Free.ALIGNMENT in axes and {Free.WEIGHT, Free.NOISE} <= set(axes):
         axes.remove(Free.ALIGNMENT)
+    return axes
+
+
+def searched(
+    system: InferenceSystem,
+    wanted: Requirements,
+    axes: list[Free],
+    error: float | None,
+    reached: Callable[[InferenceSystem], dict[Goal, float]],
+    effort: Effort,
+    *,
+    cost: int = 1,
+    adapted: Callable[[InferenceSystem], InferenceSystem] = lambda changed: changed,
+) -> tuple[InferenceSystem, float] | None:
+    """The best feasible design found on these axes, and its value.
+
+    Parameters
+    ----------
+    error : float, optional
+        The limit on the error.
+    reached : callable
+        Epsilon, energy and error of a system.
+    cost : int
+        Evaluations of the effort that one call of `reached` counts for.
+    adapted : callable
+        Chooses what has a closed form, such as the gain.
+    """
     feasible: list[tuple[float, InferenceSystem]] = []
 
     def scaled_system(x: FloatArray) -> InferenceSystem:
@@ -75,30 +125,20 @@ def best(
         for free in (Free.ALIGNMENT, Free.GAIN):
             if free in factors:
                 changes[free.value] = float(np.ravel(changes[free.value])[0])
-        changed = replace(system, **changes)
-        if purpose is not None and Free.GAIN in wanted.free:
-            gain = decoding.best_gain(changed, purpose.features).gain
-            changed = replace(changed, decoder_gain=gain) if gain > 0 else changed
-        return changed
+        return adapted(replace(system, **changes))
 
     def penalised(x: FloatArray) -> float:
-        if effort.out:
+        if effort.left < cost:
             raise Spent
-        effort.spend(1)
+        effort.spend(cost)
         candidate = scaled_system(x)
-        reached = {
-            Goal.EPSILON: float(np.max(epsilons(candidate, observer, rounds))),
-            Goal.ENERGY: energy(candidate, purpose),
-            Goal.ERROR: math.nan
-            if purpose is None
-            else float(np.mean([distortion.exact(candidate, task) for task in purpose.features])),
-        }
+        found = reached(candidate)
         limits = {Goal.EPSILON: wanted.epsilon_at_most, Goal.ENERGY: wanted.energy_at_most, Goal.ERROR: error}
         excess = 0.0
         for goal, limit in limits.items():
             if limit is not None:
-                excess += max(math.log(max(min(reached[goal], 1e300), 1e-300) / max(limit, 1e-300)), 0.0)
-        value = reached[wanted.minimise]
+                excess += max(math.log(max(min(found[goal], 1e300), 1e-300) / max(limit, 1e-300)), 0.0)
+        value = found[wanted.minimise]
         if excess == 0 and math.isfinite(value):
             feasible.append((value, candidate))
         return math.log(max(min(value, 1e300), 1e-300)) + _PENALTY * excess

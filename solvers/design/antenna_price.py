@@ -1,0 +1,175 @@
+r"""The price of an antenna: what a further antenna of the server does to epsilon, to the noise that is needed, and to the error.
+
+With the same noise a further antenna only adds a look: epsilon rises, and the error of the best combination falls. At a
+*fixed epsilon* both act together. The looks average the receiver's noise, which lowers the error; they undo the superposition
+in which the devices hide each other, so each needs more noise of its own, which raises it. Where the receiver's noise dominates the first effect
+wins, where it is low the second does: :func:`turning_noise` finds where the two are equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray, IntArray, ParameterError
+from airtight.analytics.guarantee import Observer
+from airtight.analytics.inference import combiner, decoding
+from airtight.analytics.inference.channel import Channel
+from airtight.analytics.inference.features import Features
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy.over_the_air import looks
+from airtight.solvers.design import channel_noise
+from airtight.solvers.errors import InfeasibleError
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AntennaPrice:
+    """Privacy and error against the number of antennas.
+
+    Attributes
+    ----------
+    antennas : ndarray of int, shape (n,)
+    epsilon : ndarray, shape (n,)
+        Of the device that has the greatest, at the given noise.
+    noise_factor : ndarray, shape (n,)
+        Factor on the given noise variances with which every device keeps the target; inf where none was found.
+    error, error_kept : ndarray, shape (n,), or None
+        Mean over states of the MSE of the best combination at the given noise, and at the noise that keeps the target; None
+        without features.
+    constant_output : float or None
+        The MSE of an output that ignores the antennas.
+    """
+
+    antennas: IntArray
+    epsilon: FloatArray
+    noise_factor: FloatArray
+    error: FloatArray | None
+    error_kept: FloatArray | None
+    constant_output: float | None
+
+    @property
+    def helps(self) -> bool | None:
+        """Whether the error at the target falls from the first number of antennas to the last; None without features."""
+        return None if self.error_kept is None else bool(self.error_kept[-1] < self.error_kept[0])
+
+
+def antenna_price(
+    system: InferenceSystem,
+    channel: Channel,
+    antennas: Sequence[int],
+    *,
+    epsilon: float,
+    features: Features | Sequence[Features] | None = None,
+    rounds: int = 1,
+    observer: Observer | str = Observer.AUTO,
+) -> AntennaPrice:
+    """Epsilon, the noise that keeps a target epsilon, and the error, for several numbers of antennas.
+
+    Parameters
+    ----------
+    system : InferenceSystem
+        With positive noise variances, whose ratios are kept.
+    channel : Channel
+        Its antennas are replaced; the looks must not be given.
+    antennas : sequence of int
+    epsilon : float
+        The target, at the system's delta, for its adjacency and the observer, over all rounds.
+    features : Features or sequence of Features, optional
+    rounds, observer
+        As in :func:`airtight.solvers.design.channel_noise.calibrate`.
+
+    Examples
+    --------
+    >>> system = InferenceSystem(devices=12, participation=1.0, noise_variance=0.1, weight=1/12, clip=1.0, alignment=1.0,
+    ...     receiver_noise_variance=0.01, dimension=8, delta=1e-5, adjacency="silent")
+    >>> found = antenna_price(system, Channel(fading="rayleigh", states=50), [1, 2, 8], epsilon=1.0)
+    >>> found.epsilon.round(2), found.noise_factor.round(2)
+    (array([0.25, 0.74, 0.96]), array([0.07, 0.58, 0.92]))
+    """
+    counts = np.array([checks.count("antennas", count, "[1, 4096]") for count in antennas], dtype=np.int64)
+    if counts.size == 0:
+        raise ParameterError("antennas", [], "at least one number")
+    if channel.looks is not None:
+        raise ParameterError("looks", "given", "absent: the number of antennas of given looks is theirs")
+    if not np.any(system.noise_variance > 0):
+        raise ParameterError("noise_variance", 0.0, "positive for some device")
+    asked: dict[str, Any] = {"rounds": rounds, "observer": observer}
+    at_noise, factors, error, kept_error = np.empty((4, counts.size))
+    for i, count in enumerate(counts):
+        one = replace(channel, antennas=int(count))
+        given = one.with_participation(system)
+        at_noise[i] = np.max(looks.epsilon(given, one, **asked))
+        error[i] = _error(given, one, features)
+        try:
+            kept = channel_noise.calibrate(system, one, epsilon, **asked).system
+        except InfeasibleError:
+            factors[i] = kept_error[i] = np.inf
+            continue
+        factors[i] = np.max(kept.noise_variance) / np.max(system.noise_variance)
+        kept_error[i] = _error(kept, one, features)
+    nothing = None
+    if features is not None:
+        nothing = decoding.constant_output((features,) if isinstance(features, Features) else tuple(features))
+    known = features is not None
+    return AntennaPrice(
+        antennas=counts,
+        epsilon=at_noise,
+        noise_factor=factors,
+        error=error if known else None,
+        error_kept=kept_error if known else None,
+        constant_output=nothing,
+    )
+
+
+def turning_noise(
+    system: InferenceSystem,
+    channel: Channel,
+    features: Features | Sequence[Features],
+    antennas: tuple[int, int],
+    *,
+    epsilon: float,
+    between: tuple[float, float],
+    steps: int = 12,
+    rounds: int = 1,
+    observer: Observer | str = Observer.AUTO,
+) -> tuple[float, float] | None:
+    """Two variances of the receiver's noise between which more antennas change from harmful to helpful at a fixed epsilon.
+
+    Parameters
+    ----------
+    antennas : tuple of int
+        The two numbers that are compared.
+    between : tuple of float
+        Variances of the receiver's noise; the errors are compared at both.
+    steps : int
+        Halvings of their ratio.
+
+    Returns
+    -------
+    tuple of float, or None
+        At the lower variance the error at the target is higher with the second number of antennas than with the first, at the
+        upper one lower, or the other way round; None where both ends agree. There may be further turns in between.
+    """
+    low, high = (checks.scalar("between", value, "(0, inf)") for value in between)
+    given: dict[str, Any] = {"epsilon": epsilon, "features": features, "rounds": rounds, "observer": observer}
+
+    def helps(noise: float) -> bool | None:
+        return antenna_price(replace(system, receiver_noise_variance=noise), channel, antennas, **given).helps
+
+    at_low = helps(low)
+    if at_low == helps(high):
+        return None
+    for _ in range(checks.count("steps", steps)):
+        middle = float(np.sqrt(low * high))
+        low, high = (middle, high) if helps(middle) == at_low else (low, middle)
+    return low, high
+
+
+def _error(system: InferenceSystem, channel: Channel, features: Features | Sequence[Features] | None) -> float:
+    if features is None:
+        return float("nan")
+    return float(np.mean(combiner.at_states(system, features, channel.draw(system)).mse))

@@ -1,0 +1,274 @@
+r"""The joint problem over a channel: least energy, epsilon or error when the server combines all its looks.
+
+The free variables are those of one look. Three of them act through the channel: with a power limit the *alignment* decides the
+threshold :math:`g_k = \gamma^2(w_k^2C_k^2 + r\sigma_k^2)/P_k` from which a device sends, hence the participation; the *gain* of
+the decoder is part of the best combination (theorem V7), so it has nothing to choose; and the energy of a block is that of the
+inverted channel given that the device sends (:meth:`~airtight.analytics.inference.channel.Channel.inverse_gain`).
+
+Where the noise alone is free, epsilon falls with its scale (:mod:`airtight.solvers.design.channel_noise`) and the power limit
+does not act, energy and error rise with it: the MSE of every combination does, so the least one does too. The least scale that
+keeps epsilon is then optimal among all scales, and a scale at which epsilon is proved to be above its limit bounds the value of
+all of them from below. Everything else is a local search.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray, ParameterError
+from airtight.analytics.guarantee import Observer
+from airtight.analytics.inference import combiner, decoding
+from airtight.analytics.inference.channel import Channel
+from airtight.analytics.inference.features import Features
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy.over_the_air import looks, observers
+from airtight.solvers.design import channel_noise
+from airtight.solvers.design.effort import Effort
+from airtight.solvers.design.over_the_air import joint, joint_problem, local_search
+from airtight.solvers.design.over_the_air.requirements import Free, Goal, JointDesign, Nothing, Purpose, Requirements
+from airtight.solvers.errors import NotSettledError
+
+_COST = 500  # evaluations that one epsilon over a channel counts for at least
+_SETS_IN_ONE = 400  # pairs of a state and a set that count as one evaluation
+_BELOW = (
+    1e-5,
+    1e-4,
+    1e-3,
+    1e-2,
+    0.1,
+)  # relative distances below the found scale at which epsilon may be proved too great
+
+
+def design(
+    system: InferenceSystem,
+    channel: Channel,
+    requirements: Requirements,
+    features: Features | Sequence[Features] | None = None,
+    *,
+    margin: float | None = None,
+    ideal_accuracy: float = 1.0,
+    rounds: int = 1,
+    observer: Observer | str = Observer.AUTO,
+) -> JointDesign:
+    """The best values found for the free variables over a channel.
+
+    Parameters
+    ----------
+    system : InferenceSystem
+        Each free variable is scaled by one factor common to all devices. With a power limit its participation is ignored.
+    channel : Channel
+    requirements : Requirements
+        Without `power_at_most`: a peak constraint would make who sends depend on the data, and `max_power` of the channel is
+        the limit. An accuracy is kept by Markov's inequality.
+    features : Features or sequence of Features, optional
+        The tasks of the server, of one codec. Energies are those of codes as long as the clips, with or without features.
+    margin, ideal_accuracy, rounds, observer
+        As in :func:`airtight.solvers.design.over_the_air.joint.design`.
+
+    Returns
+    -------
+    JointDesign
+        `error` is the mean over states of the best combination's, `accuracy` Markov's bound of it. `lower_bound` is proved where
+        the noise alone is free, the goal is energy or error and epsilon falls with the noise, and holds for all scales of the
+        given noise; otherwise it is None and `method` is "local".
+
+    Raises
+    ------
+    InfeasibleError
+        When epsilon is the only constraint, the noise alone is free, and no noise that was tried keeps epsilon.
+    NotSettledError
+        When the effort was spent before a design was found.
+    ParameterError
+
+    Examples
+    --------
+    >>> from airtight.solvers.weights.weight_problem import _example
+    >>> system, views = _example()
+    >>> wanted = Requirements(minimise="error", epsilon_at_most=2.0, free=("noise_variance",))
+    >>> for M in (1, 4):
+    ...     found = design(system, Channel(antennas=M, fading="rayleigh", states=20), wanted, views)
+    ...     print(round(found.value, 4), found.gap < 1e-3, bool(np.max(found.epsilon) <= 2))
+    1.1997 True True
+    1.3072 True True
+    """
+    started = time.monotonic()
+    seen, count = observers.resolved(system, observer), checks.count("rounds", rounds)
+    purpose = None if features is None else Purpose.of(features, margin, ideal_accuracy)
+    if requirements.power_at_most is not None:
+        raise ParameterError(
+            "power_at_most", requirements.power_at_most, "absent over a channel: max_power is its limit"
+        )
+    if channel.decides_participation and Free.PARTICIPATION in requirements.free:
+        free = tuple(f for f in requirements.free if f is not Free.PARTICIPATION)
+        requirements = replace(requirements, free=free or (Free.PARTICIPATION,))
+        if not free:
+            raise ParameterError("free", ["participation"], "another variable: max_power decides the participation")
+    joint.consistent(system, requirements, purpose)
+    problem = _Problem(system, channel, requirements, purpose, count, seen)
+    found = problem.by_noise() if problem.is_scale_of_noise else None
+    if found is None:
+        found = problem.locally()
+    return problem.reported(*found, time.monotonic() - started)
+
+
+class _Problem:
+    """One joint problem over a channel."""
+
+    def __init__(
+        self,
+        system: InferenceSystem,
+        channel: Channel,
+        wanted: Requirements,
+        purpose: Purpose | None,
+        rounds: int,
+        observer: Observer,
+    ) -> None:
+        self.system, self.channel, self.wanted, self.purpose = system, channel, wanted, purpose
+        self.rounds, self.observer = rounds, observer
+        self.error_limit = joint_problem.error_limit(wanted, purpose)
+        needs_energy = wanted.minimise is Goal.ENERGY or wanted.energy_at_most is not None
+        if needs_energy and channel.looks is not None:
+            channel.inverse_gain(system)
+        self.at = channel.with_participation
+        p = self.at(system).participation
+        random = int(np.sum((p > 0) & (p < 1)))
+        states = channel.states if channel.looks is None else len(channel.looks)
+        sets = 1 if channel.decides_participation else 1 << min(random, 20)
+        self.cost = max(_COST, min(states * sets, looks.EFFORT) // _SETS_IN_ONE)
+
+    @property
+    def is_scale_of_noise(self) -> bool:
+        """Whether the least noise that keeps epsilon is optimal."""
+        wanted = self.wanted
+        alone = {f for f in wanted.free if f is not Free.GAIN} == {Free.NOISE}
+        return alone and wanted.kept == {Goal.EPSILON} and wanted.minimise is not Goal.EPSILON
+
+    def by_noise(self) -> tuple[InferenceSystem, float | None, str, bool] | None:
+        """The least noise, and a bound from a scale at which epsilon is proved too great; None where it need not be optimal."""
+        limit = self.wanted.epsilon_at_most
+        if limit is None or not channel_noise.monotone(self.system, self.channel, self.observer):
+            return None
+        found = channel_noise.calibrate(
+            self.system, self.channel, limit, rounds=self.rounds, observer=self.observer
+        ).system
+        method = "one scale of the noise, bisected"
+        if not np.any(found.noise_variance > 0):
+            return found, self.value(found), method, True
+        for share in _BELOW:
+            below = replace(found, noise_variance=found.noise_variance * (1 - share))
+            ends = looks.bracket(below, self.channel, rounds=self.rounds, observer=self.observer)
+            if np.max(ends.lower) > limit:
+                return found, self.value(below), method, True
+        return found, None, "local", True
+
+    def locally(self) -> tuple[InferenceSystem, float | None, str, bool]:
+        """The best design of a local search."""
+        effort, options = Effort(self.wanted.effort), [self.system]
+        if Free.IDLE in self.wanted.free and not self.channel.decides_participation:
+            options = [replace(self.system, idle_noise=idle) for idle in (False, True)]
+        axes = local_search.axes_of(self.wanted, gain=False)
+        best: tuple[InferenceSystem, float] | None = None
+        for number, option in enumerate(options):
+            part = effort.part(1 / (len(options) - number))
+            found = local_search.searched(
+                option, self.wanted, axes, self.error_limit, self.reached, part, cost=self.cost, adapted=self.sending
+            )
+            if found is not None and (best is None or found[1] < best[1]):
+                best = found
+        if best is None:
+            raise NotSettledError(
+                f"effort = {self.wanted.effort}: no design that keeps the constraints was found over this channel, where one "
+                f"evaluation counts for {self.cost}",
+                lower_bound=math.nan,
+                effort=self.wanted.effort,
+            )
+        return best[0], None, "local", effort.left >= self.cost
+
+    def sending(self, changed: InferenceSystem) -> InferenceSystem:
+        """The system with the participation that its power allows; where nobody can send, as it is."""
+        try:
+            return self.at(changed)
+        except ParameterError:
+            return changed
+
+    def reached(self, candidate: InferenceSystem) -> dict[Goal, float]:
+        """Epsilon of the worst device, energy and error; all infinite where no device can send."""
+        try:
+            self.channel.check(candidate)
+        except ParameterError:
+            return dict.fromkeys(Goal, math.inf)
+        return {Goal.EPSILON: float(np.max(self.epsilons(candidate))), **self._useful(candidate)}
+
+    def _useful(self, candidate: InferenceSystem) -> dict[Goal, float]:
+        energy = math.nan
+        if self.channel.looks is None:
+            energy = float(np.sum(transmit_energy(candidate, self.channel)))
+        error = math.nan
+        if self.purpose is not None:
+            found = combiner.at_states(candidate, self.purpose.features, self.channel.draw(candidate))
+            error = float(np.mean(found.mse))
+        return {Goal.ENERGY: energy, Goal.ERROR: error}
+
+    def epsilons(self, candidate: InferenceSystem) -> FloatArray:
+        """Upper bounds over all rounds."""
+        found = looks.epsilon(candidate, self.channel, rounds=self.rounds, observer=self.observer)
+        return np.atleast_1d(np.asarray(found))
+
+    def value(self, candidate: InferenceSystem) -> float:
+        """The minimised quantity."""
+        if self.wanted.minimise is Goal.EPSILON:
+            return float(np.max(self.epsilons(candidate)))
+        return self._useful(candidate)[self.wanted.minimise]
+
+    def reported(
+        self, system: InferenceSystem, lower: float | None, method: str, settled: bool, seconds: float
+    ) -> JointDesign:
+        """The design with all its properties."""
+        useful, epsilon, accuracy, nothing = self._useful(system), self.epsilons(system), None, None
+        error = None if self.purpose is None else useful[Goal.ERROR]
+        if self.purpose is not None and error is not None:
+            if self.purpose.margin is not None:
+                accuracy = self.purpose.ideal_accuracy * max(0.0, 1 - error / self.purpose.margin**2)
+            nothing = Nothing(error=decoding.constant_output(self.purpose.features))
+        goals = {Goal.EPSILON: float(np.max(epsilon)), **useful}
+        value = goals[self.wanted.minimise]
+        return JointDesign(
+            system=system,
+            minimised=self.wanted.minimise,
+            value=value,
+            lower_bound=None if lower is None else min(lower, value),
+            epsilon=epsilon,
+            error=error,
+            accuracy=accuracy,
+            energy=useful[Goal.ENERGY],
+            nothing=nothing,
+            method=method,
+            boxes=0,
+            settled=settled,
+            seconds=seconds,
+        )
+
+
+def transmit_energy(system: InferenceSystem, channel: Channel) -> FloatArray:
+    """Mean energy that each device spends on one query over a channel, for codes as long as the clips, shape (K,).
+
+    Examples
+    --------
+    >>> system = InferenceSystem(devices=1, participation=1.0, noise_variance=0.1, weight=1.0, clip=1.0, alignment=1.0,
+    ...     receiver_noise_variance=0.1, dimension=8, delta=1e-5)
+    >>> limited = Channel(fading="rayleigh", max_power=4.0)
+    >>> transmit_energy(limited.with_participation(system), limited).round(4)  # of 1.8 per block at gain 1
+    array([1.2083])
+    """
+    sends = np.ones(system.devices) if system.idle_noise else system.participation
+    code = system.participation * (system.weight * system.clip) ** 2
+    noise = sends * system.dimension * system.noise_variance
+    with np.errstate(invalid="ignore"):
+        energy = system.alignment**2 * channel.inverse_gain(system) * (code + noise)
+    return np.asarray(np.where(code + noise > 0, energy, 0.0))
