@@ -56,6 +56,7 @@ OTHER_PLACES = (
     "airtight.analytics.forms",
 )
 ELSEWHERE = {  # no quantity of a paper's model: why no row is asked of it
+    "airtight.analytics.inference.combiner.at_states": "no paper combines looks; held to simulation of the air",
     "airtight.analytics.inference.combiner.best": "no paper combines looks; held to simulation of the air",
     **{
         f"airtight.analytics.privacy.over_the_air.looks.{name}": "no paper has several looks; proofs on the page Channel, "

@@ -14,6 +14,8 @@ from scipy import special, stats
 
 import airtight
 from airtight import Channel, InferenceSystem, ParameterError, PrivacyCurve
+from airtight.analytics.forms.balls import looks_noise
+from airtight.analytics.forms.balls.ball import ends
 from airtight.analytics.privacy.over_the_air import looks
 
 
@@ -65,6 +67,22 @@ def test_both_ends_of_v(devices: int, count: int, parts: bool, log_noise: float,
         assert low[k] <= v <= high[k]
         if log_noise > -6 and spread < 2:
             assert high[k] <= low[k] * (1 + 1e-6)
+
+
+@given(st.integers(1, 5), st.integers(1, 4), st.booleans(), st.integers(0, 10**6))
+@settings(max_examples=40, deadline=None)
+def test_the_ball_of_v_lies_between_both_ends(devices: int, count: int, parts: bool, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    a = _table(seed, 1, devices, count, parts=parts)[0]
+    sigma2, N, present = 10 ** rng.uniform(-3, 2, devices), 10 ** rng.uniform(-6, 1), rng.random(devices) < 0.6
+    low, high = looks.others_noise(a, noise_variance=sigma2, receiver_noise_variance=N, present=present)
+    for k in range(devices):
+        v = looks_noise.others_noise(
+            a, noise_variance=sigma2.tolist(), receiver_noise_variance=float(N), present=present.tolist(), device=k
+        )
+        below, above = ends(v)
+        assert low[k] <= above and below <= high[k] and above - below <= 1e-13 * above
+        assert below <= float(_v(a, sigma2, N, present, k)) <= above
 
 
 def test_limits_of_v() -> None:

@@ -2,8 +2,8 @@ r"""The price of an antenna: what a further antenna of the server does to epsilo
 
 With the same noise a further antenna only adds a look: epsilon rises, and the error of the best combination falls. At a
 *fixed epsilon* both act together. The looks average the receiver's noise, which lowers the error; they undo the superposition
-in which the devices hide each other, so each needs more noise of its own, which raises it. Where the receiver's noise dominates the first effect
-wins, where it is low the second does: :func:`turning_noise` finds where the two are equal.
+in which the devices hide each other, so each needs more noise of its own, which raises it. Where the receiver's noise
+dominates the first effect wins, where it is low the second does: :func:`turning_noise` finds where the two are equal.
 """
 
 from __future__ import annotations

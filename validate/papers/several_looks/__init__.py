@@ -1,0 +1,160 @@
+r"""Several looks (AT): our own theorems on privacy over a channel, with balls; proofs on the page Channel.
+
+Device k is received at two real looks with coefficients (a, b), one other device with (c, d). V is the covariance of the looks
+without device k, v the noise that takes the place of the others' (theorem V1).
+"""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from airtight.analytics.forms.balls.looks_noise import others_noise as enclosed
+from airtight.analytics.forms.domain import Range, parameter
+from airtight.analytics.forms.gaussian_mechanism import hockey_stick
+from airtight.analytics.privacy.over_the_air import looks
+from airtight.validate.claims.claim import Claim, Paper, false, holds
+from airtight.validate.claims.proofs import by_row
+from airtight.validate.claims.relation import absolute, at_most, equal
+
+_SIGNED = {"typical": (0.5, 2.0)}
+a = parameter("a", 0.1, 3.0, **_SIGNED)
+b = parameter("b", -3.0, 3.0, **_SIGNED)
+c = parameter("c", -3.0, 3.0, **_SIGNED)
+d = parameter("d", -3.0, 3.0, **_SIGNED)
+other = parameter("t", 0.0, 3.0, typical=(0.1, 1.0))
+own = parameter("s", 0.01, 3.0, typical=(0.1, 1.0))
+receiver = parameter("N", 0.01, 3.0, typical=(0.1, 1.0))
+code = parameter("x", 0.0, 3.0, typical=(0.5, 2.0))
+epsilon = parameter("epsilon", 0.0, 5.0, typical=(0.5, 2.0), latex=r"\epsilon")
+more = parameter("h", 0.0, 2.0, typical=(0.1, 1.0))
+share = parameter("p", 0.02, 0.9, typical=(0.1, 0.5))
+budget = parameter("B", 0.05, 3.0, typical=(0.1, 1.0))
+first = parameter("u", -2.0, 2.0, typical=(0.5, 1.5))
+second = parameter("w", -2.0, 2.0, typical=(0.5, 1.5))
+
+
+def _quadratic(noise: sp.Expr) -> sp.Expr:
+    """q = a_k^T V^-1 a_k for one other device of this noise variance."""
+    p, m, r = noise * c**2 + receiver, noise * c * d, noise * d**2 + receiver
+    return (a**2 * r - 2 * a * b * m + b**2 * p) / (p * r - m**2)
+
+
+_Q = _quadratic(other)
+_V = 1 / _Q
+_P, _M, _R = other * c**2 + receiver, other * c * d, other * d**2 + receiver
+_DETERMINANT = _P * _R - _M**2
+_WITH = (_P + own * a**2) * (_R + own * b**2) - (_M + own * a * b) ** 2
+# trace of V^-1 W, W = V + s a a^T
+_TRACE = (_R * (_P + own * a**2) - 2 * _M * (_M + own * a * b) + _P * (_R + own * b**2)) / _DETERMINANT
+_FULL = (_TRACE - 2 + code**2 * _Q - sp.log(_WITH / _DETERMINANT)) / 2
+_ONE_LOOK = ((own + code**2) / _V - sp.log(1 + own / _V)) / 2
+
+
+def _by_code(a: float, b: float, c: float, d: float, t: float, N: float) -> float:
+    return float(
+        looks.others_noise([[a, b], [c, d]], noise_variance=[0.0, t], receiver_noise_variance=N, present=[True, True])[
+            0
+        ][0]
+    )
+
+
+def _ball(a: float, b: float, c: float, d: float, t: float, N: float) -> float:
+    given = {"noise_variance": [0.0, float(t)], "receiver_noise_variance": float(N), "present": [True, True]}
+    return float(enclosed([[float(a), float(b)], [float(c), float(d)]], device=0, **given).mid())  # type: ignore[arg-type]
+
+
+_LOOKS = {"a": a.range, "b": b.range, "c": c.range, "d": d.range, "t": other.range, "N": receiver.range}
+
+_CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        "AT-V1-determinant",
+        "theorem V1, the volume",
+        equal(_WITH / _DETERMINANT, 1 + own * _Q),
+        holds("The determinant of a sum with a matrix of rank one; 1/v is the quadratic form."),
+    ),
+    Claim(
+        "AT-V1-divergence",
+        "theorem V1, absent: the Kullback-Leibler divergence of the whole signal is that of one look with noise v",
+        equal(_FULL, _ONE_LOOK),
+        holds("Whitening and a rotation leave one row that depends on the device; the others have the same law."),
+        scale=absolute("divergence"),
+    ),
+    Claim(
+        "AT-V1-code",
+        "looks.others_noise, the lower end",
+        at_most(_by_code, lambda a, b, c, d, t, N: _ball(a, b, c, d, t, N)),
+        holds("The proved lower end is below the ball of v."),
+        _LOOKS,
+        statement=r"\underline v \le \frac{1}{a_k^TV^{-1}a_k}",
+        unread="the lower end is an algorithm",
+        tolerance=1e-12,
+    ),
+    Claim(
+        "AT-V1-bounds",
+        "theorem V1, the lower limit: no look is without the receiver's noise",
+        at_most(receiver / (a**2 + b**2), _V),
+        holds("V is at least N I."),
+    ),
+    Claim(
+        "AT-V1-combination",
+        "theorem V1, the upper end: any combination of the looks",
+        at_most(
+            (first * a + second * b) ** 2,
+            _Q * (other * (first * c + second * d) ** 2 + receiver * (first**2 + second**2)),
+        ),
+        holds("Cauchy's inequality in the inner product of V."),
+        scale=absolute("square"),
+    ),
+    Claim(
+        "AT-V4-sets",
+        "theorem V4: v rises with the others' noise, hence with S",
+        at_most(_quadratic(other + more), _Q),
+        holds("V rises, so its inverse falls."),
+    ),
+    Claim(
+        "AT-V4-delta",
+        "theorem V4: at fixed own noise delta falls with v",
+        at_most(
+            hockey_stick(epsilon, code, sp.sqrt(own + other + more)), hockey_stick(epsilon, code, sp.sqrt(own + other))
+        ),
+        holds("Noise that is added to the signal maps one pair to the other."),
+        domain={"x": Range(0.05, 3.0, typical=(0.5, 2.0)), "t": Range(0.05, 3.0, typical=(0.1, 1.0))},
+        scale=absolute("delta"),
+    ),
+    Claim(
+        "AT-V4-not-falling",
+        "the draft: v falls with S",
+        at_most(_Q, _quadratic(other + more)),
+        false("v rises with S: the others' noise hides device k.", "step", corrected_by="AT-V4-sets"),
+    ),
+    Claim(
+        "AT-V3-shown",
+        "the draft: p_k beside a shown channel",
+        at_most(
+            share * hockey_stick(epsilon, code, sp.Integer(1)),
+            share * hockey_stick(sp.log(1 + (sp.exp(epsilon) - 1) / share), code, sp.Integer(1)),
+        ),
+        false(
+            "A channel that is shown shows who sends: delta is p times that of a device that sends, and p amplifies nothing. "
+            "Here for one device without noise of its own, from present to absent.",
+            "guarantee",
+        ),
+        domain={"epsilon": Range(0.1, 3.0, typical=(0.5, 1.0)), "x": Range(0.2, 3.0, typical=(0.5, 2.0))},
+        scale=absolute("delta"),
+    ),
+    Claim(
+        "AT-M4-simultaneous",
+        "the draft: the meter removes all devices above their budgets at once",
+        at_most(code**2 / (own + receiver), budget),
+        false(
+            "Who stays away takes its noise along, so that a device that kept its budget may then exceed it: remove, recompute, "
+            "repeat. Two devices: the first, whose noise is t, is above its budget, and the second keeps its own only beside it.",
+            "guarantee",
+        ),
+        domain={"t": other.range},
+        idle=("t",),
+        given=(code**2 <= budget * (own + receiver + other),),
+    ),
+)
+
+PAPER = Paper("airtight", "Privacy over the air with several looks", "airtight", 2026, _CLAIMS, proofs=by_row(__file__))
