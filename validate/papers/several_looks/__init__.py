@@ -16,11 +16,11 @@ from airtight.validate.claims.claim import Claim, Paper, false, holds
 from airtight.validate.claims.proofs import by_row
 from airtight.validate.claims.relation import absolute, at_most, equal
 
-_SIGNED = {"typical": (0.5, 2.0)}
-a = parameter("a", 0.1, 3.0, **_SIGNED)
-b = parameter("b", -3.0, 3.0, **_SIGNED)
-c = parameter("c", -3.0, 3.0, **_SIGNED)
-d = parameter("d", -3.0, 3.0, **_SIGNED)
+_MODERATE = (0.5, 2.0)
+a = parameter("a", 0.1, 3.0, typical=_MODERATE)
+b = parameter("b", -3.0, 3.0, typical=_MODERATE)
+c = parameter("c", -3.0, 3.0, typical=_MODERATE)
+d = parameter("d", -3.0, 3.0, typical=_MODERATE)
 other = parameter("t", 0.0, 3.0, typical=(0.1, 1.0))
 own = parameter("s", 0.01, 3.0, typical=(0.1, 1.0))
 receiver = parameter("N", 0.01, 3.0, typical=(0.1, 1.0))
