@@ -291,11 +291,11 @@ def attack(
 
     With a `channel` the attacker has all looks and knows it.
 
-    See :func:`airtight.validate.attack.experiment.attacked`.
+    See :func:`airtight.validate.attack.system_attack.attacked`.
     """
-    from airtight.validate.attack import experiment
+    from airtight.validate.attack import system_attack
 
-    return experiment.attacked(system, features=features, rounds=rounds, samples=samples, seed=seed, channel=channel)
+    return system_attack.attacked(system, features=features, rounds=rounds, samples=samples, seed=seed, channel=channel)
 
 
 def attack_training(

@@ -11,7 +11,7 @@ from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.accounting.numerical_composition import Composition
 from airtight.analytics.privacy.mechanisms.gaussian import Gaussian
 from airtight.analytics.privacy.over_the_air import rounds
-from airtight.validate.attack import experiment
+from airtight.validate.attack import system_attack
 
 SYSTEM = InferenceSystem(
     devices=12,
@@ -83,4 +83,4 @@ def test_attack_on_training(benchmark):
 
 @pytest.mark.benchmark(group="attack, 12 devices, 100000 samples")
 def test_attack(benchmark):
-    benchmark.pedantic(lambda: experiment.attacked(SYSTEM), rounds=2)
+    benchmark.pedantic(lambda: system_attack.attacked(SYSTEM), rounds=2)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from airtight.solvers.weights import structured
+from airtight.solvers.weights import dual_newton
 from airtight.solvers.weights.quadratic import QuadraticProgram, certificate, multipliers
 
 RANK = 16
@@ -35,7 +35,7 @@ def split(qp):
 
 
 def check(qp, w):
-    best = structured.minimise(qp)
+    best = dual_newton.minimise(qp)
     assert abs(qp.value(np.maximum(w, 0)) - qp.value(best.w)) <= 1e-6 * (1 + qp.value(np.zeros_like(w)))
 
 
@@ -46,7 +46,7 @@ SIZES = [10_000, 100_000]
 def test_structured(benchmark, K):
     benchmark.group = f"weights, rank 16, {K} devices"
     qp = program(K)
-    found = benchmark.pedantic(structured.minimise, (qp,), rounds=5, warmup_rounds=1)
+    found = benchmark.pedantic(dual_newton.minimise, (qp,), rounds=5, warmup_rounds=1)
     proof = certificate(qp, found.w, multipliers(qp, found.w, found.nu))
     assert proof.is_optimal(1e-9)
     benchmark.extra_info["gap"] = proof.duality_gap
@@ -125,4 +125,4 @@ def test_osqp(benchmark, K):
         return solver.solve(raise_error=False).x[:K]
 
     w = benchmark.pedantic(solve, rounds=1)
-    benchmark.extra_info["objective minus optimum"] = qp.value(np.maximum(w, 0)) - qp.value(structured.minimise(qp).w)
+    benchmark.extra_info["objective minus optimum"] = qp.value(np.maximum(w, 0)) - qp.value(dual_newton.minimise(qp).w)

@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 from support.common import run
 
 from airtight.analytics.checks import ParameterError
-from airtight.analytics.federated.corbin import alphabets, antithetic, quantizers
+from airtight.analytics.federated.corbin import antithetic, quantizers, two_output_bounds
 from airtight.analytics.federated.few_bits import quantizer_laws
 from airtight.solvers.design.quantizer import quantizer_design, quantizer_pair
 
@@ -62,7 +62,7 @@ def test_the_server_has_no_finite_epsilon_and_an_uplink_keeps_its_own():
 def test_two_bits_in_pairs_beat_one():
     epsilon = 3.0
     one, two = (quantizer_pair.solve(bits, epsilon=epsilon) for bits in (1, 2))
-    assert one.attained <= alphabets.minimax_mse(epsilon=epsilon) * (1 + 1e-6) <= one.worst_mse * (1 + 1e-6)
+    assert one.attained <= two_output_bounds.minimax_mse(epsilon=epsilon) * (1 + 1e-6) <= one.worst_mse * (1 + 1e-6)
     assert two.worst_mse < 0.31 * one.worst_mse and two.bias < 1e-12
     rng = np.random.default_rng(2)
     w = rng.uniform(-1, 1, (2, 3000))
@@ -113,7 +113,7 @@ def test_the_command(tmp_path):
     result = run("solve", "quantizer", str(file), "--pairs", "--json")
     assert result.exit_code == 0, result.stderr
     found = json.loads(result.stdout)
-    assert found["one_bit_mse"] == pytest.approx(4 * float(alphabets.minimax_mse(epsilon=3.0)))
+    assert found["one_bit_mse"] == pytest.approx(4 * float(two_output_bounds.minimax_mse(epsilon=3.0)))
     assert found["worst_mse"] == pytest.approx(4 * quantizer_pair.solve(2, epsilon=3.0).worst_mse)
     assert np.array(found["law"]) @ found["outputs"] == pytest.approx(found["inputs"])
     assert "pair's sum" in run("solve", "quantizer", str(file), "--pairs").stdout

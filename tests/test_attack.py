@@ -19,7 +19,7 @@ from airtight.analytics.privacy import empirical_epsilon
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.privacy.over_the_air import rounds
 from airtight.validate.attack import training
-from airtight.validate.attack.experiment import attacked
+from airtight.validate.attack.system_attack import attacked
 from airtight.validate.commands.cli import main
 from airtight.validate.experiments.monte_carlo import channel
 from airtight.validate.experiments.training import views

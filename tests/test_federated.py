@@ -12,12 +12,12 @@ from scipy import stats
 
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.federated.corbin import (
-    alphabets,
     central_privacy,
     communication,
     dropout,
     mean_estimation,
     quantizers,
+    two_output_bounds,
 )
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem, alone
 from airtight.analytics.federated.few_bits import baselines
@@ -161,9 +161,9 @@ def test_best_coupling_on_any_alphabet(shift, stretch, epsilon, x, y):
     for both in (max(q1 + q2 - 1, 0.0), min(q1, q2)):
         law = {2 * high: both, 2 * low: 1 - q1 - q2 + both, low + high: q1 + q2 - 2 * both}
         errors.append(sum(p * (value - x - y) ** 2 for value, p in law.items()))
-    found = float(alphabets.pair_mse(x, y, low=low, high=high))
+    found = float(two_output_bounds.pair_mse(x, y, low=low, high=high))
     assert found == pytest.approx(min(errors), rel=1e-6, abs=1e-9 * half**2)
-    own = float(alphabets.pair_mse(x, y, low=-A, high=A))
+    own = float(two_output_bounds.pair_mse(x, y, low=-A, high=A))
     assert own == pytest.approx(float(quantizers.pair_mse(x, y, epsilon=epsilon, bits=None)), rel=1e-9, abs=1e-9 * A)
 
 

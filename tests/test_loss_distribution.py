@@ -225,7 +225,8 @@ def test_delta_with_infinite_losses(seen, loss, count, epsilon):
     p, q = p + np.array([0.0, 0.0, 1 - seen]), np.array([1.0, math.exp(loss), 0.0]) / (1 + math.exp(loss))
     curve = airtight.discrete_pair(p, q).compose(count)
     truth = sum(
-        math.comb(count, k) * max(p[0] ** k * p[1] ** (count - k) - math.exp(epsilon) * q[0] ** k * q[1] ** (count - k), 0)
+        math.comb(count, k)
+        * max(p[0] ** k * p[1] ** (count - k) - math.exp(epsilon) * q[0] ** k * q[1] ** (count - k), 0)
         for k in range(count + 1)
     ) - math.expm1(count * math.log(seen))
     bracket = curve.bracket(epsilon=epsilon, direction="forward")

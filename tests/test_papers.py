@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from airtight.analytics.federated.corbin import alphabets
+from airtight.analytics.federated.corbin import two_output_bounds
 from airtight.validate.claims import audit
 from airtight.validate.claims.claim import FAILING, REFUTED, Ruling, Verdict
 from airtight.validate.claims.evidence import shipped
@@ -150,7 +150,7 @@ def test_the_least_error_is_nothing_at_every_pair():
         x, y = rng.uniform(-1, 1, 2)
         A, s = 1 / np.tanh(rng.uniform(0.1, 6) / 2), abs(x + y)
         low, high = (-A, A + s) if x + y >= 0 else (-A - s, A)
-        assert alphabets.pair_mse(x, y, low=low, high=high) == pytest.approx(0, abs=1e-12)
+        assert two_output_bounds.pair_mse(x, y, low=low, high=high) == pytest.approx(0, abs=1e-12)
         point = {"x": x, "y": y, "epsilon": float(2 * np.arctanh(1 / A)), "bits": 30}
         claimed, actual = CLAIMS["CB-T1"].relation.values(point)
         assert actual >= 2 * A * s - s * s - 1e-9 and (actual > claimed) is bool(2 * A * s - s * s > A * A / 2**24)

@@ -10,7 +10,7 @@ import pytest
 from airtight.analytics.federated.fair.device import table_1
 from airtight.solvers import energy
 from airtight.solvers.energy import proved_gap
-from airtight.solvers.weights import solution, structured
+from airtight.solvers.weights import dual_newton, solution
 from airtight.solvers.weights.quadratic import Multipliers, QuadraticProgram, multipliers
 from airtight.validate.results.energy import EnergyResult
 from airtight.validate.results.schema import as_json
@@ -31,7 +31,7 @@ def _program(seed, *, sums_to_one=True, flat=False):
 
 
 def _solved(program):
-    found = structured.minimise(program)
+    found = dual_newton.minimise(program)
     return found.w, multipliers(program, found.w, found.nu)
 
 

@@ -20,7 +20,7 @@ from airtight.analytics.privacy.over_the_air import amplification
 from airtight.solvers import weights
 from airtight.solvers.design.over_the_air import frontier
 from airtight.solvers.errors import InfeasibleError
-from airtight.solvers.weights import caps, published_update, solution, structured, weight_problem
+from airtight.solvers.weights import caps, dual_newton, published_update, solution, weight_problem
 from airtight.solvers.weights.quadratic import Certificate, QuadraticProgram, certificate, multipliers
 
 
@@ -80,7 +80,7 @@ def test_structured_solves_everything(seed, objective, free):
     if free:
         upper = np.minimum(upper, 4.0)
     qp = weights.program(system, features, objective=objective, upper=upper, sums_to_one=not free)
-    result = structured.minimise(qp)
+    result = dual_newton.minimise(qp)
     found = multipliers(qp, result.w, result.nu)
     assert certificate(qp, result.w, found).is_optimal(1e-9)
     kkt_by_hand(qp, result.w, found, 1e-7)
@@ -113,7 +113,7 @@ def test_the_papers_update_agrees_when_it_converges(seed):
     features = dataclasses.replace(features, f=features.f + 0.1)
     trace = published_update.update(system, features, upper, iterations=4000)
     qp = weights.program(system, features, objective="published", upper=upper)
-    best = structured.minimise(qp)
+    best = dual_newton.minimise(qp)
     assert trace.steps.size == trace.iterations
     if trace.converged:
         assert qp.value(trace.w) == pytest.approx(qp.value(best.w), rel=1e-8)
@@ -193,7 +193,7 @@ def test_permutation_and_a_general_solver():
 def test_a_certificate_can_fail():
     system, features, _ = instance(7)
     qp = weights.program(system, features)
-    best = structured.minimise(qp)
+    best = dual_newton.minimise(qp)
     worse = best.w[::-1].copy() if not np.allclose(best.w, best.w[::-1]) else np.eye(qp.d.size)[0]
     judged = certificate(qp, worse, multipliers(qp, worse, best.nu))
     assert not judged.is_optimal()
@@ -235,7 +235,7 @@ def test_many_devices():
         qp = QuadraticProgram(
             d=d, g=np.zeros(K), upper=np.full(K, 4 / K), V=p[:, None] * a, c=np.ones(r), constant=0.0, sums_to_one=True
         )
-        result = structured.minimise(qp)
+        result = dual_newton.minimise(qp)
         assert certificate(qp, result.w, multipliers(qp, result.w, result.nu)).is_optimal(1e-10)
 
 
@@ -583,7 +583,7 @@ def over_decades(K, r, s, seed, *, participation=None, sums_to_one=True):
 def test_features_over_decades(s, K, r, sums_to_one):
     """No device is judged by another's curvature: the gap is relative to the optimum, in few steps."""
     qp = over_decades(K, r, s, 1, sums_to_one=sums_to_one)
-    result = structured.minimise(qp)
+    result = dual_newton.minimise(qp)
     judged = certificate(qp, result.w, multipliers(qp, result.w, result.nu))
     assert judged.is_optimal(1e-12) and judged.duality_gap <= 1e-9 * qp.value(result.w)
     assert result.converged and result.iterations <= 40
@@ -597,7 +597,7 @@ def test_features_over_decades_where_everybody_takes_part(s):
     """Without curvature of their own."""
     for K, r in ((10, 4), (100, 4), (100, 16)):
         qp = over_decades(K, r, s, 1, participation=np.ones(K))
-        result = structured.minimise(qp)
+        result = dual_newton.minimise(qp)
         assert certificate(qp, result.w, multipliers(qp, result.w, result.nu)).is_optimal(1e-9), (K, r)
 
 
@@ -629,7 +629,7 @@ def test_few_devices_over_decades_against_every_active_set():
                 if min(x) >= 0:
                     value = (x.T * Q.extract(rows, rows) * x)[0] / 2 - (b.extract(rows, [0]).T * x)[0] + own
                     best = value if best is None else min(best, value)
-        result = structured.minimise(qp)
+        result = dual_newton.minimise(qp)
         assert qp.value(result.w) == pytest.approx(float(best), rel=1e-9)
 
 

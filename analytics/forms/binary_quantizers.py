@@ -9,12 +9,12 @@ import numpy as np
 import sympy as sp
 
 from airtight.analytics.federated.corbin import (
-    alphabets,
     central_privacy,
     communication,
     dropout,
     mean_estimation,
     quantizers,
+    two_output_bounds,
 )
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.federated.few_bits import baselines
@@ -199,7 +199,7 @@ QUANTITIES = collected(
             _EXACT,
             minimax,
             _scale,
-            alphabets.minimax_mse,
+            two_output_bounds.minimax_mse,
             tolerance=1e-12,
             defined=lambda **v: v["epsilon"] < 30,
             meaning="greatest error of the sum of a pair's updates, infinitely many shared bits",
@@ -211,7 +211,7 @@ QUANTITIES = collected(
             _EXACT,
             (4 * radius * A - 2 * radius**2) / 3,
             _scale,
-            alphabets.average_mse,
+            two_output_bounds.average_mse,
             meaning="error of the sum of a pair's updates, mean over independent uniform updates",
             **_SQUARE,
         ),

@@ -30,7 +30,10 @@ likely = Range(1e-6, 1.0, logarithmic=True)
 least, greatest = Parameter("p_min", likely), Parameter("p_max", likely)
 devices, present = Parameter("K", Range(1, 1000, integer=True)), Parameter("p_k", likely)
 
-first, second = Parameter("a", REAL), Parameter("b", REAL)  # the rows of a layer of two labels
+first, second = (
+    Parameter("a", REAL),
+    Parameter("b", REAL),
+)  # the two weights (rows of one entry) of a layer of two labels
 _layer = {"first": first, "second": second, "f": score}
 _bound = {"mse": mse, "margin": margin_width, "ideal_accuracy": ideal}
 _limit = {"power": power, "weight": weight, "clip": clip, "noise_norm": length}
@@ -324,7 +327,7 @@ def equation_33(at: Scalar, k: int) -> sp.Expr:
 
 
 def does_33_follow_from_32() -> sp.Expr:
-    """(33) minus (32): 0 if it did. It is not, not even for lossless D = W = 1 and weights 1, as the remaining K says.
+    """(33) minus (32) for two devices with D = W = w = 1: it would be 0 if (33) followed from (32), but it is not.
 
     Examples
     --------
@@ -337,7 +340,7 @@ def does_33_follow_from_32() -> sp.Expr:
 
 
 def what_the_printed_form_is(at: Scalar) -> sp.Expr:
-    r"""Printed MSE with its cross sum doubled: 0 when subtracted from the exact MSE of the target :math:`\sum_kDW_kf_k`.
+    r"""The exact MSE minus the printed MSE with doubled cross sum, which is 0, for the target :math:`\sum_kDW_kf_k`.
 
     Minimising it drives :math:`p_kw_k` to 1, whatever K is.
 
@@ -443,7 +446,7 @@ def distortion(K: int) -> dict[str, Quantity]:
 
 
 def selection(K: int) -> dict[str, Quantity]:
-    """Scheme 2.2 with one device selected, for device 1: (20) as printed, the proven bounds; exactly for two devices.
+    """Scheme 2.2, one of K selected: the probability that it is device 1; (20) as printed, proven bounds, exact for K = 2.
 
     Scores in increasing order, for (20) knows only the least gap.
 

@@ -1,4 +1,4 @@
-"""What the devices have to say and how it is coded: features, encoders, decoder."""
+"""Features of the devices, and the linear encoders and decoder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from airtight.analytics.inference.system import InferenceSystem
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Features:
-    r"""One target seen by K devices (FDP Sec. II-B, III-A): :math:`z_k = W_k f_k`, :math:`\hat f = D\hat z`.
+    r"""One target seen by K devices (FDP II-B, III-A): clipped codes :math:`z_k` of :math:`W_k f_k`, :math:`\hat f = D\hat z`.
 
     Parameters
     ----------
@@ -133,10 +133,10 @@ def clipped(code: FloatArray, clip: ArrayLike) -> FloatArray:
 
 
 def matched(system: InferenceSystem, features: Features) -> Features:
-    """The features as the system decodes them, g D for D; ParameterError unless they have its K and r."""
+    """The features with D multiplied by the system's decoder gain; ParameterError unless K and r are those of the system."""
     if features.f.shape[0] != system.devices:
         raise ParameterError(
-            "f", f"array of shape {features.f.shape}", f"of one row for each of {system.devices} devices"
+            "f", f"array of shape {features.f.shape}", f"of {system.devices} rows, one for each device"
         )
     if features.D.shape[1] != system.dimension:
         raise ParameterError(

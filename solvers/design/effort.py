@@ -5,14 +5,14 @@ from __future__ import annotations
 DEFAULT = 100_000  # evaluations
 
 
-class Spent(Exception):
+class EffortSpent(Exception):
     """Stops a search whose effort is spent; it is always caught inside the package."""
 
 
 class Effort:
     """The remaining evaluations of all searches of one design.
 
-    The unit is the test of one box or point whose epsilon has a closed form. Slower steps count as a fixed number of
+    One evaluation is one test of a box or a point with an epsilon in closed form. A slower step counts as a fixed number of
     evaluations.
 
     Parameters
@@ -27,7 +27,7 @@ class Effort:
     >>> effort = Effort(100)
     >>> part = effort.part(1 / 4)
     >>> part.spend(30)
-    >>> part.out, effort.left
+    >>> part.exhausted, effort.left
     (True, 70)
     """
 
@@ -35,8 +35,8 @@ class Effort:
         self.left, self.whole = evaluations, whole
 
     @property
-    def out(self) -> bool:
-        """Whether no evaluations are left."""
+    def exhausted(self) -> bool:
+        """Whether no evaluations are left; `left` may be negative."""
         return self.left <= 0
 
     def spend(self, evaluations: int) -> None:

@@ -1,4 +1,4 @@
-"""UF Theorem 2 as printed: a root of (39), clamped by (38), and the iterations by (40)."""
+"""UF Theorem 2 as printed: a root of (39), clamped by (38), and the compute time by (40)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def point(problem: Problem) -> tuple[FloatArray, FloatArray, IntArray]:
 
 
 def residual(problem: Problem, Z: FloatArray) -> FloatArray:
-    """The left side of (39) minus its right side."""
+    """The left side of (39) minus its right side; the exponent is capped at 700."""
     x = problem.T - problem.a / Z
     with np.errstate(over="ignore", invalid="ignore"):
         left_side = 2 * (problem.energy(x, Z) - problem.half) * (1 + problem.saving(Z) / problem.P_cp)
@@ -39,7 +39,7 @@ def residual(problem: Problem, Z: FloatArray) -> FloatArray:
 
 
 def roots(fleet: DeviceFleet, *, points: int = 2000) -> IntArray:
-    """The number of roots of (39) per device, counted as sign changes on a grid of rates.
+    """The sign changes of (39) on a grid of rates, per device; roots that are closer than the grid are missed.
 
     The grid extends from the rate at which no time is left to compute to the greatest rate.
 
@@ -63,7 +63,7 @@ def _signs(problem: Problem, points: int) -> tuple[FloatArray, NDArray[np.bool_]
 def _greatest_root(problem: Problem) -> FloatArray:
     """The greatest root of (39).
 
-    Z_max where the root lies beyond, and nan where there is no root below Z_max and the residual at Z_max is positive.
+    Z_max where the residual at Z_max is not positive; nan where it is positive and no sign changes.
     """
     Z, positive = _signs(problem, 513)
     out = np.where(positive[:, -1], np.nan, problem.Z_max)

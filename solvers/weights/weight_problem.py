@@ -29,7 +29,7 @@ from airtight.analytics.inference.features import Features, matched
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.rounding import UNIT
 from airtight.solvers.errors import InfeasibleError
-from airtight.solvers.weights import caps, conic_weights, constrained, published_update, structured
+from airtight.solvers.weights import caps, conic_weights, constrained, dual_newton, published_update
 from airtight.solvers.weights.caps import Cap
 from airtight.solvers.weights.constrained import Constraints
 from airtight.solvers.weights.privacy_price import Further, PrivacyCap
@@ -204,7 +204,7 @@ def solve(
         w, iterations, converged = trace.w, trace.iterations, trace.converged
         multiplier_values = multipliers(qp, w, trace.nu)
     else:
-        result = structured.minimise(qp, tolerance=_TOLERANCE)
+        result = dual_newton.minimise(qp, tolerance=_TOLERANCE)
         w, iterations, converged = result.w, result.iterations, result.converged
         w = _with_unit_sum(w, qp.effective_upper) if sums_to_one else w
         multiplier_values = multipliers(qp, w, result.nu)

@@ -62,7 +62,7 @@ class Witness:
         return {name: _decimal(value) for name, value in self.point.items()}
 
     def as_json(self) -> dict[str, Any]:
-        """The exact parameters, and a lower and an upper decimal bound of both quantities."""
+        """The exact parameters, and decimal bounds of both quantities; without balls a double, twice, which is no bound."""
         claimed, actual = self.balls or ((repr(self.claimed),) * 2, (repr(self.actual),) * 2)
         return {
             "point": {name: str(value) for name, value in self.point.items()},
@@ -148,7 +148,7 @@ class Evidence:
     error : bool
         Whether the claim cannot be evaluated; `fault` says where.
     form : How or None
-        What the form of the claim rests on, if the claim itself is an algorithm that survived a search.
+        What the closed form of the claim rests on, where the claim itself, an algorithm, has only survived a search.
     digits : int or None
         Number of decimal digits to which both sides agree at points where ball arithmetic does not separate them, the
         least over these points; None if there are no such points.
@@ -181,7 +181,7 @@ class Evidence:
 
     @property
     def known(self) -> str:
-        """What the verdict rests on, as the words that are printed before it.
+        """What the verdict rests on, in the words that are printed before the verdict.
 
         Examples
         --------
@@ -229,7 +229,7 @@ class Evidence:
 
     @property
     def as_expected(self) -> bool:
-        """Whether the trial confirms the ruling; for a refuted statement this takes a certified witness."""
+        """Whether the verdict is the expected one, without a fault; a witness without certificate leaves it unsettled."""
         return self.verdict is self.claim.expected and not self.fault
 
     def as_json(self) -> dict[str, Any]:

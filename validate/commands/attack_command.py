@@ -41,7 +41,7 @@ def attack(
 
     With --runs on one client of its federated training, by each mechanism of [training] whose sums have a known law.
     """
-    from airtight.validate.attack import experiment
+    from airtight.validate.attack import system_attack
     from airtight.validate.commands import fleet_csv as fleets
     from airtight.validate.report import tables
 
@@ -52,11 +52,11 @@ def attack(
     if description.inference is None:
         raise SystemFileError(f"{file}: inference: missing; there is nothing to attack")
     task = description.task if description.channel is None else None
-    result = experiment.attacked(
+    result = system_attack.attacked(
         description.inference,
         features=None if task is None else task.features,
         rounds=description.rounds if rounds is None else rounds,
-        samples=experiment.SAMPLES if samples is None else samples,
+        samples=system_attack.SAMPLES if samples is None else samples,
         seed=seed,
         channel=description.channel,
     )

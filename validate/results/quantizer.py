@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from airtight.analytics.checks import FloatArray
-from airtight.analytics.federated.corbin.alphabets import minimax_mse
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.federated.corbin.quantizers import alpha
+from airtight.analytics.federated.corbin.two_output_bounds import minimax_mse
 from airtight.solvers.design.quantizer import quantizer_bound, quantizer_design, quantizer_pair
 from airtight.solvers.design.quantizer.quantizer_bound import BitsBound
 from airtight.solvers.design.quantizer.quantizer_design import Solution

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, ParameterError, broadcast, real
-from airtight.analytics.federated.corbin import alphabets, quantizers
+from airtight.analytics.federated.corbin import quantizers, two_output_bounds
 from airtight.analytics.federated.corbin.federated_system import alone
 
 
@@ -89,7 +89,7 @@ def worst(
     """
     n, r, a = _scale(clients, epsilon, radius)
     unpaired_clients = alone(clients, checks.scalar("independent", independent, "[0, 1]"))
-    pair = np.asarray(alphabets.minimax_mse(epsilon=epsilon, radius=radius))
+    pair = np.asarray(two_output_bounds.minimax_mse(epsilon=epsilon, radius=radius))
     if bits is not None:
         pair = np.minimum(pair + quantizers.slack(epsilon=epsilon, radius=radius, bits=bits), 2 * (r * a) ** 2)
     return np.asarray((unpaired_clients * (r * a) ** 2 + (clients - unpaired_clients) / 2 * pair) / (n * n))[()]

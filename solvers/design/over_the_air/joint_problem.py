@@ -141,7 +141,7 @@ class Job:
                 return answer
             short *= 2
             # epsilon is exceeded by rounding, or the bound on delta is not tight enough to propose a design
-            if self.closed or short > _GREATEST_MARGIN or effort.out:
+            if self.closed or short > _GREATEST_MARGIN or effort.exhausted:
                 return replace(answer, system=None, value=math.inf, settled=False)
 
     def _without_boxes(self, system: InferenceSystem, effort: Effort) -> Answer:
@@ -151,11 +151,11 @@ class Job:
             design = unequal_devices.best(system, asked, effort)
             if design is not None:
                 method = "local" if design.lower is None else "convex steps, lower bound by a relaxation"
-                return Answer(design.system, design.value, design.lower, 0, method, not effort.out)
+                return Answer(design.system, design.value, design.lower, 0, method, not effort.exhausted)
         point = local_search.best(system, self.wanted, self.purpose, self.error, self.rounds, self.observer, effort)
         if point is None:
             return Answer(None, math.inf, None, 0, "local", False)
-        return Answer(*point, None, 0, "local", not effort.out)
+        return Answer(*point, None, 0, "local", not effort.exhausted)
 
     def keeps(self, system: InferenceSystem) -> bool:
         """Whether the limit on epsilon is kept by its upper bound, evaluated by the library."""
@@ -280,7 +280,7 @@ class Job:
             value = float(np.max(self.epsilons(best)))
         low, high, unsettled = 0.0, value, list[float]()
         epsilon = 1.0 if not value < 1 else value / 4
-        while epsilon and 1e-6 < epsilon < 1e6 and not effort.out:
+        while epsilon and 1e-6 < epsilon < 1e6 and not effort.exhausted:
             problem = self._problem(system, Goal.EPSILON, epsilon, short)
             delta_limit = system.delta * (1 - equal_devices.MARGIN)
             search = equal_devices.solve(problem, gap=self.gap, effort=effort.part(1 / 3), enough=delta_limit)

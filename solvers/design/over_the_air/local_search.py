@@ -20,7 +20,7 @@ from airtight.analytics.inference import decoding, distortion, transmission
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import observers
 from airtight.analytics.privacy.over_the_air import rounds as many
-from airtight.solvers.design.effort import Effort, Spent
+from airtight.solvers.design.effort import Effort, EffortSpent
 from airtight.solvers.design.over_the_air.requirements import Free, Goal, Purpose, Requirements
 
 _STARTS = 8  # the given system and random starts; the better half is used
@@ -129,7 +129,7 @@ def searched(
 
     def penalised(x: FloatArray) -> float:
         if effort.left < cost:
-            raise Spent
+            raise EffortSpent
         effort.spend(cost)
         candidate = scaled_system(x)
         found = reached(candidate)
@@ -146,7 +146,7 @@ def searched(
     rng = np.random.default_rng(0)
     spans = np.array([_SPAN[f] for f in axes])
     starts = [np.zeros(len(axes))] + [rng.uniform(-spans, spans) for _ in range(_STARTS - 1)]
-    with contextlib.suppress(Spent):
+    with contextlib.suppress(EffortSpent):
         ranked = sorted(starts, key=penalised)
         for start in ranked[: _STARTS // 2]:
             optimize.minimize(

@@ -20,7 +20,7 @@ from airtight.analytics.guarantee import Observer
 from airtight.analytics.inference import decoding, distortion
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.solvers.design.calibrate import Variable, calibrate
-from airtight.solvers.design.effort import Effort, Spent
+from airtight.solvers.design.effort import Effort, EffortSpent
 from airtight.solvers.design.over_the_air import convex, local_search
 from airtight.solvers.design.over_the_air.convex import Limits, Model, Relaxed
 from airtight.solvers.design.over_the_air.requirements import Free, Goal, Purpose, Requirements
@@ -84,8 +84,8 @@ def best(system: InferenceSystem, asked: Question, effort: Effort) -> Best | Non
         return replace(system, **changes)
 
     def log_value(x: FloatArray) -> float:
-        if effort.out:
-            raise Spent
+        if effort.exhausted:
+            raise EffortSpent
         relaxation = _Alternation(scaled(x), asked, effort).relaxed()
         value = _INFEASIBLE_LOG if relaxation is None else math.log(max(relaxation[0], 1e-300))
         if value < improvements[0][0]:
@@ -98,7 +98,7 @@ def best(system: InferenceSystem, asked: Question, effort: Effort) -> Best | Non
         np.full(len(scaled_variables), -0.7),
     ]
     improvements = [(math.inf, starts[0])]
-    with contextlib.suppress(Spent):
+    with contextlib.suppress(EffortSpent):
         start = min(starts, key=log_value)
         optimize.minimize(log_value, start, method="Nelder-Mead", options={"maxfev": _TRIES, "xatol": 1e-3})
     design = None
@@ -383,6 +383,6 @@ def _root(
     while True:
         x = min(y for y, value in values.items() if value <= 0)
         low = max((y for y, value in values.items() if value > 0 and y < x), default=-math.inf)
-        if x - low <= near or (effort is not None and effort.out) or len(values) > 4 * _STEPS:
+        if x - low <= near or (effort is not None and effort.exhausted) or len(values) > 4 * _STEPS:
             return low, x
         evaluated((low + x) / 2)

@@ -75,7 +75,7 @@ def solve(bits: int, *, epsilon: float) -> PairQuantizer:
     *No finite alphabet is optimal.* With :math:`X = w_1 + N`, :math:`Y = w_2 - N` and Laplace noise N that both
     clients know, each uplink is epsilon-private and the sum has no error. So the error tends to 0 as b grows, at every
     epsilon, and a positive lower bound must depend on b. For one bit it is that of CB Theorem 1
-    (:func:`airtight.analytics.federated.corbin.alphabets.minimax_mse`); for more bits none is proved here.
+    (:func:`airtight.analytics.federated.corbin.two_output_bounds.minimax_mse`); for more bits none is proved here.
 
     Examples
     --------

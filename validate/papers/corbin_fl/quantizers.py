@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 import sympy as sp
 
-from airtight.analytics.federated.corbin import alphabets, quantizers
+from airtight.analytics.federated.corbin import quantizers, two_output_bounds
 from airtight.analytics.forms.domain import Range, over, parameter
 from airtight.validate.claims.claim import Claim, false, holds
 from airtight.validate.claims.relation import absolute, at_least, at_most, equal, relative_to
@@ -95,7 +95,7 @@ def _worst_error(shift: float, stretch: float, epsilon: float) -> float:
     low, high = _shifted_alphabet(shift, stretch, epsilon)
     A = 1 / math.tanh(epsilon / 2)
     half = np.clip([*np.linspace(-2, 2, 401), -A, A], -2, 2) / 2
-    return float(np.max(alphabets.pair_mse(half, half, low=low, high=high)))
+    return float(np.max(two_output_bounds.pair_mse(half, half, low=low, high=high)))
 
 
 def _mean_error(shift: float, stretch: float, epsilon: float) -> float:
@@ -104,7 +104,7 @@ def _mean_error(shift: float, stretch: float, epsilon: float) -> float:
     total = 0.0
     for left, right in pairwise(np.unique(np.clip([-2.0, 0.0, low + high, 2.0], -2.0, 2.0))):
         s = (left + right) / 2 + (right - left) / 2 * _NODES
-        m = alphabets.pair_mse(s / 2, s / 2, low=low, high=high)
+        m = two_output_bounds.pair_mse(s / 2, s / 2, low=low, high=high)
         total += (right - left) / 2 * float(_WEIGHTS @ (m * (2 - np.abs(s)) / 4))
     return total
 
@@ -255,22 +255,22 @@ CLAIMS = (
     Claim(
         "CB-T1*-minimax",
         "ours: the worst case over the inputs, any private alphabet",
-        at_least(_worst_error, lambda epsilon, **_: alphabets.minimax_mse(epsilon=epsilon)),
+        at_least(_worst_error, lambda epsilon, **_: two_output_bounds.minimax_mse(epsilon=epsilon)),
         holds(
             "In the worst case no alphabet is better than CorBinQ's; CorBinQ attains the bound in the limit of many "
             "bits."
         ),
         _ALPHABET,
-        argued="airtight.analytics.federated.corbin.alphabets.minimax_mse",
+        argued="airtight.analytics.federated.corbin.two_output_bounds.minimax_mse",
         statement=r"\max_{w,w'}m(Q',w,w') \ge r^2\alpha^2 \ (\alpha \le 2),\ 4r^2(\alpha-1)\ (\alpha \ge 2)",
     ),
     Claim(
         "CB-T1*-average",
         "ours: the average over uniform inputs, any private alphabet",
-        at_least(_mean_error, lambda epsilon, **_: alphabets.average_mse(epsilon=epsilon)),
+        at_least(_mean_error, lambda epsilon, **_: two_output_bounds.average_mse(epsilon=epsilon)),
         holds("On average no alphabet is better than CorBinQ's."),
         _ALPHABET,
-        argued="airtight.analytics.federated.corbin.alphabets.average_mse",
+        argued="airtight.analytics.federated.corbin.two_output_bounds.average_mse",
         statement=r"E\,m(Q',w,w') \ge \tfrac{4rA-2r^2}3",
     ),
     Claim(

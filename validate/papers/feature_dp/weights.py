@@ -17,7 +17,7 @@ from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import amplification
 from airtight.solvers import weights
-from airtight.solvers.weights import caps, published_update, structured
+from airtight.solvers.weights import caps, dual_newton, published_update
 from airtight.validate.claims.claim import Claim, false, holds, other_reading
 from airtight.validate.claims.relation import absolute, at_least, at_most, both, equal, relative_to
 from airtight.validate.papers.feature_dp.common import SEED, equal_devices, instance, scalar
@@ -121,7 +121,7 @@ def _optima(devices: int, seed: int) -> tuple[float, float]:
     system, features = scalar(f.tolist(), [p] * devices, [0.0] * devices)
     upper = rng.uniform(1.2, 4.0, devices) / devices
     slow = published_update.update(system, features, upper, sequential=True, tolerance=1e-11, iterations=2000)
-    fast = structured.minimise(weights.program(system, features, objective="published", upper=upper))
+    fast = dual_newton.minimise(weights.program(system, features, objective="published", upper=upper))
     return _printed(system, features, slow.w), _printed(system, features, fast.w)
 
 
@@ -130,7 +130,7 @@ def _rival_and_best(devices: int, dimension: int, clip: float, seed: int) -> tup
     system, features = instance(devices, dimension, clip, seed)
     upper = np.random.default_rng(seed).uniform(1.1, 3.0, devices) / devices
     qp = weights.program(system, features, upper=upper)
-    best = structured.minimise(qp).w
+    best = dual_newton.minimise(qp).w
     others = np.random.default_rng(seed + 1).dirichlet(np.full(devices, 0.5), 400)
     others = others[np.all(others <= upper, axis=1)]
     rivals = np.concatenate([[best], others, (1 - 1e-3) * best + 1e-3 * others])[1 if len(others) else 0 :]

@@ -14,9 +14,10 @@ def pair_mse(w1: ArrayLike, w2: ArrayLike, *, low: ArrayLike, high: ArrayLike) -
 
     .. math:: m = (s-2l)(l+h-s) \text{ for } s \le l+h,\quad (2h-s)(s-l-h) \text{ beyond},\qquad s = w_1+w_2
 
-    The quantizers are epsilon-private on [c - r, c + r] if :math:`l \le c-A` and :math:`h \ge c+A`. On {c - A, c + A}
-    the value is the limit of CorBinQ for infinitely many bits. At a single point another alphabet may have no error at
-    all (ledger CB-T1); in the worst case and on average no alphabet is better.
+    With :math:`A = r\alpha`, the quantizers are epsilon-private for updates in [c - r, c + r] if and only if
+    :math:`l \le c-A` and :math:`h \ge c+A`. On {c - A, c + A} the value is the limit of CorBinQ for infinitely many
+    bits. At a single point another alphabet may have no error at
+    all (ledger CB-T1); in the worst case and on average no alphabet is better than {c - A, c + A}.
 
     Parameters
     ----------
@@ -67,7 +68,7 @@ def minimax_mse(*, epsilon: ArrayLike, radius: ArrayLike = 1.0) -> FloatArray:
 
 
 def average_mse(*, epsilon: ArrayLike, radius: ArrayLike = 1.0) -> FloatArray:
-    r"""MSE of CorBinQ (d infinite) averaged over uniform inputs, which is the least over all private alphabets.
+    r"""MSE of CorBinQ (d infinite) averaged over uniform inputs: the least average of all private alphabets.
 
     .. math:: \frac{4rA-2r^2}3 \qquad \text{(ledger CB-T1*-average)}
 
