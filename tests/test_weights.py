@@ -384,7 +384,7 @@ def test_unbounded_and_undefined_problems():
     with pytest.raises(InfeasibleError, match=r"sum to 0\.3"):
         weights.solve(*line([1.0, 2.0, 3.0], 0.5), w_max=0.1)
     system, _ = line([1.0, 2.0], 0.5)
-    with pytest.raises(ParameterError, match="2 devices"):
+    with pytest.raises(ParameterError, match="2 rows"):
         weights.solve(system, Features(f=np.ones((3, 1)), W=np.eye(1), D=np.eye(1)))
 
 
