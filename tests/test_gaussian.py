@@ -185,3 +185,8 @@ def test_mills_ratio_and_its_slope(x):
         found = gaussian_point.mills(x)
         assert abs(found[0] / ratio - 1) < 2e-15
         assert slope < 1e-300 or abs(found[1] / slope - 1) < 1.4e-13
+
+
+def test_without_noise_every_loss_is_infinite():
+    assert gaussian.delta([1.0, np.inf], sensitivity=1.0, sigma=0.0).tolist() == [1.0, 1.0]
+    assert gaussian.delta(np.inf, sensitivity=1e300, sigma=1.0) == 0.0

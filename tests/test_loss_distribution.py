@@ -237,3 +237,28 @@ def test_delta_with_infinite_losses(seen, loss, count, epsilon):
         assert bracket.upper <= truth * (1 + 1e-3) and bracket.reached
     many = curve.delta(np.full(20, epsilon), direction="forward")
     assert np.all(many >= truth * (1 - 1e-12))
+
+
+@given(st.data(), st.integers(1, 3), st.floats(0.0, 4.0), st.booleans())
+def test_lower_bounds_beside_a_law_that_reveals_or_has_one_loss(data, size, epsilon, reverse):
+    """A law without a finite loss above 0 had a lower bound above its curve: .517 for .501 with the first of these laws."""
+    hidden = data.draw(st.sampled_from([0.0, 6e-17, 0.3, 0.498, 0.9]))
+    first = np.array([hidden, 1 - hidden]), np.array([0.0, 1.0])
+    second = laws(data.draw, size + 1), laws(data.draw, size + 1)
+    curve = airtight.compose([airtight.discrete_pair(*first), airtight.discrete_pair(*second)])
+    p, q = (np.outer(a, b).ravel() for a, b in zip(first, second, strict=True))
+    p, q = (q, p) if reverse else (p, q)
+    truth = float(np.sum(np.maximum(p - math.exp(epsilon) * q, 0.0)))
+    bracket = curve.bracket(epsilon=epsilon, direction="reverse" if reverse else "forward")
+    assert bracket.lower <= truth * (1 + 1e-12) + 1e-300 and truth <= bracket.upper * (1 + 1e-12)
+
+
+def test_probability_of_an_infinite_loss_of_many_releases():
+    with mpmath.workdps(40):
+        for tiny in (5e-17, 6e-17):
+            revealing = airtight.discrete_pair([tiny, 1 - tiny], [0.0, 1.0])
+            curve = airtight.compose([airtight.discrete_pair([0.4, 0.6], [0.0, 1.0]), *[revealing] * 300])
+            truth = 1 - mpmath.mpf(0.6) * (1 - mpmath.mpf(tiny)) ** 300
+            for epsilon in (50.0, math.inf):
+                bracket = curve.bracket(epsilon=epsilon, direction="forward")
+                assert bracket.lower <= truth <= bracket.upper

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from mpmath import mp
 from scipy import stats
 
+import airtight
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.privacy.mechanisms import gaussian, subsampling
 from airtight.analytics.privacy.over_the_air import hidden_participation
@@ -134,3 +135,13 @@ def test_bad_input():
         subsampling.subsampled_gaussian_log_delta(1.0, p=0.5, mu=-1.0)
     with pytest.raises(ParameterError, match="variance"):
         hidden_participation.delta(1.0, p=0.5, distance=1.0, variance=0.0, noise=1.0, dimension=1)
+
+
+def test_every_record_in_the_sample_at_huge_epsilons():
+    """delta at epsilon 800 was 0 for a release that reveals with probability 1/2: infinity times 0 counted as nothing."""
+    reveals = airtight.discrete_pair([1.0, 0.0], [0.5, 0.5])
+    sampled = airtight.subsampled(reveals, 1.0)
+    assert sampled.delta(800.0) >= 0.5 and sampled.compose(3).delta(2000.0) >= 0.875
+    assert sampled.epsilon(0.3) == math.inf and sampled.compose(3).epsilon(0.3) == math.inf
+    loud = airtight.subsampled(50.0, 1.0).bracket(epsilon=800.0, direction="reverse")
+    assert 1 - 1e-9 <= loud.lower <= 1 and loud.upper == 1

@@ -270,14 +270,18 @@ def one_parameter(
     :math:`[\tfrac12-\tfrac1{2\alpha}, \tfrac12+\tfrac1{2\alpha}]`. By symmetry only the number j of clients at the
     upper end matters: N + 1 corners. The two orders of (P, Q) are mirror images, j for N - j.
 
-    *Pairs.* In the worst case the sum of another pair is constant (:math:`w_1 + w_2 = 2c`), because independent noise
-    can only lower a divergence. For the client's own pair with infinitely many bits the law of its sum is affine in s,
+    *Pairs.* In the worst case the sum of another pair is constant, as for two parameters at the center with d >= 1, because
+    independent noise can only lower a divergence. (Without shared bits another pair always adds noise; then the value is an
+    upper bound.) For the client's own pair with infinitely many bits the law of its sum is affine in s,
     the sum of both offsets, on either side of 0. The pair of laws belongs to the client's two values w, w' and its
     partner's value, and is affine in these three on each of the parts into which s = 0 and s' = 0 cut their cube. A convex
     function is greatest at a corner of a part. There the partner is at an end, and w and w' are: with the partner at an
     end, s = 0 only at the other end; where s = s' = 0 the two laws agree. The two laws are {always 1} and {2 with
-    probability 1/alpha, else 1}. With d bits the law is bilinear in both levels within a cell; :func:`contributions` lists
-    all corners of cells that can be extreme.
+    probability 1/alpha, else 1}. If w and w' are at most `move` apart, the laws depend on s and s' alone. On different sides
+    of 0 the corners are (s, s') = (0, +-m) and (+-m, 0), m being the greatest difference. On one side let gamma be the
+    difference of the two probabilities of 2 (or 0): the divergence is convex in the lesser probability, in [0, 1 - gamma],
+    whose ends are the same pair and its mirror image, with j for N - j. With d bits the law is bilinear in both levels
+    within a cell; :func:`contributions` lists all corners of cells that can be extreme.
 
     *Ranges.* Removing clients from the noise can only raise the divergence. So a clients at the upper end and N - b at
     the lower end bound all corners j = a, ..., b. For the same reason N may be rounded down to ten binary digits. The

@@ -284,8 +284,10 @@ def pair_law(
     Returns
     -------
     ndarray, shape (..., 2, 2)
-        Probability of (first, second), index 1 for :math:`c + A` and 0 for :math:`c - A`. The relative error of an entry
-        is at most 2^-46, but for P(++) and P(--) where both levels lie in one cell: there the error is at most 2^-48.
+        Probability of (first, second), index 1 for :math:`c + A` and 0 for :math:`c - A`, for the offsets w - c as doubles.
+        P(+-) and P(-+) have a relative error of at most 2^-46; so have P(++) and P(--) for d = None. For finitely many bits
+        these two have an error of at most 2^-48, which is relative to 1: whether two levels lie in one cell is decided in
+        doubles. Entries below 1e-292 have no relative accuracy.
 
     Notes
     -----
@@ -295,10 +297,13 @@ def pair_law(
 
     *Error.* With :math:`u = 2^{-53}` and functions of the library that err by at most 4u: :math:`q_1 = 1/(1+e^\epsilon) +
     (r+x)/(2A)` and its like are sums of positive terms, each with at most 16u, and :math:`(x+y)/(2A)` has at most 16u. A
-    level is computed as its distance from the nearest of both ends and the middle, with a relative error of 16u. The
-    distance is at most a quarter of all cells, and less than n + 1 cells where that end is the lower one; what is then
-    subtracted is exact. So a fractional part errs by at most :math:`4u \cdot 2^d`, hence P(++) by 8u and :math:`n + f_1
-    f_2` by at most 64u relative, as n is a quarter of all cells or more, or the distance is below n + 1 cells.
+    level is computed as its distance from the nearest of both ends and the middle, with a relative error of 16u. For d >= 1
+    the distance is at most a quarter of all cells, for d = 0 half of the one cell; the subtraction of the whole part adds u
+    at most. So a fractional part errs by at most :math:`(4u + u/2^d) 2^d` (for d = 0 by 9u), hence P(++) by 18u. :math:`n
+    + f_1f_2` errs by at most 64u relative: where the distance is that from the lower end, it is below n + 1 cells and f has
+    a relative error for n = 0; else n is a quarter of all cells or more, or d <= 1, n = 0 and f >= 1/2. P(++) is continuous
+    in both levels, also across an edge of cells. So a level that the rounding puts on the wrong side of an edge costs no
+    more than a level at the edge.
 
     Examples
     --------

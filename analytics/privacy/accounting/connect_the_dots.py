@@ -146,7 +146,7 @@ def below(
             return _law(_straightened(sunk_sides, h), h, 1 - sunk_sides.left.size, infinite, sunk=True)
     at_zero = min(float(right[0]), float(left[-1]))
     if not at_zero > infinite:
-        right, left = np.full(1, infinite), np.zeros(1)
+        return _at_one_loss(h, infinite)
     right[0] = left[-1] = max(at_zero, infinite)
     total = 1.0
     if left.size > 1:  # left of the grid, the left half of the first cell's line goes on, or a steeper line
@@ -173,6 +173,21 @@ def _sunk(forward: Curve, right: FloatArray, h: float) -> Sides | None:
         return None
     cells = int(np.ceil(-np.log1p(-top / (1 - s)) / h * (1 + 1e-9))) + (top == 0)
     return Sides(np.append(top, right[1:]), top + (1 - s) * np.expm1(-np.arange(cells, -1, -1) * h))
+
+
+def _at_one_loss(step: float, infinite: float) -> LossDistribution:
+    r"""The law that has an infinite loss with this probability, and else one loss -b with :math:`e^{-b} \le 1 - \delta`.
+
+    Notes
+    -----
+    With :math:`\delta` for the probability, its curve is :math:`\delta` for :math:`x \ge e^{-b}`, and :math:`1 -
+    (1-\delta)xe^b \le 1 - x` below. Every curve that tends to :math:`\delta` is at least the greater of both.
+    """
+    remaining = 1 - infinite * (1 + 4 * UNIT)
+    if not remaining > _LEAST:
+        return LossDistribution(step, 0, np.zeros(1), infinite)
+    low = int(np.ceil(-np.log(remaining) / step * (1 + 1e-12))) + 1
+    return LossDistribution(step, -low, np.append(remaining * (1 - 4 * UNIT), np.zeros(low)), infinite)
 
 
 def _stepped(forward: Curve, step: float, last: int) -> LossDistribution:

@@ -245,7 +245,8 @@ class Composition:
                 ends = self._curves(i)[0](np.array([np.inf]))
                 logs += count * np.log1p(-np.minimum([ends[0][0], ends[1][0]], 1.0))
         lower, upper = 0.0 - np.expm1(logs)
-        return float(lower) * (1 - 1e-14), min(float(upper) * (1 + 1e-14), 1.0)
+        rounding = 1e-14 + 4 * float(UNIT) * len(self.factors)  # all terms of the sums of logarithms have one sign
+        return float(lower) * (1 - rounding), min(float(upper) * (1 + rounding), 1.0)
 
     def deltas(self, epsilon: FloatArray, width: float = WIDTH, floor: ArrayLike = 0.0) -> Ends:
         """As :meth:`delta` at each of many epsilons: the bounds are read from grids that neighbours share.
@@ -273,7 +274,7 @@ class Composition:
             far &= ~(close | (high <= least))
         for i in np.flatnonzero(far | (levels == 0)):
             low[i], high[i] = self.delta(float(epsilon[i]), width)
-        return low, high
+        return np.minimum(low, high), high
 
     def epsilons(self, delta: FloatArray, width: float = WIDTH) -> Ends:
         """As :meth:`epsilon` at each of many deltas: the bounds are read from grids that neighbours share."""

@@ -56,7 +56,7 @@ def unamplified(epsilon: ArrayLike, p: ArrayLike) -> FloatArray:
 def reversed_order(epsilon: FloatArray, p: FloatArray) -> tuple[FloatArray, FloatArray]:
     r"""log u and :math:`\log(\lambda p/u)` of the second identity of this module; (-inf, inf) where u <= 0."""
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        absent_share = np.expm1(epsilon) * (1 - p) / p
+        absent_share = np.where(p == 1, 0.0, np.expm1(epsilon) * (1 - p) / p)
         share = np.where(absent_share < 1, np.log1p(-np.minimum(absent_share, 1.0)), -np.inf)
     return share + np.log(p), np.where(share > -np.inf, epsilon - share, np.inf)
 

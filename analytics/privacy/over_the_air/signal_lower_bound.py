@@ -246,6 +246,8 @@ def merged(p: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray]:
     All outcomes that are too rare for their loss to be computed are merged into one.
     """
     known = (p > _RAREST) & (q > _RAREST)
+    if not np.any(known):
+        return np.array([np.sum(p)]), np.array([np.sum(q)])
     losses = np.log(p[known]) - np.log(q[known])
     weight = np.sqrt(p[known] * q[known]) + 1e-3 * (p[known] + q[known])
     order = np.argsort(losses)
