@@ -8,6 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+import airtight
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.privacy.mechanisms import gaussian, gaussian_point, laplace
 
@@ -188,5 +189,6 @@ def test_mills_ratio_and_its_slope(x):
 
 
 def test_without_noise_every_loss_is_infinite():
-    assert gaussian.delta([1.0, np.inf], sensitivity=1.0, sigma=0.0).tolist() == [1.0, 1.0]
-    assert gaussian.delta(np.inf, sensitivity=1e300, sigma=1.0) == 0.0
+    curve = airtight.gaussian(math.inf)
+    assert curve.delta([1.0, math.inf]).tolist() == [1.0, 1.0] and airtight.gaussian(1e300).delta(math.inf) == 0.0
+    assert airtight.compose([curve, airtight.laplace(1.0)]).bracket(epsilon=math.inf).lower > 1 - 1e-12

@@ -127,7 +127,7 @@ def log_delta(epsilon: ArrayLike, *, sensitivity: ArrayLike, sigma: ArrayLike) -
 
 def log_curve(eps: FloatArray, mu: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """log delta of one-dimensional arrays, its derivative in epsilon, its error bound; mu = sensitivity / sigma."""
-    out = np.where((mu >= _HUGE) & ((eps < np.inf) | (mu == np.inf)), 0.0, -np.inf)
+    out = np.where((mu >= _HUGE) & (eps < np.inf), 0.0, -np.inf)
     slope, error = np.zeros(eps.shape), np.zeros(eps.shape)
     regular = (mu > 0) & (mu < _HUGE) & (eps < np.inf)
     value, slope[regular], error[regular] = _curve(eps[regular], mu[regular])
@@ -144,7 +144,7 @@ def delta(epsilon: ArrayLike, *, sensitivity: ArrayLike, sigma: ArrayLike) -> Fl
     Parameters
     ----------
     epsilon : array_like
-        At least 0; infinity gives the probability of an infinite loss: 0, and 1 without noise.
+        At least 0; infinity gives 0.
     sensitivity : array_like
         The L2 sensitivity of what is released, at least 0.
     sigma : array_like
@@ -417,7 +417,9 @@ class Gaussian(Mechanism):
 
     @staticmethod
     def _at(epsilon: FloatArray, mu: float) -> Ends:
-        """Lower and upper bound of delta at one exact mu."""
+        """Lower and upper bound of delta at one exact mu; without noise every loss is infinite."""
+        if mu == np.inf:
+            return np.ones(epsilon.shape), np.ones(epsilon.shape)
         value, _, error = log_curve(epsilon, np.full(epsilon.shape, mu))
         known = value > -np.inf
         value = np.where(known, value, 0.0)
