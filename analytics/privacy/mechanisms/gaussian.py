@@ -434,10 +434,12 @@ class Gaussian(Mechanism):
 
     def composed(self, factors: Factors) -> tuple[Mechanism, int]:
         gaussians = [(release, count) for release, count in factors if isinstance(release, Gaussian)]
-        square = math.fsum(n * (release.mu if release.mu < 1e150 else np.inf) ** 2 for release, n in gaussians)
+        greatest = max(release.mu for release, _ in gaussians)
+        unit = greatest if _HUGE <= greatest < np.inf else 1.0  # lest a square overflows
+        square = math.fsum(n * (release.mu / unit) ** 2 if release.mu < np.inf else np.inf for release, n in gaussians)
         slack = max(release.slack for release, _ in gaussians)
         is_single = len(gaussians) == 1 and gaussians[0][1] == 1
-        return Gaussian(math.sqrt(square), self.unit, slack if is_single else slack + 8 * UNIT), 1
+        return Gaussian(unit * math.sqrt(square), self.unit, slack if is_single else slack + 8 * UNIT), 1
 
 
 @dataclass(frozen=True)
