@@ -85,6 +85,49 @@ def test_the_ball_of_v_lies_between_both_ends(devices: int, count: int, parts: b
         assert below <= float(_v(a, sigma2, N, present, k)) <= above
 
 
+@given(st.integers(1, 7), st.integers(1, 4), st.booleans(), st.floats(-4, 1), st.integers(0, 10**6))
+@settings(max_examples=60, deadline=None)
+def test_elimination_encloses_v_of_every_set(devices: int, count: int, parts: bool, log_noise: float, seed: int) -> None:
+    """All sets of one state together, some devices always there, in blocks of four sets, against the proved ends of each."""
+    rng = np.random.default_rng(seed)
+    a = _table(seed, 1, devices, count, parts=parts)[0]
+    sigma2, N = 10 ** rng.uniform(-3, 1, devices), 10.0**log_noise
+    p = np.where(rng.random(devices) < 0.3, 1.0, 0.5)
+    order = rng.permutation(np.flatnonzero(p < 1))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(looks, "_INNER", 2)
+        found = looks._eliminated(a, sigma2, N, p, order)
+    if found is None:
+        return  # rounding may matter
+    sets, _, _ = looks._every_set(p[order])
+    present = np.broadcast_to(p == 1, (len(sets), devices)).copy()
+    present[:, order] = sets
+    low, high = looks.others_noise(a, noise_variance=sigma2, receiver_noise_variance=N, present=present)
+    apart = ~present | (p == 1)  # of a device that is in the set, v is not asked for
+    assert np.all((found[0] <= high)[apart]) and np.all((low <= found[1])[apart])
+    assert np.all((found[1] <= found[0] * (1 + 1e-5))[apart]) and np.all((found[0] <= found[1])[apart])
+
+
+def test_elimination_is_not_used_where_rounding_may_matter() -> None:
+    a = _table(1, 1, 3, 2)[0]
+    given_: dict[str, object] = {"p": np.full(3, 0.5), "order": np.arange(3)}
+    assert looks._eliminated(a, np.ones(3), 1.0, **given_) is not None  # type: ignore[arg-type]
+    for N in (1e-12, 0.0):
+        assert looks._eliminated(a, np.ones(3), N, **given_) is None  # type: ignore[arg-type]
+
+
+def test_likely_sets_are_a_partition() -> None:
+    p = np.array([0.9, 0.3, 0.6, 0.5, 0.8])
+    for leaves in (1, 2, 7, 31, 32, 100):
+        sets, open_, probability = looks._likely_sets(p, leaves)
+        assert len(sets) <= leaves and np.sum(probability) == pytest.approx(1, rel=1e-12)
+        every, _, chance = looks._every_set(p)
+        inside = np.all((every[:, None] == sets[None]) | open_[None], axis=2)
+        assert np.all(np.sum(inside, axis=1) == 1)  # every set is in one leaf
+        np.testing.assert_allclose(inside.T @ chance, probability, rtol=1e-12)
+        assert not np.any(sets & open_)
+
+
 def test_limits_of_v() -> None:
     a = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
     given_: dict[str, object] = {"noise_variance": [1.0, 2.0, 3.0], "present": [True, True, True]}

@@ -37,6 +37,7 @@ over the joint law of state and S, of the divergence at device k's participation
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
@@ -69,6 +70,10 @@ _ATOMS = 1 << 15  # atoms of the law of v, of all states together
 _BY_STATE = 16  # cells of the law of v within one state, for quantiles over states
 _AT_ONCE = 1 << 18  # epsilons times atoms whose divergences are computed at a time
 _BATCH = 1 << 18  # entries of arrays (sets, K, K) that are computed at a time
+_MANY_SETS = 64  # from which the sets of one state are eliminated together
+_INNER = 10  # devices whose sets are held at once
+_ELIMINATED = 1e-6  # bound of the error of q, relative to that without the others, up to which elimination is tried
+_SHARP = 1e-6  # bound of its relative error up to which it is used
 _JITTER = 1e-14  # share of the trace that is added to a covariance before it is solved with
 _FAR = 1e60  # v beyond this multiple of the noise counts as this multiple, which is safe for the upper end
 _BELOW = (1e-9, 1e-6, 1e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1, 0.5)  # relative distances below the upper bound
@@ -258,9 +263,14 @@ def _cells(
     return grouped_low, grouped_high, grouped_weights
 
 
-@lru_cache(maxsize=8)
 def law(system: InferenceSystem, channel: Channel, *, eavesdropper: bool = False, effort: int = EFFORT) -> Law:
-    """The law of v for every device of a system, in the units of ``system.normalised()``."""
+    """The law of v for every device of a system, in the units of ``system.normalised()``; kept for all adjacencies together."""
+    plain = replace(system, adjacency=Adjacency.SILENT, delta=0.5)  # v knows neither
+    return _law(plain, channel, eavesdropper, effort)
+
+
+@lru_cache(maxsize=8)
+def _law(system: InferenceSystem, channel: Channel, eavesdropper: bool, effort: int) -> Law:
     scaled, drawn, N = _received(system, channel, eavesdropper=eavesdropper)
     noise = scaled.received_noise_variance
     a, K = drawn.coefficients, system.devices
@@ -290,28 +300,28 @@ def _scale(system: InferenceSystem, scaled: InferenceSystem) -> float:
 
 
 def _enumerated(a: NDArray[Any], noise: FloatArray, N: float, p: FloatArray, effort: int) -> Law:
-    """All sets of the devices whose participation is random, as many devices as the effort allows."""
+    """All sets of the devices whose participation is random; beyond the effort a tree whose leaves leave some devices open."""
     states, K, _ = a.shape
     random = np.flatnonzero((p > 0) & (p < 1) & (noise > 0))
-    count = min(random.size, max(int(np.log2(max(effort // states, 1))), 0))
     influence = np.mean(np.sum(np.abs(a) ** 2, axis=2), axis=0) * noise * p * (1 - p)
-    chosen = random[np.argsort(-influence[random], kind="stable")[:count]]
-    left_out = np.setdiff1d(random, chosen)
-    sets = (np.arange(1 << count)[:, None] >> np.arange(count)) & 1 > 0
-    probability = np.prod(np.where(sets, p[chosen], 1 - p[chosen]), axis=1)
+    order = random[np.argsort(-influence[random], kind="stable")]
+    most_leaves = max(effort // states, 1)
+    whole = 1 << order.size <= most_leaves
+    sets, open_, probability = _every_set(p[order]) if whole else _likely_sets(p[order], most_leaves)
     fewest = np.broadcast_to(p == 1, (sets.shape[0], K)).copy()
-    fewest[:, chosen] = sets
+    fewest[:, order] = sets
     most = fewest.copy()
-    most[:, left_out] = True
-    cells = max(_BY_STATE, _ATOMS // states)
-    kept = {k: ~sets[:, i] for i, k in enumerate(chosen.tolist())}  # the set of the others does not hold k
+    most[:, order] |= open_
+    # v does not depend on the roll of the device itself: where all sets are there, those without it suffice
+    kept = {k: ~sets[:, i] for i, k in enumerate(order.tolist())} if whole else {}
     everything = np.ones(sets.shape[0], dtype=bool)
-    atoms = min(sets.shape[0], cells)
-    low, high, weights = np.zeros((3, K, states, atoms))
+    cells = max(_BY_STATE, _ATOMS // states)
+    low, high, weights = np.zeros((3, K, states, min(sets.shape[0], cells)))
     for s in range(states):
         given: dict[str, Any] = {"noise_variance": noise, "receiver_noise_variance": N}
-        lower, upper = others_noise(a[s], present=fewest, **given)
-        if left_out.size:
+        found = _eliminated(a[s], noise, N, p, order) if whole and sets.shape[0] >= _MANY_SETS else None
+        lower, upper = others_noise(a[s], present=fewest, **given) if found is None else found
+        if not whole:
             upper = others_noise(a[s], present=most, **given)[1]
         for k in range(K):
             places = kept.get(k, everything)
@@ -320,10 +330,110 @@ def _enumerated(a: NDArray[Any], noise: FloatArray, N: float, p: FloatArray, eff
             for target, part in zip((low, high, weights), row, strict=True):
                 target[k, s, : part.size] = part
                 target[k, s, part.size :] = part[-1] if target is not weights else 0.0
-    summed = (
-        sets.shape[0] * states + count + 8
-    )  # a sum of n positive terms errs by n units, a product of n factors likewise
-    return Law(low, high, weights, exact=not left_out.size, error=summed * UNIT)
+    # a sum of n positive terms errs by n units, a product of n factors likewise
+    summed = sets.shape[0] * states + order.size + 8
+    return Law(low, high, weights, exact=whole, error=summed * UNIT)
+
+
+def _every_set(p: FloatArray) -> tuple[NDArray[np.bool_], NDArray[np.bool_], FloatArray]:
+    """All sets of devices, shape (2^n, n); which devices are open, none; and the probabilities of the sets."""
+    sets = (np.arange(1 << p.size)[:, None] >> np.arange(p.size)) & 1 > 0
+    return sets, np.zeros_like(sets), np.asarray(np.prod(np.where(sets, p, 1 - p), axis=1))
+
+
+def _likely_sets(p: FloatArray, leaves: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_], FloatArray]:
+    """At most so many leaves of the tree that splits the likeliest leaf by its next device, shapes as of :func:`_every_set`.
+
+    In a leaf the devices that are not split are open: absent for the lower end of v, present for the upper one.
+    """
+    pending, ended = [(-1.0, 0, 0)], []  # minus the probability, how many devices are decided, those that are present
+    while pending and len(pending) + len(ended) < leaves:
+        chance, depth, present = heapq.heappop(pending)
+        for here, share in ((1, p[depth]), (0, 1 - p[depth])):
+            leaf = (chance * float(share), depth + 1, present | here << depth)
+            if depth + 1 < p.size:
+                heapq.heappush(pending, leaf)
+            else:
+                ended.append(leaf)
+    all_leaves = sorted(ended + pending, key=lambda leaf: (leaf[2], leaf[1]))
+    numbers = np.arange(p.size)
+    sets = np.array([[present >> i & 1 for i in range(p.size)] for _, _, present in all_leaves]) > 0
+    open_ = numbers >= np.array([[depth] for _, depth, _ in all_leaves])
+    return sets, open_, -np.array([chance for chance, _, _ in all_leaves])
+
+
+def _eliminated(
+    a: NDArray[Any], noise: FloatArray, N: float, p: FloatArray, order: IntArray
+) -> tuple[FloatArray, FloatArray] | None:
+    r"""Both ends of v of every set that does not hold the device, for all sets of `order` in one state, shape (sets, K).
+
+    The columns of devices that take part with certainty are those of :func:`others_noise`. None where rounding may matter.
+
+    Notes
+    -----
+    With :math:`G = A^*A/N`, the matrix :math:`A^*V_S^{-1}A` of a set follows from that of the set without j by
+    :math:`M - \sigma_j^2M_{:j}M_{j:}/(1 + \sigma_j^2M_{jj})`, and q is its diagonal: one step for each set, for all devices. Of the
+    devices whose step is done, only the diagonal is needed.
+
+    *Rounding.* By Cauchy's inequality in M, which falls, a step errs by at most :math:`c\,\epsilon\sqrt{G_{aa}G_{bb}}` in entry
+    (a, b). Later steps turn an error F of M into one of :math:`q = \min_x x^*Mx + \sum_j|x_j|^2/\sigma_j^2` with
+    :math:`x_k = 1`. At the minimum :math:`|x_j|^2 \le \sigma_j^2q \le \sigma_j^2G_{kk}`, so that the error of q is at most
+    :math:`c\,\epsilon\,G_{kk}(1 + \sum_j\sqrt{\sigma_j^2G_{jj}})^2` for each step; where the sum of these factors over the
+    steps is small, the minimum of the perturbed form exists and obeys the same bound up to a factor of two.
+    """
+    K, L = a.shape
+    always = np.flatnonzero((p == 1) & (noise > 0))
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        G = a.conj() @ a.T / N
+        diagonal = np.sum(_squares(a), axis=1) / N
+        steps = 16 * (always.size + order.size) + L + 16
+        reach = 1 + float(np.sum(np.sqrt(noise[np.concatenate([always, order])] * diagonal[np.concatenate([always, order])])))
+        share = 2 * steps * UNIT * reach * reach
+    if not share < _ELIMINATED:
+        return None
+    for j in always.tolist():
+        column = G[:, j]
+        G = G - noise[j] / (1 + noise[j] * column[j].real) * np.outer(column, column.conj())
+    inner = min(order.size, _INNER)
+    first, last = order[inner:], order[:inner]
+    q = np.empty((1 << order.size, K))
+    for outer in range(1 << first.size):
+        parts = np.diagonal(G).real[None], G[:, np.concatenate([first, last])][None]
+        for i, j in enumerate(first.tolist()):
+            parts = _split(*parts, j, np.concatenate([first[i + 1 :], last]), noise)[outer >> i & 1]
+        for i, j in enumerate(last.tolist()):
+            without, with_it = _split(*parts, j, last[i + 1 :], noise)
+            parts = np.concatenate([without[0], with_it[0]]), np.concatenate([without[1], with_it[1]])
+        q[outer << inner : (outer + 1) << inner] = parts[0]
+    error = share * diagonal
+    if np.any(error > _SHARP * q):
+        return None
+    with np.errstate(divide="ignore", invalid="ignore"):
+        low = np.where(diagonal > 0, (1 - 8 * UNIT) / (q + error), np.inf)
+        high = np.where((q > error) & (diagonal > 0), (1 + 8 * UNIT) / (q - error), np.inf)
+    if always.size:
+        sets, _, _ = _every_set(p[order])
+        present = np.broadcast_to(p == 1, (sets.shape[0], K)).copy()
+        present[:, order] = sets
+        ends = others_noise(a, noise_variance=noise, receiver_noise_variance=N, present=present)
+        low[:, always], high[:, always] = (end[:, always] for end in ends)
+    return low, high
+
+
+_Part = tuple[FloatArray, NDArray[Any]]
+
+
+def _split(
+    diagonal: FloatArray, columns: NDArray[Any], j: int, later: IntArray, noise: FloatArray
+) -> tuple[_Part, _Part]:
+    """Diagonals, shape (sets, K), and the columns of the devices still to come, of the sets without device j and with it.
+
+    The first of the columns is that of j, the others are those of `later`.
+    """
+    column = columns[:, :, 0]
+    scaled = column * (noise[j] / (1 + noise[j] * column[:, j].real))[:, None]
+    with_it = columns[:, :, 1:] - scaled[:, :, None] * column[:, None, later].conj()
+    return (diagonal, columns[:, :, 1:]), (diagonal - (scaled * column.conj()).real, with_it)
 
 
 def _hidden(channel: Channel, observer: Observer) -> bool:
