@@ -51,6 +51,31 @@ def test_the_test_reaches_what_is_exact_and_no_more(adjacency: str, idle: bool, 
         assert true <= max(one.upper for one in worst) * (1 + 1e-6)
 
 
+@pytest.mark.parametrize("adjacency", ["silent", "replace", "absent"])
+def test_twenty_random_systems_of_each_adjacency(adjacency: str) -> None:
+    """One query of random systems, numbers of antennas, fadings and models; delta at one epsilon, the larger order."""
+    rng = np.random.default_rng(["silent", "replace", "absent"].index(adjacency))
+    for number in range(20):
+        asked = system(adjacency, rng)
+        fading = [
+            {"fading": "rayleigh"},
+            {"fading": "rician", "k_factor": 2.0},
+            {"fading": "lognormal", "shadowing_db": 4.0},
+        ]
+        channel = Channel(
+            antennas=int(rng.integers(1, 4)), states=3, model=str(rng.choice(["real", "complex"])), seed=number,
+            csi_error=float(rng.choice([0.0, 0.1])), **fading[number % 3],
+        )  # fmt: skip
+        draws = antennas.log_ratios(asked, channel, device=0, samples=6000, rng=rng)
+        epsilon = float(rng.uniform(0, 1))
+        with np.errstate(over="ignore"):
+            gains = [-np.expm1(np.minimum(epsilon - ratio, 0.0)) for ratio in (draws[0], -draws[1])]
+        worst = [mean_interval(one, 1e-5) for one in gains]
+        true = float(airtight.delta(asked, epsilon, channel=channel)[0])
+        assert max(one.lower for one in worst) <= true * (1 + 1e-9), number
+        assert true <= max(one.upper for one in worst) * (1 + 1e-6), number
+
+
 @pytest.mark.parametrize("fresh", [True, False])
 def test_a_power_limit_and_states_that_stay(fresh: bool) -> None:
     channel = Channel(antennas=2, fading="rayleigh", states=6, max_power=1.5, fresh=fresh, seed=3)

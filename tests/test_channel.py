@@ -11,10 +11,12 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import airtight
 from airtight import Channel, Features, InferenceSystem, ParameterError
 from airtight.analytics.inference import combiner, decoding
 from airtight.analytics.inference.channel import CodeModel
 from airtight.validate.commands.cli import main
+from airtight.validate.experiments.monte_carlo import antennas
 
 _FADINGS = {
     "none": {},
@@ -63,7 +65,7 @@ def _powers(fading: str, mean: float, rng: np.random.Generator, size: int) -> np
 def test_participation_is_the_frequency_of_enough_power(fading: str) -> None:
     one = system()
     channel = Channel(fading=fading, mean_power=[0.5, 1.0, 2.0], max_power=0.4, **_FADINGS[fading])
-    rng, size = np.random.default_rng(3), 400_000
+    rng, size = np.random.default_rng(3), 1_000_000
     for k, (p, threshold, mean) in enumerate(
         zip(channel.participation(one), channel.threshold(one), [0.5, 1.0, 2.0], strict=True)
     ):
@@ -161,6 +163,74 @@ def test_best_combination_by_simulation(model: CodeModel) -> None:
         )
         difference = error(other) - errors
         assert np.mean(difference) > -5 * np.std(difference) / np.sqrt(errors.size)
+
+
+@pytest.mark.parametrize("model", CodeModel)
+def test_mse_by_a_million_draws(model: CodeModel) -> None:
+    """Rolls, noises and looks of two states drawn as the model says; the errors of a given combination, and of the best one."""
+    rng = np.random.default_rng(9)
+    one = system(participation=[0.9, 0.6, 1.0])
+    features = Features(
+        f=rng.standard_normal((3, 3)) / 2, W=rng.standard_normal((3, 4, 3)), D=rng.standard_normal((3, 4))
+    )
+    channel = Channel(model=model, antennas=2, fading="rayleigh", csi_error=0.05, states=2, seed=6)
+    drawn, best = channel.draw(one), combiner.best(one, features, channel)
+    other = best.combination * 0.7
+    exact = {"best": best.mse, "other": combiner.errors(one, features, drawn, other)}
+    signal = np.broadcast_to(one.weight[:, None] * features.clipped(one.clip), (100_000, 3, 4))
+    for state in range(2):
+        found: dict[str, list[np.ndarray]] = {"best": [], "other": []}
+        for _ in range(5):
+            rolls = (rng.random((100_000, 3)) < one.participation).astype(float)
+            where = np.full(100_000, state)
+            y = antennas.receive(one, drawn, where, rolls, signal, rng)
+            for name, u in (("best", best.combination), ("other", other)):
+                decoded = antennas.combined(y, u[where]) / one.alignment @ features.D.T
+                found[name].append(np.sum((decoded - features.target) ** 2, axis=1))
+        for name, parts in found.items():
+            errors = np.concatenate(parts)
+            assert abs(np.mean(errors) - exact[name][state]) < 5 * np.std(errors) / np.sqrt(errors.size)
+
+
+@pytest.mark.parametrize("adjacency", ["absent", "silent", "replace"])
+def test_the_limits_that_the_theory_names(adjacency: str) -> None:
+    """No receiver noise, no coefficient, no device that sends, states without participants."""
+    from airtight.analytics.privacy.over_the_air import looks
+
+    one = system(adjacency=adjacency)
+    rng = np.random.default_rng(0)
+    unheard = rng.standard_normal((2, 3, 2))
+    unheard[:, 0] = 0.0
+    assert looks.epsilon(one, Channel(looks=unheard), device=0) < 1e-9  # v is infinite
+    singular = replace(one, receiver_noise_variance=0.0)
+    wide = Channel(looks=rng.standard_normal((2, 3, 4)))  # more looks than devices: v = 0
+    found = np.asarray(looks.epsilon(singular, wide))
+    if adjacency == "absent":
+        assert np.all(found == np.inf)  # delta tends to p_k = 1
+    else:
+        distance = one.alignment * one.weight * one.clip * (2 if adjacency == "replace" else 1)
+        alone = [
+            float(airtight.gaussian(d / s).epsilon(one.delta))
+            for d, s in zip(distance, one.alignment * np.sqrt(one.noise_variance), strict=True)
+        ]
+        np.testing.assert_allclose(found, alone, rtol=1e-6)
+    with pytest.raises(ParameterError, match="max_power"):
+        Channel(max_power=1e-9).with_participation(one)  # no device ever sends
+    seldom = Channel(fading="rayleigh", antennas=2, max_power=0.02, states=40)
+    thin = seldom.with_participation(one)
+    drawn = seldom.draw(thin)
+    assert drawn.sends is not None and np.any(~np.any(drawn.sends, axis=1))  # states without participants
+    for observer in ("participants", "others", "signal"):
+        assert np.all(np.asarray(looks.epsilon(thin, seldom, observer=observer)) >= 0)
+    nobody = system(adjacency=adjacency, participation=0.0)
+    assert np.all(looks.epsilon(nobody, Channel(antennas=2, fading="rayleigh", states=4)) == 0)
+
+
+def test_coloured_noise_has_no_key() -> None:
+    """One variance of all looks: a matrix is refused, as is a negative or missing one."""
+    for value in (np.eye(2), -1.0, float("nan"), [0.1, 0.2]):
+        with pytest.raises(ParameterError, match="receiver_noise_variance"):
+            system(receiver_noise_variance=value)
 
 
 def test_one_look_is_the_best_gain() -> None:

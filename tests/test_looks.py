@@ -87,7 +87,9 @@ def test_the_ball_of_v_lies_between_both_ends(devices: int, count: int, parts: b
 
 @given(st.integers(1, 7), st.integers(1, 4), st.booleans(), st.floats(-4, 1), st.integers(0, 10**6))
 @settings(max_examples=60, deadline=None)
-def test_elimination_encloses_v_of_every_set(devices: int, count: int, parts: bool, log_noise: float, seed: int) -> None:
+def test_elimination_encloses_v_of_every_set(
+    devices: int, count: int, parts: bool, log_noise: float, seed: int
+) -> None:
     """All sets of one state together, some devices always there, in blocks of four sets, against the proved ends of each."""
     rng = np.random.default_rng(seed)
     a = _table(seed, 1, devices, count, parts=parts)[0]

@@ -387,7 +387,9 @@ def _eliminated(
         G = a.conj() @ a.T / N
         diagonal = np.sum(_squares(a), axis=1) / N
         steps = 16 * (always.size + order.size) + L + 16
-        reach = 1 + float(np.sum(np.sqrt(noise[np.concatenate([always, order])] * diagonal[np.concatenate([always, order])])))
+        reach = 1 + float(
+            np.sum(np.sqrt(noise[np.concatenate([always, order])] * diagonal[np.concatenate([always, order])]))
+        )
         share = 2 * steps * UNIT * reach * reach
     if not share < _ELIMINATED:
         return None
