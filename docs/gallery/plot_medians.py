@@ -2,9 +2,9 @@
 Medians over the channel
 ========================
 
-The theory of this toolkit (docs, Channel) quotes medians of epsilon for twelve devices of which one antenna shows epsilon = 1. They
-are reproduced here from the tables of a system file, with more states and with an interval: a median of a sample is itself random,
-and the second digits of those quoted are those of one sample.
+The page Channel quotes medians of epsilon for twelve devices of which one antenna shows epsilon = 1. They are computed here
+from the tables of a system file, with many states and with an interval: a median of a sample is itself random, and the second
+digits of medians that have been quoted before are those of one sample.
 """
 
 import tomllib

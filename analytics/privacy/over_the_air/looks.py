@@ -346,7 +346,8 @@ def _likely_sets(p: FloatArray, leaves: int) -> tuple[NDArray[np.bool_], NDArray
 
     In a leaf the devices that are not split are open: absent for the lower end of v, present for the upper one.
     """
-    pending, ended = [(-1.0, 0, 0)], []  # minus the probability, how many devices are decided, those that are present
+    pending = [(-1.0, 0, 0)]  # minus the probability, how many devices are decided, those that are present
+    ended: list[tuple[float, int, int]] = []
     while pending and len(pending) + len(ended) < leaves:
         chance, depth, present = heapq.heappop(pending)
         for here, share in ((1, p[depth]), (0, 1 - p[depth])):
@@ -372,8 +373,8 @@ def _eliminated(
     Notes
     -----
     With :math:`G = A^*A/N`, the matrix :math:`A^*V_S^{-1}A` of a set follows from that of the set without j by
-    :math:`M - \sigma_j^2M_{:j}M_{j:}/(1 + \sigma_j^2M_{jj})`, and q is its diagonal: one step for each set, for all devices. Of the
-    devices whose step is done, only the diagonal is needed.
+    :math:`M - \sigma_j^2M_{:j}M_{j:}/(1 + \sigma_j^2M_{jj})`, and q is its diagonal: one step for each set, for all
+    devices. Of the devices whose step is done, only the diagonal is needed.
 
     *Rounding.* By Cauchy's inequality in M, which falls, a step errs by at most :math:`c\,\epsilon\sqrt{G_{aa}G_{bb}}` in entry
     (a, b). Later steps turn an error F of M into one of :math:`q = \min_x x^*Mx + \sum_j|x_j|^2/\sigma_j^2` with
