@@ -168,7 +168,9 @@ def linear_mmse(system: InferenceSystem, features: Tasks) -> LinearDecoder:
     variance = _noise(system)
     if not np.isfinite(variance):
         name = "receiver_noise_variance" if system.decoded_receiver_noise == np.inf else "noise_variance"
-        raise ParameterError(name, getattr(system, name), "so small that the noise of y / alignment has a finite variance")
+        raise ParameterError(
+            name, getattr(system, name), "so small that the noise of y / alignment has a finite variance"
+        )
     d, r = tasks[0].D.shape
     cross, square, own = np.zeros((d, r)), np.zeros((r, r)), 0.0
     for one in tasks:
