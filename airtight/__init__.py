@@ -55,9 +55,11 @@ if TYPE_CHECKING:
     from airtight.analytics.privacy.over_the_air.meter import Meter, OverspentError, Round
     from airtight.solvers.design.antenna_price import antenna_price
     from airtight.solvers.design.curve_family import calibrate_curve
+    from airtight.solvers.design.over_the_air.requirements import JointDesign
     from airtight.solvers.design.round_budget import spread_budget
     from airtight.solvers.energy.policy import Policy
     from airtight.solvers.errors import InfeasibleError, NotSettledError
+    from airtight.solvers.price import Price
     from airtight.solvers.quantities import quantities
     from airtight.validate.claims.claim import (
         Claim,
@@ -162,6 +164,7 @@ __all__ = [
     "curve",
     "delta",
     "design",
+    "design_problem",
     "discrete_pair",
     "energy_policy",
     "energy_problem",
@@ -184,6 +187,7 @@ __all__ = [
     "papers",
     "parameter",
     "participation",
+    "prices",
     "prove",
     "proven",
     "published",
@@ -532,6 +536,23 @@ def energy_problem(*arguments: Any, **options: Any) -> Any:
     from airtight.solvers.energy import conic_energy
 
     return conic_energy.energy_problem(*arguments, **options)
+
+
+def design_problem(*arguments: Any, **options: Any) -> Any:
+    """The joint problem as a cvxpy problem; see :func:`airtight.solvers.design.over_the_air.prices.design_problem`."""
+    from airtight.solvers.design.over_the_air import prices as problems
+
+    return problems.design_problem(*arguments, **options)
+
+
+def prices(found: JointDesign) -> list[Price]:
+    """What a joint design changes by for a unit more of each limit; see :func:`airtight.solvers.design.over_the_air.prices.of`.
+
+    The solutions of :func:`solve_weights` and :func:`solve_energy` have their own: ``solution.price``, ``solution.prices``.
+    """
+    from airtight.solvers.design.over_the_air import prices as of_designs
+
+    return of_designs.of(found)
 
 
 def energy_policy(fleet: DeviceFleet, *, device: int = 0, greatest: float | None = None, loss: float = 1e-4) -> Policy:

@@ -15,7 +15,7 @@ from click.shell_completion import BashComplete
 from support.common import GOOD, TASK, archive, run, written
 
 from airtight.validate.commands.cli import main
-from airtight.validate.results import schema
+from airtight.validate.report import results_schema as schema
 
 ROOT = Path(__file__).parents[1]
 FLEET = ROOT / "examples" / "fleet.toml"

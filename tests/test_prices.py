@@ -12,11 +12,12 @@ from scipy.optimize import brentq
 from test_constrained import example
 
 import airtight
-from airtight import DeviceFleet, Features
+from airtight import DeviceFleet, Features, ParameterError
 from airtight.analytics import parameters
 from airtight.analytics.federated.fair.device import table_1
 from airtight.solvers.energy.energy_problem import Case, Problem
 from airtight.solvers.price import Price
+from airtight.solvers.weights.weight_problem import _example
 
 
 def difference(least, at: float, step: float = 1e-3) -> tuple[float, float]:
@@ -229,3 +230,110 @@ def test_commands_print_prices() -> None:
     assert "dE/dT" in run(main, ["solve", "energy", "examples/fleet.toml"]).stdout
     found = run(main, ["solve", "weights", "examples/paper.toml", "--variant", "clipped"])
     assert "price of privacy: d error / d epsilon" in found.stdout
+
+
+FREE = ["weight", "noise_variance", "decoder_gain"]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"minimise": "error", "epsilon_at_most": 2.0, "free": ["weight", "decoder_gain"]},
+        {"minimise": "error", "epsilon_at_most": 2.0, "free": FREE},
+        {"minimise": "error", "epsilon_at_most": 2.0, "energy_at_most": 5.0, "free": FREE},
+        {"minimise": "energy", "epsilon_at_most": 4.0, "error_at_most": 1.0, "free": FREE},
+        {"minimise": "epsilon", "error_at_most": 0.5, "free": FREE},
+    ],
+    ids=str,
+)
+def test_the_prices_of_a_design_are_derivatives_of_designs(asked) -> None:
+    """Differences of whole designs, in which noise is optimised again at every limit."""
+    system, views = _example()
+    found = airtight.design(system, views, **asked)
+    told = {price.by: price for price in airtight.prices(found)}
+    assert set(told) == {key.removesuffix("_at_most") for key in asked if key.endswith("_at_most")}
+    for by, price in told.items():
+        key, step = f"{by}_at_most", 0.03
+        ends = [
+            airtight.design(system, views, **{**asked, key: asked[key] * (1 + sign * step)}).value for sign in (1, -1)
+        ]
+        slope = (ends[0] - ends[1]) / (2 * step * asked[key])
+        assert price.rising == pytest.approx(slope, rel=0.05, abs=2e-3 * abs(found.value) / (step * asked[key]))
+        assert not price.one_sided and price.of == asked["minimise"]
+
+
+def test_the_prices_of_unequal_devices() -> None:
+    """All take part, so that the cone program is the problem itself: its prices are those of weights that need no gain."""
+    rng = np.random.default_rng(0)
+    system, _ = example(4)
+    system = replace(system, participation=1.0, noise_variance=rng.uniform(0.1, 1.0, 4))
+    features = Features(f=rng.normal(size=(4, 2)), W=rng.normal(size=(4, 3, 2)), D=rng.normal(size=(2, 3)))
+    asked = {"minimise": "error", "free": ["weight", "decoder_gain"]}
+
+    def least(epsilon: float) -> float:
+        problem, _ = airtight.design_problem(system, features, epsilon_at_most=epsilon, free_noise=False)
+        return float(problem.solve(solver="CLARABEL"))
+
+    found = airtight.design(system, features, epsilon_at_most=1.5, **asked)
+    (price,) = airtight.prices(found)
+    assert price.rising == pytest.approx((least(1.53) - least(1.47)) / 0.06, rel=2e-3) and price.rising < 0
+    assert found.error == pytest.approx(least(1.5), rel=1e-4)
+
+
+def test_where_a_design_has_no_price() -> None:
+    system, views = _example()
+    for asked in (
+        {"minimise": "energy", "epsilon_at_most": 4.0, "free": ["noise_variance"]},
+        {"minimise": "error", "epsilon_at_most": 2.0, "free": FREE, "power_at_most": 50.0},
+    ):
+        assert airtight.prices(airtight.design(system, views, **asked)) == []
+    (loose,) = airtight.prices(
+        airtight.design(system, views, minimise="error", energy_at_most=1e6, free=["weight", "decoder_gain"])
+    )
+    assert loose.rising == 0.0 and "does not bind" in str(loose)
+
+
+def test_the_cone_program_is_open() -> None:
+    """Its parameters change without a new compilation; with all devices alike it is the design of branch and bound."""
+    system, _ = _example()
+    views = Features(f=[[1.0, 0.5]] * 3, W=np.eye(2), D=np.eye(2))
+    asked = {"minimise": "error", "epsilon_at_most": 2.0}
+    problem, variables = airtight.design_problem(
+        system, views, epsilon_at_most=2.0, energy_at_most=50.0, free_noise=False
+    )
+    assert (
+        problem.is_dcp(dpp=True)
+        and set(variables) == {"u", "m", "phi"}
+        and set(problem.param_dict) == {"ratio", "energy"}
+    )
+    for energy in (50.0, 15.0, 12.0):
+        problem.param_dict["energy"].value = energy
+        least = float(problem.solve(solver="CLARABEL"))
+        found = airtight.design(system, views, energy_at_most=energy, free=["weight", "decoder_gain"], **asked)
+        assert least == pytest.approx(found.value, rel=2e-3)
+    relaxed, _ = airtight.design_problem(system, views, epsilon_at_most=2.0)
+    best = airtight.design(system, views, free=FREE, **asked)
+    assert float(relaxed.solve(solver="CLARABEL")) <= best.value * (1 + 1e-6)
+
+
+def test_what_the_cone_program_refuses() -> None:
+    system, views = _example()
+    with pytest.raises(ParameterError, match="epsilon_at_most"):
+        airtight.design_problem(system, views)
+    with pytest.raises(ParameterError, match="free_noise"):
+        airtight.design_problem(replace(system, adjacency="absent"), views, epsilon_at_most=2.0)
+    with pytest.raises(ParameterError, match="observer"):
+        airtight.design_problem(system, views, epsilon_at_most=2.0, observer="nobody")
+
+
+def test_the_command_prints_the_prices_of_a_design() -> None:
+    from click.testing import CliRunner
+
+    from airtight.validate.commands.cli import main
+
+    def printed(*more: str) -> str:
+        return CliRunner().invoke(main, ["design", "examples/good.toml", *more]).stdout
+
+    assert "price: d error / d epsilon = -1.1" in printed()
+    tree = json.loads(printed("--json"))
+    assert [price["by"] for price in tree["prices"]] == ["epsilon", "energy"] and tree["prices"][1]["rising"] == 0

@@ -13,16 +13,66 @@ from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Dec
 from enum import StrEnum
 from fractions import Fraction
 from importlib import resources
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 from airtight.analytics.forms.balls.ball import Ball
 from airtight.analytics.forms.domain import Value
 from airtight.analytics.records import plain, table, told
 from airtight.validate.claims import EFFORT
-from airtight.validate.claims.claim import REFUTED, Claim, Item, Verdict
+from airtight.validate.claims.claim import REFUTED, Claim, Implementation, Item, Reference, Verdict
 from airtight.validate.claims.sources import INSTALLED
 
 _BOUND_DIGITS = 25  # significant digits of the decimal bounds of a ball
+
+
+class PointRow(TypedDict):
+    """A witness: exact parameters as ``"p/q"``, and a lower and an upper decimal bound of each side."""
+
+    point: dict[str, str]
+    claimed: list[str]
+    actual: list[str]
+
+
+class Row(TypedDict):
+    """A row of the JSON of ``verify`` and ``try``: a claim with its ruling, its verdict and what the verdict rests on."""
+
+    id: str
+    paper: str
+    kind: str
+    location: str
+    implementation: Annotated[dict[str, Any], Implementation] | None
+    statement: str
+    expected: str
+    verdict: str
+    reason: str
+    severity: str | None
+    how: str
+    argued: str | None
+    boxes: int | None
+    known: str
+    form: str | None
+    digits: int | None
+    fault: str | None
+    witness: PointRow | None
+    near_paper: PointRow | None
+    near_reason: str | None
+    claimed: float | None
+    actual: float | None
+    scale: str | None
+    margin: float | None
+    tightest: dict[str, Any] | None
+    tightness: float | None
+    share_violated: float | None
+    share_of_regime: float | None
+    median_factor: float | None
+    worst_factor: float | None
+    true_where: str | None
+    corrected_by: str | None
+    uncorrected: str | None
+    also: list[Annotated[dict[str, Any], Reference]]
+    certified: bool
+    evaluations: int
+    seconds: float
 
 
 class How(StrEnum):
@@ -61,7 +111,7 @@ class Witness:
         """The parameters as decimals of at most 12 digits where these are exact, otherwise as fractions."""
         return {name: _decimal(value) for name, value in self.point.items()}
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> PointRow:
         """The exact parameters, and decimal bounds of both quantities; without balls a double, twice, which is no bound."""
         claimed, actual = self.balls or ((repr(self.claimed),) * 2, (repr(self.actual),) * 2)
         return {
@@ -232,7 +282,7 @@ class Evidence:
         """Whether the verdict is the expected one, without a fault; a witness without certificate leaves it unsettled."""
         return self.verdict is self.claim.expected and not self.fault
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> Row:
         """One row of the ``verify`` JSON."""
         claim, witness = self.claim, self.witness
         refuted = self.verdict in REFUTED

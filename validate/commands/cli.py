@@ -491,7 +491,7 @@ def train(
 @click.option("--results", is_flag=True, help="The schema of what the commands print with --json.")
 def schema(results: bool) -> None:
     """The JSON Schema of the system file, with which editors complete and check its keys."""
-    from airtight.validate.results import schema as of_results
+    from airtight.validate.report import results_schema as of_results
     from airtight.validate.system_file import file_schema
 
     click.echo(of_results.text() if results else file_schema.text(), nl=False)

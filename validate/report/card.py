@@ -10,7 +10,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from importlib import resources
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -54,6 +54,8 @@ class SystemCard:
         Of the best attack, at most: detections less false alarms, and detections at 1 % false alarms. None where a channel that
         stays the same for all queries leaves no curve.
     """
+
+    JSON_ALSO: ClassVar[dict[str, Any]] = {"sentences": list[str]}
 
     name: str
     adjacency: str
@@ -149,6 +151,8 @@ class Card:
     system_file, evidence : str
         SHA-256 of the system file, and of the evidence of the theorems that this version ships.
     """
+
+    JSON_ALSO: ClassVar[dict[str, Any]] = {"schema": str}
 
     name: str
     date: str

@@ -33,10 +33,10 @@ from airtight.validate.claims.relation import Sign
 from airtight.validate.claims.sources import INSTALLED
 from airtight.validate.claims.statement import Standing, standing
 from airtight.validate.files import whole
+from airtight.validate.report import results_schema
 from airtight.validate.report.rows import box, computed, witnessed
 from airtight.validate.report.tables import number
 from airtight.validate.report.verdicts import known, numbered, severities, told
-from airtight.validate.results import schema
 from airtight.validate.system_file import file_schema
 
 _PRIVATE = ("commands", "papers", "report")  # folders of validate that have no Python interface
@@ -356,7 +356,7 @@ def main(folder: str, names: Sequence[str] = ()) -> None:
         **ledger(ordered, list(INSTALLED.papers().values())),
         "parameters.md": parameters(),
         "reference.md": reference(),
-        "schema.json": schema.text(),
+        "schema.json": results_schema.text(),
         "system-file.schema.json": file_schema.text(),
         "certificates.sha256": sums,
     }

@@ -672,6 +672,8 @@ def design(name: str, found: DesignResult) -> None:
     if found.lower_bound is not None:
         proved = f"no design has less than {number(found.lower_bound)} (gap {found.value - found.lower_bound:.2g})"
     console.print(f"  {found.method}: {found.minimised} {number(found.value)}; {proved}", highlight=False)
+    for price in found.prices or ():
+        console.print(f"  price: {price}", highlight=False)
     console.print(f"  {found.boxes} boxes, {found.seconds:.3g} s", highlight=False)
     if not found.settled:
         console.print(

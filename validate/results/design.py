@@ -16,7 +16,9 @@ from airtight.solvers.design.federated.federated_requirements import FederatedRe
 from airtight.solvers.design.fleet.fleet_design import FleetDesign
 from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
 from airtight.solvers.design.fleet.fleet_requirements import Goal as FleetGoal
+from airtight.solvers.design.over_the_air import prices
 from airtight.solvers.design.over_the_air.requirements import Free, JointDesign
+from airtight.solvers.price import Price
 
 if TYPE_CHECKING:
     import xarray
@@ -191,6 +193,8 @@ class DesignResult:
         Whether the search ended before the effort did.
     seconds : float
         Duration; no result depends on it.
+    prices : list of Price
+        Of the limits (:mod:`airtight.solvers.design.over_the_air.prices`); absent without cvxpy.
     """
 
     minimised: str
@@ -208,6 +212,7 @@ class DesignResult:
     boxes: int
     settled: bool
     seconds: float
+    prices: list[Price] | None = None
 
     @classmethod
     def of(cls, solved: JointDesign, free: tuple[Free, ...], described_numbers: dict[str, float]) -> DesignResult:
@@ -235,7 +240,17 @@ class DesignResult:
             boxes=solved.boxes,
             settled=solved.settled,
             seconds=solved.seconds,
+            prices=_prices(solved),
         )
+
+
+def _prices(solved: JointDesign) -> list[Price] | None:
+    try:
+        return prices.of(solved)
+    except ModuleNotFoundError as error:
+        if error.name not in ("cvxpy", "clarabel"):
+            raise
+        return None
 
 
 def _plain(value: Any) -> Any:

@@ -1,84 +1,64 @@
-"""Converts results to trees for strict JSON, and makes the JSON Schema of the commands from the result types."""
+"""Converts results to trees for strict JSON, and their types to JSON Schema."""
 
 from __future__ import annotations
 
-import json
 import math
 import types
 from dataclasses import MISSING, fields, is_dataclass
 from enum import StrEnum
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, NotRequired, Required, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 import numpy as np
 
-from airtight.validate.results.attack import AttackResult
-from airtight.validate.results.bounds import Bounds
-from airtight.validate.results.closed_forms import ClosedForms
-from airtight.validate.results.design import (
-    CalibrationResult,
-    DesignResult,
-    FederatedDesignResult,
-    FleetDesignResult,
-    FrontierResult,
-)
-from airtight.validate.results.energy import EnergyResult
-from airtight.validate.results.quantizer import QuantizerResult
-from airtight.validate.results.weights import WeightResult
+from airtight.analytics import parameters
 
-COMMANDS: dict[str, Any] = {
-    "attack": AttackResult,
-    "bounds": Bounds,
-    "calibrate": CalibrationResult,
-    "design": DesignResult | FederatedDesignResult | FleetDesignResult | FrontierResult,
-    "quantities": ClosedForms,
-    "solve weights": WeightResult,
-    "solve energy": list[EnergyResult],
-    "solve quantizer": QuantizerResult,
-}
 NUMBER = {
     "description": "A double in full precision; what is not finite is a word.",
     "anyOf": [{"type": "number"}, {"enum": ["inf", "-inf", "nan"]}],
 }
 
+NUMBERS = {
+    "description": "An array; its entries are numbers, or the rows of an array of more dimensions.",
+    "type": "array",
+    "items": {"anyOf": [{"$ref": "#/$defs/number"}, {"$ref": "#/$defs/numbers"}]},
+}
 
-def schema() -> dict[str, Any]:
-    """The schema; the output of a command is under ``#/$defs``, by its name with a dash for each space.
+
+def of_type(kind: Any, found: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a type; the schemas of dataclasses and of typed dictionaries are added to `found`, each once.
+
+    ``Annotated[dict[str, Any], Kind]`` is a dictionary with the fields of the dataclass `Kind`.
 
     Examples
     --------
-    >>> made = schema()
-    >>> made["$defs"]["solve-energy"]["items"]["$ref"]
-    '#/$defs/EnergyResult'
-    >>> made["$defs"]["DeviceBounds"]["properties"]["gain"]
-    {'$ref': '#/$defs/number'}
+    >>> from airtight.validate.results.energy import EnergyCertificate
+    >>> found = {}
+    >>> of_type(list[EnergyCertificate], found)
+    {'type': 'array', 'items': {'$ref': '#/$defs/EnergyCertificate'}}
+    >>> found["EnergyCertificate"]["required"]
+    ['gap']
     """
-    found: dict[str, Any] = {"number": NUMBER}
-    for command, kind in COMMANDS.items():
-        found[command.replace(" ", "-")] = _of(kind, found)
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "The JSON of airtight",
-        "$defs": dict(sorted(found.items())),
-    }
-
-
-def _of(kind: Any, found: dict[str, Any]) -> dict[str, Any]:
-    """The schema of a type; the schema of each dataclass is added to `found` once."""
     origin, inner = get_origin(kind), get_args(kind)
-    if is_dataclass(kind) and isinstance(kind, type):
+    if origin is Annotated:
+        return of_type(kind.__metadata__[0], found)
+    if origin in (Required, NotRequired):
+        return of_type(inner[0], found)
+    if isinstance(kind, type) and (is_dataclass(kind) or is_typeddict(kind)):
         return _object(kind, found)
+    if isinstance(origin or kind, type) and issubclass(origin or kind, parameters.Parameter):
+        return dict(_PARAMETERS[origin or kind])
     if origin in (Union, types.UnionType):
-        return {"anyOf": [{"type": "null"} if one is type(None) else _of(one, found) for one in inner]}
+        return {"anyOf": [{"type": "null"} if one is type(None) else of_type(one, found) for one in inner]}
     if origin is np.ndarray or kind is np.ndarray:
-        return {"type": "array", "items": {"$ref": "#/$defs/number"}}
+        return {"$ref": "#/$defs/numbers"}
     if origin is list:
-        return {"type": "array", "items": _of(inner[0], found)}
+        return {"type": "array", "items": of_type(inner[0], found)}
     if origin is tuple and inner[-1] is Ellipsis:
-        return {"type": "array", "items": _of(inner[0], found)}
+        return {"type": "array", "items": of_type(inner[0], found)}
     if origin is tuple:
-        return {"type": "array", "items": _of(inner[0], found), "minItems": len(inner), "maxItems": len(inner)}
+        return {"type": "array", "items": of_type(inner[0], found), "minItems": len(inner), "maxItems": len(inner)}
     if origin is dict:
-        return {"type": "object", "additionalProperties": _of(inner[1], found)}
+        return {"type": "object", "additionalProperties": of_type(inner[1], found)}
     if isinstance(kind, type) and issubclass(kind, StrEnum):
         return {"enum": [each.value for each in kind]}
     plain: dict[Any, dict[str, Any]] = {
@@ -91,26 +71,36 @@ def _of(kind: Any, found: dict[str, Any]) -> dict[str, Any]:
     return plain[kind]
 
 
+_PARAMETERS: dict[type, dict[str, Any]] = {
+    parameters.Choice: {"type": "string"},
+    parameters.Count: {"type": "integer"},
+    parameters.Flag: {"type": "boolean"},
+    parameters.Number: {"$ref": "#/$defs/number"},
+}
+
+
 def _object(kind: type, found: dict[str, Any]) -> dict[str, Any]:
     name = kind.__name__
     if name not in found:
         found[name] = {}  # a type may contain itself
-        hints = get_type_hints(kind)
-        optional = {f.name for f in fields(kind) if f.default is not MISSING or f.default_factory is not MISSING}
-        optional |= {f.name for f in fields(kind) if type(None) in get_args(hints[f.name])}
+        hints = get_type_hints(kind, include_extras=True)
+        if is_dataclass(kind):
+            own = {field.name: hints[field.name] for field in fields(kind)}
+            optional = {f.name for f in fields(kind) if f.default is not MISSING or f.default_factory is not MISSING}
+            optional |= {name for name, hint in own.items() if type(None) in get_args(hint)}
+            own |= getattr(kind, "JSON_ALSO", {})
+            required = [name for name in own if name not in optional]
+        else:
+            own = hints
+            required = [name for name in own if name in kind.__required_keys__]  # type: ignore[attr-defined]
         found[name] = {
             "type": "object",
             "description": (kind.__doc__ or "").strip().splitlines()[0],
-            "properties": {field.name: _of(hints[field.name], found) for field in fields(kind)},
-            "required": [field.name for field in fields(kind) if field.name not in optional],
+            "properties": {name: of_type(hint, found) for name, hint in own.items()},
+            "required": required,
             "additionalProperties": False,
         }
     return {"$ref": f"#/$defs/{name}"}
-
-
-def text() -> str:
-    """Text of the published file, docs/schema.json."""
-    return json.dumps(schema(), indent=1) + "\n"
 
 
 def as_json(result: Any) -> Any:

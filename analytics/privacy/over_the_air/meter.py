@@ -29,7 +29,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -55,6 +55,23 @@ _MANY = 1e18  # rounds, beyond which a plan says infinity
 
 class OverspentError(AirtightError, RuntimeError):
     """The round would overspend the budget of a device; nothing was recorded."""
+
+
+class MeterSummary(TypedDict):
+    """Budget, what is spent and left of every device, and what these numbers are; whether a round was allowed."""
+
+    budget_epsilon: FloatArray
+    budget_meaning: str
+    delta: float
+    devices: int
+    rounds: int
+    unit: str
+    spent_epsilon: FloatArray
+    spent_meaning: str
+    budget: FloatArray
+    spent: FloatArray
+    left: FloatArray
+    allowed: NotRequired[bool]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -561,7 +578,7 @@ class Meter:
         ]
         return np.asarray(each, dtype=float)[inverse.ravel()]
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> MeterSummary:
         """Budget, what is spent and left of every device, and what these numbers are; for JSON and tables."""
         return {
             "budget_epsilon": np.asarray(self.budget_epsilon),

@@ -39,6 +39,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -197,8 +198,58 @@ def exact(system: InferenceSystem, observer: Observer, rounds: int) -> bool | No
     return bool(np.all(system.participation == 1))
 
 
-def least_error(model: Model, limits: Limits) -> Relaxed | None:
-    """The least MSE under the limits; None where the solver finds no solution.
+def stated(
+    model: Model, limits: Limits, data: Mapping[str, Any] | None = None, along: FloatArray | None = None
+) -> tuple[Any, dict[str, Any], dict[str, Any]]:
+    """The problem of least MSE less the constant, its variables u, m and phi, and its constraints by name.
+
+    `data` may hold cvxpy parameters in place of numbers: ``square_roots`` (of the privacy rows, C/kappa) and ``energy``. With
+    `along` the weights are a multiple of these.
+    """
+    import cvxpy as cp
+
+    data = data or {}
+    K, receiver_noise = model.system.devices, model.system.decoded_receiver_noise
+    u = cp.Variable(K, name="u")
+    m, phi = cp.Variable(K, nonneg=True, name="m"), cp.Variable(nonneg=True, name="phi")
+    total_noise = cp.Variable()  # the total noise as a variable, so that a privacy row has few entries
+    linear = model.sends @ m + phi - 2 * model.inner @ u
+    error = cp.sum_squares(model.root @ u) + cp.sum_squares(cp.multiply(np.sqrt(model.apart), u)) + linear
+    limited_ratio, limited_reach, limited_noise = _limited(limits)
+    constraints: dict[str, Any] = {}
+    if limited_ratio.size:
+        roots = data.get("square_roots", _squares(model, limits)[limited_ratio])
+        constraints["privacy"] = cp.square(cp.multiply(roots, u[limited_ratio])) <= total_noise
+        constraints["whole"] = total_noise == cp.sum(m) + phi
+    if "energy" in data:
+        code, noise = np.sqrt(receiver_noise * model.code), receiver_noise * model.noise
+        constraints["energy"] = cp.sum_squares(cp.multiply(code, u)) + noise @ m <= data["energy"] * phi
+    elif math.isfinite(limits.energy):
+        code, noise = np.sqrt(receiver_noise * model.code / limits.energy), receiver_noise * model.noise / limits.energy
+        constraints["energy"] = cp.sum_squares(cp.multiply(code, u)) + noise @ m <= phi
+    if limited_reach.size:
+        constraints["reach"] = cp.square(cp.multiply(_reaches(model, limits)[limited_reach], u[limited_reach])) <= phi
+    if limited_noise.size:
+        constraints["variance"] = m[limited_noise] <= (limits.variance[limited_noise] / receiver_noise) * phi
+    if limits.fixed is not None:
+        constraints["fixed"] = m == (limits.fixed / receiver_noise) * phi
+    if along is not None:
+        constraints["along"] = u == along * cp.Variable()
+    problem = cp.Problem(cp.Minimize(error), list(constraints.values()))
+    return problem, {"u": u, "m": m, "phi": phi}, constraints
+
+
+def _limited(limits: Limits) -> tuple[IntArray, IntArray, IntArray]:
+    """The devices with a limit on the ratio, on the reach, and on the noise variance."""
+    return (
+        np.flatnonzero(np.isfinite(limits.ratio)),
+        np.flatnonzero(np.isfinite(limits.reach)),
+        np.flatnonzero(np.isfinite(limits.variance) & (limits.fixed is None)),
+    )
+
+
+def least_error(model: Model, limits: Limits, along: FloatArray | None = None) -> Relaxed | None:
+    """The least MSE under the limits, for weights `along` given ones if there are any; None where the solver finds no solution.
 
     Raises
     ------
@@ -208,29 +259,9 @@ def least_error(model: Model, limits: Limits) -> Relaxed | None:
     import cvxpy as cp
 
     K, receiver_noise = model.system.devices, model.system.decoded_receiver_noise
-    u, m, phi = cp.Variable(K), cp.Variable(K, nonneg=True), cp.Variable(nonneg=True)
-    total_noise = cp.Variable()  # the total noise as a variable, so that a privacy row has few entries
-    linear = model.sends @ m + phi - 2 * model.inner @ u
-    error = cp.sum_squares(model.root @ u) + cp.sum_squares(cp.multiply(np.sqrt(model.apart), u)) + linear
-    limited_ratio = np.flatnonzero(np.isfinite(limits.ratio))
-    limited_reach = np.flatnonzero(np.isfinite(limits.reach))
-    limited_noise = np.flatnonzero(np.isfinite(limits.variance) & (limits.fixed is None))
-    constraints: dict[str, Any] = {}
-    if limited_ratio.size:
-        constraints["privacy"] = (
-            cp.square(cp.multiply(_squares(model, limits)[limited_ratio], u[limited_ratio])) <= total_noise
-        )
-        constraints["whole"] = total_noise == cp.sum(m) + phi
-    if math.isfinite(limits.energy):
-        code, noise = np.sqrt(receiver_noise * model.code / limits.energy), receiver_noise * model.noise / limits.energy
-        constraints["energy"] = cp.sum_squares(cp.multiply(code, u)) + noise @ m <= phi
-    if limited_reach.size:
-        constraints["reach"] = cp.square(cp.multiply(_reaches(model, limits)[limited_reach], u[limited_reach])) <= phi
-    if limited_noise.size:
-        constraints["variance"] = m[limited_noise] <= (limits.variance[limited_noise] / receiver_noise) * phi
-    if limits.fixed is not None:
-        constraints["fixed"] = m == (limits.fixed / receiver_noise) * phi
-    problem = cp.Problem(cp.Minimize(error), list(constraints.values()))
+    problem, variables, constraints = stated(model, limits, along=along)
+    u, m, phi = (variables[name] for name in ("u", "m", "phi"))
+    limited_ratio, limited_reach, limited_noise = _limited(limits)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # about accuracy: the bound is computed independently

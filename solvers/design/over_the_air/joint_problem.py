@@ -17,7 +17,15 @@ from airtight.solvers.design.effort import Effort
 from airtight.solvers.design.over_the_air import box_bounds, equal_devices, local_search, unequal_devices
 from airtight.solvers.design.over_the_air.box_bounds import screen_of
 from airtight.solvers.design.over_the_air.moments import Moments
-from airtight.solvers.design.over_the_air.requirements import Free, Goal, JointDesign, Nothing, Purpose, Requirements
+from airtight.solvers.design.over_the_air.requirements import (
+    Free,
+    Goal,
+    JointDesign,
+    Nothing,
+    Purpose,
+    Question,
+    Requirements,
+)
 from airtight.solvers.design.peak import Peak
 from airtight.solvers.errors import InfeasibleError
 
@@ -349,6 +357,7 @@ class Job:
             boxes=answer.boxes,
             settled=answer.settled,
             seconds=seconds,
+            question=Question(wanted=self.wanted, purpose=self.purpose, rounds=self.rounds, observer=self.observer),
         )
 
 

@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, ParameterError
+from airtight.analytics.guarantee import Observer
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.records import Record
@@ -151,6 +152,16 @@ class Nothing:
     accuracy: float | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """What a design was asked for."""
+
+    wanted: Requirements
+    purpose: Purpose | None
+    rounds: int
+    observer: Observer
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class JointDesign(Record):
     """A design, its properties, and a bound on all other designs.
@@ -181,6 +192,8 @@ class JointDesign(Record):
     settled : bool
         Whether the search ended before its effort was spent, and reached the requested gap where it has one.
     seconds : float
+    question : Question
+        What was asked for; :func:`airtight.prices` reads it.
     """
 
     system: InferenceSystem
@@ -196,6 +209,7 @@ class JointDesign(Record):
     boxes: int
     settled: bool
     seconds: float = field(compare=False)
+    question: Question = field(repr=False, compare=False)
 
     @property
     def gap(self) -> float | None:
