@@ -539,20 +539,21 @@ def energy_problem(*arguments: Any, **options: Any) -> Any:
 
 
 def design_problem(*arguments: Any, **options: Any) -> Any:
-    """The joint problem as a cvxpy problem; see :func:`airtight.solvers.design.over_the_air.prices.design_problem`."""
-    from airtight.solvers.design.over_the_air import prices as problems
+    """The joint problem as a cvxpy problem; see :func:`airtight.solvers.design.over_the_air.design_prices.design_problem`."""
+    from airtight.solvers.design.over_the_air import design_prices
 
-    return problems.design_problem(*arguments, **options)
+    return design_prices.design_problem(*arguments, **options)
 
 
 def prices(found: JointDesign) -> list[Price]:
-    """What a joint design changes by for a unit more of each limit; see :func:`airtight.solvers.design.over_the_air.prices.of`.
+    """What a joint design changes by for a unit more of each limit.
 
-    The solutions of :func:`solve_weights` and :func:`solve_energy` have their own: ``solution.price``, ``solution.prices``.
+    See :func:`airtight.solvers.design.over_the_air.design_prices.of`. The solutions of :func:`solve_weights` and
+    :func:`solve_energy` have their own: ``solution.price`` and ``solution.prices``.
     """
-    from airtight.solvers.design.over_the_air import prices as of_designs
+    from airtight.solvers.design.over_the_air import design_prices
 
-    return of_designs.of(found)
+    return design_prices.of(found)
 
 
 def energy_policy(fleet: DeviceFleet, *, device: int = 0, greatest: float | None = None, loss: float = 1e-4) -> Policy:

@@ -83,6 +83,8 @@ ELSEWHERE = {  # no quantity of a paper's model: why no row is asked of it
     "airtight.solvers.design.over_the_air.frontier.surface": "many designs of airtight.solvers.design.over_the_air.joint.design",
     "airtight.solvers.design.curve_family.calibrate_curve": "inverts a user's own family; held to closed forms and 50 digits",
     "airtight.solvers.energy.conic_energy.energy_problem": "states the problem that airtight.solvers.energy.solve solves",
+    "airtight.solvers.design.over_the_air.design_prices.design_problem": "states the problem of the convex steps of joint.design",
+    "airtight.solvers.design.over_the_air.design_prices.of": "derivatives of joint.design, held to differences of designs",
     "airtight.solvers.energy.policy.policy": "a table of plans of airtight.solvers.energy.solve, held to it at other gains",
     "airtight.solvers.weights.weight_problem.weight_problem": "states the problem that airtight.solvers.weights.solve solves",
     "airtight.solvers.weights.constrained.minimise": "a certificate of a user's own problem, held to feasible points",

@@ -60,7 +60,7 @@ class Row(TypedDict):
     actual: float | None
     scale: str | None
     margin: float | None
-    tightest: dict[str, Any] | None
+    tightest: dict[str, Value] | None
     tightness: float | None
     share_violated: float | None
     share_of_regime: float | None

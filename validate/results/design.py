@@ -16,7 +16,7 @@ from airtight.solvers.design.federated.federated_requirements import FederatedRe
 from airtight.solvers.design.fleet.fleet_design import FleetDesign
 from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
 from airtight.solvers.design.fleet.fleet_requirements import Goal as FleetGoal
-from airtight.solvers.design.over_the_air import prices
+from airtight.solvers.design.over_the_air import design_prices
 from airtight.solvers.design.over_the_air.requirements import Free, JointDesign
 from airtight.solvers.price import Price
 
@@ -194,7 +194,7 @@ class DesignResult:
     seconds : float
         Duration; no result depends on it.
     prices : list of Price
-        Of the limits (:mod:`airtight.solvers.design.over_the_air.prices`); absent without cvxpy.
+        Of the limits (:mod:`airtight.solvers.design.over_the_air.design_prices`); absent without cvxpy.
     """
 
     minimised: str
@@ -246,7 +246,7 @@ class DesignResult:
 
 def _prices(solved: JointDesign) -> list[Price] | None:
     try:
-        return prices.of(solved)
+        return design_prices.of(solved)
     except ModuleNotFoundError as error:
         if error.name not in ("cvxpy", "clarabel"):
             raise

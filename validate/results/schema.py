@@ -92,7 +92,9 @@ def _object(kind: type, found: dict[str, Any]) -> dict[str, Any]:
             required = [name for name in own if name not in optional]
         else:
             own = hints
-            required = [name for name in own if name in kind.__required_keys__]  # type: ignore[attr-defined]
+            # where annotations are strings, __required_keys__ does not see NotRequired
+            keys = kind.__required_keys__  # type: ignore[attr-defined]
+            required = [name for name in own if name in keys and get_origin(own[name]) is not NotRequired]
         found[name] = {
             "type": "object",
             "description": (kind.__doc__ or "").strip().splitlines()[0],
