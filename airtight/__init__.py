@@ -638,7 +638,7 @@ def train(
     >>> import airtight, numpy as np
     >>> X = np.random.default_rng(0).normal(size=(200, 3))
     >>> system = airtight.FederatedSystem(clients=5, parameters=1, epsilon=4.0)
-    >>> found = airtight.train(system, X, X[:, 0] > X[:, 1], rounds=20, seeds=1, mechanisms=["vanilla"], hidden=[4])
+    >>> found = airtight.train(system, X, X[:, 0] > X[:, 1], rounds=20, smoothing=1.0, seeds=1, mechanisms=["vanilla"])
     >>> found.tree["federated"]["mechanisms"]["vanilla"]["test_accuracy"] > 0.7
     True
     """
