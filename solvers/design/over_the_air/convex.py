@@ -199,12 +199,18 @@ def exact(system: InferenceSystem, observer: Observer, rounds: int) -> bool | No
 
 
 def stated(
-    model: Model, limits: Limits, data: Mapping[str, Any] | None = None, along: FloatArray | None = None
+    model: Model,
+    limits: Limits,
+    data: Mapping[str, Any] | None = None,
+    *,
+    along: FloatArray | None = None,
+    nonnegative: bool = False,
 ) -> tuple[Any, dict[str, Any], dict[str, Any]]:
     """The problem of least MSE less the constant, its variables u, m and phi, and its constraints by name.
 
     `data` may hold cvxpy parameters in place of numbers: ``square_roots`` (of the privacy rows, C/kappa) and ``energy``. With
-    `along` the weights are a multiple of these.
+    `along` the weights are a multiple of these. Unless `nonnegative`, a weight may be negative: a relaxation, in which the lower
+    bounds of this module are attained.
     """
     import cvxpy as cp
 
@@ -233,6 +239,8 @@ def stated(
         constraints["variance"] = m[limited_noise] <= (limits.variance[limited_noise] / receiver_noise) * phi
     if limits.fixed is not None:
         constraints["fixed"] = m == (limits.fixed / receiver_noise) * phi
+    if nonnegative:
+        constraints["nonnegative"] = u >= 0
     if along is not None:
         constraints["along"] = u == along * cp.Variable()
     problem = cp.Problem(cp.Minimize(error), list(constraints.values()))
@@ -248,7 +256,9 @@ def _limited(limits: Limits) -> tuple[IntArray, IntArray, IntArray]:
     )
 
 
-def least_error(model: Model, limits: Limits, along: FloatArray | None = None) -> Relaxed | None:
+def least_error(
+    model: Model, limits: Limits, *, along: FloatArray | None = None, nonnegative: bool = False
+) -> Relaxed | None:
     """The least MSE under the limits, for weights `along` given ones if there are any; None where the solver finds no solution.
 
     Raises
@@ -259,7 +269,7 @@ def least_error(model: Model, limits: Limits, along: FloatArray | None = None) -
     import cvxpy as cp
 
     K, receiver_noise = model.system.devices, model.system.decoded_receiver_noise
-    problem, variables, constraints = stated(model, limits, along=along)
+    problem, variables, constraints = stated(model, limits, along=along, nonnegative=nonnegative)
     u, m, phi = (variables[name] for name in ("u", "m", "phi"))
     limited_ratio, limited_reach, limited_noise = _limited(limits)
     try:

@@ -42,7 +42,7 @@ _AGREED = 0.03  # relative difference up to which the differences on both sides 
 def of(found: JointDesign) -> list[Price]:
     """The prices of the limits on epsilon, energy and error of a design.
 
-    Empty without features, with a limit on the peak power, and unless weights and decoder gain are free.
+    Empty without features, over a channel, with a limit on the peak power, and unless weights and decoder gain are free.
 
     Raises
     ------
@@ -60,8 +60,11 @@ def of(found: JointDesign) -> list[Price]:
     ...     print(price)
     d error / d epsilon = -0.1394
     """
-    question, wanted = found.question, found.question.wanted
-    if question.purpose is None or wanted.power_at_most is not None or not {Free.WEIGHT, Free.GAIN} <= set(wanted.free):
+    question = found.question
+    if question is None or question.purpose is None:
+        return []
+    wanted = question.wanted
+    if wanted.power_at_most is not None or not {Free.WEIGHT, Free.GAIN} <= set(wanted.free):
         return []
     epsilon = float(np.max(found.epsilon)) if found.minimised is Goal.EPSILON else wanted.epsilon_at_most
     energy = found.energy if found.minimised is Goal.ENERGY else wanted.energy_at_most
@@ -131,7 +134,7 @@ class _Local:
             unlimited,
             self.system.noise_variance,
         )
-        return convex.least_error(self.model, limits, self.along)
+        return convex.least_error(self.model, limits, along=self.along, nonnegative=True)
 
 
 def exact_ratio(model: Model, epsilon: float, rounds: int, observer: Observer) -> FloatArray:
@@ -262,6 +265,6 @@ def design_problem(
         )
     if energy_at_most is not None:
         data["energy"] = cp.Parameter(nonneg=True, name="energy", value=energy_at_most)
-    problem, variables, constraints = convex.stated(model, limits, data)
+    problem, variables, constraints = convex.stated(model, limits, data, nonnegative=True)
     whole = cp.Problem(cp.Minimize(problem.objective.args[0] + model.own), list(constraints.values()))
     return whole, variables

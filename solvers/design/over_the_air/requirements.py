@@ -192,8 +192,8 @@ class JointDesign(Record):
     settled : bool
         Whether the search ended before its effort was spent, and reached the requested gap where it has one.
     seconds : float
-    question : Question
-        What was asked for; :func:`airtight.prices` reads it.
+    question : Question or None
+        What was asked for, which :func:`airtight.prices` reads; None over a channel.
     """
 
     system: InferenceSystem
@@ -209,7 +209,7 @@ class JointDesign(Record):
     boxes: int
     settled: bool
     seconds: float = field(compare=False)
-    question: Question = field(repr=False, compare=False)
+    question: Question | None = field(default=None, repr=False, compare=False)
 
     @property
     def gap(self) -> float | None:
