@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from airtight.solvers.design.antenna_price import antenna_price
     from airtight.solvers.design.curve_family import calibrate_curve
     from airtight.solvers.design.over_the_air.requirements import JointDesign
-    from airtight.solvers.design.round_budget import spread_budget
+    from airtight.solvers.design.round_budget import budget_problem, spread_budget
     from airtight.solvers.energy.policy import Policy
     from airtight.solvers.errors import InfeasibleError, NotSettledError
     from airtight.solvers.price import Price
@@ -106,7 +106,7 @@ _HOMES = {  # what is loaded when it is first used, and from where
     "analytics.privacy.over_the_air.meter": ("Meter", "OverspentError", "Round"),
     "solvers.design.antenna_price": ("antenna_price",),
     "solvers.design.curve_family": ("calibrate_curve",),
-    "solvers.design.round_budget": ("spread_budget",),
+    "solvers.design.round_budget": ("budget_problem", "spread_budget"),
     "solvers.errors": ("InfeasibleError", "NotSettledError"),
     "solvers.quantities": ("quantities",),
     "validate.claims.claim": (
@@ -157,6 +157,7 @@ __all__ = [
     "attack_training",
     "baseline",
     "best_gain",
+    "budget_problem",
     "calibrate",
     "calibrate_curve",
     "claims",

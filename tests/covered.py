@@ -77,6 +77,7 @@ ELSEWHERE = {  # no quantity of a paper's model: why no row is asked of it
     "airtight.solvers.design.channel_noise.calibrate": "no paper has several looks; held to looks.epsilon on both sides",
     "airtight.solvers.design.antenna_price.antenna_price": "no paper has several looks; held to calibration and combination",
     "airtight.solvers.design.channel_design.design": "no paper has several looks; held to grids and simulated energies",
+    "airtight.solvers.design.round_budget.budget_problem": "states the problem that spread_budget solves",
     "airtight.solvers.design.round_budget.spread_budget": "no paper spreads a budget; held to a general solver and other noise",
     "airtight.solvers.quantities.quantities": "the registry of the quantities, none itself",
     "airtight.analytics.federated.fair.iteration_bounds.iterations": "three quantities of its module, each of which has rows",

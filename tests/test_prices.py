@@ -337,3 +337,19 @@ def test_the_command_prints_the_prices_of_a_design() -> None:
     assert "price: d error / d epsilon = -1.1" in printed()
     tree = json.loads(printed("--json"))
     assert [price["by"] for price in tree["prices"]] == ["epsilon", "energy"] and tree["prices"][1]["rising"] == 0
+
+
+def test_the_problem_of_budgets_is_open() -> None:
+    rng = np.random.default_rng(0)
+    cost, budget, floor = rng.uniform(0.1, 1.0, (3, 5)), np.array([1.0, 0.5, 50.0]), np.array([0.0, 0.3, 0.0, 0.0, 5.0])
+    for influence in (np.ones(5), 0.8 ** np.arange(5)):
+        problem, variables = airtight.budget_problem(np.ones(5), budget=np.ones(3), cost=cost, least_noise=floor)
+        problem.param_dict["influence"].value, problem.param_dict["budget"].value = influence, budget
+        found = airtight.spread_budget(influence, budget=budget, cost=cost, least_noise=floor)
+        assert problem.is_dcp(dpp=True) and float(problem.solve(solver="CLARABEL")) == pytest.approx(
+            found.error, rel=1e-6
+        )
+        np.testing.assert_allclose(1 / variables["y"].value, found.noise, rtol=1e-3)
+        np.testing.assert_allclose(problem.constraints[0].dual_value, found.prices, rtol=1e-3, atol=1e-5)
+    with pytest.raises(ParameterError, match="influence"):
+        airtight.budget_problem([-1.0], budget=1.0)

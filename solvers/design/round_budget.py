@@ -106,23 +106,7 @@ def spread_budget(
     >>> round(found.error, 1), round(found.constant_error, 1), bool(found.gap < 1e-9 * found.error)
     (2013.6, 2196.1, True)
     """
-    a = checks.real("influence", influence, "(0, inf)")
-    if a.ndim != 1 or not a.size:
-        raise ParameterError("influence", f"array of shape {a.shape}", "one value for every round")
-    B = np.atleast_1d(checks.real("budget", budget, "(0, inf)"))
-    given, least = checks.real("cost", cost, "[0, inf)"), checks.real("least_noise", least_noise, "[0, inf)")
-    try:
-        s2 = np.broadcast_to(given, (B.size if given.ndim < 2 else len(given), a.size)).astype(float)
-        B = np.broadcast_to(B, len(s2)).astype(float)
-        floor = np.broadcast_to(least, a.shape).astype(float)
-    except ValueError:
-        shapes = f"cost {given.shape}, budget {B.shape}, least_noise {least.shape}"
-        raise ParameterError(
-            "cost", shapes, f"shapes that fit {a.size} rounds and one budget for every device"
-        ) from None
-    if not np.all(np.any(s2 > 0, axis=0) | (floor > 0)):
-        t = int(np.flatnonzero(~np.any(s2 > 0, axis=0) & (floor == 0))[0])
-        raise ParameterError("cost", 0.0, f"above 0 for some device in round {t}: no noise is needed there")
+    a, s2, B, floor = _checked(influence, budget, cost, least_noise)
     unit = float(np.max(a))
     a = a / unit
     needing = np.flatnonzero(np.any(s2 > 0, axis=1))
@@ -140,6 +124,57 @@ def spread_budget(
     return RoundBudget(
         V, unit * float(a @ V), unit * _dual(prices, a, s2, B, floor), unit * float(a @ even), unit * prices
     )
+
+
+def _checked(
+    influence: ArrayLike, budget: ArrayLike, cost: ArrayLike, least_noise: ArrayLike
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """a, s^2 of shape (K, T), B of shape (K,), and the least noise of shape (T,)."""
+    a = checks.real("influence", influence, "(0, inf)")
+    if a.ndim != 1 or not a.size:
+        raise ParameterError("influence", f"array of shape {a.shape}", "one value for every round")
+    B = np.atleast_1d(checks.real("budget", budget, "(0, inf)"))
+    given, least = checks.real("cost", cost, "[0, inf)"), checks.real("least_noise", least_noise, "[0, inf)")
+    try:
+        s2 = np.broadcast_to(given, (B.size if given.ndim < 2 else len(given), a.size)).astype(float)
+        B = np.broadcast_to(B, len(s2)).astype(float)
+        floor = np.broadcast_to(least, a.shape).astype(float)
+    except ValueError:
+        shapes = f"cost {given.shape}, budget {B.shape}, least_noise {least.shape}"
+        raise ParameterError(
+            "cost", shapes, f"shapes that fit {a.size} rounds and one budget for every device"
+        ) from None
+    if not np.all(np.any(s2 > 0, axis=0) | (floor > 0)):
+        t = int(np.flatnonzero(~np.any(s2 > 0, axis=0) & (floor == 0))[0])
+        raise ParameterError("cost", 0.0, f"above 0 for some device in round {t}: no noise is needed there")
+    return a, s2, B, floor
+
+
+def budget_problem(
+    influence: ArrayLike, *, budget: ArrayLike, cost: ArrayLike = 1.0, least_noise: ArrayLike = 0.0
+) -> tuple[Any, dict[str, Any]]:
+    """The problem of :func:`spread_budget` in cvxpy, to be changed and extended; arguments as there.
+
+    Returns
+    -------
+    problem : cvxpy.Problem
+        Its value is the least error. It follows cvxpy's rules for parameters (DPP): ``influence`` and ``budget``.
+    variables : dict
+        ``{"y": cvxpy.Variable}``, shape (T,): the reciprocals of the noise variances.
+
+    Examples
+    --------
+    >>> problem, variables = budget_problem([0.5, 1.0], budget=2.0)
+    >>> bool(abs(problem.solve() - spread_budget([0.5, 1.0], budget=2.0).error) < 1e-5), problem.is_dcp(dpp=True)
+    (True, True)
+    """
+    cp: Any = import_module("cvxpy")
+    a, s2, B, floor = _checked(influence, budget, cost, least_noise)
+    y = cp.Variable(a.size, nonneg=True, name="y")
+    weight = cp.Parameter(a.size, nonneg=True, name="influence", value=a)
+    limits = [s2 @ y <= cp.Parameter(B.size, nonneg=True, name="budget", value=B)]
+    limits += [y[floor > 0] <= 1 / floor[floor > 0]] if np.any(floor > 0) else []
+    return cp.Problem(cp.Minimize(weight @ cp.inv_pos(y)), limits), {"y": y}
 
 
 def _kept(V: FloatArray, s2: FloatArray, B: FloatArray, floor: FloatArray) -> FloatArray:
