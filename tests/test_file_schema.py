@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from support.common import FLEET, GOOD, TASK, archive, run, written
 
 from airtight.validate.commands.cli import main
-from airtight.validate.results import schema
+from airtight.validate.report import results_schema as schema
 from airtight.validate.system_file import file_schema
 from airtight.validate.system_file.config import SystemFileError, described
 

@@ -331,7 +331,10 @@ def test_the_command_prints_the_prices_of_a_design() -> None:
     from airtight.validate.commands.cli import main
 
     printed = CliRunner().invoke(main, ["design", "examples/good.toml"]).stdout
-    assert "price: d error / d epsilon = -1.1" in printed and "price: d error / d energy = 0: the limit does not" in printed
+    assert (
+        "price: d error / d epsilon = -1.1" in printed
+        and "price: d error / d energy = 0: the limit does not" in printed
+    )
 
 
 def test_the_problem_of_budgets_is_open() -> None:
