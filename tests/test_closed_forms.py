@@ -15,7 +15,7 @@ from airtight.analytics.forms.quantity import Quantity
 from airtight.analytics.guarantee import Face
 from airtight.solvers import quantities as catalogue
 from airtight.validate.report import document
-from airtight.validate.results import schema
+from airtight.validate.report import results_schema as schema
 from airtight.validate.sweep import parts, quantities
 from airtight.validate.system_file.config import load
 
