@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,15 +18,17 @@ from airtight.analytics.checks import ParameterError
 from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.parameters import Vector
-from airtight.solvers.design.fleet.fleet_design import FleetDesign
-from airtight.solvers.design.over_the_air.requirements import JointDesign
-from airtight.solvers.energy.utility import EnergySolution
 from airtight.solvers.errors import InfeasibleError
 from airtight.validate import files
 from airtight.validate.results.energy import EnergyResult
 from airtight.validate.system_file import units
 from airtight.validate.system_file.config import SystemFileError, described, meant, read
 from airtight.validate.system_file.description import Description
+
+if TYPE_CHECKING:
+    from airtight.solvers.design.fleet.fleet_design import FleetDesign
+    from airtight.solvers.design.over_the_air.requirements import JointDesign
+    from airtight.solvers.energy.utility import EnergySolution
 
 _KINDS: dict[str, type] = {"energy": DeviceFleet, "inference": InferenceSystem}
 LABELS = (

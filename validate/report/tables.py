@@ -15,33 +15,33 @@ from rich.table import Table
 
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.guarantee import Observer
-from airtight.solvers.price import Price
-from airtight.validate.results.attack import AttackResult, TrainingAttack
-from airtight.validate.results.bounds import Part
-from airtight.validate.results.design import (
-    CalibrationResult,
-    DesignResult,
-    FederatedDesignResult,
-    FleetDesignResult,
-    FrontierResult,
-)
-from airtight.validate.results.energy import DeviceBounds, EnergyResult
-from airtight.validate.results.federated_results import FederatedBounds
-from airtight.validate.results.inference_results import (
-    Accuracy,
-    ChannelBounds,
-    Distortion,
-    InferenceBounds,
-    Privacy,
-    Selection,
-)
-from airtight.validate.results.quantizer import PairResult, QuantizerResult
-from airtight.validate.results.weights import WeightResult
 
-if TYPE_CHECKING:  # SymPy is an extra
+if TYPE_CHECKING:  # what is printed has been made before: a table of energies needs no module of privacy
     from airtight.analytics.forms.quantity import Quantity
     from airtight.analytics.privacy.over_the_air.meter import Meter
+    from airtight.solvers.price import Price
+    from airtight.validate.results.attack import AttackResult, TrainingAttack
+    from airtight.validate.results.bounds import Part
     from airtight.validate.results.closed_forms import ClosedForms
+    from airtight.validate.results.design import (
+        CalibrationResult,
+        DesignResult,
+        FederatedDesignResult,
+        FleetDesignResult,
+        FrontierResult,
+    )
+    from airtight.validate.results.energy import DeviceBounds, EnergyResult
+    from airtight.validate.results.federated_results import FederatedBounds
+    from airtight.validate.results.inference_results import (
+        Accuracy,
+        ChannelBounds,
+        Distortion,
+        InferenceBounds,
+        Privacy,
+        Selection,
+    )
+    from airtight.validate.results.quantizer import PairResult, QuantizerResult
+    from airtight.validate.results.weights import WeightResult
 
 _MOST = 40  # devices that a table of energies shows at most
 _FILE_WIDTH = 140  # columns when the output goes to a file
@@ -96,6 +96,9 @@ def observer_rows(privacy: Privacy) -> list[tuple[str, tuple[float, ...]]]:
 
 def bounds(parts: Iterable[tuple[str, Part]]) -> None:
     """Print the bounds of every system of a file, each as soon as it is computed."""
+    from airtight.validate.results.federated_results import FederatedBounds
+    from airtight.validate.results.inference_results import InferenceBounds
+
     console = screen()
     for name, part in parts:
         match part:

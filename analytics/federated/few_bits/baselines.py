@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
 
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, ParameterError, real
@@ -256,6 +255,8 @@ def _given_zero(zero: float, fade: float) -> tuple[float, float]:
 
 def _best_zero(fade: float) -> tuple[float, float]:
     """The z of least worst variance, and 1 - z without cancellation."""
+    from scipy.optimize import brentq
+
 
     def slope(z: float) -> float:
         y = z * fade

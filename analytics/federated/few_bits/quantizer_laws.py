@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
 from scipy.special import expit, gammaln
 
 from airtight.analytics import checks
@@ -128,6 +127,8 @@ def random_reach(*, epsilon: float, levels: int, keep: float) -> float:
     >>> bool(abs(random_reach(epsilon=1.0, levels=2, keep=0.5) * np.tanh(0.5) - 1) < 1e-9)
     True
     """
+    from scipy.optimize import brentq
+
     eps = checks.scalar("epsilon", epsilon, "[0.01, 20]")
 
     def excess(stretch: float) -> float:

@@ -43,6 +43,8 @@ class Unseen(Participation):
     twice the second difference.
     """
 
+    sketches_on_grid = 1  # the divergence costs more on the second, whose tolerance is less than that of the grid
+
     def _directions(self) -> list[Curve]:
         return [self._hidden]
 

@@ -40,10 +40,12 @@ _NODES = (11, 13, 15, 17, 19, 21, 23, 26)  # numbers of nodes of a piece, tried 
 _WIDEST = 0.3  # greatest half width of a piece, in log v
 _REACH = 8.0  # the half width of a piece is also at most this over sqrt(dimension)
 _HALVINGS = 3  # rounds of fitting; after each, the pieces without a fit are halved
+_MORE_HALVINGS = 3  # rounds more for pieces that hold many values of v
 _DEGREES = (24, 48, 96)  # numbers of nodes of an estimate on the whole range, tried in this order
 _WORTH_ESTIMATING = 3  # values of v per node from which an estimate saves time
 _ENDS = 17  # ends of the cells on an interval where the divergence hardly matters
 _WORTH = 2  # values of v per node from which interpolation saves time
+_CACHED = 1 << 13  # values of a series computed at a time: few enough for the processor's cache
 _LEBESGUE = 5.0  # upper bound of Lebesgue's constant of at most 96 Chebyshev nodes, which is below 4
 _DISC = (_RHO + 1 / _RHO) / 2 - 1  # radius, in half widths, of discs about the piece's points in the ellipse
 NARROW = 1 / 16  # share of v up to which a margin counts as small
@@ -183,11 +185,12 @@ class NoiseInterpolant:
         if self.largest is None:
             self._estimate(i, rows, low, high, v.shape[1])
         else:
-            self._prove(self.largest, i, rows, low, high, v.shape[1])
+            self._prove(self.largest, i, rows, low, high, v)
 
     def _prove(
-        self, largest: Largest, i: IntArray, rows: IntArray, low: FloatArray, high: FloatArray, size: int
+        self, largest: Largest, i: IntArray, rows: IntArray, low: FloatArray, high: FloatArray, v: FloatArray
     ) -> None:
+        size = v.shape[1]
         widest = 2 * min(_WIDEST, _REACH / np.sqrt(self.dimension))
         number = int(np.ceil(np.max(high - low) / widest))
         if size < _WORTH * _NODES[0] * number:
@@ -212,6 +215,14 @@ class NoiseInterpolant:
                 return
             row, start, end = self._fitted(largest, i, row, start, end)
             middle, row, number = (start + end) / 2, np.repeat(row, 2), 2 * number
+            start, end = (np.stack(each, axis=1).ravel() for each in ((start, middle), (middle, end)))
+        for _ in range(_MORE_HALVINGS):
+            inside = (v[row] >= np.exp(start)[:, None]) & (v[row] <= np.exp(end)[:, None])
+            worth = np.sum(inside, axis=1) >= _WORTH * _NODES[-1]
+            if not np.any(worth):
+                return
+            row, start, end = self._fitted(largest, i, row[worth], start[worth], end[worth])
+            middle, row = (start + end) / 2, np.repeat(row, 2)
             start, end = (np.stack(each, axis=1).ravel() for each in ((start, middle), (middle, end)))
 
     def _estimate(self, i: IntArray, rows: IntArray, low: FloatArray, high: FloatArray, size: int) -> None:
@@ -306,11 +317,15 @@ def _cosines(size: int) -> FloatArray:
 
 def _clenshaw(coefficients: FloatArray, row: IntArray, x: FloatArray) -> FloatArray:
     """The Chebyshev series of the given row at each x, by Clenshaw's recurrence."""
-    current = previous = np.zeros(x.shape)
-    columns = np.ascontiguousarray(coefficients.T)
-    for each in columns[:0:-1]:
-        current, previous = each[row] + 2 * x * current - previous, current
-    return np.asarray(columns[0][row] + x * current - previous)
+    out, columns = np.empty(x.shape), np.ascontiguousarray(coefficients.T)
+    for start in range(0, x.size, _CACHED):
+        part = slice(start, start + _CACHED)
+        which, twice = row[part], 2 * x[part]
+        current = previous = np.zeros(twice.shape)
+        for each in columns[:0:-1]:
+            current, previous = each[which] + twice * current - previous, current
+        out[part] = columns[0][which] + x[part] * current - previous
+    return out
 
 
 def of_gaussian(

@@ -57,6 +57,7 @@ class Participation:
     lost: float  # absolute error of the variances, which are rounded down
     nats: float = 30.0  # divergences of Gaussians with unequal variances have a quadrature error of e^-nats
     estimating: bool = False  # whether these divergences are interpolated in v, with an estimated error
+    sketches_on_grid = 2  # laws of fewer atoms on which a root is sought first, if this law is on a grid
 
     def unrounded(self) -> Participation:
         """The same mixtures with the noise rounded up and the sensitivity rounded down, for lower bounds."""
@@ -300,7 +301,8 @@ class Participation:
             return self._constant_noise_epsilon(total, convex)
         out = np.where((self._singular() >= total) & (self.participation > total), np.inf, 0.0)
         target = np.log(total) * (1 + UNIT) - 16 * UNIT
-        sketches = [self.sketch(n, nats) for n, nats in _SKETCHES if self.variance.shape[1] > 2 * n]
+        useful = _SKETCHES[: self.sketches_on_grid] if self.slack else _SKETCHES
+        sketches = [self.sketch(n, nats) for n, nats in useful if self.variance.shape[1] > 2 * n]
         for number, curve in enumerate(self._directions()):
             rows = np.flatnonzero((out < np.inf) & (self.participation > total))  # delta is at most p
             known_epsilon = out[rows]
