@@ -35,7 +35,6 @@ def calibrate(
     file: Path, epsilon: float, variable: str, rounds: int | None, devices: Path | None, as_json: bool
 ) -> None:
     """The least noise (greatest clips, greatest participation) with which every device in FILE keeps epsilon."""
-    from airtight.solvers.design import channel_noise
     from airtight.solvers.design.calibrate import calibrate as calibrated
     from airtight.validate.commands import fleet_csv as fleets
     from airtight.validate.report import tables
@@ -50,6 +49,8 @@ def calibrate(
     if description.channel is None:
         found = calibrated(description.inference, epsilon, variable=variable, **asked)
     elif variable == "noise":
+        from airtight.solvers.design import channel_noise
+
         found = channel_noise.calibrate(description.inference, description.channel, epsilon, **asked)
     else:
         raise click.UsageError(f"--variable {variable}: over a channel only the noise is calibrated")

@@ -40,7 +40,7 @@ The code takes the best of a few thresholds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy import special
@@ -88,6 +88,10 @@ class Mixture:
     s: float
     dimension: int
     adjacency: Adjacency
+    # by level, number of cells and whether the device's noise is added: what does not depend on epsilon
+    _across_of: dict[tuple[float, int, bool], tuple[FloatArray, FloatArray, FloatArray]] = field(
+        default_factory=dict, compare=False, repr=False
+    )
 
     @classmethod
     def of(cls, part: Participation, row: int) -> Mixture | None:
@@ -179,19 +183,17 @@ class Mixture:
         owns = {own for _, _, own in plus + minus}  # with and without the noise of the device
 
         def integral(ends: FloatArray) -> float:
-            middle = (ends[1:] + ends[:-1]) / 2 if self.dimension > 1 else np.ones(1)
-            above, below = np.zeros((middle.size, axis.size)), np.zeros((middle.size, axis.size))
-            across = {own: self._across(middle, own) for own in owns}
+            above, below = np.zeros((2, max(ends.size - 1, 1), axis.size))
+            across = {own: self._cells_across(ends, level, own) for own in owns}
             for number, ((c, _, own), kernel) in enumerate(zip(plus + minus, kernels, strict=True)):
                 target = above if number < len(plus) else below
-                target += np.exp(np.log(c) + np.log(self.weights) + across[own]) @ kernel
+                target += np.exp(np.log(c) + np.log(self.weights) + across[own][0]) @ kernel
             left, right = _positive(axis, above, below)
             value = rounding = 0.0
-            cells = {own: self._cells(ends, self.v + (self.s if own else 0.0)) for own in owns}
             for number, (c, mean, own) in enumerate(plus + minus):
                 v = self.v + (self.s if own else 0.0)
                 along = c * self.weights * _between(left, right, mean, np.sqrt(v))
-                inside, error = cells[own]
+                _, inside, error = across[own]
                 mass = float(np.sum(along * inside))
                 value += mass if number < len(plus) else -mass
                 rounding += _ROUNDING * mass + float(np.sum(along * error))
@@ -209,6 +211,17 @@ class Mixture:
             if best_value - previous <= _TOLERANCE * best_value:
                 break
         return best_value
+
+    def _cells_across(self, ends: FloatArray, level: float, own: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """log density in the middle of each cell of u, its probability and the rounding error of that."""
+        key = level, ends.size, own
+        if key not in self._across_of:
+            if any(known[0] != level for known in self._across_of):
+                self._across_of.clear()  # a search for epsilon has one level
+            middle = (ends[1:] + ends[:-1]) / 2 if self.dimension > 1 else np.ones(1)
+            cells = self._cells(ends, self.v + (self.s if own else 0.0))
+            self._across_of[key] = (self._across(middle, own), *cells)
+        return self._across_of[key]
 
     def _cells(self, ends: FloatArray, v: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Probabilities of the cells of u, one row per cell and one column per variance, and their rounding errors."""
