@@ -79,12 +79,12 @@ class Family:
         """Envelope of the laws of the whole count under both updates, or of pairs that dominate them."""
         low, high = self.low, self.high
         pairs, error, loss_error = [], 0.0, 0.0
+        starts = [_neighbours(pair) for pair in laws]
         with np.errstate(under="ignore"):
             for first, rest in corners:
                 shift = self._dominating(first, rest)
                 error, loss_error = max(error, shift.error), max(loss_error, shift.loss_error)
-                for pair in laws:
-                    start = _neighbours(pair)
+                for start, pair in zip(starts, laws, strict=True):
                     if start is None:
                         noise = self._noise(first, rest)
                         rough = relative_error(first + rest, low, high, self.negligible)

@@ -33,11 +33,12 @@ line, so its error is below :math:`10^{-20}`.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
 from airtight.analytics.checks import FloatArray
-from airtight.analytics.distributions.poisson_binomial import binomial
+from airtight.analytics.distributions.poisson_binomial import Block, binomial
 from airtight.analytics.rounding import UNIT
 
 LONG = 25.0  # standard deviation of the count from which outcomes are gathered in runs
@@ -99,7 +100,13 @@ def dominating(first: int, rest: int, low: float, high: float, *, negligible: fl
 
 def count_law(first: int, rest: int, low: float, high: float, *, negligible: float) -> FloatArray:
     """Probabilities of consecutive values of S, which may lack `negligible` at either end."""
-    return (binomial(first, high, negligible=negligible / 2) + binomial(rest, low, negligible=negligible / 2)).weights
+    return (_coins(first, high, negligible / 2) + _coins(rest, low, negligible / 2)).weights
+
+
+@lru_cache(maxsize=1 << 12)
+def _coins(number: int, probability: float, negligible: float) -> Block:
+    """The binomial law; neighbouring counts share most of theirs."""
+    return binomial(number, probability, negligible=negligible)
 
 
 def _gathered(first: int, rest: int, low: float, high: float, negligible: float) -> Shift | None:

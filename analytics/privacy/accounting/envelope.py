@@ -52,7 +52,8 @@ class _Sorted:
             loss = np.where(near, np.log1p((p - q) / q), np.log(p / q))
         loss[(p == 0) & (q == 0)] = -np.inf
         order = np.argsort(-loss, axis=1, kind="stable")
-        return cls._summed(*(np.take_along_axis(array, order, axis=1) for array in (loss, p, q)))
+        order += (np.arange(len(loss)) * loss.shape[1])[:, None]
+        return cls._summed(*(np.take(array, order) for array in (loss, p, q)))
 
     @classmethod
     def _summed(cls, losses: FloatArray, p: FloatArray, q: FloatArray) -> _Sorted:
@@ -84,7 +85,8 @@ class _Sorted:
         cell = np.searchsorted(eps, self.losses, side="left") + np.arange(rows)[:, None] * places
         histogram = np.bincount(cell.ravel(), minlength=rows * places).reshape(rows, places)
         outcome_count = np.cumsum(histogram[:, :0:-1], axis=1)[:, ::-1]
-        return [np.take_along_axis(cumulative, outcome_count, axis=1) for cumulative in sums]
+        place = outcome_count + (np.arange(rows) * (self.losses.shape[1] + 1))[:, None]
+        return [np.take(cumulative, place) for cumulative in sums]
 
     @property
     def rounding(self) -> float:
