@@ -243,12 +243,14 @@ def epsilon(
     rounds: int | None = None,
     observer: str | None = None,
     channel: Channel | None = None,
+    progress: bool = False,
 ) -> FloatArray:
     """Least epsilon of every device after `rounds` queries (one), for the system's adjacency: never below the truth.
 
     `observer` is what the server sees beside y: ``participants``, ``others``, ``signal`` (the upper end) or ``auto``,
     which None stands for; see :func:`airtight.analytics.privacy.over_the_air.rounds.epsilon`, and for a `channel`
-    :func:`airtight.analytics.privacy.over_the_air.looks.epsilon`.
+    :func:`airtight.analytics.privacy.over_the_air.looks.epsilon`. With `progress`, and without a channel, lines on stderr
+    say how many devices are done.
     """
     from airtight.analytics.privacy.over_the_air import rounds as many
 
@@ -257,7 +259,8 @@ def epsilon(
         from airtight.analytics.privacy.over_the_air import looks
 
         return looks.epsilon(system, channel, delta=delta, rounds=1 if rounds is None else rounds, observer=observer)
-    return many.epsilon(system, delta=delta, rounds=1 if rounds is None else rounds, observer=observer)
+    times = 1 if rounds is None else rounds
+    return many.epsilon(system, delta=delta, rounds=times, observer=observer, progress=progress)
 
 
 def delta(
@@ -267,10 +270,11 @@ def delta(
     rounds: int | None = None,
     observer: str | None = None,
     channel: Channel | None = None,
+    progress: bool = False,
 ) -> FloatArray:
     """Least delta of every device after `rounds` queries (one), for the system's adjacency: never below the truth.
 
-    `observer` and `channel` as in :func:`epsilon`; see
+    `observer`, `channel` and `progress` as in :func:`epsilon`; see
     :func:`airtight.analytics.privacy.over_the_air.rounds.delta_at`.
     """
     from airtight.analytics.privacy.over_the_air import rounds as many
@@ -280,7 +284,8 @@ def delta(
         from airtight.analytics.privacy.over_the_air import looks
 
         return looks.delta_at(system, channel, epsilon, rounds=1 if rounds is None else rounds, observer=observer)
-    return many.delta_at(system, epsilon, rounds=1 if rounds is None else rounds, observer=observer)
+    times = 1 if rounds is None else rounds
+    return many.delta_at(system, epsilon, rounds=times, observer=observer, progress=progress)
 
 
 def attack(
@@ -668,8 +673,12 @@ def claims() -> dict[str, Claim]:
     return INSTALLED.claims()
 
 
-def verify(ids: Sequence[str] = (), *, seed: int = 0, effort: int = EFFORT, limit: float = math.inf) -> list[Evidence]:
+def verify(
+    ids: Sequence[str] = (), *, seed: int = 0, effort: int = EFFORT, limit: float = math.inf, progress: bool = False
+) -> list[Evidence]:
     """Try the published theorems, here and now; see :func:`airtight.validate.claims.audit.run` for many at a time.
+
+    With `progress`, lines on stderr say how many claims are tried.
 
     Examples
     --------
@@ -677,9 +686,11 @@ def verify(ids: Sequence[str] = (), *, seed: int = 0, effort: int = EFFORT, limi
     >>> [found.verdict.value for found in airtight.verify(["FDP-D2"])]
     ['false']
     """
+    from airtight.analytics.progress import counted
     from airtight.validate.claims import audit
 
-    return list(audit.run(ids, seed=seed, effort=effort, limit=limit))
+    found = audit.run(ids, seed=seed, effort=effort, limit=limit)
+    return list(counted(found, len(audit.selected(ids)), "claims", progress=progress))
 
 
 def prove(relation: Any, domain: Mapping[str, Any] | None = None, given: Sequence[Any] = ()) -> Proof:

@@ -51,6 +51,7 @@ NO_NUMBER = (
 OTHER_PLACES = (
     "airtight.analytics.checks",
     "airtight.analytics.parameters",
+    "airtight.analytics.progress",
     "airtight.analytics.records",
     "airtight.analytics.root_search",
     "airtight.analytics.forms",

@@ -257,7 +257,6 @@ def _best_zero(fade: float) -> tuple[float, float]:
     """The z of least worst variance, and 1 - z without cancellation."""
     from scipy.optimize import brentq
 
-
     def slope(z: float) -> float:
         y = z * fade
         return (1 + fade) ** 2 * z * (1 + y) - 2 * (1 - y) ** 2 * (1 - 2 * fade + y)

@@ -27,6 +27,7 @@ from airtight.analytics.privacy.over_the_air import noise_mixture, observers, si
 from airtight.analytics.privacy.over_the_air.hidden_mixtures import Unseen
 from airtight.analytics.privacy.over_the_air.mixtures import participations
 from airtight.analytics.privacy.over_the_air.noise_mixture import Participation
+from airtight.analytics.progress import counted
 from airtight.analytics.rounding import SMALLEST, UNIT
 
 _NEGLIGIBLE = 1e-25  # probability of the others' noise that the first evaluation leaves out
@@ -254,6 +255,7 @@ def epsilon(
     rounds: int = 1,
     device: ArrayLike | None = None,
     observer: Observer | str = Observer.AUTO,
+    progress: bool = False,
 ) -> FloatArray:
     """Least epsilon of each device after T rounds, never below the true value; for `signal` the upper bound.
 
@@ -269,6 +271,8 @@ def epsilon(
     device : int or array_like of int, optional
         Indices of the devices; all K by default.
     observer : {"auto", "participants", "others", "signal"}
+    progress : bool
+        Whether to say on stderr every two seconds how many devices are done, where there are several rounds.
 
     Returns
     -------
@@ -286,7 +290,7 @@ def epsilon(
         return np.where(delta_at(system, 0.0, device=device, observer=observer) > delta, np.inf, 0.0)[()]
     if count == 1:
         return observers.exact_epsilon(system, delta=delta, device=device, observer=observer)
-    return bracket(system, delta=delta, rounds=rounds, device=device, observer=observer)[1]
+    return bracket(system, delta=delta, rounds=rounds, device=device, observer=observer, progress=progress)[1]
 
 
 def bracket(
@@ -297,6 +301,7 @@ def bracket(
     device: ArrayLike | None = None,
     observer: Observer | str = Observer.AUTO,
     width: float = WIDTH,
+    progress: bool = False,
 ) -> Bracket:
     """Lower and upper bound of :func:`epsilon`, and whether their relative distance is at most `width`.
 
@@ -311,7 +316,8 @@ def bracket(
         return Bracket.of(*observers.epsilon_bracket(replace(system, delta=total), device=which, observer=seen), width)
     representatives, inverse = _kinds(system, which)
     curves = [curve(system, device=int(k), observer=seen).compose(count) for k in representatives]
-    brackets = np.array([composed.bracket(delta=total, width=width) for composed in curves])
+    told = counted(curves, len(curves), "kinds of devices", progress=progress)
+    brackets = np.array([composed.bracket(delta=total, width=width) for composed in told])
     lower, upper = (brackets[inverse, i].reshape(which.shape)[()] for i in (0, 1))
     return Bracket.of(lower, upper, width)
 
@@ -323,6 +329,7 @@ def delta_at(
     rounds: int = 1,
     device: ArrayLike | None = None,
     observer: Observer | str = Observer.AUTO,
+    progress: bool = False,
 ) -> FloatArray:
     """delta(epsilon) of each device after T rounds, never below the true value; arguments as in :func:`epsilon`.
 
@@ -339,7 +346,7 @@ def delta_at(
     which, eps = checks.broadcast(device=device_indices(system, device), epsilon=real("epsilon", epsilon, "[0, inf]"))
     representatives, inverse = _kinds(system, which)
     out = np.empty(which.size)
-    for i, k in enumerate(representatives):
+    for i, k in enumerate(counted(representatives, representatives.size, "kinds of devices", progress=progress)):
         same_kind = inverse == i
         out[same_kind] = curve(system, device=int(k), observer=observer).compose(count).delta(eps.ravel()[same_kind])
     return out.reshape(which.shape)[()]
