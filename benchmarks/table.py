@@ -10,7 +10,7 @@ from importlib.metadata import version
 from itertools import groupby
 from pathlib import Path
 
-PEERS = ("dp_accounting", "scipy", "cvxpy_clarabel", "clarabel", "piqp", "osqp", "pytorch")
+PEERS = ("dp_accounting", "numpy", "scipy", "cvxpy_clarabel", "clarabel", "piqp", "osqp", "pytorch")
 HEAD = """# Speed
 
 `make bench` made this page. Times are CPU seconds of one process, with its children, and with one BLAS thread; the least

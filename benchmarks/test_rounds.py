@@ -62,6 +62,53 @@ def test_systems(benchmark, adjacency, observer):
     benchmark.pedantic(lambda: rounds.bracket(system, rounds=200, observer=observer), rounds=1)
 
 
+def unlike(devices, adjacency):
+    rng = np.random.default_rng(5)
+    return dataclasses.replace(
+        SYSTEM,
+        devices=devices,
+        participation=rng.uniform(0.3, 0.95, devices),
+        noise_variance=rng.uniform(0.05, 0.2, devices),
+        weight=rng.dirichlet(np.full(devices, 5.0)),
+        clip=rng.uniform(1, 5, devices),
+        adjacency=adjacency,
+    )
+
+
+@pytest.mark.parametrize("adjacency", ["silent", "absent"])
+@pytest.mark.parametrize("devices", [12, 30])
+def test_unlike_hidden(benchmark, devices, adjacency):
+    benchmark.group = f"{devices} unlike hidden devices, r = 784, one query, {adjacency}"
+    system = unlike(devices, adjacency)
+    bounds = benchmark.pedantic(lambda: rounds.bracket(system, observer="others"), rounds=2)
+    benchmark.extra_info["accuracy"] = float(np.max(bounds.width))
+
+
+@pytest.mark.parametrize("adjacency", ["silent", "absent"])
+@pytest.mark.parametrize("devices", [12, 30])
+def test_unlike_hidden_rounds(benchmark, devices, adjacency):
+    benchmark.group = f"a device among {devices} unlike hidden ones, r = 784, 200 rounds, {adjacency}"
+    system = unlike(devices, adjacency)
+    bounds = benchmark.pedantic(lambda: rounds.bracket(system, rounds=200, observer="others", device=[0]), rounds=1)
+    benchmark.extra_info["accuracy"] = float(np.max(bounds.width))
+
+
+@pytest.mark.parametrize(("clients", "dropout"), [(1_000, 0.1), (10_000, 0.1), (100_000, 0.0)])
+def test_aggregation_of_many(benchmark, clients, dropout):
+    benchmark.group = f"CorBin-FL, {clients} clients, dropout {dropout:g}, both ends"
+    system = airtight.FederatedSystem(clients=clients, parameters=1, epsilon=1.0, ldp_fraction=0.2, dropout=dropout)
+    bounds = benchmark.pedantic(lambda: airtight.aggregation(system).bracket(delta=1e-5), rounds=1)
+    benchmark.extra_info["accuracy"] = float(bounds.width)
+
+
+@pytest.mark.benchmark(group="sweep of what Theorem 1 claims, 2000 cells")
+def test_sweep(benchmark):
+    pytest.importorskip("xarray")
+    over = {"clip": np.linspace(1, 5, 40), "noise_variance": np.linspace(0.05, 0.2, 50)}
+    airtight.sweep(SYSTEM, {"clip": [1.0]}, quantities=["epsilon_published"])  # its modules are loaded
+    benchmark.pedantic(lambda: airtight.sweep(SYSTEM, over, quantities=["epsilon_published"]), rounds=3)
+
+
 @pytest.mark.benchmark(group="CorBin-FL, 20000 others, paired, 5 bits")
 def test_one_parameter(benchmark):
     benchmark.pedantic(

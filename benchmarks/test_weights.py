@@ -10,10 +10,11 @@ from airtight.solvers.weights.quadratic import QuadraticProgram, certificate, mu
 RANK = 16
 
 
-def program(K):
-    """Exact objective of K random devices; weights at most 20 times the mean."""
+def program(K, decades=0.0):
+    """Exact objective of K random devices; weights at most 20 times the mean; features over 10^(+-decades)."""
     rng = np.random.default_rng(0)
     a, p = rng.normal(size=(K, RANK)), rng.uniform(0.3, 0.95, K)
+    a *= 10 ** rng.uniform(-decades, decades, K)[:, None]
     return QuadraticProgram(
         d=2 * p * (1 - p) * np.sum(a * a, axis=1),
         g=np.zeros(K),
@@ -39,7 +40,7 @@ def check(qp, w):
     assert abs(qp.value(np.maximum(w, 0)) - qp.value(best.w)) <= 1e-6 * (1 + qp.value(np.zeros_like(w)))
 
 
-SIZES = [10_000, 100_000]
+SIZES = [100, 1_000, 10_000, 100_000]
 
 
 @pytest.mark.parametrize("K", [*SIZES, 1_000_000])
@@ -49,7 +50,17 @@ def test_structured(benchmark, K):
     found = benchmark.pedantic(dual_newton.minimise, (qp,), rounds=5, warmup_rounds=1)
     proof = certificate(qp, found.w, multipliers(qp, found.w, found.nu))
     assert proof.is_optimal(1e-9)
-    benchmark.extra_info["gap"] = proof.duality_gap
+    benchmark.extra_info["accuracy"] = proof.duality_gap / proof.scale
+
+
+@pytest.mark.parametrize("K", [*SIZES, 1_000_000])
+def test_badly_scaled(benchmark, K):
+    benchmark.group = f"weights, rank 16, {K} devices, features over 1e-4 to 1e4"
+    qp = program(K, 4.0)
+    found = benchmark.pedantic(structured.minimise, (qp,), rounds=5, warmup_rounds=1)
+    proof = certificate(qp, found.w, multipliers(qp, found.w, found.nu))
+    assert proof.is_optimal(1e-9)
+    benchmark.extra_info["accuracy"] = proof.duality_gap / proof.scale
 
 
 @pytest.mark.parametrize("K", SIZES)
