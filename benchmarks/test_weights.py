@@ -57,7 +57,7 @@ def test_structured(benchmark, K):
 def test_badly_scaled(benchmark, K):
     benchmark.group = f"weights, rank 16, {K} devices, features over 1e-4 to 1e4"
     qp = program(K, 4.0)
-    found = benchmark.pedantic(structured.minimise, (qp,), rounds=5, warmup_rounds=1)
+    found = benchmark.pedantic(dual_newton.minimise, (qp,), rounds=5, warmup_rounds=1)
     proof = certificate(qp, found.w, multipliers(qp, found.w, found.nu))
     assert proof.is_optimal(1e-9)
     benchmark.extra_info["accuracy"] = proof.duality_gap / proof.scale
