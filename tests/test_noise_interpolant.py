@@ -12,7 +12,14 @@ from scipy import stats
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.accounting import privacy_curve
 from airtight.analytics.privacy.mechanisms import gaussian
-from airtight.analytics.privacy.over_the_air import hidden_participation, mixtures, noise_mixture, rounds
+from airtight.analytics.privacy.over_the_air import (
+    hidden_participation,
+    mixtures,
+    noise_interpolant,
+    noise_mixture,
+    observers,
+    rounds,
+)
 from airtight.analytics.privacy.over_the_air.noise_interpolant import NoiseInterpolant
 
 
@@ -250,3 +257,50 @@ def test_own_noise_far_above_all_other_in_two_dimensions():
     query = rounds.query(system, 0, "others")
     forward, reverse = (query.ends(np.array([1e-9]), reverse=way)[0][0] for way in (False, True))
     assert forward == pytest.approx(reverse, rel=1e-5) and 0.0005 < reverse < 0.0006
+
+
+def test_the_table_of_the_gamma_function_in_pieces():
+    """Against 40 digits, on an array of several pieces and both of its ends."""
+    table = hidden_participation._UpperGamma.of(391.5)
+    last = table.first + table.step * table.coefficients.shape[1]
+    tau = np.linspace(table.first - 5, last + 5, 3 * hidden_participation._CACHED // 20 * 20 + 40).reshape(-1, 20)
+    found = table(tau)
+    with mp.workdps(40):
+        for place in np.random.default_rng(0).integers(tau.size, size=60):
+            truth = mp.gammainc(391.5, mp.mpf(tau.flat[place]), regularized=True)
+            assert abs(found.flat[place] / truth - 1) < 256 * 2.3e-16 + 64 * 391.5 * 2.3e-16 + table.error
+    assert np.array_equal(table(tau[7]), found[7])
+
+
+def test_pieces_that_hold_many_values_are_halved_further(monkeypatch):
+    """The divergence is evaluated less often, and both answers lie within their errors."""
+    rng = np.random.default_rng(5)
+    system = InferenceSystem(
+        devices=12,
+        participation=rng.uniform(0.3, 0.95, 12),
+        noise_variance=rng.uniform(0.05, 0.2, 12),
+        weight=rng.dirichlet(np.full(12, 5.0)),
+        clip=rng.uniform(1, 5, 12),
+        alignment=1.0,
+        receiver_noise_variance=0.1,
+        dimension=784,
+        delta=1e-5,
+        delta_prime=1e-5,
+        adjacency="silent",
+    )
+    evaluated, compute = [], hidden_participation.log_curve
+
+    def counted(eps, *rest, **named):
+        evaluated.append(eps.size)
+        return compute(eps, *rest, **named)
+
+    monkeypatch.setattr(hidden_participation, "log_curve", counted)
+    ends = {}
+    for rounds_more in (0, noise_interpolant._MORE_HALVINGS):
+        monkeypatch.setattr(noise_interpolant, "_MORE_HALVINGS", rounds_more)
+        evaluated.clear()
+        ends[rounds_more] = *observers.exact_delta_bracket(system, 0.5, device=0, observer="others"), sum(evaluated)
+    (low, high, many), (other_low, other_high, few) = ends.values()
+    assert few < many
+    assert max(low, other_low) <= min(high, other_high)
+    assert other_high / other_low - 1 < 1e-9
