@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: report test quick lint docs ledger findings formal bench mutants hunt lock clean
+.PHONY: report test quick lint docs ledger findings formal bench mutants hunt bare lowest release lock clean
 SECONDS ?= 600
 ID ?=
 
@@ -47,6 +47,13 @@ bench: .venv/installed
 	mkdir -p build
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest benchmarks --benchmark-only --benchmark-timer=benchmarks.table.cpu_seconds --benchmark-json=build/bench.json
 	$(BIN)/python benchmarks/table.py build/bench.json > docs/speed.md
+
+bare: .bare/installed
+	.bare/bin/python tests/clean.py
+
+lowest: .lowest/installed
+	OPENBLAS_NUM_THREADS=1 .lowest/bin/python tests/clean.py
+	OPENBLAS_NUM_THREADS=1 .lowest/bin/python -m pytest -x -m "not slow" $(LOWEST)
 
 lock:
 	$(PYTHON) -m venv .lock-venv

@@ -21,7 +21,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from airtight.analytics import extras
 from airtight.validate.claims import EFFORT
+
+extras.name_missing()
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     from xarray import Dataset
 
     from airtight.analytics.checks import AirtightError, ConvergenceError, FloatArray, ParameterError
+    from airtight.analytics.extras import MissingExtraError
     from airtight.analytics.federated.corbin.aggregation import aggregation
     from airtight.analytics.federated.corbin.federated_system import FederatedSystem
     from airtight.analytics.federated.corbin.quantizers import pair_law, pair_mse
@@ -81,6 +85,7 @@ if TYPE_CHECKING:
 
 _HOMES = {  # what is loaded when it is first used, and from where
     "analytics.checks": ("AirtightError", "ParameterError", "ConvergenceError"),
+    "analytics.extras": ("MissingExtraError",),
     "analytics.federated.corbin.aggregation": ("aggregation",),
     "analytics.federated.corbin.quantizers": ("pair_law", "pair_mse"),
     "analytics.federated.fair.iteration_bounds": ("iterations",),
@@ -137,6 +142,7 @@ __all__ = [
     "InferenceSystem",
     "Item",
     "Meter",
+    "MissingExtraError",
     "NotSettledError",
     "Observer",
     "OverspentError",
@@ -594,6 +600,7 @@ def sweep(source: Any, over: Mapping[str | tuple[str, ...], Iterable[Any]], **op
 
 def open_sweep(store: str | Path) -> Dataset:
     """The Dataset of a sweep that is kept in a store; see :func:`airtight.validate.sweep.dataset.opened`."""
+    extras.require("sweep")
     from airtight.validate.sweep import dataset
 
     return dataset.opened(store)

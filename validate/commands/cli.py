@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from airtight.analytics.checks import AirtightError, ConvergenceError, ParameterError
+from airtight.analytics.extras import require
 from airtight.solvers.errors import InfeasibleError, NotSettledError
 from airtight.validate.commands.attack_command import attack
 from airtight.validate.commands.design_command import calibrate, design
@@ -34,15 +35,6 @@ if TYPE_CHECKING:
     from airtight.validate.claims.sources import Source
     from airtight.validate.results.bounds import Part
     from airtight.validate.system_file.description import Description
-
-_EXTRAS = {
-    "verify": ("flint", "mpmath", "sympy"),
-    "design": ("clarabel", "cvxpy"),
-    "train": ("mlxtend", "networkx", "sklearn"),
-    "sweep": ("xarray", "zarr"),
-    "cluster": ("dask", "distributed"),
-    "report": ("jinja2", "latex2mathml", "matplotlib"),
-}
 
 
 def _warn(message: Warning | str, *_: Any) -> None:
@@ -74,12 +66,6 @@ class _Group(click.Group):
             for line in str(error).splitlines():
                 click.echo(f"airtight: {line}", err=True)
             ctx.exit(1 if isinstance(error, ConvergenceError) else 2)
-        except ModuleNotFoundError as error:
-            extra = next((name for name, modules in _EXTRAS.items() if error.name in modules), None)
-            if extra is None:
-                raise
-            click.echo(f"airtight: needs {error.name}: pip install '.[{extra}]' in a clone of airtight", err=True)
-            ctx.exit(2)
         except click.UsageError as error:
             click.echo(f"airtight: {error.format_message()}", err=True)
             ctx.exit(2)
@@ -369,6 +355,8 @@ def try_(
     file: Path, ids: tuple[str, ...], seed: int, effort: int, limit: float, out: Path | None, as_json: bool
 ) -> None:
     """Put the claims of a Python FILE on trial: a Paper, or Claims at its top level."""
+    if out is not None:
+        require("report")
     from airtight.validate.claims.sources import Source
 
     evidence = audited(ids, seed, effort, limit, Source(str(file)))

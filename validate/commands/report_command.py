@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from airtight.analytics.extras import require
 from airtight.validate.commands.meter_command import read
 from airtight.validate.commands.options import EFFORT, FILE, LIMIT, QUIET, SEED
 from airtight.validate.files import OutputFolder
@@ -59,6 +60,7 @@ def report(
     gallery: bool,
 ) -> None:
     """A page on one system: OUT/index.html, OUT/audit.html, OUT/report.json, OUT/figures. It is written as parts are done."""
+    require("report")
     from airtight.validate.report import assembly
 
     description = load(file, channel=True)
@@ -94,6 +96,7 @@ def report(
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder to write to.")
 def card(file: Path, out: Path) -> None:
     """A page to file on the privacy of FILE: OUT/card.html, card.json and card.tex."""
+    require("report")
     from airtight.validate.report.card import Card
 
     description = load(file, channel=True)
@@ -123,6 +126,7 @@ def _redrawn(description: Description) -> list[Rendered]:
 @QUIET
 def figures(ids: tuple[str, ...], out: Path, quick: bool, anew: bool) -> None:
     """Redraw the papers' figures: all, those named, or those that begin with a name (FDP, CB-2, UF)."""
+    require("report")
     from airtight.validate.experiments.figures import gallery
     from airtight.validate.experiments.figures.figure import Effort
 
@@ -140,6 +144,7 @@ def figures(ids: tuple[str, ...], out: Path, quick: bool, anew: bool) -> None:
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder to write to.")
 def paper(name: str, out: Path) -> None:
     """The true statements of the paper NAME, or of a Python file, with proofs, and what they correct: LaTeX in OUT."""
+    require("report")
     from airtight.validate.claims.sources import INSTALLED, Source
     from airtight.validate.report.paper import write
 

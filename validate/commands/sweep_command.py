@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from airtight.analytics.extras import require
 from airtight.validate.commands.options import DEVICES, FEATURES, FILE, QUIET
 
 
@@ -44,6 +45,8 @@ def sweep(
 ) -> None:
     """Quantities over a grid of systems: every KEY of FILE may be an axis, what is in the store is not computed again."""
     from airtight.validate.commands import fleet_csv
+    if not explain:
+        require("sweep" if scheduler is None else "cluster")
     from airtight.validate.sweep.command import swept
 
     axes = [*over, *(word for word in more if "=" in word)]

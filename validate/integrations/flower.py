@@ -19,6 +19,7 @@ import numpy as np
 
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, ParameterError
+from airtight.analytics.extras import MissingExtraError
 from airtight.analytics.federated.corbin import quantizers
 from airtight.analytics.inference.features import clipped
 from airtight.analytics.privacy.accounting import privacy_curve
@@ -36,7 +37,7 @@ else:  # an extra
 def _needed() -> None:
     """Say in one line which extra is missing."""
     if Strategy is object:
-        raise ModuleNotFoundError("Flower is missing: pip install 'airtight-dp[flower]'", name="flwr")
+        raise MissingExtraError("flwr", "flower")
 
 
 class _Update:

@@ -188,10 +188,11 @@ def named(name: str, tables: Iterable[str]) -> Quantity:
         keys = [key.removeprefix("quantities.") for key in closed_forms()]
         candidates = [*_NAMES, *keys, *(f"{each.name}.{leaf}" for each in PARTS.values() for leaf in each.leaves())]
         suggestion = meant(name, candidates).split("allowed:")[0]
+        listed = "a key of `airtight quantities`" + ("" if keys else " (which need the extra airtight-dp[verify])")
         raise ParameterError(
             "--quantity",
             name,
-            f"a quantity; {suggestion}allowed: {', '.join(_NAMES)}, a key of `airtight quantities`, or a path in the results",
+            f"a quantity; {suggestion}allowed: {', '.join(_NAMES)}, {listed}, or a path in the results",
         )
     reads = part(place.part).reads
     if "inference.channel" in tables and "inference" in reads and "inference.channel" not in reads:

@@ -15,6 +15,7 @@ import numpy as np
 
 from airtight.analytics import parameters
 from airtight.analytics.checks import ParameterError
+from airtight.analytics.extras import require
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.analytics.inference.system import InferenceSystem
@@ -118,6 +119,8 @@ def sweep(
         When the system itself is not allowed.
     StoreError
         When the folder holds something else or is in use.
+    MissingExtraError
+        Without the extra ``sweep``.
 
     Examples
     --------
@@ -128,6 +131,7 @@ def sweep(
     >>> found.epsilon.dims, found.epsilon.sel(adjacency="silent").values.round(4)
     (('participation', 'adjacency'), array([2.2052, 1.5015]))
     """
+    require("sweep")
     from airtight.validate.sweep.dataset import opened
 
     plan = prepared(source, over, quantities)

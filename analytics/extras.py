@@ -1,0 +1,77 @@
+"""The extras: what each one installs, and an error that names the extra whose module is missing."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
+from types import FrameType, ModuleType
+from typing import Any
+
+from airtight.analytics.checks import AirtightError
+
+MODULES = {  # what each extra of pyproject.toml brings, as it is imported
+    "verify": ("flint", "mpmath", "sympy"),
+    "design": ("clarabel", "cvxpy"),
+    "train": ("mlxtend", "networkx", "sklearn"),
+    "sweep": ("xarray", "zarr"),
+    "report": ("jinja2", "latex2mathml", "markupsafe", "matplotlib", "xarray"),
+    "cluster": ("dask", "distributed"),
+    "dp-accounting": ("dp_accounting",),
+    "flower": ("flwr",),
+}
+_HOLDS = {"cluster": ("sweep",), "report": ("verify", "train")}  # extras that an extra includes
+
+
+class MissingExtraError(AirtightError, ModuleNotFoundError):
+    """A package of an extra is not installed; the message says how to install it.
+
+    Attributes
+    ----------
+    extra : str
+    name : str
+        The module that is missing.
+    """
+
+    def __init__(self, name: str, extra: str) -> None:
+        self.extra = extra
+        super().__init__(f"needs {name}, which is not installed: pip install 'airtight-dp[{extra}]'", name=name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.name, self.extra)
+
+
+def require(extra: str) -> None:
+    """Raise MissingExtraError where a package of this extra is not installed; before work that would need it at its end.
+
+    Examples
+    --------
+    >>> require("verify")
+    """
+    for name in (name for each in (extra, *_HOLDS.get(extra, ())) for name in MODULES[each]):
+        if importlib.util.find_spec(name) is None:
+            raise MissingExtraError(name, extra)
+
+
+class _Finder(MetaPathFinder):
+    """Asked last, for modules that nobody finds: names the extra where a module of airtight imports one.
+
+    All other importers, and those who only ask whether a module is there, get the usual answer.
+    """
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> None:
+        extra = next((extra for extra, modules in MODULES.items() if name in modules), None)
+        if path is not None or extra is None:
+            return
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None and frame.f_globals.get("__name__") in ("importlib", "importlib._bootstrap"):
+            frame = frame.f_back
+        if frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == "airtight":
+            raise MissingExtraError(name, extra)
+
+
+def name_missing() -> None:
+    """From now on a module of airtight that imports a missing package of an extra raises MissingExtraError."""
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.append(_Finder())
