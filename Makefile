@@ -4,6 +4,7 @@ BIN := .venv/bin
 .PHONY: report test quick lint docs ledger findings formal bench mutants hunt bare lowest release lock clean
 SECONDS ?= 600
 ID ?=
+LOWEST := $(addprefix tests/test_,gaussian.py privacy_curve.py energy_utility.py constrained.py proof.py report.py sweep.py)
 
 report: .venv/installed
 	$(BIN)/airtight report examples/paper.toml --out report
@@ -49,17 +50,24 @@ bench: .venv/installed
 	$(BIN)/python benchmarks/table.py build/bench.json > docs/speed.md
 
 bare: .bare/installed
+	.bare/bin/pip install -q --disable-pip-version-check --no-deps --force-reinstall .
 	.bare/bin/python tests/clean.py
 
 lowest: .lowest/installed
-	OPENBLAS_NUM_THREADS=1 .lowest/bin/python tests/clean.py
-	OPENBLAS_NUM_THREADS=1 .lowest/bin/python -m pytest -x -m "not slow" $(LOWEST)
+	.lowest/bin/python tests/clean.py
+	OPENBLAS_NUM_THREADS=1 .lowest/bin/python -m pytest -x -m "not slow" -W default $(LOWEST)
+
+release: .venv/installed
+	$(BIN)/python tests/release.py
 
 lock:
 	$(PYTHON) -m venv .lock-venv
 	.lock-venv/bin/pip install -q pip-tools
 	.lock-venv/bin/pip-compile -q --upgrade --extra all,test,lint,docs,bench,build --strip-extras --no-header --no-annotate \
 	  --no-emit-index-url --no-emit-find-links --no-emit-trusted-host -o requirements.lock pyproject.toml
+	.lock-venv/bin/pip install -q uv
+	printf 'pytest>=8.0\nhypothesis>=6.150\n' | .lock-venv/bin/uv pip compile -q --upgrade --resolution lowest-direct --python-version 3.11 \
+	  --extra all --no-header --no-annotate --no-emit-index-url -o requirements-lowest.lock pyproject.toml -
 	rm -rf .lock-venv
 
 .venv/installed: pyproject.toml requirements.lock
@@ -69,5 +77,16 @@ lock:
 	$(BIN)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $@
 
+.bare/installed: pyproject.toml requirements.lock
+	$(PYTHON) -m venv .bare
+	.bare/bin/pip install -q --disable-pip-version-check -c requirements.lock .
+	touch $@
+
+.lowest/installed: pyproject.toml requirements-lowest.lock
+	$(PYTHON) -m venv .lowest
+	.lowest/bin/pip install -q --disable-pip-version-check -r requirements-lowest.lock
+	.lowest/bin/pip install -q --disable-pip-version-check --no-deps -e .
+	touch $@
+
 clean:
-	rm -rf .venv formal report docs/_build docs/_extra docs/_gallery docs/sg_execution_times.rst docs/api
+	rm -rf .venv .bare .lowest formal report docs/_build docs/_extra docs/_gallery docs/sg_execution_times.rst docs/api

@@ -86,9 +86,12 @@ def progress(title: str, total: int) -> Iterator[Callable[[str], None]]:
     )
 
     console = Console(stderr=True)
+    if quiet() or not console.is_terminal:
+        yield lambda done: None
+        return
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     left = TextColumn("left"), TimeRemainingColumn()
-    with Progress(*columns, *left, console=console, disable=quiet() or not console.is_terminal, transient=True) as bar:
+    with Progress(*columns, *left, console=console, transient=True) as bar:
         task = bar.add_task(title, total=total)
         yield lambda done: bar.update(task, advance=1, description=done)
 

@@ -98,6 +98,8 @@ def _export_netcdf(store: Path, target: Path) -> None:
     from airtight.validate.sweep.dataset import opened
 
     dataset = opened(store).load()
+    texts = {name: array.astype(object) for name, array in dataset.data_vars.items() if array.dtype.kind == "T"}
+    dataset = dataset.assign(texts).drop_encoding()
     dataset.attrs = {name: str(value) for name, value in dataset.attrs.items()}
     dataset.to_netcdf(target, engine="scipy")
     click.echo(f"{target}: copy written")
