@@ -18,10 +18,12 @@ from __future__ import annotations
 import importlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airtight.analytics import extras
+from airtight.analytics import checks, extras
+from airtight.analytics.checks import own_errstate
 from airtight.validate.claims import EFFORT
 
 extras.name_missing()
@@ -225,6 +227,38 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
+def _over_the_air(
+    system: InferenceSystem, channel: Channel | None, features: Any = None, *, required: bool = False
+) -> None:
+    """Check the types of what describes a system over the air."""
+    from airtight.analytics.inference.features import Features
+    from airtight.analytics.inference.system import InferenceSystem
+
+    checks.instance("system", system, InferenceSystem)
+    if channel is not None:
+        from airtight.analytics.inference.channel import Channel
+
+        checks.instance("channel", channel, Channel)
+    if required or features is not None:
+        checks.instance("features", features, Features)
+
+
+def _known(kind: type, requirements: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The requirements, each of which is a field of this type."""
+    names = [each.name for each in fields(kind) if each.init]
+    for name in requirements:
+        if name not in names:
+            raise checks.ParameterError(name, requirements[name], f"absent; the requirements are {', '.join(names)}")
+    return requirements
+
+
+def _without(system: object, **given: Any) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise checks.ParameterError(name, value, f"absent for a {type(system).__name__}")
+
+
+@own_errstate
 def curve(
     system: InferenceSystem, *, device: int = 0, observer: str | None = None, channel: Channel | None = None
 ) -> PrivacyCurve:
@@ -233,6 +267,7 @@ def curve(
     See :func:`airtight.analytics.privacy.over_the_air.rounds.curve`, and for a `channel`
     :func:`airtight.analytics.privacy.over_the_air.looks.curve`.
     """
+    _over_the_air(system, channel)
     from airtight.analytics.privacy.over_the_air import rounds
 
     if channel is not None:
@@ -242,6 +277,7 @@ def curve(
     return rounds.curve(system, device=device, observer=observer)
 
 
+@own_errstate
 def epsilon(
     system: InferenceSystem,
     *,
@@ -258,6 +294,7 @@ def epsilon(
     :func:`airtight.analytics.privacy.over_the_air.looks.epsilon`. With `progress`, and without a channel, lines on stderr
     say how many devices are done.
     """
+    _over_the_air(system, channel)
     from airtight.analytics.privacy.over_the_air import rounds as many
 
     observer = "auto" if observer is None else observer
@@ -269,6 +306,7 @@ def epsilon(
     return many.epsilon(system, delta=delta, rounds=times, observer=observer, progress=progress)
 
 
+@own_errstate
 def delta(
     system: InferenceSystem,
     epsilon: float,
@@ -283,6 +321,7 @@ def delta(
     `observer`, `channel` and `progress` as in :func:`epsilon`; see
     :func:`airtight.analytics.privacy.over_the_air.rounds.delta_at`.
     """
+    _over_the_air(system, channel)
     from airtight.analytics.privacy.over_the_air import rounds as many
 
     observer = "auto" if observer is None else observer
@@ -294,6 +333,7 @@ def delta(
     return many.delta_at(system, epsilon, rounds=times, observer=observer, progress=progress)
 
 
+@own_errstate
 def attack(
     system: InferenceSystem,
     *,
@@ -309,11 +349,13 @@ def attack(
 
     See :func:`airtight.validate.attack.system_attack.attacked`.
     """
+    _over_the_air(system, channel, features)
     from airtight.validate.attack import system_attack
 
     return system_attack.attacked(system, features=features, rounds=rounds, samples=samples, seed=seed, channel=channel)
 
 
+@own_errstate
 def attack_training(
     system: FederatedSystem, mechanism: str = "augcorbin", *, rounds: int = 3, runs: int = 1000, **options: Any
 ) -> TrainingAttack:
@@ -326,6 +368,7 @@ def attack_training(
     return training.attacked(system, mechanism, rounds=rounds, runs=runs, **options)
 
 
+@own_errstate
 def participation(
     score: ArrayLike, *, noise: ArrayLike, selected: int | None = None, threshold: ArrayLike | None = None
 ) -> FloatArray:
@@ -364,13 +407,16 @@ def participation(
     return schemes.threshold(score, noise, threshold)  # type: ignore[arg-type]
 
 
+@own_errstate
 def mse(system: InferenceSystem, features: Features) -> float:
     """The exact mean squared error of what the server decodes; see :func:`airtight.analytics.inference.distortion.exact`."""
+    _over_the_air(system, None, features, required=True)
     from airtight.analytics.inference import distortion
 
     return float(distortion.exact(system, features))
 
 
+@own_errstate
 def baseline(features: Features, margin: float | None = None) -> dict[str, float]:
     """What an output that ignores y reaches, to hold beside every :func:`mse` and :func:`accuracy`.
 
@@ -382,29 +428,37 @@ def baseline(features: Features, margin: float | None = None) -> dict[str, float
     >>> airtight.baseline(airtight.Features(f=[[3.0, 4.0]], W=[[1.0, 0.0]], D=[[1.0], [0.0]]), margin=2.0)
     {'mse': 25.0, 'accuracy': 0.0}
     """
+    from airtight.analytics.inference.features import Features
+
+    checks.instance("features", features, Features)
     from airtight.analytics.inference import decoding
 
     found = {"mse": decoding.constant_output(features)}
     return found if margin is None else {**found, "accuracy": decoding.constant_accuracy(features, margin=margin)}
 
 
+@own_errstate
 def best_gain(system: InferenceSystem, features: Features) -> float:
     """The decoder gain of least MSE, in closed form; see :func:`airtight.analytics.inference.decoding.best_gain`."""
+    _over_the_air(system, None, features, required=True)
     from airtight.analytics.inference import decoding
 
     return decoding.best_gain(system, features).gain
 
 
+@own_errstate
 def accuracy(system: InferenceSystem, features: Features, margin: float) -> float:
     """The probability that the error stays within the margin; see :func:`airtight.analytics.inference.accuracy.exact`.
 
     Hold :func:`baseline` beside it: a margin above the norm of the target is kept by an output that ignores y.
     """
+    _over_the_air(system, None, features, required=True)
     from airtight.analytics.inference import accuracy as probabilities
 
     return float(probabilities.exact(system, features, margin=margin).estimate)
 
 
+@own_errstate
 def calibrate(
     system: InferenceSystem,
     epsilon: float,
@@ -427,6 +481,7 @@ def calibrate(
     >>> airtight.calibrate(system, 2.0)[:2].round(6)
     array([0.013737, 0.013737])
     """
+    _over_the_air(system, channel)
     from airtight.solvers.design import calibrate as problem
 
     asked = "auto" if observer is None else observer
@@ -444,6 +499,7 @@ def calibrate(
     return found.value
 
 
+@own_errstate
 def design(
     system: InferenceSystem | FederatedSystem | DeviceFleet,
     features: Features | Sequence[Features] | None = None,
@@ -480,18 +536,24 @@ def design(
 
     queries = 1 if rounds is None else rounds
     if isinstance(system, DeviceFleet):
+        _without(system, features=features, margin=margin, observer=observer)
         from airtight.solvers.design.fleet import fleet_design
         from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
 
-        return fleet_design.design(system, FleetRequirements(rounds=queries, **requirements))
+        return fleet_design.design(system, FleetRequirements(rounds=queries, **_known(FleetRequirements, requirements)))
     if isinstance(system, FederatedSystem):
+        _without(system, features=features, margin=margin, observer=observer, rounds=rounds)
         from airtight.solvers.design.federated import federated_design
         from airtight.solvers.design.federated.federated_requirements import FederatedRequirements
 
-        return federated_design.design(system, FederatedRequirements(**requirements))
+        return federated_design.design(system, FederatedRequirements(**_known(FederatedRequirements, requirements)))
+    from airtight.analytics.inference.system import InferenceSystem
     from airtight.solvers.design.over_the_air.requirements import Requirements
 
-    wanted = Requirements(**requirements)
+    checks.instance("system", system, InferenceSystem, FederatedSystem, DeviceFleet)
+    if channel is not None:
+        _over_the_air(system, channel)
+    wanted = Requirements(**_known(Requirements, requirements))
     given: dict[str, Any] = {
         "margin": margin,
         "ideal_accuracy": ideal_accuracy,
@@ -507,6 +569,7 @@ def design(
     return joint.design(system, wanted, features, **given)
 
 
+@own_errstate
 def frontier(
     system: InferenceSystem, features: Features | Sequence[Features], *, epsilon: Any, **options: Any
 ) -> Dataset:
@@ -524,11 +587,14 @@ def frontier(
     >>> airtight.frontier(*_example(), epsilon=[2.0, 4.0], error=[0.3, 0.6], free=free).energy.shape
     (2, 2)
     """
+    from airtight.analytics.inference.system import InferenceSystem
     from airtight.solvers.design.over_the_air import frontier
 
+    checks.instance("system", system, InferenceSystem)
     return frontier.surface(system, features, epsilon=epsilon, **options)
 
 
+@own_errstate
 def solve_weights(*arguments: Any, **options: Any) -> Any:
     """The weight problem; see :func:`airtight.solvers.weights.solve`."""
     from airtight.solvers import weights
@@ -536,6 +602,7 @@ def solve_weights(*arguments: Any, **options: Any) -> Any:
     return weights.solve(*arguments, **options)
 
 
+@own_errstate
 def weight_problem(*arguments: Any, **options: Any) -> Any:
     """The weight problem as a cvxpy problem; see :func:`airtight.solvers.weights.weight_problem.weight_problem`."""
     from airtight.solvers.weights import weight_problem as problems
@@ -543,6 +610,7 @@ def weight_problem(*arguments: Any, **options: Any) -> Any:
     return problems.weight_problem(*arguments, **options)
 
 
+@own_errstate
 def energy_problem(*arguments: Any, **options: Any) -> Any:
     """The energy-utility problem as a cvxpy problem; see :func:`airtight.solvers.energy.conic_energy.energy_problem`."""
     from airtight.solvers.energy import conic_energy
@@ -557,6 +625,7 @@ def design_problem(*arguments: Any, **options: Any) -> Any:
     return design_prices.design_problem(*arguments, **options)
 
 
+@own_errstate
 def prices(found: JointDesign) -> list[Price]:
     """What a joint design changes by for a unit more of each limit.
 
@@ -568,6 +637,7 @@ def prices(found: JointDesign) -> list[Price]:
     return design_prices.of(found)
 
 
+@own_errstate
 def energy_policy(fleet: DeviceFleet, *, device: int = 0, greatest: float | None = None, loss: float = 1e-4) -> Policy:
     """Iterations and power of one device by the gain of its channel; see :func:`airtight.solvers.energy.policy.policy`."""
     from airtight.solvers.energy import policy
@@ -575,6 +645,7 @@ def energy_policy(fleet: DeviceFleet, *, device: int = 0, greatest: float | None
     return policy.policy(fleet, device=device, greatest=greatest, loss=loss)
 
 
+@own_errstate
 def solve_energy(*arguments: Any, **options: Any) -> Any:
     """The energy-utility problem; see :func:`airtight.solvers.energy.solve`."""
     from airtight.solvers import energy
@@ -582,6 +653,7 @@ def solve_energy(*arguments: Any, **options: Any) -> Any:
     return energy.solve(*arguments, **options)
 
 
+@own_errstate
 def sweep(source: Any, over: Mapping[str | tuple[str, ...], Iterable[Any]], **options: Any) -> Dataset:
     """Quantities over a grid of systems, as an xarray Dataset; see :func:`airtight.validate.sweep.verb.sweep` for the options.
 
@@ -598,14 +670,17 @@ def sweep(source: Any, over: Mapping[str | tuple[str, ...], Iterable[Any]], **op
     return verb.sweep(source, over, **options)
 
 
+@own_errstate
 def open_sweep(store: str | Path) -> Dataset:
     """The Dataset of a sweep that is kept in a store; see :func:`airtight.validate.sweep.dataset.opened`."""
     extras.require("sweep")
+    checks.instance("store", store, str, Path)
     from airtight.validate.sweep import dataset
 
     return dataset.opened(store)
 
 
+@own_errstate
 def train(
     system: InferenceSystem | FederatedSystem | DeviceFleet,
     X: ArrayLike | None = None,
@@ -666,6 +741,7 @@ def train(
     return training_run.train_on(system, source, training=training, checkpoints=kept, executor=executor)
 
 
+@own_errstate
 def papers() -> dict[str, Paper]:
     """The papers on trial, by identifier: those of the package and of the entry points ``airtight.papers``."""
     from airtight.validate.claims.sources import INSTALLED
@@ -673,6 +749,7 @@ def papers() -> dict[str, Paper]:
     return INSTALLED.papers()
 
 
+@own_errstate
 def claims() -> dict[str, Claim]:
     """Every claim by its identifier."""
     from airtight.validate.claims.sources import INSTALLED
@@ -680,6 +757,7 @@ def claims() -> dict[str, Claim]:
     return INSTALLED.claims()
 
 
+@own_errstate
 def verify(
     ids: Sequence[str] = (), *, seed: int = 0, effort: int = EFFORT, limit: float = math.inf, progress: bool = False
 ) -> list[Evidence]:
@@ -696,10 +774,14 @@ def verify(
     from airtight.analytics.progress import counted
     from airtight.validate.claims import audit
 
+    checks.instance("ids", ids, list, tuple)
+    seed, effort = checks.count("seed", seed, "[0, inf)"), checks.count("effort", effort)
+    limit = checks.scalar("limit", limit, "[0, inf]")
     found = audit.run(ids, seed=seed, effort=effort, limit=limit)
     return list(counted(found, len(audit.selected(ids)), "claims", progress=progress))
 
 
+@own_errstate
 def prove(relation: Any, domain: Mapping[str, Any] | None = None, given: Sequence[Any] = ()) -> Proof:
     """Prove a relation of expressions on its whole domain; see :func:`airtight.validate.claims.proving.proof.prove`.
 
@@ -712,9 +794,16 @@ def prove(relation: Any, domain: Mapping[str, Any] | None = None, given: Sequenc
     """
     from airtight.validate.claims.proving import proof
 
+    if domain is not None:
+        from airtight.analytics.forms.domain import Range
+
+        for each in checks.instance("domain", domain, Mapping).values():  # type: ignore[type-abstract]
+            checks.instance("domain", each, Range)
+    checks.instance("given", given, list, tuple)
     return proof.prove(relation, domain, given)
 
 
+@own_errstate
 def try_claims(
     given: str | Path | Paper | Sequence[Claim], *, seed: int = 0, effort: int = EFFORT, limit: float = math.inf
 ) -> list[Evidence]:
@@ -731,10 +820,16 @@ def try_claims(
     import time
 
     from airtight.validate.claims import audit
+    from airtight.validate.claims.claim import Claim, Paper
     from airtight.validate.claims.search import trial
     from airtight.validate.claims.sources import Source
 
+    seed, effort = checks.count("seed", seed, "[0, inf)"), checks.count("effort", effort)
+    limit = checks.scalar("limit", limit, "[0, inf]")
     if isinstance(given, str | Path):
         return list(audit.run(seed=seed, effort=effort, limit=limit, source=Source(str(given))))
+    if not isinstance(given, Paper):
+        for claim in checks.instance("given", given, list, tuple):
+            checks.instance("given", claim, Claim)
     deadline = time.monotonic() + limit
     return [trial(claim, seed=seed, effort=effort, deadline=deadline) for claim in given]

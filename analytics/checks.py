@@ -16,7 +16,12 @@ from numpy.typing import ArrayLike, NDArray
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 _LONGEST_TEXT = 200  # characters of a name
+_LONGEST_VALUE = 400  # characters of a value in a message
+_MOST_DEVICES = 10**8  # of which a value each is held
 Choice = TypeVar("Choice", bound=StrEnum)
+Kind = TypeVar("Kind")
+own_errstate = np.errstate(divide="warn", over="warn", under="ignore", invalid="warn")
+"""Decorator of public functions: what NumPy does at an overflow is not what the caller has set for code of their own."""
 
 _BEYOND = 2**63  # the least positive integer that does not fit int64
 
@@ -50,10 +55,21 @@ class ParameterError(AirtightError, ValueError):
         self.allowed = allowed
         self.index = index or None
         place = f"{name}[{', '.join(map(str, index))}]" if index else name
-        super().__init__(f"{place} = {value!r}: must be {allowed}")
+        super().__init__(f"{place} = {_shown(value)}: must be {allowed}")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.name, self.value, self.allowed, self.index)
+
+
+def _shown(value: object) -> str:
+    """A value as an error message shows it: in one line of printable characters, not too long."""
+    try:
+        text = " ".join(repr(value).split("\n"))
+    except Exception:  # whatever a foreign object, or an integer of too many digits, raises
+        return f"of type {type(value).__name__}"
+    if len(text) > _LONGEST_VALUE:
+        text = text[:_LONGEST_VALUE] + "..."
+    return text
 
 
 @lru_cache(maxsize=64)
@@ -81,6 +97,16 @@ def _extremes(values: NDArray[Any]) -> tuple[Any, ...]:
     return (values.item(),) if values.size == 1 else (values.min(), values.max())
 
 
+def _unmasked(name: str, value: ArrayLike) -> NDArray[Any] | None:
+    """The value as an array; None where NumPy makes none of it."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise ParameterError(name, value, "an array without a mask: what a masked entry stands for is not known")
+    try:
+        return np.asarray(value)
+    except Exception:  # whatever the conversion of a foreign object raises
+        return None
+
+
 def real(name: str, value: ArrayLike, interval: str = "(-inf, inf)") -> FloatArray:
     """Return `value` as a float64 array; all entries must lie in `interval`.
 
@@ -100,10 +126,9 @@ def real(name: str, value: ArrayLike, interval: str = "(-inf, inf)") -> FloatArr
     """
     if type(value) is float and _inside(value, interval):
         return np.array(value)
-    try:
-        raw = np.asarray(value)
-    except ValueError:
-        raise ParameterError(name, value, "a number or a rectangular array of numbers") from None
+    raw = _unmasked(name, value)
+    if raw is None:
+        raise ParameterError(name, value, "a number or a rectangular array of numbers")
     if raw.dtype.kind not in "iuf":
         value_text = value if raw.ndim == 0 else _Verbatim(f"array of type {raw.dtype}")
         raise ParameterError(name, value_text, f"a number in {interval}")
@@ -124,10 +149,9 @@ def integer(name: str, value: ArrayLike, interval: str = "(-inf, inf)") -> IntAr
         ...
     airtight.analytics.checks.ParameterError: devices = 1.5: must be an integer in [1, inf)
     """
-    try:
-        raw = np.asarray(value)
-    except ValueError:
-        raise ParameterError(name, value, "an integer or a rectangular array of integers") from None
+    raw = _unmasked(name, value)
+    if raw is None:
+        raise ParameterError(name, value, "an integer or a rectangular array of integers")
     if raw.dtype.kind not in "iu" or (raw.dtype.kind == "u" and np.any(raw > np.iinfo(np.int64).max)):
         raise ParameterError(name, value, f"an integer in {interval}")
     array = raw.astype(np.int64)
@@ -155,6 +179,21 @@ def count(name: str, value: ArrayLike, interval: str = "[1, inf)") -> int:
     return int(array)
 
 
+def instance(name: str, value: object, *kinds: type[Kind]) -> Kind:
+    """Return `value`, which must be of one of these types.
+
+    Examples
+    --------
+    >>> instance("features", 3, dict, list)
+    Traceback (most recent call last):
+        ...
+    airtight.analytics.checks.ParameterError: features = 3: must be of type dict or list
+    """
+    if not isinstance(value, kinds):
+        raise ParameterError(name, value, "of type " + " or ".join(kind.__name__ for kind in kinds))
+    return value
+
+
 def flag(name: str, value: object) -> bool:
     """Return `value`, which must be a boolean, as a bool."""
     if not isinstance(value, bool | np.bool_):
@@ -173,7 +212,7 @@ def choice(name: str, value: object, kinds: type[Choice]) -> Choice:
     """Return the member of `kinds` that `value` names."""
     try:
         return kinds(value)  # type: ignore[arg-type]
-    except ValueError:
+    except (ValueError, TypeError):
         raise ParameterError(name, value, "one of " + ", ".join(kinds)) from None
 
 
@@ -193,6 +232,8 @@ def array_text(array: FloatArray) -> object:
 
 def vector(name: str, value: ArrayLike, length: int, interval: str = "(-inf, inf)") -> FloatArray:
     """Return `value` as an array of `length` numbers in `interval`; a scalar is repeated."""
+    if length > _MOST_DEVICES:
+        raise ParameterError("devices", length, f"at most {_MOST_DEVICES:.0e}, since each has numbers of its own")
     array = real(name, value, interval)
     if array.ndim > 1 or (array.ndim == 1 and array.size != length):
         raise ParameterError(name, array_text(array), f"a number or {length} numbers")

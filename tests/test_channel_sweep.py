@@ -90,5 +90,6 @@ def test_a_store_is_recomputed_when_the_looks_change(tmp_path: Path) -> None:
     np.savez(tmp_path / "looks.npz", looks=4 * table)
     second = airtight.sweep(path, {"noise_variance": [0.1, 0.2]}, quantities=["epsilon"], out=tmp_path / "other").load()
     assert np.all(first["epsilon"].values != second["epsilon"].values)
-    third = airtight.sweep(path, {"noise_variance": [0.1, 0.2]}, quantities=["epsilon"], out=tmp_path / "store").load()
+    over = {"noise_variance": [0.1, 0.2]}
+    third = airtight.sweep(path, over, quantities=["epsilon"], out=tmp_path / "store", replace=True).load()
     np.testing.assert_array_equal(third["epsilon"].values, second["epsilon"].values)

@@ -5,11 +5,13 @@ import hashlib
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import threading
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, InvalidStateError, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import nullcontext
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -23,6 +25,7 @@ import airtight
 from airtight.analytics import parameters
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.inference.system import InferenceSystem
+from airtight.validate import running
 from airtight.validate.commands.cli import main
 from airtight.validate.results.bounds import Bounds
 from airtight.validate.sweep import batches, cells, parts, plan, quantities, run, store
@@ -306,12 +309,12 @@ def test_a_changed_input_invalidates_what_it_changes(file, tmp_path, monkeypatch
     airtight.sweep(file, OVER, quantities=ASKED, out=tmp_path / "s")
     seen = counted(monkeypatch)
     file.write_text(TABLES.replace("margin = 2.0", "margin = 1.5"))
-    airtight.sweep(file, OVER, quantities=ASKED, out=tmp_path / "s")
+    airtight.sweep(file, OVER, quantities=ASKED, out=tmp_path / "s", replace=True)
     assert seen == {"inference.accuracy": 4}
     file.write_text(TABLES.replace("delta_prime = 1e-4", "delta_prime = 1e-3").replace("margin = 2.0", "margin = 1.5"))
-    airtight.sweep(file, OVER, quantities=ASKED, out=tmp_path / "s")
+    airtight.sweep(file, OVER, quantities=ASKED, out=tmp_path / "s", replace=True)
     assert seen == {"inference.accuracy": 4}
-    again = airtight.sweep(file, {**OVER, "clip": [1.0, 1.5, 2.0]}, quantities=ASKED, out=tmp_path / "s")
+    again = airtight.sweep(file, {**OVER, "clip": [1.0, 1.5, 2.0]}, quantities=ASKED, out=tmp_path / "s", replace=True)
     assert seen == {"inference.accuracy": 6, "inference.distortion": 2, "inference.privacy.interval": 2}
     fresh = airtight.sweep(file, {**OVER, "clip": [1.0, 1.5, 2.0]}, quantities=ASKED)
     for name in fresh.data_vars:
@@ -319,7 +322,7 @@ def test_a_changed_input_invalidates_what_it_changes(file, tmp_path, monkeypatch
     seen.clear()
     arrays = dict(np.load(file.parent / "features.npz"))
     np.savez(file.parent / "features.npz", **{**arrays, "f": arrays["f"] + 1})
-    airtight.sweep(file, {**OVER, "clip": [1.0, 1.5, 2.0]}, quantities=ASKED, out=tmp_path / "s")
+    airtight.sweep(file, {**OVER, "clip": [1.0, 1.5, 2.0]}, quantities=ASKED, out=tmp_path / "s", replace=True)
     assert seen == {"inference.accuracy": 6, "inference.distortion": 6}
 
 
@@ -328,7 +331,9 @@ def test_a_quantity_that_is_not_asked_for_stays_as_long_as_it_is_right(file, tmp
     assert "mse" in airtight.sweep(file, OVER, quantities=["epsilon"], out=tmp_path / "s")
     file.write_text(TABLES.replace("noise_variance = 0.3", "noise_variance = 0.4"))
     sweep = prepared(file, OVER, ["epsilon"])
-    outcome = run.run(sweep, tmp_path / "s")
+    with pytest.raises(store.StoreError, match=r"noise_variance = 0.3, this sweep has 0.4; .*--replace"):
+        run.run(sweep, tmp_path / "s")
+    outcome = run.run(sweep, tmp_path / "s", replace=True)
     assert set(airtight.open_sweep(tmp_path / "s").data_vars) == {"epsilon", "epsilon_lower"}
     assert any(note.startswith("mse: ") and "removed" in note for note in outcome.notes)
 
@@ -586,3 +591,194 @@ def test_the_page_of_the_docs(tmp_path, monkeypatch):
     assert set(space["found"].data_vars) == {"epsilon", "epsilon_lower", "epsilon_published"}
     assert all(f"`{name}`" in page for name in quantities.names())
     matplotlib.pyplot.close("all")
+
+
+# What may happen to a store
+
+
+def flipped(path):
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+def edited(old, new):
+    def edit(path):
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new))
+
+    return edit
+
+
+def a_folder(path):
+    path.unlink()
+    path.mkdir()
+
+
+CHUNK, RECORD, ARRAY = "mse/c/0/0", "mse/.records/0.0.json", "mse/zarr.json"
+DAMAGES = {  # what is damaged, how, and what the sentence names; a file is damaged in turn in a store of its own
+    "flipped": (CHUNK, flipped, "chunk 0.0 of mse"),
+    "deleted": (CHUNK, Path.unlink, "chunk 0.0 of mse"),
+    "truncated": (CHUNK, lambda path: path.write_bytes(b""), "chunk 0.0 of mse"),
+    "folder": (CHUNK, a_folder, "chunk 0.0 of mse"),
+    "endian": (ARRAY, edited("little", "big"), "metadata of mse"),
+    "codec": (ARRAY, edited('"name": "crc32c"', '"name": "gzip", "configuration": {"level": 1}'), "metadata of mse"),
+    "float32": (ARRAY, edited("float64", "float32"), "metadata of mse"),
+    "null": (ARRAY, lambda path: path.write_text("null"), "metadata of mse"),
+    "fill": (ARRAY, edited('"NaN"', "0.0"), "metadata of mse"),
+    "record": (RECORD, edited('"failed": {}', '"failed": 3'), "chunk 0.0 of mse"),
+    "beyond": (RECORD, edited('"failed": {}', '"failed": {"99": "x"}'), "chunk 0.0 of mse"),
+    "coordinate": ("clip/c/0", flipped, "clip|checksum"),
+    "short": ("clip/c/0", lambda path: path.write_bytes(path.read_bytes()[:5]), "read"),
+    "lost": ("clip/c/0", Path.unlink, "clip"),
+    "null clip": ("clip/zarr.json", lambda path: path.write_text("null"), "metadata of clip"),
+    "deep": (RECORD, lambda path: path.write_text("[" * 10**5), "chunk 0.0 of mse"),
+}
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """A system file, and a store of it with one cell in each block."""
+    folder = tmp_path_factory.mktemp("kept")
+    rng = np.random.default_rng(0)
+    arrays = {"f": rng.normal(size=(3, 5)), "W": rng.normal(size=(3, 4, 5)), "D": rng.normal(size=(5, 4))}
+    np.savez(folder / "features.npz", **arrays)
+    (folder / "system.toml").write_text(TABLES)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plan, "_SINGLE_CELLS", 1)
+        run.run(prepared(folder / "system.toml", OVER, ["mse"]), folder / "s")
+    return folder
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_every_damage_is_named_and_mended(damage, kept, tmp_path, monkeypatch):
+    monkeypatch.setattr(plan, "_SINGLE_CELLS", 1)
+    path = tmp_path / "s"
+    shutil.copytree(kept / "s", path)
+    name, harm, said = DAMAGES[damage]
+    harm(path / name)
+    with pytest.raises(store.StoreError, match=said) if damage != "beyond" else nullcontext():
+        airtight.open_sweep(path)
+    outcome = run.run(prepared(kept / "system.toml", OVER, ["mse"]), path)
+    assert outcome.computed in ({0} if name.startswith("clip") else {1, 4})
+    assert name.startswith("clip") or any("damaged" in note for note in outcome.notes)
+    found = airtight.open_sweep(path).load()
+    xr.testing.assert_identical(found, airtight.open_sweep(kept / "s").load())
+
+
+def test_a_reader_without_airtight_meets_an_error(kept, tmp_path):
+    shutil.copytree(kept / "s", tmp_path / "s")
+    flipped(tmp_path / "s" / CHUNK)
+    with pytest.raises(ValueError, match="checksum"):
+        xr.open_zarr(tmp_path / "s")["mse"].load()
+
+
+@pytest.mark.parametrize("text", ["null", "", "[]", '{"attributes": 1}', "{}"])
+def test_a_damaged_group_is_refused(text, kept, tmp_path):
+    shutil.copytree(kept / "s", tmp_path / "s")
+    (tmp_path / "s/zarr.json").write_text(text)
+    for use in (
+        lambda: airtight.open_sweep(tmp_path / "s"),
+        lambda: airtight.sweep(kept / "system.toml", OVER, quantities=["mse"], out=tmp_path / "s"),
+    ):
+        with pytest.raises(store.StoreError, match="not a sweep of airtight"):
+            use()
+    with pytest.raises(store.StoreError, match="nowhere"):
+        airtight.open_sweep("nowhere.zarr")
+
+
+def test_a_folder_with_files_in_place_of_a_chunk_is_refused(kept, tmp_path, monkeypatch):
+    monkeypatch.setattr(plan, "_SINGLE_CELLS", 1)
+    shutil.copytree(kept / "s", tmp_path / "s")
+    a_folder(tmp_path / "s" / CHUNK)
+    (tmp_path / "s" / CHUNK / "mine.txt").write_text("mine")
+    with pytest.raises(store.StoreError, match="a folder where a chunk belongs"):
+        run.run(prepared(kept / "system.toml", OVER, ["mse"]), tmp_path / "s")
+    assert (tmp_path / "s" / CHUNK / "mine.txt").read_text() == "mine"
+
+
+def test_a_full_disk_at_the_first_file_does_not_lock_the_store(kept, tmp_path, monkeypatch):
+    """Neither a half-written group nor what an interrupted write leaves behind is taken for somebody else's folder."""
+    plan_of_it = prepared(kept / "system.toml", {"clip": [1.0]}, ["epsilon"])
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched, pytest.raises(OSError, match="No space"):
+        patched.setattr(os, "fsync", full)
+        run.run(plan_of_it, tmp_path / "s")
+    (tmp_path / "s/.zarr.json.abc").write_text("{")  # as a kill leaves it
+    assert run.run(plan_of_it, tmp_path / "s").computed == 1
+
+
+def test_unfinished_is_told_apart_from_nan(tmp_path, monkeypatch):
+    monkeypatch.setattr(plan, "_BATCH_CELLS", 2)
+    (tmp_path / "fleet.toml").write_text(FLEET)
+    over = {"deadline": [0.01, 0.5, 0.75, 1.0, 1.25]}
+
+    def stop(total):
+        left = iter(range(1))
+
+        def done(part):
+            if next(left, None) is None:
+                raise KeyboardInterrupt
+
+        return done
+
+    with pytest.raises(KeyboardInterrupt):
+        run.run(prepared(tmp_path / "fleet.toml", over, ["utility"]), tmp_path / "s", started=stop)
+    half = airtight.open_sweep(tmp_path / "s")
+    assert half.attrs["unfinished"] == "utility" and half["utility"].attrs["missing_blocks"] == 1
+    np.testing.assert_array_equal(half.airtight.computed("utility"), [True, True, True, True, False])
+    np.testing.assert_array_equal(np.isnan(half["utility"]), [True, False, False, False, True])
+    run.run(prepared(tmp_path / "fleet.toml", over, ["utility"]), tmp_path / "s")
+    done = airtight.open_sweep(tmp_path / "s")
+    assert done.attrs["unfinished"] == "" and done.airtight.computed().all() and np.isnan(done["utility"][0])
+
+
+def test_other_values_of_fixed_keys_ask_for_another_folder(file, tmp_path):
+    airtight.sweep(file, {"participation": [0.5]}, quantities=["epsilon"], out=tmp_path / "s")
+    before = content(tmp_path / "s")
+    file.write_text(re.sub("clip = .*", "clip = 7.0", TABLES, count=1))
+    command = ["sweep", str(file), "--over", "participation=0.5", "--quantity", "epsilon", "--out", str(tmp_path / "s")]
+    done = CliRunner().invoke(main, command)
+    assert (
+        done.exit_code == 2 and "inference.clip" in done.stderr and "7.0" in done.stderr and "--replace" in done.stderr
+    )
+    assert content(tmp_path / "s") == before
+    assert CliRunner().invoke(main, [*command, "--replace"]).exit_code == 0
+    fresh = airtight.sweep(file, {"participation": [0.5]}, quantities=["epsilon"])
+    assert airtight.open_sweep(tmp_path / "s")["epsilon"].item() == fresh["epsilon"].item()
+
+
+def test_a_cluster_without_workers_says_so(file, tmp_path, monkeypatch):
+    monkeypatch.setattr(run, "_PATIENCE", 0.01)
+    answers = iter([False, False, True, False, False, False, False])
+
+    class Dead(Executor):
+        def submit(self, *_):
+            return Future()
+
+    with pytest.raises(run.SweepError, match=r"has had no worker .* same command goes on"):
+        sweep = prepared(file, OVER, ["mse"])
+        run.run(sweep, tmp_path / "s", executor=Dead(), alive=lambda: next(answers))
+    assert next(answers, None) is None
+
+
+def test_an_interrupted_pool_prints_no_traceback_of_a_cancelled_future(monkeypatch, capsys):
+    """The pool's own thread may meet a future that was cancelled when its worker was ended; other errors are printed."""
+    monkeypatch.setattr(threading, "excepthook", threading.__excepthook__)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1}, raising=False)
+    with pytest.raises(KeyboardInterrupt), running.pool_of(2):
+        raise KeyboardInterrupt
+
+    def fail(error):
+        raise error
+
+    for error in (InvalidStateError("CANCELLED"), ValueError("another")):
+        thread = threading.Thread(target=fail, args=(error,))
+        thread.start()
+        thread.join()
+    said = capsys.readouterr().err
+    assert "another" in said and "CANCELLED" not in said

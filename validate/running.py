@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures import Executor, InvalidStateError, ProcessPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from multiprocessing import active_children, get_context, parent_process
 from typing import TYPE_CHECKING
@@ -42,10 +42,17 @@ def pool_of(tasks: int) -> Iterator[tuple[Executor | None, int]]:
         try:
             yield pool, workers
         except BaseException:
+            threading.excepthook = _unless_cancelled
             pool.shutdown(wait=False, cancel_futures=True)
             for child in active_children():
                 child.terminate()
             raise
+
+
+def _unless_cancelled(failure: threading.ExceptHookArgs) -> None:
+    """Print the traceback of a thread, but not that of the pool's thread which tells a cancelled future that its worker ended."""
+    if failure.exc_type is not InvalidStateError:
+        threading.__excepthook__(failure)
 
 
 def pool_for_claims(count: int) -> AbstractContextManager[tuple[Executor | None, int]]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import sympy as sp
 
-from airtight.analytics import parameters
+from airtight.analytics import checks, parameters
 from airtight.analytics.checks import ParameterError
 
 Value = float | int
@@ -53,6 +53,19 @@ class Range:
     unit: str = ""
 
     def __post_init__(self) -> None:
+        for name in ("low", "high"):
+            checks.scalar(name, getattr(self, name))
+        for name in ("logarithmic", "integer"):
+            checks.flag(name, getattr(self, name))
+        for name in ("symbol", "unit"):
+            checks.instance(name, getattr(self, name), str)
+        for name, values in (("extra", self.extra), ("typical", () if self.typical is None else self.typical)):
+            if not isinstance(values, tuple | list):
+                raise ParameterError(name, values, "a tuple of numbers")
+            for value in values:
+                checks.scalar(name, value)
+        if self.typical is not None and len(self.typical) != 2:
+            raise ParameterError("typical", self.typical, "the least and the greatest value of the paper")
         if not (_finite(self.low) and _finite(self.high) and self.low <= self.high):
             raise ParameterError("range", f"[{self.low}, {self.high}]", "finite, with low <= high")
         if self.logarithmic and self.low <= 0:
@@ -216,6 +229,8 @@ def parameter(
     >>> parameter("mu", 0.0, 1.0) * 2
     2*mu
     """
+    if not checks.text("name", name):
+        raise ParameterError("name", name, "a text that is not empty")
     return Parameter(name, Range(low, high, logarithmic, integer, extra, typical, latex, unit))
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, ParameterError, real
 from airtight.analytics.inference.system import InferenceSystem
 
@@ -134,6 +135,8 @@ def clipped(code: FloatArray, clip: ArrayLike) -> FloatArray:
 
 def matched(system: InferenceSystem, features: Features) -> Features:
     """The features with D multiplied by the system's decoder gain; ParameterError unless K and r are those of the system."""
+    checks.instance("system", system, InferenceSystem)
+    checks.instance("features", features, Features)
     if features.f.shape[0] != system.devices:
         raise ParameterError(
             "f", f"array of shape {features.f.shape}", f"of {system.devices} rows, one for each device"

@@ -109,7 +109,11 @@ class InferenceSystem(Described):
 
     def __post_init__(self) -> None:
         for name in ("participation", "noise_variance", "weight", "clip"):
-            self.__dict__[name] = checks.vector(name, getattr(self, name), self.devices)
+            value = getattr(self, name)
+            if isinstance(value, np.ndarray) and value.ndim == 1 and value.size != self.devices:
+                allowed = f"a number or {self.devices} numbers; a system holds one for each device, so that whoever changes"
+                raise checks.ParameterError(name, checks.array_text(value), f"{allowed} devices gives {name} anew")
+            self.__dict__[name] = checks.vector(name, value, self.devices)
         checks.vector(
             "channel_gain", self.channel_gain, self.devices
         )  # a number stays one, for whatever number of devices

@@ -100,6 +100,7 @@ def energy_problem(fleet: DeviceFleet, *, device: int = 0) -> tuple[Any, dict[st
     >>> bool(abs(fleet.beta_1[0] + (fleet.utility_energy[0] / 2) ** 2 - least - best(fleet).utility[0]) < 1e-6)
     True
     """
+    checks.instance("fleet", fleet, DeviceFleet)
     k = checks.count("device", device, f"[0, {np.size(Problem.of(fleet).T) - 1}]")
     problem, named, variables = stated()
     for name, value in parameters(Problem.of(fleet)[[k]]).items():

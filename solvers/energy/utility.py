@@ -212,6 +212,7 @@ def _solved(fleet: DeviceFleet, method: Method, whole: bool, first_device: int) 
 
 def demand_feasible(fleet: DeviceFleet) -> None:
     """Raise InfeasibleError when a device of the fleet cannot keep its deadline."""
+    checks.instance("fleet", fleet, DeviceFleet)
     if not np.all(fleet.feasible):
         k = int(np.argmax(np.where(fleet.feasible, -np.inf, fleet.least_deadline)))
         raise InfeasibleError(

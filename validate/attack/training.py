@@ -88,6 +88,13 @@ def attacked(
     >>> 0 < found.attack < found.exact, found.attack_on_data <= found.exact
     (True, True)
     """
+    checks.instance("system", system, FederatedSystem)
+    if settings is not None:
+        checks.instance("settings", settings, Settings)
+    if progress is not None and not callable(progress):
+        raise ParameterError("progress", progress, "a function")
+    if task is not None:
+        checks.instance("task", task, data.Splits)
     kind = checks.choice("mechanism", mechanism, Mechanism)
     if kind not in ATTACKED:
         raise ParameterError("mechanism", kind.value, "one of " + ", ".join(each.value for each in ATTACKED))

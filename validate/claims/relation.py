@@ -11,15 +11,17 @@ import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache
+from numbers import Integral
 from typing import Any
 
 import flint
 import sympy as sp
 
-from airtight.analytics.checks import ParameterError
+from airtight.analytics.checks import AirtightError, ParameterError
 from airtight.analytics.forms.balls.ball import Ball, refine
 from airtight.analytics.forms.balls.compiled import enclosed
 from airtight.analytics.forms.domain import Parameter, Range, Value
@@ -39,6 +41,10 @@ _SEARCH_BITS = 512  # precision up to which a search compares two expressions at
 _SUBSTITUTION_BITS = 128  # from this precision on, SymPy substitutes exact numbers where balls give no value
 _ACCURATE_BITS = 51  # relative accuracy of a value that is converted to a double, which has 53 bits
 _CLOSE = 1e-6  # relative: the difference of two doubles closer than this has lost too many digits to cancellation
+
+
+class RelationError(AirtightError, TypeError):
+    """What is given is no relation that can be tried."""
 
 
 class Sign(StrEnum):
@@ -397,7 +403,7 @@ def relation(given: Any) -> Relation:
 
     Raises
     ------
-    TypeError
+    RelationError
         When it is neither of them, or a strict inequality: a trial or a proof does not exclude equality of the two
         sides.
     """
@@ -407,10 +413,10 @@ def relation(given: Any) -> Relation:
     if isinstance(given, sp.core.relational.Relational):
         if given.rel_op in constructors:
             return constructors[given.rel_op](given.lhs, given.rhs)
-        raise TypeError(f"relation = {given}: must be <=, >= or ==; a strict inequality cannot be tried or proved here")
+        raise RelationError(f"relation = {given}: must be <=, >= or ==; a strict inequality cannot be tried or proved here")
     if isinstance(given, bool | sp.logic.boolalg.BooleanAtom):
-        raise TypeError(f"relation = {given}: SymPy has decided it; write at_most(...), at_least(...) or equal(...)")
-    raise TypeError(f"relation = {given!r}: must be at_most(...), at_least(...), equal(...) or an inequality of SymPy")
+        raise RelationError(f"relation = {given}: SymPy has decided it; write at_most(...), at_least(...) or equal(...)")
+    raise RelationError(f"relation = {given!r}: must be at_most(...), at_least(...), equal(...) or an inequality of SymPy")
 
 
 def both(function: Callable[..., tuple[float, float]]) -> tuple[Side, Side]:
@@ -438,7 +444,11 @@ def both(function: Callable[..., tuple[float, float]]) -> tuple[Side, Side]:
 def _side(side: Any) -> Side:
     if isinstance(side, Quantity):
         return side.expression
-    return side if callable(side) and not isinstance(side, sp.Basic) else sp.sympify(side)
+    if callable(side) and not isinstance(side, sp.Basic):
+        return side
+    if isinstance(side, sp.Expr | Integral | float | Fraction | Decimal):
+        return sp.sympify(side)
+    raise ParameterError("side", side, "a number, an expression of SymPy, a Quantity or a function of the parameters")
 
 
 def at_point(side: sp.Expr, point: Mapping[str, Any]) -> sp.Expr:

@@ -119,7 +119,11 @@ def _of_file(path: str) -> dict[str, Paper]:
 def _imported(path: str) -> ModuleType:
     """The module of a Python file, imported under a name of its own."""
     file = Path(path)
-    if not file.is_file():
+    try:
+        there = file.is_file()
+    except OSError:  # a name that is too long
+        there = False
+    if not there:
         raise SourceError(f"{path}: there is no such file")
     name = f"airtight_tried_{file.stem}"
     spec = importlib.util.spec_from_file_location(name, file)

@@ -173,6 +173,10 @@ def _columns(path: Path, table: str) -> tuple[dict[str, list[float]], list[Row]]
             raise SystemFileError(f"{path}: column {name!r}: unknown key; {meant(name, allowed)}")
     if twice := {name for name in header if header.count(name) > 1}:
         raise SystemFileError(f"{path}: column {min(twice)!r}: twice")
+    for row, line in enumerate(lines, start=0):
+        for cell in line:
+            if not cell.strip().isprintable():
+                raise SystemFileError(f"{path}: row {row}: {cell!r}: must have printable characters only")
     columns: dict[str, list[float]] = {name: [] for name in header if name not in LABELS}
     if not columns:
         raise SystemFileError(f"{path}: no column with a key of [{table}]; allowed: {', '.join(allowed)}")

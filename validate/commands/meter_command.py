@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import click
 
 from airtight.analytics.checks import ParameterError
 from airtight.validate.commands.options import JSON, print_json
+from airtight.validate.system_file import untrusted
 from airtight.validate.system_file.config import SystemFileError
 
 REFUSED = 3
@@ -99,8 +99,7 @@ def _round(path: Path) -> tuple[Any, ...]:
     from airtight.analytics.privacy.over_the_air.meter import Round
 
     try:
-        with path.open("rb") as stream:
-            values = tomllib.load(stream)
+        values = untrusted.toml(path)
         if "curve" not in values:
             return (Round.from_dict(values),)
         if unknown := set(values) - {"curve", "participants"}:
@@ -108,10 +107,10 @@ def _round(path: Path) -> tuple[Any, ...]:
         return PrivacyCurve.from_json(json.dumps(values["curve"])), values.get("participants")
     except OSError as error:
         raise SystemFileError(f"{path}: {error.strerror or error}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SystemFileError(f"{path}: not valid TOML: {error}") from None
     except (ParameterError, TypeError) as error:
         raise SystemFileError(f"{path}: {error}") from None
+    except ValueError as error:
+        raise SystemFileError(f"{path}: not valid TOML: {error}") from None
 
 
 def _print(account: Any, allowed: bool | None, as_json: bool) -> None:

@@ -26,6 +26,7 @@ from airtight.validate.commands.options import DEVICES, FEATURES, FILE, QUIET
 )
 @click.option("--scheduler", metavar="ADDRESS", help="Dask scheduler whose workers compute, as tcp://host:8786.")
 @click.option("--explain", is_flag=True, help="Say what it costs and compute nothing.")
+@click.option("--replace", is_flag=True, help="Overwrite the numbers of a system with other values of its fixed keys.")
 @click.option("--netcdf", type=click.Path(path_type=Path, dir_okay=False), help="Write a copy as NetCDF.")
 @DEVICES
 @FEATURES
@@ -39,6 +40,7 @@ def sweep(
     out: Path | None,
     scheduler: str | None,
     explain: bool,
+    replace: bool,
     netcdf: Path | None,
     devices: Path | None,
     features: Path | None,
@@ -52,4 +54,15 @@ def sweep(
     axes = [*over, *(word for word in more if "=" in word)]
     wanted = [*quantity, *(word for word in more if "=" not in word)]
     source = fleet_csv.tables(file, devices, features=features)[0] if devices or features else None
-    swept(file, axes, together, wanted, out, scheduler=scheduler, explain=explain, netcdf=netcdf, source=source)
+    swept(
+        file,
+        axes,
+        together,
+        wanted,
+        out,
+        scheduler=scheduler,
+        explain=explain,
+        netcdf=netcdf,
+        source=source,
+        replace=replace,
+    )

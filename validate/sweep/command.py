@@ -30,6 +30,7 @@ def swept(
     scheduler: str | None,
     explain: bool,
     netcdf: Path | None,
+    replace: bool,
     source: dict[str, Any] | None = None,
 ) -> None:
     """Plan the sweep, then either print its cost (`explain`) or run it and report; `source` are other tables than the file's."""
@@ -41,12 +42,16 @@ def swept(
         raise click.UsageError("--out: missing; a folder for the store is required, except with --explain")
     blocks = sum(work.count for work in plan.works)
     with ExitStack() as stack:
-        executor_and_workers = stack.enter_context(workforce(scheduler, 1 if blocks <= _BLOCKS_IN_PROCESS else blocks))
+        executor, workers, alive = stack.enter_context(
+            workforce(scheduler, 1 if blocks <= _BLOCKS_IN_PROCESS else blocks)
+        )
         outcome = run(
             plan,
             out,
-            executor=executor_and_workers[0],
-            workers=executor_and_workers[1],
+            executor=executor,
+            workers=workers,
+            alive=alive,
+            replace=replace,
             started=lambda left: stack.enter_context(progress("sweeping", left)),
         )
     _report(plan, out, outcome)

@@ -10,6 +10,7 @@ import numpy as np
 import xarray as xr
 
 from airtight.analytics.checks import ParameterError
+from airtight.validate.sweep.store import StoreError, verified
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,6 +22,8 @@ _WIDE = 100.0  # ratio of greatest to smallest value above which an axis is loga
 def opened(path: str | Path) -> xr.Dataset:
     """The Dataset of a finished or unfinished sweep; arrays are read from the store when they are used.
 
+    Every chunk is read once and compared with its checksum.
+
     Parameters
     ----------
     path : path
@@ -29,13 +32,27 @@ def opened(path: str | Path) -> xr.Dataset:
     Returns
     -------
     xarray.Dataset
-        With the accessor ``airtight``: :class:`Sweeps`.
+        With the accessor ``airtight``: :class:`Sweeps`. Its attribute ``unfinished`` names the variables of which blocks
+        are not computed yet, in each of them ``missing_blocks`` says how many; :meth:`Sweeps.computed` says which cells are.
+
+    Raises
+    ------
+    StoreError
+        When the folder is no store of a sweep, or when something in it is damaged: the message says what.
     """
-    dataset = xr.open_dataset(path, engine="zarr", chunks=None, consolidated=False)
-    names = {
-        name: coordinate.astype(object) for name, coordinate in dataset.coords.items() if coordinate.dtype.kind == "T"
-    }
-    return dataset[sorted(map(str, dataset.data_vars))].assign_coords(names)
+    computed = verified(Path(path))
+    try:
+        dataset = xr.open_dataset(path, engine="zarr", chunks=None, consolidated=False)
+        names = {name: array.astype(object) for name, array in dataset.coords.items() if array.dtype.kind == "T"}
+        dataset = dataset[sorted(map(str, dataset.data_vars))].assign_coords(names)
+    except Exception as error:  # whatever zarr and xarray meet in damaged coordinates
+        text = str(error).partition("\n")[0]
+        raise StoreError(f"{path}: cannot be read ({text}); the same sweep, run again, mends it") from None
+    missing = {name: int(np.sum(~blocks)) for name, blocks in computed.items()}
+    for name, count in missing.items():
+        dataset[name].attrs["missing_blocks"] = count
+    dataset.attrs["unfinished"] = " ".join(name for name, count in missing.items() if count)
+    return dataset
 
 
 @xr.register_dataset_accessor("airtight")  # type: ignore[no-untyped-call]
@@ -49,6 +66,29 @@ class Sweeps:
 
     def __init__(self, dataset: xr.Dataset) -> None:
         self._dataset = dataset
+
+    def computed(self, quantity: str | None = None) -> xr.DataArray:
+        """Where a quantity is computed: true in a cell that is done, be it nan, false where its block is missing.
+
+        Parameters
+        ----------
+        quantity : str, optional
+            A variable; by default the first quantity.
+        """
+        values = self._dataset[self._quantity_name(quantity)]
+        source = values.encoding.get("source") or self._dataset.encoding.get("source")
+        if not values.attrs.get("missing_blocks"):
+            return xr.ones_like(values, dtype=bool)
+        if source is None:
+            raise ParameterError("quantity", values.name, "one of a Dataset as airtight.open_sweep returns it")
+        blocks = verified(Path(source))[str(values.name)]
+        chunks = values.encoding.get("preferred_chunks") or {}
+        for axis, dimension in enumerate(values.dims[: blocks.ndim]):
+            blocks = np.repeat(blocks, chunks.get(dimension, 1), axis=axis).take(
+                range(values.sizes[dimension]), axis=axis
+            )
+        cells = xr.DataArray(blocks, dims=values.dims[: blocks.ndim])
+        return (xr.ones_like(values, dtype=bool) & cells).transpose(*values.dims)
 
     def plot(self, quantity: str | None = None, *, x: str, hue: str | None = None, ax: Axes | None = None) -> Axes:
         """Plot a quantity over one axis, one curve for each value of another, with its lower and upper bounds shaded.

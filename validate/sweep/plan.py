@@ -32,6 +32,7 @@ _CODE_FOLDERS = (
     "validate/results",
     "validate/sweep",
 )  # folders whose code determines the numbers
+_LONGEST_VALUE = 100  # characters of a value that the attributes of a store show
 Index = tuple[int, ...]
 
 
@@ -54,6 +55,8 @@ class Work:
         Cells of a block along each axis.
     digest : str
         Digest of everything that the numbers depend on, except the values of the axes.
+    fixed : dict
+        The keys of the file on which the numbers depend and that no axis changes, with their values as text.
     """
 
     part: Part
@@ -64,6 +67,7 @@ class Work:
     devices: int
     block: tuple[int, ...]
     digest: str
+    fixed: dict[str, str]
 
     @property
     def variables(self) -> dict[str, Place]:
@@ -149,7 +153,8 @@ class Sweep:
     def described(self, work: Work, quantity: Quantity, name: str) -> dict[str, Any]:
         """Attributes of a variable in the store."""
         place = quantity.variables[name]
-        described_as: dict[str, Any] = {"units": place.units, "quantity": quantity.name, "work": work.digest}
+        described_as: dict[str, Any] = {"units": place.units, "quantity": quantity.name, "part": work.part.name}
+        described_as["work"] = work.digest
         described_as["place"] = ".".join(filter(None, (place.part, place.path, place.reduction)))
         if name != quantity.name:
             described_as["long_name"] = f"{'lower' if place == quantity.lower else 'upper'} bound of {quantity.name}"
@@ -275,17 +280,23 @@ def _work(part: Part, requested: tuple[Quantity, ...], axes: tuple[Axis, ...], r
     cells = _SINGLE_CELLS
     if batches.batch(first_cell) is not None:
         cells = _COSTLY_BATCH_CELLS if batches.costly(all_cells) else _BATCH_CELLS
-    content = {
+    content: dict[str, Any] = {
         "part": part.name,
         "sources": sources(),
         "tables": {name: _fixed(name, tables, part, swept) for name in part.reads},
         "files": _files(tables, where),
         "keys": [[key.label for key in axis.keys] for axis in relevant_axes],
     }
-    shape = [axis.size for axis in relevant_axes]
-    return Work(
-        part, requested, tuple(relevant_axes), tables, where, devices, _block_shape(shape, cells), _digest(content)
-    )
+    fixed = {f"{name}.{key}": _text(value) for name, row in content["tables"].items() for key, value in row.items()}
+    fixed |= {f"{name}.file": digest[:16] for name, digest in content["files"].items()}
+    block = _block_shape([axis.size for axis in relevant_axes], cells)
+    return Work(part, requested, tuple(relevant_axes), tables, where, devices, block, _digest(content), fixed)
+
+
+def _text(value: Any) -> str:
+    """A value of the file as text; of a long one its digest."""
+    text = json.dumps(value)
+    return text if len(text) <= _LONGEST_VALUE else f"{type(value).__name__} {_digest(value)[:16]}"
 
 
 def _read(part: Part, raw: dict[str, Any]) -> dict[str, Any]:

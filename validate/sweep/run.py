@@ -19,6 +19,7 @@ from airtight.validate.sweep.store import Kept, Store
 from airtight.validate.sweep.task import Block
 
 _AHEAD = 4  # blocks submitted per worker, so that none waits for this process
+_PATIENCE, _ASKED = 5.0, 4  # s between questions whether the cluster has a worker, and how often the answer may be no
 _SAMPLES = (2, 16, 128, 1024, 8192)  # cells of the samples from which the cost is estimated
 _MEASURABLE = 0.3  # s of CPU time: a sample that takes longer is measured accurately enough
 
@@ -77,6 +78,8 @@ def run(
     executor: Executor | None = None,
     workers: int = 1,
     started: Callable[[int], Callable[[str], None]] | None = None,
+    alive: Callable[[], bool] | None = None,
+    replace: bool = False,
 ) -> Outcome:
     """Compute the blocks of a sweep that the store at `path` does not have, and store them.
 
@@ -92,17 +95,21 @@ def run(
     started : callable, optional
         Called with the number of missing blocks; returns a function that is called with the part of every finished
         block.
+    alive : callable, optional
+        Asked whether the executor has any worker, while none has finished a block for some seconds.
+    replace : bool
+        Whether numbers of other values of the keys that are no axis may be replaced.
 
     Raises
     ------
     StoreError
-        When the folder cannot be used.
+        When the folder cannot be used, or, unless `replace`, holds numbers of another system.
     SweepError
-        When the executor fails, for example because a worker was lost.
+        When the executor fails, for example because a worker was lost, or has had no worker for twenty seconds.
     """
     store = Store(path)
     with store.held():
-        store.demand(sweep)
+        store.demand(sweep, replace=replace)
         _remove_outdated(store, sweep)
         reusable = store.prepare(sweep)
         missing_blocks = [
@@ -112,7 +119,7 @@ def run(
         advance = (lambda _: None) if started is None else started(len(missing_blocks))
         group = store.group()
         computed = 0
-        for work, index, block, reused in _blocks(missing_blocks, reusable, executor, workers):
+        for work, index, block, reused in _blocks(missing_blocks, reusable, executor, workers, alive):
             store.write(group, work, index, block)
             computed += not reused
             advance(work.part.name)
@@ -121,7 +128,11 @@ def run(
 
 
 def _blocks(
-    missing_blocks: list[tuple[Work, Index]], kept: dict[str, Kept], executor: Executor | None, workers: int
+    missing_blocks: list[tuple[Work, Index]],
+    kept: dict[str, Kept],
+    executor: Executor | None,
+    workers: int,
+    alive: Callable[[], bool] | None,
 ) -> Iterator[tuple[Work, Index, Block, bool]]:
     """The finished blocks; true where all cells came from an older grid in the store."""
     running: dict[Future[Block], tuple[Work, Index]] = {}
@@ -140,18 +151,26 @@ def _blocks(
             with _executor_errors():
                 running[executor.submit(compute, task)] = work, index
             while len(running) >= _AHEAD * workers:
-                yield from _done(running, kept)
+                yield from _done(running, kept, alive)
         while running:
-            yield from _done(running, kept)
+            yield from _done(running, kept, alive)
     finally:
         for future in running:
             future.cancel()
 
 
 def _done(
-    running: dict[Future[Block], tuple[Work, Index]], kept: dict[str, Kept]
+    running: dict[Future[Block], tuple[Work, Index]], kept: dict[str, Kept], alive: Callable[[], bool] | None
 ) -> Iterator[tuple[Work, Index, Block, bool]]:
-    for future in wait(running, return_when=FIRST_COMPLETED).done:
+    silent = 0
+    while not (done := wait(running, None if alive is None else _PATIENCE, FIRST_COMPLETED).done):
+        silent = 0 if alive is None or alive() else silent + 1
+        if silent == _ASKED:
+            raise SweepError(
+                f"the cluster has had no worker for {_PATIENCE * _ASKED:.0f} s; the finished blocks are kept, the same "
+                "command goes on with the rest"
+            )
+    for future in done:
         work, index = running.pop(future)
         with _executor_errors():
             block = future.result()
@@ -219,7 +238,7 @@ def cost(sweep: Sweep, path: Path | None) -> list[Cost]:
     """Number and estimated CPU time of the blocks that the store does not have, for every part."""
     store = Store(path) if path is not None and path.exists() else None
     if store is not None:
-        store.demand(sweep)
+        store.demand(sweep, replace=True)
     costs = []
     for work in sweep.works:
         blocks = work.count

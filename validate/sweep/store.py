@@ -3,6 +3,8 @@
 Every array has a record for each of its chunks: the digest of everything that the chunk depends on, a checksum of its
 file, and the messages of the cells that failed. A chunk is written before its record, and each write is atomic, so that
 a process may be killed at any time: a chunk without a record, or with another digest or checksum, is computed anew.
+Chunks hold a checksum too, so that whoever reads the store without airtight meets an error in place of a wrong number.
+The metadata of an array is compared as a whole with what zarr writes for such an array.
 """
 
 from __future__ import annotations
@@ -28,11 +30,53 @@ from airtight.validate.sweep.quantities import Place
 from airtight.validate.sweep.task import Block
 
 _AXES_ATTRIBUTE = "sweep"  # attribute of the group that holds the keys of the axes
+_FIXED_ATTRIBUTE = "fixed"  # attribute of the group that holds the values of the keys that are no axis, by part
+_DOCUMENT = "zarr.json"
 _RECORDS = ".records"  # folder of the records inside the folder of an array
 
 
 class StoreError(AirtightError):
     """A store that cannot be used; the message names its folder and the reason."""
+
+
+def _codecs() -> list[Any]:
+    """What a chunk goes through: compression, and a checksum of what was compressed."""
+    from zarr.codecs import Crc32cCodec, ZstdCodec
+
+    return [ZstdCodec(level=0, checksum=False), Crc32cCodec()]
+
+
+def sound(path: Path, name: str) -> bool:
+    """Whether the metadata of an array is, apart from its attributes, what zarr writes for such an array of a sweep."""
+    import warnings
+
+    import zarr
+
+    try:
+        document = json.loads((path / name / _DOCUMENT).read_text(encoding="utf-8"))
+        kind = document["data_type"]
+        is_variable = "quantity" in document["attributes"]
+        if is_variable and kind != "float64":
+            return False
+        empty = np.nan if is_variable else "" if kind == "string" else 0
+        memory: dict[str, Any] = {}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            zarr.create_array(
+                zarr.storage.MemoryStore(memory),
+                shape=document["shape"],
+                chunks=document["chunk_grid"]["configuration"]["chunk_shape"],
+                dtype=kind,
+                fill_value=empty,
+                compressors=_codecs(),
+                dimension_names=document.get("dimension_names"),
+            )
+        written = json.loads(memory[_DOCUMENT].to_bytes())
+    except Exception:  # whatever zarr or JSON meets
+        return False
+    return isinstance(document.get("attributes"), dict) and document | {"attributes": {}} == written | {
+        "attributes": {}
+    }
 
 
 def _label(index: Index) -> str:
@@ -86,23 +130,46 @@ class Store:
             os.close(handle)
 
     def group(self) -> Any:
-        """The zarr group; created if it does not exist."""
+        """The zarr group, which exists."""
         import zarr
 
-        return zarr.open_group(self.path, mode="a", zarr_format=3, use_consolidated=False)
+        return zarr.open_group(self.path, mode="r+", zarr_format=3, use_consolidated=False)
+
+    def _mark(self, attributes: dict[str, Any]) -> None:
+        """Write the document of the group with these attributes, at once: there is no group without its mark."""
+        document = {"attributes": attributes, "zarr_format": 3, "node_type": "group"}
+        if self._document("") != document:
+            with whole(self.path / _DOCUMENT) as stream:
+                stream.write(json.dumps(document, indent=2).encode())
+
+    def _document(self, name: str) -> dict[str, Any] | None:
+        """The metadata of an array, or of the group without what finish() adds; None where there is none, or no object."""
+        try:
+            document = json.loads((self.path / name / _DOCUMENT).read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError):
+            return None
+        if not isinstance(document, dict) or not isinstance(document.get("attributes"), dict):
+            return None
+        return {key: value for key, value in document.items() if key != "consolidated_metadata"}
 
     def prepare(self, sweep: Sweep) -> dict[str, Kept]:
         """Create the arrays and coordinates of the sweep; return reusable cells of an older grid, by part."""
         for leftover in [*self.path.rglob("*.partial"), *self.path.rglob(".*.json.*")]:
             leftover.unlink()
+        if self._document("") is None:
+            self._mark(self._attributes(sweep, {}))
         group = self.group()
+        for work in sweep.works:
+            for name in [*work.variables, work.message]:
+                if (self.path / name).exists() and not sound(self.path, name):
+                    self.notes.append((name, "its metadata is damaged"))
+                    shutil.rmtree(self.path / name)
         kept = {
             work.part.name: reusable
             for work in sweep.works
             if (reusable := self._reusable_cells(group, work)) is not None
         }
-        attributes = {_AXES_ATTRIBUTE: [[key.label for key in axis.keys] for axis in sweep.axes], **sweep.attributes}
-        self._attributes(group, attributes)
+        self._mark(self._attributes(sweep, self._fixed()))
         self._coordinates(group, sweep)
         for work in sweep.works:
             for quantity in work.quantities:
@@ -110,33 +177,78 @@ class Store:
                     self._array(group, work, name, place, sweep.described(work, quantity, name))
         return kept
 
-    def demand(self, sweep: Sweep) -> None:
+    def _fixed(self) -> dict[str, Any]:
+        found = (self._document("") or {}).get("attributes", {}).get(_FIXED_ATTRIBUTE)
+        return found if isinstance(found, dict) else {}
+
+    def _attributes(self, sweep: Sweep, fixed: dict[str, Any]) -> dict[str, Any]:
+        """The attributes of the group; `fixed` of the parts that the store has beside those of this sweep."""
+        there = {part: values for part, values in fixed.items() if part in self._parts()}
+        return {
+            _AXES_ATTRIBUTE: [[key.label for key in axis.keys] for axis in sweep.axes],
+            _FIXED_ATTRIBUTE: dict(sorted((there | {work.part.name: work.fixed for work in sweep.works}).items())),
+            **sweep.attributes,
+        }
+
+    def _parts(self) -> set[str]:
+        """The parts of which the store has arrays."""
+        documents = (self._document(path.parent.name) for path in self.path.glob(f"*/{_DOCUMENT}"))
+        places = (str(each["attributes"].get("part")) for each in documents if each)
+        return set(places)
+
+    def demand(self, sweep: Sweep, *, replace: bool = False) -> None:
         """Check that the folder is empty or holds this sweep, finished or not.
 
         Raises
         ------
         StoreError
-            When the folder holds something else, or a sweep over other keys.
+            When the folder holds something else, or a sweep over other keys, or, unless `replace`, with other values of
+            the keys that are no axis.
         """
-        if not self.path.is_dir() or not any(self.path.iterdir()):
+        if not self.path.is_dir() or not any(
+            not entry.name.startswith(f".{_DOCUMENT}.") and not entry.name.endswith(".partial")
+            for entry in self.path.iterdir()
+        ):
             return
-        try:
-            stored_keys = json.loads((self.path / "zarr.json").read_text(encoding="utf-8"))["attributes"][
-                _AXES_ATTRIBUTE
-            ]
-        except (OSError, ValueError, KeyError):
-            raise StoreError(f"{self.path}: the folder is not a sweep of airtight; choose another one") from None
-        mine = [[key.label for key in axis.keys] for axis in sweep.axes]
+        document = self._document("")
+        if document is None or _AXES_ATTRIBUTE not in document["attributes"]:
+            raise StoreError(
+                f"{self.path}: the folder is not a sweep of airtight, or its {_DOCUMENT} is damaged; choose another one"
+            )
+        stored_keys, mine = (
+            document["attributes"][_AXES_ATTRIBUTE],
+            [[key.label for key in axis.keys] for axis in sweep.axes],
+        )
         if stored_keys != mine:
-            stored_axes, own_axes = (" x ".join(",".join(keys) for keys in axes) for axes in (stored_keys, mine))
+            try:
+                stored_axes, own_axes = (" x ".join(",".join(keys) for keys in axes) for axes in (stored_keys, mine))
+            except TypeError:
+                raise StoreError(f"{self.path}: its {_DOCUMENT} is damaged; choose another folder") from None
             raise StoreError(
                 f"{self.path}: holds a sweep over {stored_axes}, this one is over {own_axes}; choose another folder"
             )
+        if not replace:
+            self._demand_fixed(sweep)
 
-    @staticmethod
-    def _attributes(node: Any, wanted: dict[str, Any]) -> None:
-        if dict(node.attrs) != wanted:
-            node.attrs.put(wanted)
+    def _demand_fixed(self, sweep: Sweep) -> None:
+        stored, works = self._fixed(), list(sweep.works)
+        for name in self.others({quantity.name for work in works for quantity in work.quantities}):
+            try:
+                works += sweep.asking([name]).works
+            except (AirtightError, OSError):
+                raise StoreError(
+                    f"{self.path}: holds {name}, which the system has no more; choose another folder, or replace it "
+                    "(--replace, replace=True)"
+                ) from None
+        for work in works:
+            theirs, own = stored.get(work.part.name), work.fixed
+            if not isinstance(theirs, dict) or theirs == own:
+                continue
+            key = next(key for key in [*own, *theirs] if own.get(key) != theirs.get(key))
+            raise StoreError(
+                f"{self.path}: holds {', '.join(work.variables)} with {key} = {theirs.get(key, 'absent')}, this sweep has "
+                f"{own.get(key, 'absent')}; choose another folder, or replace it (--replace, replace=True)"
+            )
 
     def _coordinates(self, group: Any, sweep: Sweep) -> None:
         for axis in sweep.axes:
@@ -153,39 +265,45 @@ class Store:
     def _coordinate(
         self, group: Any, name: str, dimension: str, values: NDArray[Any], attributes: dict[str, str]
     ) -> None:
-        if name in group:
-            stored = group[name]
-            same_layout = stored.shape == values.shape and stored.dtype.kind == values.dtype.kind.replace("U", "T")
-            if same_layout and np.array_equal(np.asarray(stored[:]).astype(values.dtype), values):
-                return
-            del group[name]
+        if (self.path / name).exists():
+            if sound(self.path, name):
+                with suppress(Exception):  # whatever zarr meets in a damaged chunk
+                    stored = group[name]
+                    if stored.shape == values.shape and stored.dtype.kind == values.dtype.kind.replace("U", "T"):
+                        same = np.array_equal(np.asarray(stored[:]).astype(values.dtype), values)
+                        if same and all((self.path / name / "c" / "0").is_file() for _ in values[:1]):
+                            return
+            shutil.rmtree(self.path / name)
         is_text = values.dtype.kind == "U"
         array = group.create_array(
             name,
             shape=values.shape,
             chunks=values.shape,
             dtype="string" if is_text else values.dtype,
+            compressors=_codecs(),
             dimension_names=[dimension],
             attributes=attributes,
+            config={"write_empty_chunks": True},
         )
         array[:] = values.astype(object) if is_text else values
 
     def _array(self, group: Any, work: Work, name: str, place: Place, attributes: dict[str, Any]) -> None:
         shape, chunks, dimensions = work.layout(place)
-        if name in group:
-            stored: Any = group[name]
-            if (stored.shape, stored.chunks) == (shape, chunks) and list(
-                stored.metadata.dimension_names or []
-            ) == dimensions:
-                self._attributes(stored, attributes)
+        if (self.path / name).exists():
+            stored: Any = group[name]  # sound: see prepare
+            names = list(stored.metadata.dimension_names or [])
+            if (stored.shape, stored.chunks, names) == (shape, chunks, dimensions):
+                if dict(stored.attrs) != attributes:
+                    stored.attrs.put(attributes)
                 return
-            del group[name]
+            shutil.rmtree(self.path / name)
         group.create_array(
             name,
             shape=shape,
             chunks=chunks,
             dtype="float64",
             fill_value=np.nan,
+            compressors=_codecs(),
             dimension_names=dimensions,
             attributes=attributes,
             config={"write_empty_chunks": True},
@@ -198,7 +316,7 @@ class Store:
         it is.
         """
         names = list(work.variables)
-        stored: list[Any] = [group.get(name) for name in names]
+        stored: list[Any] = [group.get(name) if (self.path / name).exists() else None for name in names]
         if any(stored_array is None or stored_array.attrs.get("work") != work.digest for stored_array in stored):
             return None
         layouts = [work.layout(place) for place in work.variables.values()]
@@ -206,7 +324,10 @@ class Store:
             return None
         axis_positions, stored_axes = [], []
         for axis in work.axes:
-            columns = tuple(tuple(np.asarray(group[key.label][:]).tolist()) for key in axis.keys)
+            try:
+                columns = tuple(tuple(np.asarray(group[key.label][:]).tolist()) for key in axis.keys)
+            except Exception:  # whatever zarr meets in damaged coordinates: nothing is reused
+                return None
             stored_axes.append(Axis(axis.keys, columns))
             stored_index = {point: i for i, point in enumerate(zip(*columns, strict=True))}
             axis_positions.append(
@@ -233,7 +354,7 @@ class Store:
         """A mask of the cells of an array on disk that did not fail and whose chunk is up to date and undamaged."""
         valid = np.zeros(work.shape, dtype=bool)
         for index in work.blocks():
-            record = self._read(self._record(name, index))
+            record = self._read(work, name, index)
             if record is None or record["digest"] != work.address(index, place):
                 continue
             if record["checksum"] == self._checksum(name, index, len(work.layout(place)[0])):
@@ -248,13 +369,21 @@ class Store:
     def _record(self, name: str, index: Index) -> Path:
         return self.path / name / _RECORDS / f"{_label(index)}.json"
 
-    @staticmethod
-    def _read(path: Path) -> dict[str, Any] | None:
+    def _read(self, work: Work, name: str, index: Index) -> dict[str, Any] | None:
+        """The record of a chunk; None where there is none, or where it is damaged."""
         try:
-            record = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+            record = json.loads(self._record(name, index).read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError):
             return None
-        return record if isinstance(record, dict) and {"digest", "checksum", "failed"} <= set(record) else None
+        if not isinstance(record, dict) or not {"digest", "checksum", "failed"} <= set(record):
+            return None
+        cells = int(np.prod([span.stop - span.start for span in work.region(index)], dtype=np.int64))
+        failed = record["failed"]
+        numbered = isinstance(failed, dict) and all(
+            number.isascii() and number.isdigit() and int(number[:19]) < cells and isinstance(message, str)
+            for number, message in failed.items()
+        )
+        return record if numbered else None
 
     def _checksum(self, name: str, index: Index, dimensions: int) -> str | None:
         try:
@@ -266,7 +395,7 @@ class Store:
         """Whether a block has to be computed; damaged chunks, and chunks computed by other code, are noted."""
         is_missing = False
         for name, place in work.variables.items():
-            record = self._read(self._record(name, index))
+            record = self._read(work, name, index)
             if record is None:
                 if self._record(name, index).exists():
                     self.notes.append((name, f"the record of chunk {_label(index)} is damaged"))
@@ -288,6 +417,12 @@ class Store:
             record.parent.mkdir(exist_ok=True)
             with suppress(FileNotFoundError):
                 record.unlink()
+            chunk = self._chunk(name, index, len(work.layout(place)[0]))
+            if chunk.is_dir():
+                try:
+                    chunk.rmdir()
+                except OSError:
+                    raise StoreError(f"{chunk}: a folder where a chunk belongs; remove it") from None
             group[name][work.region(index) + (slice(None),) * (values.ndim - len(index))] = values
             shape = work.layout(place)[0]
             content = {
@@ -308,18 +443,24 @@ class Store:
         group, count = self.group(), dict[str, int]()
         for work in sweep.works:
             name, first = work.message, next(iter(work.variables))
-            if name in group:
-                del group[name]
+            if (self.path / name).exists():
+                shutil.rmtree(self.path / name)
             failed = {}
             for index in work.blocks():
-                record = self._read(self._record(first, index))
+                record = self._read(work, first, index)
                 if record and record["failed"]:
                     failed[index] = record["failed"]
             if not failed:
                 continue
             dimensions = [axis.name for axis in work.axes]
             array = group.create_array(
-                name, shape=work.shape, chunks=work.block, dtype="string", fill_value="", dimension_names=dimensions
+                name,
+                shape=work.shape,
+                chunks=work.block,
+                dtype="string",
+                fill_value="",
+                compressors=_codecs(),
+                dimension_names=dimensions,
             )
             for index, messages in failed.items():
                 region = work.region(index)
@@ -345,10 +486,10 @@ class Store:
         if not (self.path / "zarr.json").exists():
             return {}
         array_names: dict[str, set[str]] = {}
-        for name, array in self.group().arrays():
-            quantity = array.attrs.get("quantity")
+        for path in sorted(self.path.glob(f"*/{_DOCUMENT}")):
+            quantity = (self._document(path.parent.name) or {"attributes": {}})["attributes"].get("quantity")
             if isinstance(quantity, str) and quantity not in wanted:
-                array_names.setdefault(quantity, set()).add(name)
+                array_names.setdefault(quantity, set()).add(path.parent.name)
         return array_names
 
     def complete(self, sweep: Sweep) -> bool:
@@ -356,9 +497,50 @@ class Store:
         group = self.group()
         for work in sweep.works:
             for name, place in work.variables.items():
-                array: Any = group.get(name)
+                array: Any = group[name] if (self.path / name).exists() and sound(self.path, name) else None
                 if array is None or (array.shape, array.chunks) != work.layout(place)[:2]:
                     return False
             if any(self.missing(work, index) for index in work.blocks()):
                 return False
         return True
+
+
+def verified(path: Path) -> dict[str, NDArray[np.bool_]]:
+    """Check a store as far as it tells itself; return by array which blocks of the grid are computed.
+
+    Raises
+    ------
+    StoreError
+        When the folder is no store of a sweep, or when metadata, a chunk or a record of it is damaged.
+    """
+    store = Store(path)
+    document = store._document("")
+    if document is None or _AXES_ATTRIBUTE not in document["attributes"]:
+        raise StoreError(f"{path}: is not a sweep of airtight, or its {_DOCUMENT} is damaged")
+    again = "the same sweep, run again, mends it"
+    computed = {}
+    for name in sorted(folder.parent.name for folder in path.glob(f"*/{_DOCUMENT}")):
+        if not sound(path, name):
+            raise StoreError(f"{path}: the metadata of {name} is damaged; {again}")
+        array = json.loads((path / name / _DOCUMENT).read_text(encoding="utf-8"))
+        chunks = array["chunk_grid"]["configuration"]["chunk_shape"]
+        counts = [-(-size // chunk) for size, chunk in zip(array["shape"], chunks, strict=True)]
+        if "quantity" not in array["attributes"]:
+            is_coordinate = not name.endswith(".message")
+            if is_coordinate and not all((path / name / "c" / str(i)).is_file() for i in range(counts[0])):
+                raise StoreError(f"{path}: the coordinate {name} lacks its values; {again}")
+            continue
+        blocks = counts[: -1 if (array.get("dimension_names") or [])[-1:] == [DEVICE] else None]
+        computed[name] = done = np.zeros(blocks, dtype=bool)
+        for index in np.ndindex(*blocks):
+            try:
+                record = json.loads(store._record(name, index).read_text(encoding="utf-8"))
+                checksum, _ = record["checksum"], record["failed"].items()
+            except FileNotFoundError:
+                continue
+            except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+                raise StoreError(f"{path}: the record of chunk {_label(index)} of {name} is damaged; {again}") from None
+            if checksum is None or checksum != store._checksum(name, index, len(counts)):
+                raise StoreError(f"{path}: chunk {_label(index)} of {name} is damaged; {again}")
+            done[index] = True
+    return computed

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from airtight.analytics import parameters
+from airtight.analytics import checks, parameters
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.extras import require
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 _RETRIES = 3  # attempts of Dask to compute a block again whose worker was lost
+_ANSWER = 2.0  # s in which a scheduler says how many workers it has
 _TABLES: dict[type, str] = {InferenceSystem: "inference", FederatedSystem: "federated", DeviceFleet: "energy"}
 
 
@@ -82,6 +83,7 @@ def sweep(
     executor: Any = None,
     workers: int | None = None,
     started: Callable[[int], Callable[[str], None]] | None = None,
+    replace: bool = False,
 ) -> xr.Dataset:
     """Compute quantities over a grid of systems, as a Dataset.
 
@@ -104,6 +106,8 @@ def sweep(
     started : callable, optional
         Called with the number of missing blocks; returns a function that is called with the part of every finished
         block.
+    replace : bool
+        Whether a store of other values of the keys that are no axis may be overwritten; else it is refused.
 
     Returns
     -------
@@ -134,12 +138,23 @@ def sweep(
     require("sweep")
     from airtight.validate.sweep.dataset import opened
 
+    checks.instance("over", over, Mapping)  # type: ignore[type-abstract]
+    for name in checks.instance("quantities", quantities, list, tuple):
+        checks.instance("quantities", name, str)
+    checks.flag("replace", replace)
+    if workers is not None:
+        checks.count("workers", workers)
+    if out is not None:
+        checks.instance("out", out, str, Path)
+    if started is not None and not callable(started):
+        raise ParameterError("started", started, "a function")
     plan = prepared(source, over, quantities)
-    known = os.cpu_count() or 1
+    known, alive = os.cpu_count() or 1, None
     if hasattr(executor, "get_executor"):
-        executor, known = _of_client(executor)
+        executor, known, alive = _of_client(executor)
+    asked = known if workers is None else workers
     with _folder(out) as path:
-        run(plan, path, executor=executor, workers=known if workers is None else workers, started=started)
+        run(plan, path, executor=executor, workers=asked, started=started, alive=alive, replace=replace)
         found = opened(path)
         return found if out is not None else found.load()
 
@@ -154,8 +169,8 @@ def _folder(out: str | Path | None) -> Iterator[Path]:
 
 
 @contextmanager
-def workforce(scheduler: str | None, blocks: int) -> Iterator[tuple[Executor | None, int]]:
-    """The executor and its number of workers: those of a Dask scheduler, or a pool with one process per processor.
+def workforce(scheduler: str | None, blocks: int) -> Iterator[tuple[Executor | None, int, Callable[[], bool] | None]]:
+    """The executor, its number of workers, and whether it has any: of a Dask scheduler, or a pool of processes.
 
     Raises
     ------
@@ -163,8 +178,8 @@ def workforce(scheduler: str | None, blocks: int) -> Iterator[tuple[Executor | N
         When no scheduler answers at the address.
     """
     if scheduler is None:
-        with pool_of(max(blocks, 1)) as executor_and_workers:
-            yield executor_and_workers
+        with pool_of(max(blocks, 1)) as (executor, workers):
+            yield executor, workers, None
         return
     from distributed import Client
 
@@ -176,6 +191,13 @@ def workforce(scheduler: str | None, blocks: int) -> Iterator[tuple[Executor | N
         yield _of_client(client)
 
 
-def _of_client(client: Any) -> tuple[Executor, int]:
-    """The executor of a Dask client and its number of threads; another worker computes the blocks of a lost one."""
-    return client.get_executor(retries=_RETRIES), max(sum(client.nthreads().values()), 1)
+def _of_client(client: Any) -> tuple[Executor, int, Callable[[], bool]]:
+    """The executor of a Dask client, its number of threads, and whether it has any; a lost worker's blocks go to others."""
+
+    def alive() -> bool:
+        try:
+            return bool(client.sync(client.scheduler.ncores, workers=None, callback_timeout=_ANSWER))
+        except Exception:  # whatever a scheduler that is gone leads to
+            return False
+
+    return client.get_executor(retries=_RETRIES), max(sum(client.nthreads().values()), 1), alive

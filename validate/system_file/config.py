@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import difflib
-import sys
-import tomllib
-import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import fields
 from functools import lru_cache
 from pathlib import Path
@@ -27,7 +23,7 @@ from airtight.analytics.inference.system import InferenceSystem
 from airtight.solvers.design.federated.federated_requirements import FederatedRequirements
 from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
 from airtight.solvers.design.over_the_air.requirements import Requirements
-from airtight.validate.system_file import units
+from airtight.validate.system_file import units, untrusted
 from airtight.validate.system_file.arrays import TableError, read_csv, read_npz
 from airtight.validate.system_file.description import Description, Scores, Task
 from airtight.validate.system_file.training_plan import Plan, plan
@@ -65,13 +61,10 @@ Number = Annotated[Any, BeforeValidator(_number), WithJsonSchema(_ONE)]
 @lru_cache(maxsize=2)
 def tasks(archive: Path, written: int) -> tuple[Features, ...]:
     """The tasks of a features file, with the public centre subtracted; a KeyError names missing arrays."""
-    with np.load(archive, allow_pickle=False) as arrays:
-        missing = [name for name in ("f", "W", "D") if name not in arrays]
-        if missing:
-            raise KeyError(", ".join(missing))
-        f = arrays["f"] - arrays["c"] if "c" in arrays else arrays["f"]
-        tasks = f if f.ndim == 3 and len(f) else f[None]
-        return tuple(Features(f=one, W=arrays["W"], D=arrays["D"]) for one in tasks)
+    arrays = untrusted.arrays(archive, ("f", "W", "D"), ("c",))
+    f = arrays["f"] - arrays["c"] if "c" in arrays else arrays["f"]
+    tasks = f if f.ndim == 3 and len(f) else f[None]
+    return tuple(Features(f=one, W=arrays["W"], D=arrays["D"]) for one in tasks)
 
 
 @lru_cache(maxsize=2)
@@ -264,11 +257,10 @@ def read(path: str | Path) -> dict[str, Any]:
     """
     path = Path(path)
     try:
-        with nullcontext(sys.stdin.buffer) if str(path) == "-" else path.open("rb") as stream:
-            return tomllib.load(stream)
+        return untrusted.toml(path)
     except OSError as error:
         raise SystemFileError(f"{path}: {error.strerror or error}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise SystemFileError(f"{path}: not valid TOML: {error}") from None
 
 
@@ -498,7 +490,7 @@ def _task(path: Path, table: _Features, system: InferenceSystem) -> Task:
         raise SystemFileError(f"{where}: {error.strerror or 'not an .npz file'}") from None
     except KeyError as error:
         raise SystemFileError(f"{where}: must hold the arrays f, W and D; {error.args[0]} is missing") from None
-    except (ValueError, EOFError, AttributeError, zipfile.BadZipFile):
+    except untrusted.BROKEN:
         raise SystemFileError(f"{where}: must be an .npz file of numeric arrays f, W and D") from None
     try:
         return Task(
@@ -526,13 +518,14 @@ def _looks(path: Path, file: str) -> Any:
     """The array `looks` of an archive."""
     where = f"{path}: inference.channel.file = {file!r}"
     try:
-        with np.load(path.parent / file, allow_pickle=False) as arrays:
-            return arrays["looks"]
+        return untrusted.arrays(path.parent / file, ["looks"])["looks"]
+    except ParameterError as error:
+        raise SystemFileError(f"{where}: {error}") from None
     except OSError as error:
         raise SystemFileError(f"{where}: {error.strerror or 'not an .npz file'}") from None
     except KeyError:
         raise SystemFileError(f"{where}: must hold the array looks, of shape (states, devices, looks)") from None
-    except (ValueError, EOFError, AttributeError, TypeError, zipfile.BadZipFile):
+    except untrusted.BROKEN:
         raise SystemFileError(f"{where}: must be an .npz file with the numeric array looks") from None
 
 

@@ -249,9 +249,9 @@ class Aggregate(Mechanism):
     bounded_below = False
 
     def __post_init__(self) -> None:
-        federation, allowed = self.system, ["either"]
+        federation, allowed = checks.instance("system", self.system, FederatedSystem), ["either"]
         allowed += ["unpaired"] * (federation.alone > 0) + ["paired"] * (federation.pairs > 0)
-        if self.client not in allowed:
+        if not isinstance(self.client, str) or self.client not in allowed:
             raise ParameterError("client", self.client, "one of " + ", ".join(allowed))
         normalized = replace(federation, rounds=1, center=0.0, radius=1.0, delta=0.5)
         object.__setattr__(self, "system", normalized)

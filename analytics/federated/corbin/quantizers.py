@@ -42,6 +42,8 @@ class _Inputs:
 
 def _inputs(w: dict[str, ArrayLike], epsilon: ArrayLike, center: ArrayLike, radius: ArrayLike) -> _Inputs:
     r, c = real("radius", radius, "(0, inf)"), real("center", center)
+    at = {name: np.asarray(real(name, value)) for name, value in w.items()}
+    broadcast(**at, center=c, radius=r, epsilon=real("epsilon", epsilon, "(0, inf]"))
     offsets = tuple(offset(value, center=c, radius=r, name=name) for name, value in w.items())
     eps = real("epsilon", epsilon, "(0, inf]")
     fade = np.exp(-eps)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from airtight.analytics import checks
-from airtight.analytics.checks import FloatArray, ParameterError, choice, real
+from airtight.analytics.checks import FloatArray, ParameterError, choice, own_errstate, real
 from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution
 from airtight.analytics.privacy.accounting.numerical_composition import WIDTH, Composition
 from airtight.analytics.privacy.accounting.subsampled import Subsampled
@@ -110,6 +110,7 @@ class Order:
         """Whether there is at most one release, used once, so that the curve needs no composition."""
         return len(self.factors) <= 1 and all(count == 1 for _, count in self.factors)
 
+    @own_errstate
     def delta(self, epsilon: float, width: float = WIDTH) -> tuple[float, float]:
         """Lower and upper bound of delta at epsilon >= 0."""
         if self._of_pairs:
@@ -122,6 +123,7 @@ class Order:
         low = max(composed.delta(epsilon, width)[0] for composed in self._below(max(high, _LEAST_LEVEL)))
         return min(low, high), high
 
+    @own_errstate
     def epsilon(self, delta: float, width: float = WIDTH, floor: float = 0.0) -> tuple[float, float]:
         """Lower and upper bound of the least epsilon >= 0 at delta >= 0; they are not narrowed below the floor."""
         if self._of_pairs:
@@ -305,7 +307,11 @@ class PrivacyCurve:
     factors: Factors
 
     def __post_init__(self) -> None:
-        for mechanism, _ in self.factors:
+        pairs = isinstance(self.factors, tuple) and all(isinstance(each, tuple) and len(each) == 2 for each in self.factors)
+        if not pairs:
+            raise ParameterError("factors", self.factors, "pairs of a Mechanism and a count")
+        for mechanism, count in self.factors:
+            checks.count("count", count)
             if not isinstance(mechanism, Mechanism):
                 raise ParameterError("mechanism", mechanism, "a Mechanism")
             checks.text("unit", mechanism.unit)
@@ -350,6 +356,7 @@ class PrivacyCurve:
             return list(self._orders.values())
         return [self._orders.get(way, self._orders[Direction.FORWARD])]
 
+    @own_errstate
     def delta(self, epsilon: ArrayLike, *, direction: Direction | str = Direction.WORST) -> FloatArray:
         r"""delta at each real epsilon, rounded up.
 
@@ -362,6 +369,7 @@ class PrivacyCurve:
         """
         return self.bracket(epsilon=epsilon, direction=direction)[1]
 
+    @own_errstate
     def epsilon(self, delta: ArrayLike, *, direction: Direction | str = Direction.WORST) -> FloatArray:
         """Least epsilon >= 0 at each delta, rounded up; infinite where there is none.
 
@@ -378,6 +386,7 @@ class PrivacyCurve:
         """
         return self.bracket(delta=delta, direction=direction)[1]
 
+    @own_errstate
     def bracket(
         self,
         *,
@@ -473,6 +482,7 @@ class PrivacyCurve:
         reflected = _reflected(epsilon, self._opposite(order).delta(-epsilon, width))
         return float(reflected[0]), float(reflected[1])
 
+    @own_errstate
     def beta(
         self, alpha: ArrayLike, *, direction: Direction | str = Direction.WORST, envelope: bool = False
     ) -> FloatArray:
@@ -518,6 +528,7 @@ class PrivacyCurve:
                 errors = np.maximum(np.min([_highest(*line, levels.ravel()) for line in lines], axis=0), 0.0)
         return np.asarray(errors.reshape(levels.shape))[()]
 
+    @own_errstate
     def advantage(self) -> float:
         """Greatest advantage over guessing of an attacker who distinguishes the neighbours: their total variation.
 
@@ -528,6 +539,7 @@ class PrivacyCurve:
         """
         return float(self.delta(0.0))
 
+    @own_errstate
     def bayes_risk(self, prior: ArrayLike, *, direction: Direction | str = Direction.WORST) -> FloatArray:
         """Least probability of error if the tested hypothesis is true with probability `prior`, rounded down.
 
@@ -544,6 +556,7 @@ class PrivacyCurve:
         delta = self.delta(eps, direction=direction)
         return np.asarray(np.maximum((1 - share) * (1 - delta) - 4 * UNIT, 0.0))[()]
 
+    @own_errstate
     def tpr(self, fpr: ArrayLike, *, direction: Direction | str = Direction.WORST) -> FloatArray:
         """Greatest true-positive rate of an attack at each false-positive rate, rounded up.
 
@@ -554,6 +567,7 @@ class PrivacyCurve:
         """
         return np.asarray(1 - self.beta(real("fpr", fpr, "[0, 1]"), direction=direction))[()]
 
+    @own_errstate
     def compose(self, count: int) -> PrivacyCurve:
         """The composition of `count` independent releases of this curve; for `count` = 0 nothing is released.
 
@@ -603,6 +617,7 @@ class PrivacyCurve:
         except (TypeError, KeyError, AttributeError, ValueError, RecursionError) as error:
             raise ParameterError("text", text[:80], f"the text that to_json writes ({error})") from None
 
+    @own_errstate
     def to_dp_accounting(self, step: float = 1e-3, *, pessimistic: bool = True) -> tuple[Any, Any]:
         """Two privacy loss distributions of Google's library, of (P, Q) and of (Q, P), on multiples of `step`.
 
@@ -682,6 +697,7 @@ class PrivacyCurve:
         rows = "".join(f"<tr><td>{d:g}</td><td>{float(self.epsilon(d)):.6g}</td></tr>" for d in _TABLE_DELTAS)
         return f"<table><caption>{escape(repr(self))}</caption><tr><th>delta</th><th>epsilon</th></tr>{rows}</table>"
 
+    @own_errstate
     def plot(self, axes: Axes | None = None, *, deltas: Sequence[float] = tuple(10.0 ** -np.arange(1, 13))) -> Axes:
         """Plot epsilon against delta, of both orders and of the worse one, on the given axes or on new ones."""
         from matplotlib import pyplot
@@ -723,6 +739,7 @@ def _greatest_epsilon(orders: Iterable[Order], delta: float, width: float) -> tu
     return low, high
 
 
+@own_errstate
 def compose(curves: Iterable[PrivacyCurve], counts: Iterable[int] | None = None) -> PrivacyCurve:
     """The composition of different releases, each used `counts` times.
 
@@ -736,7 +753,10 @@ def compose(curves: Iterable[PrivacyCurve], counts: Iterable[int] | None = None)
     >>> round(float(compose([gaussian(0.3), laplace(0.1)], [3, 10]).epsilon(1e-5)), 2)
     2.45
     """
-    all_curves = list(curves)
+    for name, given in (("curves", curves), ("counts", counts)):
+        if given is not None and (not isinstance(given, Iterable) or (isinstance(given, np.ndarray) and not given.ndim)):
+            raise ParameterError(name, given, "a sequence")
+    all_curves = [checks.instance("curves", each, PrivacyCurve) for each in curves]
     times = [1] * len(all_curves) if counts is None else list(counts)
     if len(times) != len(all_curves):
         raise ParameterError("counts", f"{len(times)} numbers", f"one number for each of the {len(all_curves)} curves")
@@ -747,6 +767,7 @@ def compose(curves: Iterable[PrivacyCurve], counts: Iterable[int] | None = None)
     return PrivacyCurve(tuple(count_by_release.items()))
 
 
+@own_errstate
 def gaussian(mu: float, *, unit: str = "") -> PrivacyCurve:
     """The curve of Gaussian noise; `mu` in [0, inf] is the sensitivity over the standard deviation.
 
@@ -758,6 +779,7 @@ def gaussian(mu: float, *, unit: str = "") -> PrivacyCurve:
     return PrivacyCurve.of(Gaussian(mu, unit))
 
 
+@own_errstate
 def laplace(epsilon: float, *, unit: str = "") -> PrivacyCurve:
     """The curve of Laplace noise; `epsilon` >= 0 is the sensitivity over the scale.
 
@@ -769,6 +791,7 @@ def laplace(epsilon: float, *, unit: str = "") -> PrivacyCurve:
     return PrivacyCurve.of(Laplace(epsilon, unit))
 
 
+@own_errstate
 def randomized_response(epsilon: float, symbols: int = 2, *, unit: str = "") -> PrivacyCurve:
     """The curve of randomized response: the truth is exp(epsilon) times as likely as each other one of `symbols`.
 
@@ -780,6 +803,7 @@ def randomized_response(epsilon: float, symbols: int = 2, *, unit: str = "") -> 
     return PrivacyCurve.of(RandomizedResponse(epsilon, symbols, unit))
 
 
+@own_errstate
 def discrete_pair(p: ArrayLike, q: ArrayLike, *, unit: str = "") -> PrivacyCurve:
     """The curve of two laws on the same outcomes.
 
@@ -791,6 +815,7 @@ def discrete_pair(p: ArrayLike, q: ArrayLike, *, unit: str = "") -> PrivacyCurve
     return PrivacyCurve.of(discrete(p, q, unit))
 
 
+@own_errstate
 def subsampled(curve: PrivacyCurve | float, p: float) -> PrivacyCurve:
     """The curve of a release that happens with probability `p`, unseen by the observer, against no release.
 

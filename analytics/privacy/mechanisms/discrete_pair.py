@@ -100,7 +100,11 @@ def _hockey_stick(
 
 def discrete(p: ArrayLike, q: ArrayLike, unit: str = "", doubt: float = 0.0) -> Discrete:
     """The mechanism of two arrays of probabilities."""
-    first, second = (tuple(np.asarray(law, dtype=float).tolist()) for law in (p, q))
+    laws = {name: checks.real(name, law, "[0, 1]") for name, law in (("p", p), ("q", q))}
+    for name, law in laws.items():
+        if law.ndim != 1:
+            raise ParameterError(name, checks.array_text(law), "a vector of probabilities")
+    first, second = (tuple(law.tolist()) for law in laws.values())
     return Discrete(first, second, unit, doubt)
 
 

@@ -89,6 +89,7 @@ def published(system: concentration.Systems, *, form: TheoremForm | str = Theore
     >>> published(system).vacuous, float(published(system, form="eq23").epsilon[0])
     (True, 108.63022...)
     """
+    checks.instance("system", system, InferenceSystem)
     form = choice("form", form, TheoremForm)
     deviation = {
         TheoremForm.THEOREM1: concentration.theorem1_deviation,
@@ -151,6 +152,7 @@ def proven(system: InferenceSystem, *, delta: float | None = None) -> Guarantee:
     >>> float(proven(system).epsilon[0]), float(exact_epsilon(system)[0])
     (2.16461..., 1.50151...)
     """
+    checks.instance("system", system, InferenceSystem)
     total = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
     epsilon = proven_epsilon(system, np.arange(system.devices), total)
     return Guarantee(epsilon=epsilon, delta=np.full(system.devices, total), adjacency=system.adjacency)

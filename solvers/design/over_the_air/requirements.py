@@ -134,7 +134,8 @@ class Purpose:
     def of(
         cls, features: Features | Sequence[Features], margin: float | None = None, ideal_accuracy: float = 1.0
     ) -> Purpose:
-        tasks = (features,) if isinstance(features, Features) else tuple(features)
+        given = (features,) if isinstance(features, Features) else checks.instance("features", features, list, tuple)
+        tasks = tuple(checks.instance("features", each, Features) for each in given)
         if not tasks:
             raise ParameterError("features", "empty", "at least one task")
         return cls(
