@@ -19,7 +19,7 @@ from airtight.validate.commands.cli import main
 
 NASTY = ["1" * 5000, "-1", "0", "nan", "inf", "1e400", "9223372036854775807", "99999999999999999999", "1e12", '"\\u001b[31m"', "true",
          "[]", "[1, 2", "{a = 1}", '"x"', "1979-05-27", "0x1", "[" * 200 + "]" * 200, '"""a\nb"""', "\x00", "[[1.0], [1.0]]", '""']  # fmt: skip
-LOG_ROUND = 'participants = [0, 1]\ndevices = 3\nnoise_variance = 0.5\nweight = 0.3\nclip = 1.0\nalignment = 1.0\nreceiver_noise_variance = 0.1\n'
+LOG_ROUND = "participants = [0, 1]\ndevices = 3\nnoise_variance = 0.5\nweight = 0.3\nclip = 1.0\nalignment = 1.0\nreceiver_noise_variance = 0.1\n"
 
 
 def mutated(rng, content):
@@ -63,7 +63,13 @@ def npz(rng, path):
     content = stream.getvalue()
     if kind in (3, 4):
         header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({10 ** int(rng.integers(3, 20))}, {int(rng.integers(9))})}}".encode()
-        made = b"\x93NUMPY\x01\x00" + (len(header) + 1).to_bytes(2, "little") + header + b"\n" + bytes(int(rng.choice([0, 64, 10**6])))
+        made = (
+            b"\x93NUMPY\x01\x00"
+            + (len(header) + 1).to_bytes(2, "little")
+            + header
+            + b"\n"
+            + bytes(int(rng.choice([0, 64, 10**6])))
+        )
         stream = io.BytesIO()
         with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
             for each, array in given.items():
@@ -104,7 +110,14 @@ def one(number, folder, seed=0):
         command = ["meter", str(log), *(["--add", str(asked)] if kind == "round" else [])]
     else:
         text = '[{"constructor": "gaussian", "parameters": {"mu": 1.0, "unit": "x"}, "count": 1}]'
-        nasty = ["[" * 10**5, "{" * 10**4, "1" * 5000, "[[[]]]", '[{"constructor": 1}]', '[{"constructor": "gaussian", "parameters": {"mu": 1e999}}]']
+        nasty = [
+            "[" * 10**5,
+            "{" * 10**4,
+            "1" * 5000,
+            "[[[]]]",
+            '[{"constructor": 1}]',
+            '[{"constructor": "gaussian", "parameters": {"mu": 1e999}}]',
+        ]
         given = mutated(rng, text.encode()).decode("latin-1") if rng.random() < 0.7 else nasty[rng.integers(len(nasty))]
         try:
             airtight.PrivacyCurve.from_json(given)
@@ -120,7 +133,9 @@ def one(number, folder, seed=0):
     if done.exit_code not in (0, 2, 3) or (done.exit_code and not said):
         return f"{number} {kind}: exit {done.exit_code}, {said[:200]!r}"
     if any(not line.isprintable() for line in (said + done.stdout).split("\n")):
-        return f"{number} {kind}: unprintable: {[line for line in (said + done.stdout).split(chr(10)) if not line.isprintable()][:1]!r}"[:300]
+        return f"{number} {kind}: unprintable: {[line for line in (said + done.stdout).split(chr(10)) if not line.isprintable()][:1]!r}"[
+            :300
+        ]
     return None
 
 
@@ -134,4 +149,6 @@ if __name__ == "__main__":
     found = faults(range(int(sys.argv[1])))
     print(*found, sep="\n")
     print(f"{sys.argv[1]} files, {len(found)} faults")
-    print(json.dumps({"peak MB": __import__("resource").getrusage(__import__("resource").RUSAGE_SELF).ru_maxrss // 1024}))
+    print(
+        json.dumps({"peak MB": __import__("resource").getrusage(__import__("resource").RUSAGE_SELF).ru_maxrss // 1024})
+    )

@@ -51,7 +51,9 @@ def good():
         devices=2, participation=0.9, noise_variance=0.1, weight=0.5, clip=1.0, alignment=1.0, receiver_noise_variance=0.1,
         dimension=2, delta=1e-5, adjacency="silent",
     )  # fmt: skip
-    features = airtight.Features(f=[[1.0, 0.0], [0.0, 1.0]], W=[[[1.0, 0.0], [0.0, 1.0]]] * 2, D=[[1.0, 0.0], [0.0, 1.0]])
+    features = airtight.Features(
+        f=[[1.0, 0.0], [0.0, 1.0]], W=[[[1.0, 0.0], [0.0, 1.0]]] * 2, D=[[1.0, 0.0], [0.0, 1.0]]
+    )
     federated = airtight.FederatedSystem(clients=4, parameters=3, epsilon=1.0)
     from airtight.analytics.federated.fair.device import table_1
 
@@ -86,17 +88,36 @@ def targets():
     """The public names and the methods of their types, with the parameters of each."""
     found = {name: (getattr(airtight, name), INNER.get(name)) for name in airtight.__all__ if name not in LEFT}
     curve = airtight.gaussian(1.0)
-    methods = ("delta", "epsilon", "beta", "advantage", "bayes_risk", "tpr", "compose", "bracket", "from_json", "to_json")
+    methods = (
+        "delta",
+        "epsilon",
+        "beta",
+        "advantage",
+        "bayes_risk",
+        "tpr",
+        "compose",
+        "bracket",
+        "from_json",
+        "to_json",
+    )
     found |= {f"PrivacyCurve.{name}": (getattr(curve, name), None) for name in methods}
     meter = airtight.Meter(4.0, 1e-5, devices=2)
-    found |= {f"Meter.{name}": (getattr(meter, name), None) for name in ("may", "spent", "left", "who", "plan") if hasattr(meter, name)}
+    found |= {
+        f"Meter.{name}": (getattr(meter, name), None)
+        for name in ("may", "spent", "left", "who", "plan")
+        if hasattr(meter, name)
+    }
     requirements = {"design": [Requirements, FleetRequirements]}
     for name, (call, inner) in found.items():
         if isinstance(call, type) and issubclass(call, Exception | str):
             continue
         parameters = dict(inspect.signature(inner or call).parameters)
         for more in requirements.get(name, []):
-            parameters |= {n: p.replace(kind=p.KEYWORD_ONLY) for n, p in inspect.signature(more).parameters.items() if n not in parameters}
+            parameters |= {
+                n: p.replace(kind=p.KEYWORD_ONLY)
+                for n, p in inspect.signature(more).parameters.items()
+                if n not in parameters
+            }
         yield name, call, [p for p in parameters.values() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
 
 

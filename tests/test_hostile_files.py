@@ -47,7 +47,9 @@ def test_the_header_of_an_array_is_read_before_its_data(tmp_path):
             for name, array in np.load(tmp_path / "features.npz").items():
                 with made.open(f"{name}.npy", "w") as member:
                     if name == "f":
-                        member.write(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + (data or bytes(10**6)))
+                        member.write(
+                            b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + (data or bytes(10**6))
+                        )
                     else:
                         np.lib.format.write_array(member, array)
         (tmp_path / "features.npz").write_bytes(stream.getvalue())
@@ -59,7 +61,9 @@ def test_the_header_of_an_array_is_read_before_its_data(tmp_path):
 def test_replacing_devices_alone_explains(paper):
     import dataclasses
 
-    with pytest.raises(ParameterError, match=r"participation = 12 numbers: .* changes devices gives participation anew"):
+    with pytest.raises(
+        ParameterError, match=r"participation = 12 numbers: .* changes devices gives participation anew"
+    ):
         dataclasses.replace(paper, devices=100)
     given = {name: getattr(paper, name)[0] for name in ("participation", "noise_variance", "weight", "clip")}
     assert dataclasses.replace(paper, devices=100, **given).participation.shape == (100,)

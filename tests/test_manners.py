@@ -14,6 +14,7 @@ import pytest
 from click.shell_completion import BashComplete
 from support.common import GOOD, TASK, archive, run, written
 
+from airtight.validate.commands import plain_text
 from airtight.validate.commands.cli import main
 from airtight.validate.report import results_schema as schema
 
@@ -183,3 +184,38 @@ def _of_session(leader):
         if fields[3] == str(leader) and fields[0] != "Z":
             found.append(int(path.parent.name))
     return found
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_what_a_terminal_cannot_show_is_said_in_words(encoding):
+    for arguments in (["bounds", "examples/paper.toml"], ["verify", "FDP-T1", "--effort", "8"]):
+        done = subprocess.run(
+            [sys.executable, "-m", "airtight", *arguments],
+            capture_output=True,
+            cwd=ROOT,
+            env={**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"},
+        )
+        assert done.returncode == 0 and b"Error" not in done.stderr, done.stderr
+        done.stdout.decode(encoding)
+    assert plain_text.words("σ² ≤ ∞ × Δ, é ─") == "sigma2 <= inf x Delta, e -"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_a_full_disk_names_the_file(tmp_path, monkeypatch):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "airtight", "schema"], stdout=full, stderr=subprocess.PIPE, text=True, cwd=ROOT
+        )
+    assert done.returncode == 2 and "standard output: No space left" in done.stderr, done.stderr
+
+    def no_space(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", no_space)
+    system = written(tmp_path, GOOD)
+    for arguments, name in (
+        (("sweep", system, "--over", "clip=1,2", "--quantity", "epsilon", "--out", tmp_path / "s"), "zarr.json"),
+        (("report", FLEET, "--out", tmp_path / "r", "--quiet"), "r/"),
+    ):
+        done = run(*arguments)
+        assert done.exit_code == 2 and name in done.stderr and "No space left" in done.stderr, done.stderr

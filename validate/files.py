@@ -28,6 +28,17 @@ class FolderError(AirtightError, OSError):
 
 
 @contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Give an error of the operating system that names no file, such as that of a full disk, the name of this one."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None or error.filename is not None:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+@contextmanager
 def whole(path: Path) -> Iterator[IO[bytes]]:
     """Write a temporary file, then move it to `path`: a reader finds the old file or the new one.
 
@@ -39,7 +50,7 @@ def whole(path: Path) -> Iterator[IO[bytes]]:
     ...     (Path(folder) / "note.txt").read_text()
     'all of it'
     """
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as stream:
+    with naming(path), tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as stream:
         try:
             yield stream
             stream.flush()
@@ -200,7 +211,7 @@ def appending(path: Path) -> Iterator[IO[bytes]]:
     FolderError
         When another run holds the file.
     """
-    with _locked(path.with_name(path.name + ".lock")), path.open("a+b") as stream:
+    with _locked(path.with_name(path.name + ".lock")), naming(path), path.open("a+b") as stream:
         yield stream
         stream.flush()
         os.fsync(stream.fileno())

@@ -111,7 +111,9 @@ class InferenceSystem(Described):
         for name in ("participation", "noise_variance", "weight", "clip"):
             value = getattr(self, name)
             if isinstance(value, np.ndarray) and value.ndim == 1 and value.size != self.devices:
-                allowed = f"a number or {self.devices} numbers; a system holds one for each device, so that whoever changes"
+                allowed = (
+                    f"a number or {self.devices} numbers; a system holds one for each device, so that whoever changes"
+                )
                 raise checks.ParameterError(name, checks.array_text(value), f"{allowed} devices gives {name} anew")
             self.__dict__[name] = checks.vector(name, value, self.devices)
         checks.vector(

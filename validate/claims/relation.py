@@ -413,10 +413,16 @@ def relation(given: Any) -> Relation:
     if isinstance(given, sp.core.relational.Relational):
         if given.rel_op in constructors:
             return constructors[given.rel_op](given.lhs, given.rhs)
-        raise RelationError(f"relation = {given}: must be <=, >= or ==; a strict inequality cannot be tried or proved here")
+        raise RelationError(
+            f"relation = {given}: must be <=, >= or ==; a strict inequality cannot be tried or proved here"
+        )
     if isinstance(given, bool | sp.logic.boolalg.BooleanAtom):
-        raise RelationError(f"relation = {given}: SymPy has decided it; write at_most(...), at_least(...) or equal(...)")
-    raise RelationError(f"relation = {given!r}: must be at_most(...), at_least(...), equal(...) or an inequality of SymPy")
+        raise RelationError(
+            f"relation = {given}: SymPy has decided it; write at_most(...), at_least(...) or equal(...)"
+        )
+    raise RelationError(
+        f"relation = {given!r}: must be at_most(...), at_least(...), equal(...) or an inequality of SymPy"
+    )
 
 
 def both(function: Callable[..., tuple[float, float]]) -> tuple[Side, Side]:

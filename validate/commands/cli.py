@@ -13,6 +13,7 @@ import click
 from airtight.analytics.checks import AirtightError, ConvergenceError, ParameterError
 from airtight.analytics.extras import require
 from airtight.solvers.errors import InfeasibleError, NotSettledError
+from airtight.validate.commands import plain_text
 from airtight.validate.commands.attack_command import attack
 from airtight.validate.commands.design_command import calibrate, design
 from airtight.validate.commands.meter_command import meter
@@ -50,6 +51,10 @@ class _Group(click.Group):
             warnings.showwarning = _warn  # type: ignore[assignment]
             return self._invoke(ctx)
 
+    def main(self, *arguments: Any, **options: Any) -> Any:
+        plain_text.fall_back()
+        return super().main(*arguments, **options)
+
     def _invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
@@ -70,7 +75,7 @@ class _Group(click.Group):
             click.echo(f"airtight: {error.format_message()}", err=True)
             ctx.exit(2)
         except OSError as error:
-            click.echo(f"airtight: {error.filename}: {error.strerror}", err=True)
+            click.echo(f"airtight: {error.filename or 'standard output'}: {error.strerror or error}", err=True)
             ctx.exit(2)
 
 

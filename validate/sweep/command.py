@@ -11,6 +11,7 @@ from typing import Any
 import click
 import numpy as np
 
+from airtight.validate.files import whole
 from airtight.validate.running import progress
 from airtight.validate.sweep.axes import parsed
 from airtight.validate.sweep.plan import Sweep
@@ -106,5 +107,7 @@ def _export_netcdf(store: Path, target: Path) -> None:
     texts = {name: array.astype(object) for name, array in dataset.data_vars.items() if array.dtype.kind == "T"}
     dataset = dataset.assign(texts).drop_encoding()
     dataset.attrs = {name: str(value) for name, value in dataset.attrs.items()}
-    dataset.to_netcdf(target, engine="scipy")
+    content = dataset.to_netcdf(engine="scipy")
+    with whole(target) as stream:
+        stream.write(bytes(content))
     click.echo(f"{target}: copy written")

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from airtight.analytics.checks import AirtightError
+from airtight.validate.files import naming
 from airtight.validate.sweep.cells import compute
 from airtight.validate.sweep.plan import Index, Sweep, Work
 from airtight.validate.sweep.store import Kept, Store
@@ -108,7 +109,7 @@ def run(
         When the executor fails, for example because a worker was lost, or has had no worker for twenty seconds.
     """
     store = Store(path)
-    with store.held():
+    with store.held(), naming(path):
         store.demand(sweep, replace=replace)
         _remove_outdated(store, sweep)
         reusable = store.prepare(sweep)

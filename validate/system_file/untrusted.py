@@ -19,7 +19,16 @@ from airtight.analytics.checks import ParameterError
 
 _MOST_BYTES = 1 << 26  # of a TOML file
 _MOST_NUMBERS = 1 << 27  # of all arrays of an archive: a gigabyte of doubles
-BROKEN = (ValueError, EOFError, AttributeError, TypeError, RuntimeError, NotImplementedError, zipfile.BadZipFile, zlib.error)
+BROKEN = (
+    ValueError,
+    EOFError,
+    AttributeError,
+    TypeError,
+    RuntimeError,
+    NotImplementedError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 """What NumPy and zipfile raise where an archive is damaged."""
 
 

@@ -307,7 +307,9 @@ class PrivacyCurve:
     factors: Factors
 
     def __post_init__(self) -> None:
-        pairs = isinstance(self.factors, tuple) and all(isinstance(each, tuple) and len(each) == 2 for each in self.factors)
+        pairs = isinstance(self.factors, tuple) and all(
+            isinstance(each, tuple) and len(each) == 2 for each in self.factors
+        )
         if not pairs:
             raise ParameterError("factors", self.factors, "pairs of a Mechanism and a count")
         for mechanism, count in self.factors:
@@ -754,7 +756,9 @@ def compose(curves: Iterable[PrivacyCurve], counts: Iterable[int] | None = None)
     2.45
     """
     for name, given in (("curves", curves), ("counts", counts)):
-        if given is not None and (not isinstance(given, Iterable) or (isinstance(given, np.ndarray) and not given.ndim)):
+        if given is not None and (
+            not isinstance(given, Iterable) or (isinstance(given, np.ndarray) and not given.ndim)
+        ):
             raise ParameterError(name, given, "a sequence")
     all_curves = [checks.instance("curves", each, PrivacyCurve) for each in curves]
     times = [1] * len(all_curves) if counts is None else list(counts)

@@ -357,7 +357,9 @@ class Meter:
         self.devices = checks.count("devices", self.devices)
         self.budget_epsilon = checks.vector("budget_epsilon", self.budget_epsilon, self.devices, "[0, inf)")
         self.delta = checks.scalar("delta", self.delta, "(0, 1)")
-        pairs = isinstance(self.fixed, list | tuple) and all(isinstance(e, list | tuple) and len(e) == 2 for e in self.fixed)
+        pairs = isinstance(self.fixed, list | tuple) and all(
+            isinstance(e, list | tuple) and len(e) == 2 for e in self.fixed
+        )
         if not pairs:
             raise ParameterError("fixed", self.fixed, "pairs of a PrivacyCurve and a count")
         self.fixed = tuple((_declared(curve), checks.count("count", count)) for curve, count in self.fixed)
