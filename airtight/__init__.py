@@ -15,17 +15,19 @@ Examples
 
 from __future__ import annotations
 
+import functools
 import importlib
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from airtight.analytics import checks, extras
-from airtight.analytics.checks import own_errstate
+from airtight.analytics import extras
 from airtight.validate.claims import EFFORT
 
+_Given = ParamSpec("_Given")
+_Answer = TypeVar("_Answer")
 extras.name_missing()
 
 if TYPE_CHECKING:
@@ -227,10 +229,23 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
+def _own_errstate(verb: Callable[_Given, _Answer]) -> Callable[_Given, _Answer]:
+    """The verb, in which NumPy does at an overflow what it does by default, whatever the caller has set."""
+
+    @functools.wraps(verb)
+    def called(*arguments: _Given.args, **options: _Given.kwargs) -> _Answer:
+        from airtight.analytics.checks import own_errstate
+
+        return own_errstate(verb)(*arguments, **options)
+
+    return called
+
+
 def _over_the_air(
     system: InferenceSystem, channel: Channel | None, features: Any = None, *, required: bool = False
 ) -> None:
     """Check the types of what describes a system over the air."""
+    from airtight.analytics import checks
     from airtight.analytics.inference.features import Features
     from airtight.analytics.inference.system import InferenceSystem
 
@@ -245,6 +260,8 @@ def _over_the_air(
 
 def _known(kind: type, requirements: Mapping[str, Any]) -> Mapping[str, Any]:
     """The requirements, each of which is a field of this type."""
+    from airtight.analytics import checks
+
     names = [each.name for each in fields(kind) if each.init]
     for name in requirements:
         if name not in names:
@@ -253,12 +270,14 @@ def _known(kind: type, requirements: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _without(system: object, **given: Any) -> None:
+    from airtight.analytics import checks
+
     for name, value in given.items():
         if value is not None:
             raise checks.ParameterError(name, value, f"absent for a {type(system).__name__}")
 
 
-@own_errstate
+@_own_errstate
 def curve(
     system: InferenceSystem, *, device: int = 0, observer: str | None = None, channel: Channel | None = None
 ) -> PrivacyCurve:
@@ -277,7 +296,7 @@ def curve(
     return rounds.curve(system, device=device, observer=observer)
 
 
-@own_errstate
+@_own_errstate
 def epsilon(
     system: InferenceSystem,
     *,
@@ -306,7 +325,7 @@ def epsilon(
     return many.epsilon(system, delta=delta, rounds=times, observer=observer, progress=progress)
 
 
-@own_errstate
+@_own_errstate
 def delta(
     system: InferenceSystem,
     epsilon: float,
@@ -333,7 +352,7 @@ def delta(
     return many.delta_at(system, epsilon, rounds=times, observer=observer, progress=progress)
 
 
-@own_errstate
+@_own_errstate
 def attack(
     system: InferenceSystem,
     *,
@@ -355,7 +374,7 @@ def attack(
     return system_attack.attacked(system, features=features, rounds=rounds, samples=samples, seed=seed, channel=channel)
 
 
-@own_errstate
+@_own_errstate
 def attack_training(
     system: FederatedSystem, mechanism: str = "augcorbin", *, rounds: int = 3, runs: int = 1000, **options: Any
 ) -> TrainingAttack:
@@ -368,7 +387,7 @@ def attack_training(
     return training.attacked(system, mechanism, rounds=rounds, runs=runs, **options)
 
 
-@own_errstate
+@_own_errstate
 def participation(
     score: ArrayLike, *, noise: ArrayLike, selected: int | None = None, threshold: ArrayLike | None = None
 ) -> FloatArray:
@@ -407,7 +426,7 @@ def participation(
     return schemes.threshold(score, noise, threshold)  # type: ignore[arg-type]
 
 
-@own_errstate
+@_own_errstate
 def mse(system: InferenceSystem, features: Features) -> float:
     """The exact mean squared error of what the server decodes; see :func:`airtight.analytics.inference.distortion.exact`."""
     _over_the_air(system, None, features, required=True)
@@ -416,7 +435,7 @@ def mse(system: InferenceSystem, features: Features) -> float:
     return float(distortion.exact(system, features))
 
 
-@own_errstate
+@_own_errstate
 def baseline(features: Features, margin: float | None = None) -> dict[str, float]:
     """What an output that ignores y reaches, to hold beside every :func:`mse` and :func:`accuracy`.
 
@@ -428,6 +447,7 @@ def baseline(features: Features, margin: float | None = None) -> dict[str, float
     >>> airtight.baseline(airtight.Features(f=[[3.0, 4.0]], W=[[1.0, 0.0]], D=[[1.0], [0.0]]), margin=2.0)
     {'mse': 25.0, 'accuracy': 0.0}
     """
+    from airtight.analytics import checks
     from airtight.analytics.inference.features import Features
 
     checks.instance("features", features, Features)
@@ -437,7 +457,7 @@ def baseline(features: Features, margin: float | None = None) -> dict[str, float
     return found if margin is None else {**found, "accuracy": decoding.constant_accuracy(features, margin=margin)}
 
 
-@own_errstate
+@_own_errstate
 def best_gain(system: InferenceSystem, features: Features) -> float:
     """The decoder gain of least MSE, in closed form; see :func:`airtight.analytics.inference.decoding.best_gain`."""
     _over_the_air(system, None, features, required=True)
@@ -446,7 +466,7 @@ def best_gain(system: InferenceSystem, features: Features) -> float:
     return decoding.best_gain(system, features).gain
 
 
-@own_errstate
+@_own_errstate
 def accuracy(system: InferenceSystem, features: Features, margin: float) -> float:
     """The probability that the error stays within the margin; see :func:`airtight.analytics.inference.accuracy.exact`.
 
@@ -458,7 +478,7 @@ def accuracy(system: InferenceSystem, features: Features, margin: float) -> floa
     return float(probabilities.exact(system, features, margin=margin).estimate)
 
 
-@own_errstate
+@_own_errstate
 def calibrate(
     system: InferenceSystem,
     epsilon: float,
@@ -499,7 +519,7 @@ def calibrate(
     return found.value
 
 
-@own_errstate
+@_own_errstate
 def design(
     system: InferenceSystem | FederatedSystem | DeviceFleet,
     features: Features | Sequence[Features] | None = None,
@@ -531,6 +551,7 @@ def design(
     >>> round(fair.value, 4), fair.gap < 1e-9
     (0.7601, True)
     """
+    from airtight.analytics import checks
     from airtight.analytics.federated.corbin.federated_system import FederatedSystem
     from airtight.analytics.federated.fair.device import DeviceFleet
 
@@ -569,7 +590,7 @@ def design(
     return joint.design(system, wanted, features, **given)
 
 
-@own_errstate
+@_own_errstate
 def frontier(
     system: InferenceSystem, features: Features | Sequence[Features], *, epsilon: Any, **options: Any
 ) -> Dataset:
@@ -587,6 +608,7 @@ def frontier(
     >>> airtight.frontier(*_example(), epsilon=[2.0, 4.0], error=[0.3, 0.6], free=free).energy.shape
     (2, 2)
     """
+    from airtight.analytics import checks
     from airtight.analytics.inference.system import InferenceSystem
     from airtight.solvers.design.over_the_air import frontier
 
@@ -594,7 +616,7 @@ def frontier(
     return frontier.surface(system, features, epsilon=epsilon, **options)
 
 
-@own_errstate
+@_own_errstate
 def solve_weights(*arguments: Any, **options: Any) -> Any:
     """The weight problem; see :func:`airtight.solvers.weights.solve`."""
     from airtight.solvers import weights
@@ -602,7 +624,7 @@ def solve_weights(*arguments: Any, **options: Any) -> Any:
     return weights.solve(*arguments, **options)
 
 
-@own_errstate
+@_own_errstate
 def weight_problem(*arguments: Any, **options: Any) -> Any:
     """The weight problem as a cvxpy problem; see :func:`airtight.solvers.weights.weight_problem.weight_problem`."""
     from airtight.solvers.weights import weight_problem as problems
@@ -610,7 +632,7 @@ def weight_problem(*arguments: Any, **options: Any) -> Any:
     return problems.weight_problem(*arguments, **options)
 
 
-@own_errstate
+@_own_errstate
 def energy_problem(*arguments: Any, **options: Any) -> Any:
     """The energy-utility problem as a cvxpy problem; see :func:`airtight.solvers.energy.conic_energy.energy_problem`."""
     from airtight.solvers.energy import conic_energy
@@ -625,7 +647,7 @@ def design_problem(*arguments: Any, **options: Any) -> Any:
     return design_prices.design_problem(*arguments, **options)
 
 
-@own_errstate
+@_own_errstate
 def prices(found: JointDesign) -> list[Price]:
     """What a joint design changes by for a unit more of each limit.
 
@@ -637,7 +659,7 @@ def prices(found: JointDesign) -> list[Price]:
     return design_prices.of(found)
 
 
-@own_errstate
+@_own_errstate
 def energy_policy(fleet: DeviceFleet, *, device: int = 0, greatest: float | None = None, loss: float = 1e-4) -> Policy:
     """Iterations and power of one device by the gain of its channel; see :func:`airtight.solvers.energy.policy.policy`."""
     from airtight.solvers.energy import policy
@@ -645,7 +667,7 @@ def energy_policy(fleet: DeviceFleet, *, device: int = 0, greatest: float | None
     return policy.policy(fleet, device=device, greatest=greatest, loss=loss)
 
 
-@own_errstate
+@_own_errstate
 def solve_energy(*arguments: Any, **options: Any) -> Any:
     """The energy-utility problem; see :func:`airtight.solvers.energy.solve`."""
     from airtight.solvers import energy
@@ -653,7 +675,7 @@ def solve_energy(*arguments: Any, **options: Any) -> Any:
     return energy.solve(*arguments, **options)
 
 
-@own_errstate
+@_own_errstate
 def sweep(source: Any, over: Mapping[str | tuple[str, ...], Iterable[Any]], **options: Any) -> Dataset:
     """Quantities over a grid of systems, as an xarray Dataset; see :func:`airtight.validate.sweep.verb.sweep` for the options.
 
@@ -670,9 +692,11 @@ def sweep(source: Any, over: Mapping[str | tuple[str, ...], Iterable[Any]], **op
     return verb.sweep(source, over, **options)
 
 
-@own_errstate
+@_own_errstate
 def open_sweep(store: str | Path) -> Dataset:
     """The Dataset of a sweep that is kept in a store; see :func:`airtight.validate.sweep.dataset.opened`."""
+    from airtight.analytics import checks
+
     extras.require("sweep")
     checks.instance("store", store, str, Path)
     from airtight.validate.sweep import dataset
@@ -680,7 +704,7 @@ def open_sweep(store: str | Path) -> Dataset:
     return dataset.opened(store)
 
 
-@own_errstate
+@_own_errstate
 def train(
     system: InferenceSystem | FederatedSystem | DeviceFleet,
     X: ArrayLike | None = None,
@@ -741,7 +765,7 @@ def train(
     return training_run.train_on(system, source, training=training, checkpoints=kept, executor=executor)
 
 
-@own_errstate
+@_own_errstate
 def papers() -> dict[str, Paper]:
     """The papers on trial, by identifier: those of the package and of the entry points ``airtight.papers``."""
     from airtight.validate.claims.sources import INSTALLED
@@ -749,7 +773,7 @@ def papers() -> dict[str, Paper]:
     return INSTALLED.papers()
 
 
-@own_errstate
+@_own_errstate
 def claims() -> dict[str, Claim]:
     """Every claim by its identifier."""
     from airtight.validate.claims.sources import INSTALLED
@@ -757,7 +781,7 @@ def claims() -> dict[str, Claim]:
     return INSTALLED.claims()
 
 
-@own_errstate
+@_own_errstate
 def verify(
     ids: Sequence[str] = (), *, seed: int = 0, effort: int = EFFORT, limit: float = math.inf, progress: bool = False
 ) -> list[Evidence]:
@@ -771,6 +795,7 @@ def verify(
     >>> [found.verdict.value for found in airtight.verify(["FDP-D2"])]
     ['false']
     """
+    from airtight.analytics import checks
     from airtight.analytics.progress import counted
     from airtight.validate.claims import audit
 
@@ -781,7 +806,7 @@ def verify(
     return list(counted(found, len(audit.selected(ids)), "claims", progress=progress))
 
 
-@own_errstate
+@_own_errstate
 def prove(relation: Any, domain: Mapping[str, Any] | None = None, given: Sequence[Any] = ()) -> Proof:
     """Prove a relation of expressions on its whole domain; see :func:`airtight.validate.claims.proving.proof.prove`.
 
@@ -792,6 +817,7 @@ def prove(relation: Any, domain: Mapping[str, Any] | None = None, given: Sequenc
     >>> airtight.prove(sympy.exp(x) >= 1 + x / 2).status.value
     'proved'
     """
+    from airtight.analytics import checks
     from airtight.validate.claims.proving import proof
 
     if domain is not None:
@@ -803,7 +829,7 @@ def prove(relation: Any, domain: Mapping[str, Any] | None = None, given: Sequenc
     return proof.prove(relation, domain, given)
 
 
-@own_errstate
+@_own_errstate
 def try_claims(
     given: str | Path | Paper | Sequence[Claim], *, seed: int = 0, effort: int = EFFORT, limit: float = math.inf
 ) -> list[Evidence]:
@@ -819,6 +845,7 @@ def try_claims(
     """
     import time
 
+    from airtight.analytics import checks
     from airtight.validate.claims import audit
     from airtight.validate.claims.claim import Claim, Paper
     from airtight.validate.claims.search import trial

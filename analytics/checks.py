@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from airtight.analytics.errors import AirtightError as AirtightError
+
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 _LONGEST_TEXT = 200  # characters of a name
@@ -24,10 +26,6 @@ own_errstate = np.errstate(divide="warn", over="warn", under="ignore", invalid="
 """Decorator of public functions: what NumPy does at an overflow is not what the caller has set for code of their own."""
 
 _BEYOND = 2**63  # the least positive integer that does not fit int64
-
-
-class AirtightError(Exception):
-    """Base class of all errors that this toolkit raises on purpose."""
 
 
 class ConvergenceError(AirtightError, ArithmeticError):

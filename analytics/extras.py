@@ -9,7 +9,7 @@ from importlib.abc import MetaPathFinder
 from types import FrameType, ModuleType
 from typing import Any
 
-from airtight.analytics.checks import AirtightError
+from airtight.analytics.errors import AirtightError
 
 MODULES = {  # what each extra of pyproject.toml brings, as it is imported
     "verify": ("flint", "mpmath", "sympy"),

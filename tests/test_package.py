@@ -8,6 +8,7 @@ import subprocess
 import sys
 import sysconfig
 import tarfile
+import tomllib
 import venv
 import zipfile
 from importlib import metadata
@@ -16,6 +17,7 @@ from pathlib import Path
 import hatchling.build
 import pytest
 from packaging.requirements import Requirement
+from packaging.version import Version
 
 import airtight
 
@@ -149,3 +151,24 @@ def test_wheel_in_an_environment_of_its_own(wheel, tmp_path):
         and "airtight.analytics.privacy.accounting.privacy_curve.PrivacyCurve" in told
         and "Success" in told
     )
+
+
+def test_the_citation_has_the_version_of_the_package():
+    import release
+
+    assert release.one_version() == metadata_of("pyproject.toml")["version"]
+
+
+def test_the_lowest_lock_is_that_of_the_declared_bounds():
+    """Each lower bound of pyproject.toml that any index can offer is the version that ``make lowest`` installs."""
+    locked = dict(line.split("==") for line in (ROOT / "requirements-lowest.lock").read_text().splitlines() if "==" in line)
+    project = metadata_of("pyproject.toml")
+    declared = [*project["dependencies"], *(r for e in ("verify", "design", "sweep") for r in project["optional-dependencies"][e])]
+    for requirement in map(Requirement, declared):
+        (bound,) = (one.version for one in requirement.specifier)
+        assert Version(locked[requirement.name]) >= Version(bound), requirement
+        assert Version(locked[requirement.name]).release[:2] == Version(bound).release[:2], requirement
+
+
+def metadata_of(name):
+    return tomllib.loads((ROOT / name).read_text(encoding="utf-8"))["project"]

@@ -72,9 +72,9 @@ def arrays(path: Path, names: Sequence[str], optional: Sequence[str] = ()) -> di
         total = 0
         for name in there:
             with archive.open(members[name]) as stream:
-                version = np.lib.format.read_magic(stream)  # type: ignore[no-untyped-call]
+                version = np.lib.format.read_magic(stream)
                 read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-                shape, _, dtype = read(stream)  # type: ignore[no-untyped-call]
+                shape, _, dtype = read(stream)
                 size = math.prod(shape)
                 total += size
                 if total > _MOST_NUMBERS:
