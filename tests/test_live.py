@@ -197,3 +197,18 @@ def test_a_changed_constant_is_seen(script):
     values |= {"alignment": 1.0, "receiver_noise_variance": 0.1, "dimension": 784, "delta": 1e-5, "adjacency": "absent"}
     text = json.dumps({**values, "idle_noise": False})
     assert engine.eval(f"airtight.epsilon({text})") != pytest.approx(script(f"airtight.epsilon({text})"), rel=1e-9)
+
+
+@pytest.mark.parametrize("observer", ["participants", "others", "signal"])
+@pytest.mark.parametrize("adjacency", ["absent", "silent", "replace"])
+def test_what_is_proven_is_proven_for_the_observer_that_is_shown(script, adjacency, observer):
+    values = {"devices": 5, "participation": 0.8, "noise_variance": 0.5, "weight": 0.2, "clip": 2.0, "alignment": 1.0}
+    values |= {
+        "receiver_noise_variance": 0.3,
+        "dimension": 6,
+        "delta": 1e-5,
+        "adjacency": adjacency,
+        "idle_noise": False,
+    }
+    text = json.dumps({**values, "observer": observer})
+    assert script(f"airtight.proven({text})") >= script(f"airtight.epsilon({text})") * (1 - 1e-9)

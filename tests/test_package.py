@@ -161,9 +161,14 @@ def test_the_citation_has_the_version_of_the_package():
 
 def test_the_lowest_lock_is_that_of_the_declared_bounds():
     """Each lower bound of pyproject.toml that any index can offer is the version that ``make lowest`` installs."""
-    locked = dict(line.split("==") for line in (ROOT / "requirements-lowest.lock").read_text().splitlines() if "==" in line)
+    locked = dict(
+        line.split("==") for line in (ROOT / "requirements-lowest.lock").read_text().splitlines() if "==" in line
+    )
     project = metadata_of("pyproject.toml")
-    declared = [*project["dependencies"], *(r for e in ("verify", "design", "sweep") for r in project["optional-dependencies"][e])]
+    declared = [
+        *project["dependencies"],
+        *(r for e in ("verify", "design", "sweep") for r in project["optional-dependencies"][e]),
+    ]
     for requirement in map(Requirement, declared):
         (bound,) = (one.version for one in requirement.specifier)
         assert Version(locked[requirement.name]) >= Version(bound), requirement

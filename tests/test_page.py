@@ -1,6 +1,9 @@
 """The page of systems at the edge: nobody takes part, no noise, no finite epsilon, many rounds."""
 
+import base64
+import hashlib
 import re
+from pathlib import Path
 
 import pytest
 from support.common import GOOD, written
@@ -45,3 +48,20 @@ def test_the_first_screen_is_of_unequal_devices_too(tmp_path):
     assert card.true[card.worst] == max(card.true) and len(card.rows) == 3
     assert card.schemes["silent"] == card.true[card.worst] and len(card.sentences) == 3
     assert card.sentences[0].tone == "bad" and "says nothing of this system" in card.sentences[0].text
+
+
+def test_every_page_has_a_policy_and_every_table_a_caption():
+    """No source but the page itself; the scripts are those that it was made with, by their sums."""
+    templates = Path(page.__file__).parent / "templates"
+    for path in templates.glob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        assert text.count("<table>") == text.count("<table>\n<caption"), path.name
+        assert "onclick=" not in text and "javascript:" not in text
+    html = page.secured(
+        '<head>\n<meta charset="utf-8">\n</head><script>a</script><script type="application/json">{}</script>'
+    )
+    (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', html)
+    digest = base64.b64encode(hashlib.sha256(b"a").digest()).decode()
+    assert policy.startswith("default-src 'none'") and f"script-src 'sha256-{digest}';" in policy
+    script = (templates / "live.js").read_text(encoding="utf-8")
+    assert "aria-valuetext" in script and "if (!overT) lines.proven.push" in script

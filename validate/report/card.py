@@ -21,7 +21,7 @@ from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import looks, observers, rounds
 from airtight.validate.claims import evidence
 from airtight.validate.files import OutputFolder
-from airtight.validate.report.page import edition, environment
+from airtight.validate.report.page import edition, environment, secured
 from airtight.validate.report.paper import escaped
 from airtight.validate.report.summary import QUESTIONS, SEEN
 from airtight.validate.report.tables import groups
@@ -195,7 +195,7 @@ class Card:
 
     def html(self) -> str:
         """One page that loads nothing."""
-        return environment().get_template("card.html").render(card=self, title=self.name)
+        return secured(environment().get_template("card.html").render(card=self, title=self.name))
 
     def latex(self) -> str:
         """A document of one page."""

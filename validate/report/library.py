@@ -88,7 +88,7 @@ def claim_page(e: Evidence, evidence: Sequence[Evidence], *, certified: bool) ->
     """The page of one claim: statement, verdict, how it is known, witnesses, corrections."""
     by_id = {one.claim.id: one for one in evidence}
     made = page.environment().get_template("claim.html")
-    return made.render(
+    html = made.render(
         e=e,
         paper=INSTALLED.papers()[e.claim.paper],
         refuted=e.verdict in FAILING,
@@ -98,12 +98,13 @@ def claim_page(e: Evidence, evidence: Sequence[Evidence], *, certified: bool) ->
         up=lambda name: f"../{address(name)}",
         version=version("airtight-dp"),
     )
+    return page.secured(html)
 
 
 def index(evidence: Sequence[Evidence]) -> str:
     """The page that lists every claim with a link to its own page, with search and filters."""
     made = page.environment().get_template("library.html")
-    return made.render(version=version("airtight-dp"), address=address, **page.listed(evidence))
+    return page.secured(made.render(version=version("airtight-dp"), address=address, **page.listed(evidence)))
 
 
 def crate(names: Sequence[str]) -> dict[str, Any]:

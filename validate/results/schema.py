@@ -49,7 +49,8 @@ def of_type(kind: Any, found: dict[str, Any]) -> dict[str, Any]:
         return dict(_PARAMETERS[origin or kind])
     if origin in (Union, types.UnionType):
         return {"anyOf": [{"type": "null"} if one is type(None) else of_type(one, found) for one in inner]}
-    origin = get_origin(getattr(origin, "__value__", None)) or origin  # NumPy's NDArray is a type alias from Python 3.12 on
+    # NumPy's NDArray is a type alias from Python 3.12 on
+    origin = get_origin(getattr(origin, "__value__", None)) or origin
     if origin is np.ndarray or kind is np.ndarray:
         return {"$ref": "#/$defs/numbers"}
     if origin is list:
