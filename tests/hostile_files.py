@@ -17,9 +17,38 @@ from support.common import FLEET, GOOD, TASK
 import airtight
 from airtight.validate.commands.cli import main
 
-NASTY = ["1" * 5000, "-1", "0", "nan", "inf", "1e400", "9223372036854775807", "99999999999999999999", "1e12", '"\\u001b[31m"', "true",
-         "[]", "[1, 2", "{a = 1}", '"x"', "1979-05-27", "0x1", "[" * 200 + "]" * 200, '"""a\nb"""', "\x00", "[[1.0], [1.0]]", '""']  # fmt: skip
-LOG_ROUND = "participants = [0, 1]\ndevices = 3\nnoise_variance = 0.5\nweight = 0.3\nclip = 1.0\nalignment = 1.0\nreceiver_noise_variance = 0.1\n"
+NASTY = [
+    "1" * 5000,
+    "-1",
+    "0",
+    "nan",
+    "inf",
+    "1e400",
+    "9223372036854775807",
+    "99999999999999999999",
+    "1e12",
+    '"\\u001b[31m"',
+    "true",
+    "[]",
+    "[1, 2",
+    "{a = 1}",
+    '"x"',
+    "1979-05-27",
+    "0x1",
+    "[" * 200 + "]" * 200,
+    '"""a\nb"""',
+    "\x00",
+    "[[1.0], [1.0]]",
+    '""',
+]
+LOG_ROUND = """participants = [0, 1]
+devices = 3
+noise_variance = 0.5
+weight = 0.3
+clip = 1.0
+alignment = 1.0
+receiver_noise_variance = 0.1
+"""
 
 
 def mutated(rng, content):
@@ -42,8 +71,20 @@ def mutated(rng, content):
         lines[i] = key + (sign or b"=") + b" " + NASTY[rng.integers(len(NASTY))].encode()
         return b"\n".join(lines)
     if kind == 6:
-        return content + [b"\na" + b".a" * 5000 + b" = 1", b"\nb = " + b"[" * 6000, b"\x1b[31m", b"\n\xff\xfe", b"\n[inference]", b"\n" * 9999,
-                          b"\n[x]\n" * 999, b'\n"\x1b[2J" = 1', b'\n"a\\nb" = 1'][rng.integers(9)]  # fmt: skip
+        return (
+            content
+            + [
+                b"\na" + b".a" * 5000 + b" = 1",
+                b"\nb = " + b"[" * 6000,
+                b"\x1b[31m",
+                b"\n\xff\xfe",
+                b"\n[inference]",
+                b"\n" * 9999,
+                b"\n[x]\n" * 999,
+                b'\n"\x1b[2J" = 1',
+                b'\n"a\\nb" = 1',
+            ][rng.integers(9)]
+        )
     return bytes(rng.integers(256, size=int(rng.integers(200)), dtype=np.uint8))
 
 
@@ -52,8 +93,14 @@ def npz(rng, path):
     given = {"f": np.ones((3, 4)), "W": np.ones((3, 2, 4)), "D": np.ones((4, 2))}
     kind, name = rng.integers(7), "fWD"[rng.integers(3)]
     if kind == 0:
-        given[name] = rng.choice([np.zeros((0, 3)), np.ones(3), np.full((3, 4), np.nan), np.ones((3, 4)) * 1j], axis=None) if False else [
-            np.zeros((0, 3)), np.ones(3), np.full((3, 4), np.nan), np.ones((3, 4)) * 1j, np.array(["a"]), np.array(1.0)][rng.integers(6)]  # fmt: skip
+        given[name] = [
+            np.zeros((0, 3)),
+            np.ones(3),
+            np.full((3, 4), np.nan),
+            np.ones((3, 4)) * 1j,
+            np.array(["a"]),
+            np.array(1.0),
+        ][rng.integers(6)]
     elif kind == 1:
         del given[name]
     elif kind == 2:
@@ -62,7 +109,8 @@ def npz(rng, path):
     np.savez(stream, **given)
     content = stream.getvalue()
     if kind in (3, 4):
-        header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({10 ** int(rng.integers(3, 20))}, {int(rng.integers(9))})}}".encode()
+        shape = (10 ** int(rng.integers(3, 20)), int(rng.integers(9)))
+        header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}}}".encode()
         made = (
             b"\x93NUMPY\x01\x00"
             + (len(header) + 1).to_bytes(2, "little")
@@ -132,10 +180,9 @@ def one(number, folder, seed=0):
         return f"{number} {kind}: {done.exception!r}"[:300]
     if done.exit_code not in (0, 2, 3) or (done.exit_code and not said):
         return f"{number} {kind}: exit {done.exit_code}, {said[:200]!r}"
-    if any(not line.isprintable() for line in (said + done.stdout).split("\n")):
-        return f"{number} {kind}: unprintable: {[line for line in (said + done.stdout).split(chr(10)) if not line.isprintable()][:1]!r}"[
-            :300
-        ]
+    unprintable = [line for line in (said + done.stdout).split("\n") if not line.isprintable()]
+    if unprintable:
+        return f"{number} {kind}: unprintable: {unprintable[0]!r}"[:300]
     return None
 
 

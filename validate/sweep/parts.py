@@ -119,6 +119,12 @@ class Part:
         return {path: _at(result, path) for path in all_paths}
 
 
+def _is_array(field_type: Any) -> bool:
+    """Whether it is an array of NumPy; its NDArray is a type alias from Python 3.12 on."""
+    origin = typing.get_origin(field_type)
+    return np.ndarray in (origin, typing.get_origin(getattr(origin, "__value__", None)))
+
+
 def _leaves(dataclass_type: type) -> list[tuple[str, bool]]:
     """The paths of all numbers in a dataclass, read from its annotations; true for arrays (a value per device)."""
     hints, paths = typing.get_type_hints(dataclass_type), []
@@ -129,7 +135,7 @@ def _leaves(dataclass_type: type) -> list[tuple[str, bool]]:
             field_type = next(option for option in typing.get_args(field_type) if option is not type(None))
         if field_type in (float, int, bool):
             paths.append((each.name, False))
-        elif typing.get_origin(field_type) is np.ndarray and "str" not in str(field_type):
+        elif _is_array(field_type) and "str" not in str(field_type):
             paths.append((each.name, True))
         elif typing.get_origin(field_type) is tuple:
             paths += [(f"{each.name}.{i}", False) for i in range(len(typing.get_args(field_type)))]
