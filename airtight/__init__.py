@@ -662,8 +662,11 @@ def prices(found: JointDesign) -> list[Price]:
 @_own_errstate
 def energy_policy(fleet: DeviceFleet, *, device: int = 0, greatest: float | None = None, loss: float = 1e-4) -> Policy:
     """Iterations and power of one device by the gain of its channel; see :func:`airtight.solvers.energy.policy.policy`."""
+    from airtight.analytics import checks
+    from airtight.analytics.federated.fair.device import DeviceFleet
     from airtight.solvers.energy import policy
 
+    checks.instance("fleet", fleet, DeviceFleet)
     return policy.policy(fleet, device=device, greatest=greatest, loss=loss)
 
 
@@ -754,6 +757,7 @@ def train(
     >>> found.tree["federated"]["mechanisms"]["vanilla"]["test_accuracy"] > 0.7
     True
     """
+    from airtight.analytics import checks
     from airtight.analytics.checks import ParameterError
     from airtight.validate.experiments.training import training_run
     from airtight.validate.experiments.training.own_data import OwnData
@@ -761,6 +765,8 @@ def train(
     if (X is None) != (y is None) or (X is None and clients is not None):
         raise ParameterError("X, y", "one of them", "both given, or both absent")
     source = None if X is None or y is None else OwnData.of(X, y, clients)
+    if checkpoints is not None:
+        checks.instance("checkpoints", checkpoints, str, Path)
     kept = None if checkpoints is None else Path(checkpoints)
     return training_run.train_on(system, source, training=training, checkpoints=kept, executor=executor)
 

@@ -8,7 +8,7 @@ dominates the first effect wins, where it is low the second does: :func:`turning
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -90,6 +90,10 @@ def antenna_price(
     >>> found.epsilon.round(2), found.noise_factor.round(2)
     (array([0.25, 0.74, 0.96]), array([0.07, 0.58, 0.92]))
     """
+    checks.instance("system", system, InferenceSystem)
+    checks.instance("channel", channel, Channel)
+    if not isinstance(antennas, Iterable) or not np.ndim(antennas):
+        raise ParameterError("antennas", antennas, "numbers of antennas")
     counts = np.array([checks.count("antennas", count, "[1, 4096]") for count in antennas], dtype=np.int64)
     if counts.size == 0:
         raise ParameterError("antennas", [], "at least one number")
