@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+import tomllib
 from concurrent.futures import Executor, Future, InvalidStateError, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import nullcontext
 from multiprocessing import get_context
@@ -287,7 +288,7 @@ def test_one_bad_cell_of_a_batch_leaves_the_others(monkeypatch):
 
 
 def airtight_tables():
-    table = config.tomllib.loads(TABLES)["inference"]
+    table = tomllib.loads(TABLES)["inference"]
     return {key: value for key, value in table.items() if not isinstance(value, dict)}
 
 

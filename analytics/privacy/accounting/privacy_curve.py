@@ -756,7 +756,7 @@ def compose(curves: Iterable[PrivacyCurve], counts: Iterable[int] | None = None)
     2.45
     """
     for name, given in (("curves", curves), ("counts", counts)):
-        if given is not None and (
+        if (given is not None or name == "curves") and (
             not isinstance(given, Iterable) or (isinstance(given, np.ndarray) and not given.ndim)
         ):
             raise ParameterError(name, given, "a sequence")
