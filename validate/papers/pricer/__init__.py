@@ -29,9 +29,7 @@ _DELTA = sp.Rational(1, 1000)
 
 
 def _code(file: str, function: str, promise: str, mend: str = "") -> Implementation:
-    return Implementation(
-        "rajarshisaha95/private-collaborative-relaying", _COMMIT, file, function, promise, mend
-    )
+    return Implementation("rajarshisaha95/private-collaborative-relaying", _COMMIT, file, function, promise, mend)
 
 
 _TIV = _code(

@@ -190,7 +190,9 @@ def classical_noise(epsilon: FloatArray, *, delta: float, radius: float = 1.0) -
     return np.asarray(2 * radius / e * math.sqrt(2 * math.log(1.25 / delta)))
 
 
-def sole_good_client(trusted: int = 0, *, server: float = 0.9, link: float = 0.9, others: float = 1e-2) -> tuple[Relays, FloatArray]:
+def sole_good_client(
+    trusted: int = 0, *, server: float = 0.9, link: float = 0.9, others: float = 1e-2
+) -> tuple[Relays, FloatArray]:
     """The authors' network: ten clients, one of which reaches the server well; noise at delta 1e-3, epsilon 1e3 if trusted.
 
     Examples

@@ -1,0 +1,13 @@
+"""Accounting libraries that many use (LB): their newest releases, tried over their whole domains."""
+
+from airtight.validate.claims.claim import Paper
+from airtight.validate.papers.libraries import calibrated, converted, mechanisms
+
+PAPER = Paper(
+    "libraries",
+    "Accounting libraries",
+    "releases of November 2026",
+    2026,
+    (*calibrated.CLAIMS, *converted.CLAIMS, *mechanisms.CLAIMS),
+    mechanisms.ITEMS,
+)
