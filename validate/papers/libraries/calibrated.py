@@ -204,7 +204,7 @@ CLAIMS: tuple[Claim, ...] = (
             "'Extracting a pessimistic value for mu (i.e. so that f_mu <= T(P,Q))'.",
             "Say that error rates below err are left out, or add the regret of get_mu_and_regret to the promise.",
         ),
-        at_least(sp.Rational("9.543152772652885"), 1 / sp.Rational("0.1047846377883343")),
+        at_least(sp.Rational("9.543152772652885"), 1 / sp.Rational("0.1047844637883343")),
         false(
             "Points with an error rate below err = 1e-10 are left out (an argument, whose meaning is not documented). The "
             "trade-off of dp-accounting's Gaussian PLD lies below that of the Gaussian, so mu must be at least 1/sigma; at "
