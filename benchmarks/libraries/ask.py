@@ -197,8 +197,8 @@ def autodp() -> Iterator[Asked]:
     yield (
         "get_eps_randresp_optimal",
         "response",
-        {"truth": np.random.default_rng((SEED, 15)).uniform(0.5, 1, 8000), "delta": log(1e-12, 0.5, 8000, 16)},
-        lambda truth, delta: dp_bank.get_eps_randresp_optimal(truth, delta),
+        {"honest": np.random.default_rng((SEED, 15)).uniform(0.5, 1, 8000), "delta": log(1e-12, 0.5, 8000, 16)},
+        lambda honest, delta: dp_bank.get_eps_randresp_optimal(honest, delta),
     )
 
 
@@ -249,12 +249,12 @@ def opendp() -> Iterator[Asked]:
     pure = laplace(4000)
     pure["delta"] = np.zeros(4000)
     yield "make_laplace", "laplace", pure, lambda scale, delta: dp.m.make_laplace(*space, scale=scale).map(1.0)
-    truth = np.random.default_rng((SEED, 17)).uniform(0.5, 1, 4000)
+    honest = np.random.default_rng((SEED, 17)).uniform(0.5, 1, 4000)
     yield (
         "make_randomized_response_bool",
         "response",
-        {"truth": truth, "delta": np.zeros(4000)},
-        lambda truth, delta: dp.m.make_randomized_response_bool(prob=truth).map(1),
+        {"honest": honest, "delta": np.zeros(4000)},
+        lambda honest, delta: dp.m.make_randomized_response_bool(prob=honest).map(1),
     )
 
 

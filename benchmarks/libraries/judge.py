@@ -75,7 +75,7 @@ def laplace_scale(at: Columns) -> Ends:
 
 
 def response(at: Columns) -> Ends:
-    exact = np.maximum(np.log(np.maximum(at["truth"] - at["delta"], 1e-300)) - np.log1p(-at["truth"]), 0.0)
+    exact = np.maximum(np.log(np.maximum(at["honest"] - at["delta"], 1e-300)) - np.log1p(-at["honest"]), 0.0)
     return exact, exact
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
 
 import flint
@@ -16,7 +17,7 @@ from airtight.validate.claims.claim import Claim, Implementation, Paper, false, 
 from airtight.validate.claims.relation import absolute, at_most, equal
 from airtight.validate.papers.pricer.relaying import Relays, sole_good_client
 
-_COMMIT = "6be19bc"
+_COMMIT = "6be19bc86254ed67ff94f769060cbc8d20c957e6"
 _MSE = absolute("mean square error, in squared radii")
 
 first = parameter("first", 0.0, 10.0, typical=(1.5, 8.2), latex="s_1")
@@ -109,16 +110,20 @@ def _least_balls(link: Fraction, dimension: Fraction) -> tuple[Ball, Ball]:
     A = [[Fraction(float(a)) for a in row] for row in found]
     p = [Fraction(9, 10), *[Fraction(1, 10)] * (n - 1)]
     P = [[Fraction(1) if i == j else link for j in range(n)] for i in range(n)]
-    share = [sum(p[j] * P[i][j] * A[i][j] for j in range(n)) for i in range(n)]
+    share = [_sum(p[j] * P[i][j] * A[i][j] for j in range(n)) for i in range(n)]
     spread = Fraction(0)
     for j in range(n):
-        spread += p[j] * (1 - p[j]) * sum(P[i][j] * A[i][j] for i in range(n)) ** 2
+        spread += p[j] * (1 - p[j]) * _sum(P[i][j] * A[i][j] for i in range(n)) ** 2
         for i in range(n):
             fading = P[i][j] * (1 - P[i][j])
             spread += fading * p[j] * A[i][j] ** 2 + fading * p[i] * p[j] * A[i][j] * A[j][i]
-    published = (spread + (sum(share) - n) ** 2) / n**2
-    bias = (sum(abs(s - 1) for s in share) / n) ** 2
+    published = (spread + (_sum(share) - n) ** 2) / n**2
+    bias = (_sum(abs(s - 1) for s in share) / n) ** 2
     return _arb(published), _arb(bias)
+
+
+def _sum(terms: Iterable[Fraction]) -> Fraction:
+    return sum(terms, Fraction(0))
 
 
 def _arb(x: Fraction) -> Ball:
@@ -196,6 +201,7 @@ _CLAIMS: tuple[Claim, ...] = (
         statement=r"\mathrm{MSE} \le \frac{1}{n^2}\sum_{i,l}\mathrm{Cov}(c_i, c_l) + \Bigl(\tfrac1n\sum_i|s_i-1|\Bigr)^2",
         slack=1.05,
         argued="airtight.validate.papers.pricer.relaying.Relays.bound",
+        implementation=_TIV,
     ),
     Claim(
         "PC-spread",
