@@ -124,7 +124,9 @@ def test_every_item_is_on_a_page():
 
 
 def blocks():
-    return [(name, block) for name, page in PAGES.items() for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL)]
+    return [
+        (name, block) for name, page in PAGES.items() for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    ]
 
 
 @pytest.mark.parametrize(("name", "block"), blocks(), ids=[name for name, _ in blocks()])
@@ -133,7 +135,9 @@ def test_reproductions_are_short_and_need_that_library_only(name, block):
     assert len(block.splitlines()) <= 9
     if name == "pricer":
         return
-    packages = {line.split()[1].split(".")[0].rstrip(",") for line in block.splitlines() if re.match(r"(from|import) ", line)}
+    packages = {
+        line.split()[1].split(".")[0].rstrip(",") for line in block.splitlines() if re.match(r"(from|import) ", line)
+    }
     own = {name.replace("-", "_"), "flwr" if name == "flower" else ""}
     of_others = packages - own - {"mpmath", "numpy"} - set(sys.stdlib_module_names)
     assert of_others <= ({"dp_accounting"} if name == "gdpnum" else set()), of_others

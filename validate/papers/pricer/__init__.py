@@ -14,6 +14,7 @@ from airtight.analytics.forms.balls.ball import Ball
 from airtight.analytics.forms.domain import Range, parameter
 from airtight.analytics.forms.gaussian_mechanism import hockey_stick
 from airtight.validate.claims.claim import Claim, Implementation, Paper, false, holds, other_reading, undecidable
+from airtight.validate.claims.proofs import by_row
 from airtight.validate.claims.relation import absolute, at_most, equal
 from airtight.validate.papers.pricer.relaying import Relays, sole_good_client
 
@@ -200,7 +201,6 @@ _CLAIMS: tuple[Claim, ...] = (
         _SEEDS,
         statement=r"\mathrm{MSE} \le \frac{1}{n^2}\sum_{i,l}\mathrm{Cov}(c_i, c_l) + \Bigl(\tfrac1n\sum_i|s_i-1|\Bigr)^2",
         slack=1.05,
-        argued="airtight.validate.papers.pricer.relaying.Relays.bound",
         implementation=_TIV,
     ),
     Claim(
@@ -372,4 +372,5 @@ PAPER = Paper(
             "Figures of clusterings of random data under random links; no formula decides them.",
         ),
     ),
+    proofs=by_row(__file__),
 )

@@ -69,16 +69,7 @@ class Relays:
         return self.spread(weights) + float((np.sum(self.share(weights)) - self.clients) ** 2) / self.clients**2
 
     def bound(self, weights: FloatArray) -> float:
-        r"""The bound with the absolute values that the published one lacks, for weights that are not negative.
-
-        Notes
-        -----
-        The error is :math:`\frac1n\sum_i(c_i - 1)x_i` with random coefficients c of mean s, so its mean square is
-        :math:`\frac1{n^2}\sum_{il}\mathrm{Cov}(c_i, c_l)\,x_i\cdot x_l + \|\frac1n\sum_i(s_i-1)x_i\|^2`. For
-        :math:`\|x_i\| \le R`, covariances of weights that are not negative are not negative, so the first part is at
-        most :math:`R^2/n^2` times their sum, attained where all :math:`x_i` agree; the second is at most
-        :math:`\frac{R^2}{n^2}(\sum_i|s_i - 1|)^2`, attained where :math:`x_i = \mathrm{sign}(s_i - 1)\,x`.
-        """
+        """The bound with the absolute values that the published one lacks, for weights that are not negative (PC-bound)."""
         return self.spread(weights) + float(np.sum(np.abs(self.share(weights) - 1)) ** 2) / self.clients**2
 
     def error(self, weights: FloatArray, data: FloatArray) -> float:
