@@ -12,18 +12,13 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 
-from airtight.analytics.checks import AirtightError, ParameterError
+from airtight.analytics.checks import ParameterError
 from airtight.validate.claims.claim import Claim, Item, Paper
-
-GROUP = "airtight.papers"
-
-
-class SourceError(AirtightError):
-    """Claims cannot be loaded; the message is one line with the file or the entry point, and the reason."""
+from airtight.validate.packages import PAPERS as GROUP
+from airtight.validate.packages import SourceError, brought, error_text
 
 
 @dataclass(frozen=True)
@@ -87,14 +82,7 @@ def _installed() -> dict[str, Paper]:
     from airtight.validate import papers
 
     found = papers.found()
-    for point in metadata.entry_points(group=GROUP):
-        try:
-            paper = point.load()
-        except Exception as error:
-            raise SourceError(f"entry point {GROUP}: {point.name} = {point.value}: {_error_text(error)}") from error
-        if not isinstance(paper, Paper):
-            raise SourceError(f"entry point {GROUP}: {point.name} = {point.value}: must be a Paper, is {paper!r}")
-        found.append(paper)
+    found += [paper for _, paper in brought(GROUP, Paper)]
     return _distinct(found, f"entry points {GROUP}")
 
 
@@ -135,7 +123,7 @@ def _imported(path: str) -> ModuleType:
         spec.loader.exec_module(module)
     except Exception as error:
         del sys.modules[name]
-        raise SourceError(f"{path}: {_failing_line(error, path)}{_error_text(error)}") from error
+        raise SourceError(f"{path}: {_failing_line(error, path)}{error_text(error)}") from error
     return module
 
 
@@ -147,10 +135,6 @@ def _failing_line(error: Exception, path: str) -> str:
             line = trace.tb_lineno
         trace = trace.tb_next
     return f"line {line}: " if line else ""
-
-
-def _error_text(error: Exception) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"
 
 
 def _distinct(papers: list[Paper], where: str) -> dict[str, Paper]:

@@ -28,6 +28,7 @@ from airtight.validate.commands.options import SEED as _SEED
 from airtight.validate.commands.quantities_command import quantities
 from airtight.validate.commands.report_command import card, figures, paper, report
 from airtight.validate.commands.sweep_command import sweep
+from airtight.validate.packages import COMMANDS, SourceError, brought
 from airtight.validate.running import audited, pool_for_claims, progress
 from airtight.validate.system_file.config import SystemFileError, load
 
@@ -43,7 +44,25 @@ def _warn(message: Warning | str, *_: Any) -> None:
 
 
 class _Group(click.Group):
-    """Turns every expected error into one line on stderr and exit code 2."""
+    """Turns every expected error into one line on stderr and exit code 2; knows the commands of installed packages."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        try:
+            return sorted({*super().list_commands(ctx), *self._of_packages()})
+        except SourceError as error:  # --help lists the commands before anything is invoked
+            raise click.UsageError(str(error)) from error
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        return super().get_command(ctx, cmd_name) or self._of_packages().get(cmd_name)
+
+    def _of_packages(self) -> dict[str, click.Command]:
+        """The commands of other installed packages, by the entry points ``airtight.commands``."""
+        found: dict[str, click.Command] = {}
+        for place, command in brought(COMMANDS, click.Command):
+            if not command.name or command.name in self.commands or command.name in found:
+                raise SourceError(f"{place}: {command.name!r} must be the name of a new command")
+            found[command.name] = command
+        return found
 
     def invoke(self, ctx: click.Context) -> Any:
         with warnings.catch_warnings():

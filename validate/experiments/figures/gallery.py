@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, as_completed
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
-from airtight.validate import papers
+from airtight.validate import packages, papers
 from airtight.validate.claims import sources
 from airtight.validate.experiments.figures import (
     collaborative,
@@ -33,7 +33,20 @@ def _of_papers() -> dict[str, Callable[[Effort, Advance], Redrawn]]:
     return figures
 
 
-FIGURES: dict[str, Callable[[Effort, Advance], Redrawn]] = {
+def _of_packages(
+    ours: Mapping[str, Callable[[Effort, Advance], Redrawn]],
+) -> dict[str, Callable[[Effort, Advance], Redrawn]]:
+    """The figures of other installed packages: mappings like ``FIGURES``, by the entry points ``airtight.figures``."""
+    figures: dict[str, Callable[[Effort, Advance], Redrawn]] = {}
+    for place, found in packages.brought(packages.FIGURES, Mapping):  # type: ignore[type-abstract]
+        for name, draw in found.items():
+            if name in ours or name in figures or not callable(draw):
+                raise packages.SourceError(f"{place}: {name!r} must be a new identifier of a function")
+            figures[name] = draw
+    return figures
+
+
+_OURS: dict[str, Callable[[Effort, Advance], Redrawn]] = {
     **collaborative.FIGURES,
     **inference_figures.FIGURES,
     **corbin.FIGURES,
@@ -41,6 +54,7 @@ FIGURES: dict[str, Callable[[Effort, Advance], Redrawn]] = {
     **few_bits_figures.FIGURES,
     **_of_papers(),
 }
+FIGURES: dict[str, Callable[[Effort, Advance], Redrawn]] = {**_OURS, **_of_packages(_OURS)}
 _LONG = (
     "CB-3c",
     "CB-2a",
