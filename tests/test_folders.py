@@ -13,7 +13,7 @@ from airtight.validate.claims.sources import INSTALLED
 from airtight.validate.experiments.figures import gallery
 
 ROOT = Path(__file__).parents[1]
-KNOWN = {"several_looks", "feature_dp", "corbin_fl", "utility_fairness", "implementations"}
+KNOWN = {"several_looks", "feature_dp", "corbin_fl", "utility_fairness", "implementations", "libraries", "pricer"}
 FOLDERS = sorted(
     path
     for path in (ROOT / "airtight" / "validate" / "papers").iterdir()
