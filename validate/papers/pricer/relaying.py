@@ -16,7 +16,7 @@ import numpy as np
 
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, ParameterError, real
-from airtight.solvers.weights import structured
+from airtight.solvers.weights import dual_newton
 from airtight.solvers.weights.quadratic import QuadraticProgram, certificate, multipliers
 
 
@@ -146,7 +146,7 @@ class Relays:
             -float(np.sum(y)),
             False,
         )
-        found = structured.minimise(program)
+        found = dual_newton.minimise(program)
         checked = certificate(program, found.w, multipliers(program, found.w, found.nu))
         weights = np.zeros(squares)
         weights[used] = found.w
