@@ -86,7 +86,7 @@ class Relays:
             chance *= float(np.prod(np.where(heard > 0, self.server, 1 - self.server)))
             off = ((present * weights) @ heard - 1) @ data / self.clients
             total += chance * float(off) ** 2
-        return total
+        return float(total)
 
     @cached_property
     def _columns(self) -> tuple[FloatArray, FloatArray]:
@@ -189,8 +189,8 @@ def sole_good_client(
     Examples
     --------
     >>> network, noise = sole_good_client(1)
-    >>> network.server[:2], noise[0, [0, 1, 2]].round(3)
-    (array([0.9, 0.1]), array([0.008, 0.008, 755.26 ]))
+    >>> network.server[:2], [round(float(noise[0, j]), 4) for j in (0, 1, 2)]
+    (array([0.9, 0.1]), [0.0076, 0.0076, 755.2964])
     """
     n = 10
     p = np.full(n, 0.1)
