@@ -190,7 +190,7 @@ def sole_good_client(
     --------
     >>> network, noise = sole_good_client(1)
     >>> network.server[:2], [round(float(noise[0, j]), 4) for j in (0, 1, 2)]
-    (array([0.9, 0.1]), [0.0076, 0.0076, 755.2964])
+    (array([0.9, 0.1]), [0.0076, 0.0076, 755.2959])
     """
     n = 10
     p = np.full(n, 0.1)
