@@ -1,16 +1,8 @@
 From Coq Require Import Reals Lra.
 From Coquelicot Require Import Coquelicot.
 From Interval Require Import Tactic.
-From Airtight Require Import Gaussian.
+From Airtight Require Import Gaussian Erfc.
 Open Scope R_scope.
-
-Lemma tail_at_least x M : x <= M -> RInt n x M <= tail x.
-Proof.
-  intro HM. destruct (nfloor_ex (M - x)) as [k [_ Hk]]. lra.
-  apply Rle_trans with (RInt n x (x + INR (S k))).
-  - apply grows. exact HM. rewrite S_INR; lra.
-  - apply (is_lim_seq_incr_compare _ _ (tail_limit x)). intro j. apply grows. generalize (pos_INR j); lra. rewrite S_INR; lra.
-Qed.
 
 Lemma tail_at_most x M : x <= M -> 1 <= M -> tail x <= RInt n x M + 2 / M * exp (- (M * M / 2)).
 Proof.

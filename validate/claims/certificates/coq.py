@@ -1,12 +1,12 @@
-r"""Certificates as theorems for Coq: the inequality at a witness, or on the range of one parameter, proved by coq-interval.
+r"""Certificates as theorems for Coq: what ``ID/theorem.v`` states, and the script that proves it with coq-interval.
 
-What Coq sees in ``ID/theorem.v`` is the inequality between two real numbers (the standard library's), not what the paper means by
-them. Cases, floors, minima, binomials and finite sums are resolved before, at the exact point, as ``check.py`` does. For some
-rows the paper's statement itself is refuted, from laws, integrals and descent: by hand, in ``refuted.v`` in
-the paper's folder.
+A refuted row becomes the negation of the whole claim of claim.json, its domain and hypotheses included. Where the claim has
+cases, floors, binomials, sums or a parameter in an exponent, it becomes the strict inequality at the witness, with those
+resolved at the exact point before, as ``check.py`` does. A proved row becomes the claim itself, over the real numbers of its
+ranges. erfc is ``Erfc.erfc``, which is defined from an integral.
 
-``python -m airtight.validate.claims.certificates.coq FOLDER`` compiles what ``airtight certify --coq`` wrote, and says on which
-axioms it rests.
+Written by hand are ``refuted.v`` and ``proved.v`` in the papers' folders: refutations of the statements themselves, from laws,
+integrals and descent; and proofs of rows on which bisection is no use, which ``theorem.v`` cites under its own statement.
 """
 
 from __future__ import annotations
@@ -14,12 +14,10 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
-import sys
-import time
-from collections.abc import Iterator
+from collections.abc import Mapping
 from fractions import Fraction
 from functools import reduce
+from math import ceil, sqrt
 from pathlib import Path
 from typing import Any
 
@@ -28,24 +26,23 @@ from airtight.validate.claims.certificates import check as checker
 from airtight.validate.claims.sources import INSTALLED
 
 _CHECK: Any = checker  # plain Python without annotations
-_HEAD = """From Coq Require Import Reals.
+_HEAD = """From Coq Require Import Reals Lra Psatz.
 From Interval Require Import Tactic.
-Open Scope R_scope.
+From Airtight Require Import Rows.
 """
-AXIOMS = (  # of the classical reals; and what describes the numbers of the machine, with which the kernel computes
-    *("ClassicalDedekindReals.", "FunctionalExtensionality.functional_extensionality_dep", "Classical_Prop.classic"),
-    *("PrimInt63.", "Uint63.", "PrimFloat.", "FloatAxioms."),
-)
-_BY_HAND = "refuted.v"
-_SHARED = ("Model.v", "Gaussian.v", "OverTheAir.v")  # of this folder, each after those that it needs
-_LIBRARY = "formal"  # folder of what is written by hand
-_SECONDS = 60  # for one file
-_FUNCTIONS = {"exp": "exp", "log": "ln", "sqrt": "sqrt", "atan": "atan", "abs": "Rabs"}
+SHARED = ("Model.v", "Gaussian.v", "Rows.v", "Erfc.v", "Mass.v", "Classical.v", "OverTheAir.v")  # of this folder, each after those that it needs
+LIBRARY = "formal"  # folder of what is written by hand
+_BY_HAND = {"refuted.v": "", "proved.v": "_proved"}  # in a paper's folder, and what its name there ends with
+_FUNCTIONS = {"exp": "exp", "log": "ln", "sqrt": "sqrt", "atan": "atan", "abs": "Rabs", "erfc": "erfc"}
 _TERMS = 200
 _BITS = 128
+_DEPTH = 20  # of a bisection
+_NEGLIGIBLE = 45.0  # the integral of an erfc stops where its integrand is exp(-45)
+_KEYWORDS = frozenset("as at cofix else end exists fix for forall fun if in let match mod return then using where with".split())
+_MEANT = frozenset(_FUNCTIONS.values()) | {"Rmax", "Rmin", "PI", "R", "pow"}
 
 
-def theorem(claim: dict[str, Any], point: dict[str, str] | None) -> str:
+def theorem(claim: dict[str, Any], point: dict[str, str] | None, *, cited: str = "") -> str:
     """The text of a .v file.
 
     Parameters
@@ -53,46 +50,36 @@ def theorem(claim: dict[str, Any], point: dict[str, str] | None) -> str:
     claim : dict
         The contents of claim.json.
     point : dict of str to str, or None
-        Of witness.json, where the claim is refuted; None for a claim of one parameter that holds.
+        Of witness.json, where the claim is refuted; None for a claim that holds.
+    cited : str
+        The module of a theorem of this name that was proved by hand, if there is one.
 
     Raises
     ------
     UnsupportedExpression
-        When coq-interval has no such function, or the claim that holds has several parameters, or hypotheses.
+        When Coq has no such function, when an equation or a set of values beside the ranges is claimed to hold, or when
+        a function would have to be bounded on a range of which coq-interval knows no bounds (erfc).
 
     Examples
     --------
     >>> sides = {"actual": {"op": "exp", "args": ["x"]}, "claimed": "2"}
-    >>> made = {"id": "A", "statement": "s", "relation": "<=", "expression": sides, "given": [], "domain": {}}
-    >>> print(theorem(made, {"x": "1"}).splitlines()[5])
-    Theorem A : 2 < (exp 1).
+    >>> made = {"id": "A", "statement": "s", "relation": "<=", "expression": sides, "given": [],
+    ...         "domain": {"x": {"low": "0", "high": "3", "integer": False, "extra": []}}}
+    >>> print(theorem(made, {"x": "1"}).splitlines()[6])
+    Theorem A : ~ (forall x, 0 <= x <= 3 -> (exp x) <= 2).
     """
-    low, high = (claim["expression"][side] for side in ("claimed", "actual"))
-    name = _name(claim["id"])
+    name = coq_name(claim["id"])
     note = f"(* {claim['id']}: {_comment(claim['statement'])} *)\n"
-    if point is not None:
+    if point is None:
+        goal = _whole_claim(claim)
+        proof = f"intros; apply {cited}.{name}; lra." if cited else _on_a_range(claim)
+    else:
         at = {parameter: Fraction(value) for parameter, value in point.items()}
-        if claim["relation"] == ">=" or (claim["relation"] == "==" and _below(high, low, at)):
-            low, high = high, low
-        goal = f"{_term(low, at)} < {_term(high, at)}"
-        where = f"(* refuted at {', '.join(f'{k} = {v}' for k, v in point.items()) or 'the only point'} *)\n"
-        proof = f"Proof. apply Rminus_gt_0_lt. interval with (i_prec {_BITS}). Qed."
-        return f"{_HEAD}{note}{where}Theorem {name} : {goal}.\n{proof}\n"
-    if len(claim["domain"]) != 1 or claim["given"] or claim["relation"] == "==":
-        raise UnsupportedExpression("several parameters, hypotheses or an equation")
-    ((parameter, allowed),) = claim["domain"].items()
-    if allowed["integer"] or allowed["extra"]:
-        raise UnsupportedExpression("a parameter that is no real interval")
-    if claim["relation"] == "<=":
-        low, high = high, low
-    bounds = f"{_number(Fraction(allowed['low']))} <= x <= {_number(Fraction(allowed['high']))}"
-    goal = f"forall x, {bounds} -> {_term(low, {}, parameter)} <= {_term(high, {}, parameter)}"
-    cases = "unfold Rmax, Rmin; repeat destruct (Rle_dec _ _); "  # for either argument, whichever is the greater
-    proof = (
-        f"Proof. intros x H. {cases if 'Rmax' in goal or 'Rmin' in goal else ''}apply Rge_le, Rminus_ge, Rle_ge; "
-        f"first [interval with (i_bisect x, i_depth 6) | interval with (i_bisect x, i_taylor x, i_prec {_BITS})]. Qed."
-    )
-    return f"{_HEAD}{note}Theorem {name} : {goal}.\n{proof}\n"
+        note += f"(* refuted at {', '.join(f'{k} = {v}' for k, v in point.items()) or 'the only point'} *)\n"
+        goal, proof = _refuted(claim, at)
+    module = f"From {cited.partition('.')[0]} Require {cited.partition('.')[2]}.\n" if cited else ""
+    module += "From Coquelicot Require Import Coquelicot.\nFrom Airtight Require Import Erfc.\n" if "(erfc " in goal else ""
+    return f"{_HEAD}{module}Open Scope R_scope.\n{note}Theorem {name} : {goal}.\nProof. {proof} Qed.\n"
 
 
 def write(out: Path) -> tuple[list[str], dict[str, str]]:
@@ -101,93 +88,136 @@ def write(out: Path) -> tuple[list[str], dict[str, str]]:
     OUT/formal gets what is written by hand about the same rows, and the definitions that it needs.
     """
     done, left = [], {}
-    (out / _LIBRARY).mkdir(exist_ok=True)
-    for name in _SHARED:
-        shutil.copyfile(Path(__file__).with_name(name), out / _LIBRARY / name)
+    (out / LIBRARY).mkdir(exist_ok=True)
+    for name in SHARED:
+        shutil.copyfile(Path(__file__).with_name(name), out / LIBRARY / name)
     for paper in INSTALLED.papers():
-        if (source := INSTALLED.home(paper).with_name(_BY_HAND)).is_file():
-            shutil.copyfile(source, out / _LIBRARY / f"{source.parent.name}.v")
+        for name, ending in _BY_HAND.items():
+            if (source := INSTALLED.home(paper).with_name(name)).is_file():
+                shutil.copyfile(source, out / LIBRARY / f"{source.parent.name}{ending}.v")
     for folder in sorted(path.parent for path in out.glob("*/claim.json")):
-        claim, witness = json.loads((folder / "claim.json").read_text("utf-8")), folder / "witness.json"
         try:
-            text = theorem(claim, json.loads(witness.read_text("utf-8"))["point"] if witness.is_file() else None)
+            text = stated(folder)
         except UnsupportedExpression as reason:
             left[folder.name] = str(reason)
+            (folder / "theorem.v").unlink(missing_ok=True)
             continue
         (folder / "theorem.v").write_text(text, encoding="utf-8")
         done.append(folder.name)
     return done, left
 
 
-def compiled(out: Path) -> Iterator[tuple[Path, bool, float]]:
-    """Run coqc on every file below a folder, and say which it takes, and how long that was."""
-    library = sorted((out / _LIBRARY).glob("[a-z]*.v"))
-    shared = [out / _LIBRARY / name for name in _SHARED]
-    for file in [*shared, *library, *sorted(out.glob("*/theorem.v"))]:
-        if file.is_file():
-            started = time.perf_counter()
-            yield file, _coqc(file, out).returncode == 0, time.perf_counter() - started
+def stated(folder: Path) -> str:
+    """The theorem of the certificate in a folder, as `write` writes it, beside what was written by hand."""
+    claim, witness = json.loads((folder / "claim.json").read_text("utf-8")), folder / "witness.json"
+    point = json.loads(witness.read_text("utf-8"))["point"] if witness.is_file() else None
+    heading = re.compile(rf"^Theorem {coq_name(claim['id'])}\b", re.M)
+    by_hand = (folder.parent / LIBRARY).glob(f"*{_BY_HAND['proved.v']}.v")
+    cited = [f"Airtight.{file.stem}" for file in by_hand if heading.search(file.read_text("utf-8"))]
+    return theorem(claim, point, cited=cited[0] if cited else "")
 
 
-def assumptions(out: Path) -> set[str]:
-    """The axioms that the compiled theorems rest on, all together, as Coq's Print Assumptions lists them.
+def _sides(claim: dict[str, Any]) -> tuple[Any, Any]:
+    """The side that ought to be the lesser one, and the other."""
+    sides = claim["expression"]
+    return (sides["actual"], sides["claimed"]) if claim["relation"] != ">=" else (sides["claimed"], sides["actual"])
 
-    Raises
-    ------
-    RuntimeError
-        When that does not compile.
-    """
-    files = [file for file in sorted(out.glob("*/*.v")) if file.with_suffix(".vo").is_file() and file.name != "Model.v"]
-    names = [
-        f"{_module(file, out)}.{name}"
-        for file in files
-        for name in re.findall(r"^Theorem (\w+)", file.read_text("utf-8"), re.M)
+
+def _variables(claim: dict[str, Any]) -> dict[str, str]:
+    """What the parameters are called in Coq."""
+    taken = _KEYWORDS | _MEANT
+    return {name: f"{name}_" if name in taken else re.sub(r"\W", "_", name) for name in claim["domain"]}
+
+
+def _whole_claim(claim: dict[str, Any]) -> str:
+    """The claim as claim.json says it, on the real numbers of its ranges: of an integer more than is claimed."""
+    if any(allowed["extra"] for allowed in claim["domain"].values()):
+        raise UnsupportedExpression("values beside a range")
+    names = _variables(claim)
+    low, high = (_term(side, {}, names) for side in _sides(claim))
+    ends = [
+        f"{_number(Fraction(allowed['low']))} <= {names[name]} <= {_number(Fraction(allowed['high']))}"
+        for name, allowed in claim["domain"].items()
     ]
-    lines = [f"Require {_module(file, out)}." for file in files]
-    listing = out / "assumptions.v"
-    listing.write_text(
-        "\n".join([*lines, f"Definition all := ({', '.join(names)}).", "Print Assumptions all.", ""]), "utf-8"
-    )
-    done = _coqc(listing, out, 20 * _SECONDS)
-    if done.returncode:
-        raise RuntimeError(done.stderr)
-    return set(re.findall(r"^([\w.]+)\s*:", done.stdout.partition("Axioms:")[2], re.M))
+    hypotheses = [*ends, *(_condition(tree, names) for tree in claim["given"])]
+    relation = f"{low} {'=' if claim['relation'] == '==' else '<='} {high}"
+    bound = f"forall {' '.join(names.values())}, " if names else ""
+    return bound + " -> ".join([*hypotheses, relation])
 
 
-def beyond(axioms: set[str]) -> set[str]:
-    """Those that are neither of the classical reals nor of the kernel's own integers and floating-point numbers.
-
-    Examples
-    --------
-    >>> beyond({"Classical_Prop.classic", "Uint63.add_spec", "Mine.obvious"})
-    {'Mine.obvious'}
-    """
-    return {axiom for axiom in axioms if not axiom.startswith(AXIOMS)}
+def _condition(tree: Any, names: Mapping[str, str]) -> str:
+    if isinstance(tree, str) or tree["op"] not in ("<=", "<", ">=", ">"):
+        raise UnsupportedExpression("a hypothesis that is no inequality")
+    return f" {tree['op']} ".join(_term(arg, {}, names) for arg in tree["args"])
 
 
-def _coqc(file: Path, out: Path, seconds: int = _SECONDS) -> subprocess.CompletedProcess[str]:
-    folders = dict.fromkeys(path.parent for path in sorted(out.glob("*/*.v")))
-    flags = [part for folder in folders for part in ("-Q", folder.name, _folder(folder))]
-    command = ["coqc", "-q", *flags, str(file.relative_to(out))]
+def _refuted(claim: dict[str, Any], at: dict[str, Fraction]) -> tuple[str, str]:
+    """The negation of the claim, or else the inequality at the point; and its proof."""
+    low, high = _sides(claim)
+    falling = claim["relation"] == "==" and _below(low, high, at)
+    numeric = f"apply Rminus_gt_0_lt; interval with (i_prec {_BITS})"
     try:
-        return subprocess.run(command, cwd=out, capture_output=True, text=True, check=False, timeout=seconds)
-    except subprocess.TimeoutExpired:
-        return subprocess.CompletedProcess(command, 1, "", f"more than {seconds} seconds")
+        goal = f"~ ({_whole_claim(claim)})"
+        for name, allowed in claim["domain"].items():
+            if allowed["integer"] and at[name].denominator != 1:
+                raise UnsupportedExpression("no integer")
+    except UnsupportedExpression:
+        one, other = (low, high) if falling else (high, low)
+        return f"{_term(one, at)} < {_term(other, at)}", f"{_scaled([one, other], at)}{numeric}."
+    strict = "Rlt_not_eq" if falling else ("Rgt_not_eq" if claim["relation"] == "==" else "Rlt_not_le")
+    values = " ".join(_inner(str(value), {}, {}) for value in at.values())
+    met = " ".join("_" for _ in (*claim["domain"], *claim["given"]))
+    sides = f"[{_scaled([low, high], at)}rewrite ?maximum, ?minimum; {numeric} | met .. ]" if met else None
+    sides = sides or f"{_scaled([low, high], at)}rewrite ?maximum, ?minimum; {numeric}"
+    return goal, f"intro H; refine ({strict} _ _ _ (H{f' {values} {met}' if met else ''})); {sides}."
 
 
-def _module(file: Path, out: Path) -> str:
-    return f"{_folder(file.parent)}.{file.stem}"
+def _scaled(trees: list[Any], at: dict[str, Fraction]) -> str:
+    """What replaces each erfc at a point by a density times a number that coq-interval has bounded."""
+    found: dict[str, str] = {}
+
+    def visit(tree: Any) -> None:
+        if isinstance(tree, str):
+            return
+        for arg in tree["args"]:
+            for part in arg if isinstance(arg, list) else [arg]:
+                visit(part)
+        if tree["op"] == "erfc":
+            with _CHECK.precision(_BITS):
+                y = sqrt(2) * float(_CHECK.fraction(_CHECK.interval(_CHECK.value(tree["args"][0], at)).lo))
+            stop = max(ceil(sqrt(y * y + 2 * _NEGLIGIBLE) - y), 1)
+            found[_term(tree["args"][0], at)] = f"scaled ({_term(tree['args'][0], at)}) {stop}; "
+
+    for tree in trees:
+        visit(tree)
+    return "".join(found.values())
 
 
-def _folder(path: Path) -> str:
-    return "Airtight" if path.name == _LIBRARY else _name(path.name)
+def _on_a_range(claim: dict[str, Any]) -> str:
+    """Bisection of the difference, without what the sides have in common; else monotony, or products of inequalities."""
+    if claim["relation"] == "==":
+        raise UnsupportedExpression("an equation that holds")
+    names = _variables(claim)
+    low, high = _sides(claim)
+    if "(erfc " in _term({"op": "+", "args": [low, high]}, {}, names):
+        raise UnsupportedExpression("erfc on a range, and no proof by hand")
+    common = _CHECK.less_common(low, high)["args"][1:]
+    addends = [_term(addend, {}, names) for addend in common]
+    cuts = ", ".join([*(f"i_bisect {name}" for name in names.values()), f"i_depth {_DEPTH}"])
+    slope = f"i_autodiff {next(iter(names.values()))}" if len(names) == 1 else "i_prec 64"
+    bisections = [f"cased; interval with ({cuts}{more})" for more in ("", ", i_prec 64", f", {slope}")]
+    atoms = "".join(f"atom {addend}; " for addend in addends if re.search(r"\b(exp|ln|sqrt|atan)\b", addend))
+    difference = f"apply Rminus_le; replace (_ - _) with ({' + '.join(addends) or '0'}) by (unfold Rdiv; ring)"
+    ways = " | ".join(dict.fromkeys([*bisections, f"{atoms}nra"]))
+    return f"intros; first [{difference}; first [{ways}] | monotone]."
 
 
-def _name(identifier: str) -> str:
+def coq_name(identifier: str) -> str:
+    """What a row is called in Coq."""
     return re.sub(r"\W", "_", identifier.replace("*", "_star").replace("'", "_prime").replace("+", "_plus"))
 
 
-def _below(one: Any, other: Any, at: dict[str, Fraction]) -> bool:
+def _below(one: Any, other: Any, at: Mapping[str, Fraction]) -> bool:
     for bits in _CHECK.LADDER:
         with _CHECK.precision(bits):
             if (known := _CHECK.compared("<", _CHECK.value(one, at), _CHECK.value(other, at))) is not None:
@@ -195,56 +225,69 @@ def _below(one: Any, other: Any, at: dict[str, Fraction]) -> bool:
     raise UnsupportedExpression("the sides are too near to each other")
 
 
-def _term(tree: Any, at: dict[str, Fraction], free: str | None = None) -> str:
-    """An expression in Coq's notation."""
+def _term(tree: Any, at: Mapping[str, Fraction], names: Mapping[str, str] | None = None) -> str:
+    """An expression in Coq's notation: at a point, or with variables of these names."""
     if isinstance(tree, str):
-        if tree == free:
-            return "x"
-        return _number(at[tree] if tree in at else Fraction(tree))
+        return names[tree] if names and tree in names else _number(at[tree] if tree in at else Fraction(tree))
     op, args = tree["op"], tree["args"]
-    if op == "piecewise" and free is None:
-        for branch, condition in args:
-            if _CHECK.condition(condition, _CHECK.fixed(at)):
-                return _term(branch, at)
-    if op in ("min", "max") and free is not None:
-        return reduce(lambda one, other: f"(R{op} {one} {other})", (_inner(arg, at, free) for arg in args))
+    if op in ("piecewise", "floor", "binomial", "sum") and names is None:
+        return _resolved(op, args, tree, at)
     if op in ("min", "max"):
-        best = args[0]
-        for arg in args[1:]:
-            best = arg if _below(arg, best, at) is (op == "min") else best
-        return _term(best, at)
-    if op in ("floor", "binomial") and free is None:
-        return _number(Fraction(_CHECK.value(tree, at)))
-    if op == "sum" and free is None:
-        low, high = (int(_CHECK.value(arg, at)) for arg in args[2:])
-        if high - low < _TERMS:
-            terms = (_term(args[0], {**at, args[1]: Fraction(k)}) for k in range(low, high + 1))
-            return f"({' + '.join(terms) or '0'})"
+        if names is None:
+            return _term(_extreme(op, args, at), at)
+        parts = [_inner(arg, at, names) for arg in args]
+        return reduce(lambda one, other: f"(R{op} {one} {other})", parts)
     if op in _FUNCTIONS:
-        return f"({_FUNCTIONS[op]} {_inner(args[0], at, free)})"
-    if op == "pow" and (whole := _whole(args[1], at, free)) is not None:
-        return f"({_term(args[0], at, free)} ^ {whole})"
+        return f"({_FUNCTIONS[op]} {_inner(args[0], at, names)})"
+    if op == "pow" and (whole := _whole(args[1], at, names)) is not None:
+        return f"({_term(args[0], at, names)} ^ {whole})"
+    if op == "pow" and names and isinstance(args[1], str) and args[1] in names:
+        raise UnsupportedExpression("a parameter in an exponent")
     if op == "pow":
-        return f"(exp ({_term(args[1], at, free)} * ln {_inner(args[0], at, free)}))"
+        return f"(exp ({_term(args[1], at, names)} * ln {_inner(args[0], at, names)}))"
     if op == "pi":
         return "PI"
     if op in ("+", "-", "*", "/"):
-        parts = [_term(arg, at, free) for arg in args]
+        parts = [_term(arg, at, names) for arg in args]
         return f"(- {parts[0]})" if op == "-" and len(parts) == 1 else f"({f' {op} '.join(parts)})"
     raise UnsupportedExpression(f"{op} is not in coq-interval")
 
 
-def _whole(tree: Any, at: dict[str, Fraction], free: str | None) -> int | None:
+def _resolved(op: str, args: list[Any], tree: Any, at: Mapping[str, Fraction]) -> str:
+    """A case, an integer or a finite sum at a point."""
+    if op == "piecewise":
+        for branch, condition in args:
+            if _CHECK.condition(condition, _CHECK.fixed(at)):
+                return _term(branch, at)
+    if op in ("floor", "binomial"):
+        return _number(Fraction(_CHECK.value(tree, at)))
+    if op == "sum":
+        low, high = (int(_CHECK.value(arg, at)) for arg in args[2:])
+        if high - low < _TERMS:
+            terms = (_term(args[0], {**at, args[1]: Fraction(k)}) for k in range(low, high + 1))
+            return f"({' + '.join(terms) or '0'})"
+    raise UnsupportedExpression(f"{op} is not resolved at the point")
+
+
+def _extreme(op: str, args: list[Any], at: Mapping[str, Fraction]) -> Any:
+    """The least or greatest of some trees at a point."""
+    best = args[0]
+    for arg in args[1:]:
+        best = arg if _below(arg, best, at) is (op == "min") else best
+    return best
+
+
+def _whole(tree: Any, at: Mapping[str, Fraction], names: Mapping[str, str] | None) -> int | None:
     """An exponent that is a natural number."""
-    if free is not None and not isinstance(tree, str):
+    if names is not None and (not isinstance(tree, str) or tree in names):
         return None
-    value = None if tree == free else _CHECK.value(tree, at)
+    value = _CHECK.value(tree, at)
     return int(value) if isinstance(value, Fraction) and value.denominator == 1 and value >= 0 else None
 
 
-def _inner(tree: Any, at: dict[str, Fraction], free: str | None) -> str:
-    text = _term(tree, at, free)
-    return text if text.startswith("(") or text.isalnum() else f"({text})"
+def _inner(tree: Any, at: Mapping[str, Fraction], names: Mapping[str, str] | None = None) -> str:
+    text = _term(tree, at, names)
+    return text if text.startswith("(") or re.fullmatch(r"\w+", text) else f"({text})"
 
 
 def _number(value: Fraction) -> str:
@@ -254,22 +297,3 @@ def _number(value: Fraction) -> str:
 
 def _comment(text: str) -> str:
     return " ".join(text.replace("*)", "* )").replace("(*", "( *").replace('"', "''").split())
-
-
-def main(out: Path) -> int:
-    """Compile, list the axioms, and return the exit code."""
-    code = 0
-    for file, right, seconds in compiled(out):
-        searched = " : forall x, " in file.read_text("utf-8")  # a range: whether bisection ends is not known before
-        said = "proved" if right else "left open by interval" if searched else "NOT PROVED"
-        print(f"{file.relative_to(out)}: {said}, {seconds:.1f} s", flush=True)
-        code = code if right or searched else 1
-    found = assumptions(out)
-    print(f"axioms: {', '.join(sorted(found))}")
-    if further := beyond(found):
-        print(f"neither of the classical reals nor of the machine's numbers: {', '.join(sorted(further))}")
-    return 1 if further else code
-
-
-if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))

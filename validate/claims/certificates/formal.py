@@ -1,0 +1,191 @@
+"""`make formal`: compile what ``airtight certify --coq`` wrote, count what Coq's kernel has accepted, and name the rest.
+
+``python -m airtight.validate.claims.certificates.formal FOLDER [WORKERS]``. A file is compiled once: its verdict is kept in
+``FOLDER/formal/compiled.json`` under the hash of its text, of the files that it may need and of Coq's version. Exit codes: 0;
+1 where a file is not proved, except for a generated theorem that is known to be open, where a theorem rests on further axioms, or
+where a second judge disagrees.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from airtight.analytics.forms.balls.compiled import UnsupportedExpression
+from airtight.validate.claims.certificates.coq import LIBRARY, SHARED, coq_name, stated
+
+AXIOMS = (  # of the classical reals; and what describes the numbers of the machine, with which the kernel computes
+    *("ClassicalDedekindReals.", "FunctionalExtensionality.functional_extensionality_dep", "Classical_Prop.classic"),
+    *("PrimInt63.", "Uint63.", "PrimFloat.", "FloatAxioms."),
+)
+OPEN: dict[str, str] = {}  # generated theorems that no tactic proves yet, and why
+_SECONDS = 1200  # for one file, at which something is wrong: none of ours takes two minutes
+_KEPT = "compiled.json"
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """What coqc said of one file.
+
+    Attributes
+    ----------
+    file : Path
+    right : bool
+        Whether Coq accepts it.
+    seconds : float
+        Wall time, of the run that compiled it.
+    kept : bool
+        Whether that was an earlier run.
+    """
+
+    file: Path
+    right: bool
+    seconds: float
+    kept: bool = False
+
+
+def compiled(out: Path, workers: int = 1) -> Iterator[Compiled]:
+    """Run coqc on every file below a folder that has changed since the last time: those that others need first."""
+    library = sorted((out / LIBRARY).glob("[a-z]*.v"))
+    shared = [file for name in SHARED if (file := out / LIBRARY / name).is_file()]
+    version = subprocess.run(["coqc", "--version"], capture_output=True, text=True, check=True).stdout
+    base = hashlib.sha256(version.encode() + b"".join(file.read_bytes() for file in [*shared, *library])).hexdigest()
+    kept = _kept(out)
+    now: dict[str, list[object]] = {}
+
+    def one(file: Path) -> Compiled:
+        name, digest = str(file.relative_to(out)), hashlib.sha256(base.encode() + file.read_bytes()).hexdigest()
+        if kept.get(name, [""])[0] == digest and file.with_suffix(".vo").is_file():
+            now[name] = kept[name]
+            return Compiled(file, True, float(str(kept[name][1])), True)
+        started = time.perf_counter()
+        right, seconds = coqc(file, out).returncode == 0, time.perf_counter() - started
+        if right:
+            now[name] = [digest, round(seconds, 1)]
+        else:
+            file.with_suffix(".vo").unlink(missing_ok=True)
+        return Compiled(file, right, seconds)
+
+    try:
+        with ThreadPoolExecutor(workers) as pool:
+            for file in shared:
+                yield one(file)
+            yield from pool.map(one, library)
+            yield from pool.map(one, sorted(out.glob("*/theorem.v")))
+    finally:
+        (out / LIBRARY / _KEPT).write_text(json.dumps(now, indent=0, sort_keys=True), "utf-8")
+
+
+def _kept(out: Path) -> dict[str, list[object]]:
+    try:
+        found = json.loads((out / LIBRARY / _KEPT).read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def assumptions(out: Path) -> set[str]:
+    """The axioms that the compiled theorems rest on, all together, as Coq's Print Assumptions lists them.
+
+    Raises
+    ------
+    RuntimeError
+        When that does not compile.
+    """
+    files = [
+        file for file in sorted(out.glob("*/*.v")) if file.with_suffix(".vo").is_file() and file.name != "Model.v"
+    ]
+    names = [
+        f"{_module(file, out)}.{name}"
+        for file in files
+        for name in re.findall(r"^Theorem (\w+)", file.read_text("utf-8"), re.M)
+    ]
+    lines = [f"Require {_module(file, out)}." for file in files]
+    listing = out / "assumptions.v"
+    listing.write_text(
+        "\n".join([*lines, f"Definition all := ({', '.join(names)}).", "Print Assumptions all.", ""]), "utf-8"
+    )
+    done = coqc(listing, out)
+    if done.returncode:
+        raise RuntimeError(done.stderr)
+    return set(re.findall(r"^([\w.]+)\s*:", done.stdout.partition("Axioms:")[2], re.M))
+
+
+def beyond(axioms: set[str]) -> set[str]:
+    """Those that are neither of the classical reals nor of the kernel's own integers and floating-point numbers.
+
+    Examples
+    --------
+    >>> beyond({"Classical_Prop.classic", "Uint63.add_spec", "Mine.obvious"})
+    {'Mine.obvious'}
+    """
+    return {axiom for axiom in axioms if not axiom.startswith(AXIOMS)}
+
+
+def coqc(file: Path, out: Path, seconds: int = _SECONDS) -> subprocess.CompletedProcess[str]:
+    """Compile one file below a folder of theorems."""
+    folders = dict.fromkeys(path.parent for path in sorted(out.glob("*/*.v")))
+    flags = [part for folder in folders for part in ("-Q", folder.name, _folder(folder))]
+    command = ["coqc", "-q", *flags, str(file.relative_to(out))]
+    try:
+        return subprocess.run(command, cwd=out, capture_output=True, text=True, check=False, timeout=seconds)
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess(command, 1, "", f"more than {seconds} seconds")
+
+
+def _module(file: Path, out: Path) -> str:
+    return f"{_folder(file.parent)}.{file.stem}"
+
+
+def _folder(path: Path) -> str:
+    return "Airtight" if path.name == LIBRARY else coq_name(path.name)
+
+
+def known_open(file: Path, out: Path) -> bool:
+    """Whether a file is a generated theorem, letter by letter, of a row that is known to be open."""
+    row = file.parent.name
+    return row in OPEN and file.name == "theorem.v" and file.read_text("utf-8") == stated(file.parent)
+
+
+def main(out: Path, workers: int) -> int:
+    """Compile, count, list the axioms, and return the exit code."""
+    code, accepted = 0, set()
+    for done in compiled(out, workers):
+        row = done.file.parent.name
+        accepted |= {row} if done.right and row != LIBRARY else set()
+        open_ = not done.right and known_open(done.file, out)
+        said = "proved" if done.right else f"open: {OPEN[row]}" if open_ else "NOT PROVED"
+        when = "kept" if done.kept else f"{done.seconds:.1f} s"
+        print(f"{done.file.relative_to(out)}: {said}, {when}", flush=True)
+        code = code if done.right or open_ else 1
+    for kind, name in (("refuted", "witness.json"), ("proved", "proof.json")):
+        rows = {file.parent.name for file in out.glob(f"*/{name}")}
+        print(f"{kind} rows: {len(rows & accepted)} of {len(rows)} in the kernel")
+        for row in sorted(rows - accepted):
+            print(f"  not {row}: {_reason(out / row)}")
+    found = assumptions(out)
+    print(f"axioms: {', '.join(sorted(found))}")
+    if further := beyond(found):
+        print(f"neither of the classical reals nor of the machine's numbers: {', '.join(sorted(further))}")
+    return 1 if further else code
+
+
+def _reason(folder: Path) -> str:
+    try:
+        stated(folder)
+    except UnsupportedExpression as reason:
+        return str(reason)
+    return OPEN.get(folder.name, "Coq does not accept the theorem")
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else os.cpu_count() or 1))
