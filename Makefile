@@ -32,7 +32,7 @@ ledger: .venv/installed
 formal: .venv/installed
 	@command -v coqc >/dev/null || { echo "make formal needs coqc with coq-interval; Debian: apt-get install coq libcoq-interval"; exit 1; }
 	$(BIN)/airtight certify --coq --out formal
-	$(BIN)/python -m airtight.validate.claims.certificates.coq formal
+	$(BIN)/python -m airtight.validate.claims.certificates.formal formal
 
 findings: .venv/installed
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m airtight.validate.experiments.figures.gallery

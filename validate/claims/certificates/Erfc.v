@@ -112,7 +112,17 @@ Proof.
   - apply Rmult_le_compat_l; lra.
 Qed.
 
-(** The complementary error function; [erfc_is] below says that this is the one of the handbooks. *)
+Lemma tail_scaled y L lo hi : 0 <= L -> 0 < y + L ->
+  lo <= RInt (fun s => exp (- (s * (s / 2 + y)))) 0 L ->
+  RInt (fun s => exp (- (s * (s / 2 + y)))) 0 L + exp (- (L * (L / 2 + y))) / (y + L) <= hi ->
+  exists k, lo <= k <= hi /\ tail y = k * n y.
+Proof.
+  intros HL HM Hlo Hhi. exists (tail y / n y). generalize (tail_bounds y L lo hi HL HM Hlo Hhi) (n_positive y). intros [A B] N.
+  split; [|field; lra].
+  split; apply (Rmult_le_reg_l (n y)); try exact N; replace (n y * (tail y / n y)) with (tail y) by (field; lra); assumption.
+Qed.
+
+(** The complementary error function; [Mass.erfc_is] says that this is the one of the handbooks. *)
 Definition erfc (x : R) : R := 2 * tail (sqrt 2 * x).
 
 Lemma erfc_bounds x y L lo hi : y = sqrt 2 * x -> 0 <= L -> 0 < y + L ->
@@ -120,12 +130,8 @@ Lemma erfc_bounds x y L lo hi : y = sqrt 2 * x -> 0 <= L -> 0 < y + L ->
   RInt (fun s => exp (- (s * (s / 2 + y)))) 0 L + exp (- (L * (L / 2 + y))) / (y + L) <= hi ->
   exists k, lo <= k <= hi /\ erfc x = k * (2 / sqrt (2 * PI) * exp (- (y * y / 2))).
 Proof.
-  intros E HL HM Hlo Hhi. exists (tail y / n y). split.
-  - generalize (tail_bounds y L lo hi HL HM Hlo Hhi) (n_positive y). intros [A B] N.
-    split; apply (Rmult_le_reg_l (n y)); try exact N; replace (n y * (tail y / n y)) with (tail y) by (field; lra); assumption.
-  - unfold erfc. rewrite <- E. replace (2 / sqrt (2 * PI) * exp (- (y * y / 2))) with (2 * n y)
-      by (unfold n; field; generalize root_positive; lra).
-    field. generalize (n_positive y). lra.
+  intros E HL HM Hlo Hhi. destruct (tail_scaled y L lo hi HL HM Hlo Hhi) as [k [K H]]. exists k. split. exact K.
+  unfold erfc. rewrite <- E, H. unfold n. field. generalize root_positive. lra.
 Qed.
 
 Lemma erfc_falls x y : x <= y -> erfc y <= erfc x.
@@ -133,13 +139,21 @@ Proof.
   intro H. unfold erfc. apply Rmult_le_compat_l; [lra|]. apply tail_falls. apply Rmult_le_compat_l. apply sqrt_pos. exact H.
 Qed.
 
-(* erfc x, at a number x, is a density times a number that 40 binary digits enclose: the integral up to L, and what Mills leaves of it. *)
-Ltac scaled x L :=
+(* erfc x, at a number x, is a density times a number that is enclosed by the integral up to L and by what Mills leaves of it. *)
+Ltac enclosed x L bounded :=
   let y := fresh "y" in let Y := fresh "Y" in let E := fresh "E" in let J := fresh "J" in let T := fresh "T" in
   let k := fresh "k" in let K := fresh "K" in
   interval_intro (sqrt 2 * x) with (i_prec 128) as Y;
   remember (sqrt 2 * x) as y eqn:E in Y;
-  integral_intro (RInt (V := R_CompleteNormedModule) (fun s => exp (- (s * (s / 2 + y)))) 0 L) with (i_relwidth 40, i_fuel 1000) as J;
-  interval_intro (exp (- (L * (L / 2 + y))) / (y + L)) upper as T;
+  bounded y J;
+  interval_intro (exp (- (L * (L / 2 + y))) / (y + L)) upper with (i_prec 90) as T;
   destruct (erfc_bounds x y L _ _ E ltac:(lra) ltac:(interval) (proj1 J) (Rplus_le_compat _ _ _ _ (proj2 J) T)) as [k [K ->]];
   clear E J T.
+
+Ltac scaled x L := enclosed x L ltac:(fun y J =>
+  integral_intro (RInt (V := R_CompleteNormedModule) (fun s => exp (- (s * (s / 2 + y)))) 0 L) with (i_relwidth 40, i_fuel 1000) as J).
+
+(* The same to 64 binary digits. *)
+Ltac scaled_fine x L := enclosed x L ltac:(fun y J =>
+  integral_intro (RInt (V := R_CompleteNormedModule) (fun s => exp (- (s * (s / 2 + y)))) 0 L)
+    with (i_relwidth 64, i_prec 90, i_degree 20, i_fuel 1000) as J).

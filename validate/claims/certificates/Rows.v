@@ -18,6 +18,11 @@ Proof. intros P [H | ->]. left. apply ln_increasing; assumption. right. reflexiv
 
 Ltac cased := rewrite ?maximum, ?minimum.
 
+Definition integer (x : R) : Prop := exists k : Z, x = IZR k.
+
+(* Two numbers that differ in which of two the lesser or greater is. *)
+Ltac resolved := unfold Rmin, Rmax; repeat destruct (Rle_dec _ _); first [reflexivity | exfalso; lra].
+
 (* A term that nra does not look into, with bounds. *)
 Ltac atom t := let B := fresh in interval_intro t as B; revert B; generalize t; intros.
 
@@ -39,4 +44,4 @@ Ltac monotone :=
   end.
 
 (* The point is in the domain, and meets a hypothesis. *)
-Ltac met := cased; first [lra | interval | interval with (i_prec 128)].
+Ltac met := cased; first [eexists; reflexivity | lra | interval | interval with (i_prec 128)].

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from functools import reduce
 from math import ceil, sqrt
@@ -30,13 +30,14 @@ _HEAD = """From Coq Require Import Reals Lra Psatz.
 From Interval Require Import Tactic.
 From Airtight Require Import Rows.
 """
-SHARED = ("Model.v", "Gaussian.v", "Rows.v", "Erfc.v", "Mass.v", "Classical.v", "OverTheAir.v")  # of this folder, each after those that it needs
+SHARED = ("Model.v", "Gaussian.v", "Rows.v", "Erfc.v", "Mass.v", "Classical.v", "Vector.v", "Dimensions.v", "Noise.v", "OverTheAir.v")  # of this folder, each after those that it needs
 LIBRARY = "formal"  # folder of what is written by hand
 _BY_HAND = {"refuted.v": "", "proved.v": "_proved"}  # in a paper's folder, and what its name there ends with
 _FUNCTIONS = {"exp": "exp", "log": "ln", "sqrt": "sqrt", "atan": "atan", "abs": "Rabs", "erfc": "erfc"}
 _TERMS = 200
 _BITS = 128
 _DEPTH = 20  # of a bisection
+_THIN = 2.0**-34  # a margin, as a share of the greatest erfc, that asks for 64 digits of each
 _NEGLIGIBLE = 45.0  # the integral of an erfc stops where its integrand is exp(-45)
 _KEYWORDS = frozenset("as at cofix else end exists fix for forall fun if in let match mod return then using where with".split())
 _MEANT = frozenset(_FUNCTIONS.values()) | {"Rmax", "Rmin", "PI", "R", "pow"}
@@ -130,7 +131,7 @@ def _variables(claim: dict[str, Any]) -> dict[str, str]:
 
 
 def _whole_claim(claim: dict[str, Any]) -> str:
-    """The claim as claim.json says it, on the real numbers of its ranges: of an integer more than is claimed."""
+    """The claim as claim.json says it."""
     if any(allowed["extra"] for allowed in claim["domain"].values()):
         raise UnsupportedExpression("values beside a range")
     names = _variables(claim)
@@ -139,7 +140,8 @@ def _whole_claim(claim: dict[str, Any]) -> str:
         f"{_number(Fraction(allowed['low']))} <= {names[name]} <= {_number(Fraction(allowed['high']))}"
         for name, allowed in claim["domain"].items()
     ]
-    hypotheses = [*ends, *(_condition(tree, names) for tree in claim["given"])]
+    whole = [f"integer {names[name]}" for name, allowed in claim["domain"].items() if allowed["integer"]]
+    hypotheses = [*ends, *whole, *(_condition(tree, names) for tree in claim["given"])]
     relation = f"{low} {'=' if claim['relation'] == '==' else '<='} {high}"
     bound = f"forall {' '.join(names.values())}, " if names else ""
     return bound + " -> ".join([*hypotheses, relation])
@@ -158,39 +160,46 @@ def _refuted(claim: dict[str, Any], at: dict[str, Fraction]) -> tuple[str, str]:
     numeric = f"apply Rminus_gt_0_lt; interval with (i_prec {_BITS})"
     try:
         goal = f"~ ({_whole_claim(claim)})"
-        for name, allowed in claim["domain"].items():
-            if allowed["integer"] and at[name].denominator != 1:
-                raise UnsupportedExpression("no integer")
     except UnsupportedExpression:
         one, other = (low, high) if falling else (high, low)
-        return f"{_term(one, at)} < {_term(other, at)}", f"{_scaled([one, other], at)}{numeric}."
+        return f"{_term(one, at)} < {_term(other, at)}", f"{_scaled(one, other, at)}{numeric}."
     strict = "Rlt_not_eq" if falling else ("Rgt_not_eq" if claim["relation"] == "==" else "Rlt_not_le")
-    values = " ".join(_inner(str(value), {}, {}) for value in at.values())
-    met = " ".join("_" for _ in (*claim["domain"], *claim["given"]))
-    sides = f"[{_scaled([low, high], at)}rewrite ?maximum, ?minimum; {numeric} | met .. ]" if met else None
-    sides = sides or f"{_scaled([low, high], at)}rewrite ?maximum, ?minimum; {numeric}"
-    return goal, f"intro H; refine ({strict} _ _ _ (H{f' {values} {met}' if met else ''})); {sides}."
+    values = {name: _number(at[name]) for name in claim["domain"]}
+    met = ["_"] * goal.count(" -> ")
+    shown = f"{_scaled(low, high, at, values)}cased; {numeric}"
+    applied = " ".join(["H", *values.values(), *met])
+    return goal, f"intro H; refine ({strict} _ _ _ ({applied})); {f'[{shown} | met .. ]' if met else shown}."
 
 
-def _scaled(trees: list[Any], at: dict[str, Fraction]) -> str:
+def _scaled(low: Any, high: Any, at: dict[str, Fraction], names: Mapping[str, str] | None = None) -> str:
     """What replaces each erfc at a point by a density times a number that coq-interval has bounded."""
-    found: dict[str, str] = {}
+    arguments = {f"({_term(arg, at, names)})": arg for tree in (low, high) for arg in _inside("erfc", tree)}
+    if not arguments:
+        return ""
+    with _CHECK.precision(8 * _BITS):
+        roots = [_magnitude({"op": "*", "args": [{"op": "sqrt", "args": ["2"]}, arg]}, at) for arg in arguments.values()]
+        values = [_magnitude({"op": "erfc", "args": [arg]}, at) for arg in arguments.values()]
+        fine = abs(_magnitude({"op": "-", "args": [high, low]}, at)) < _THIN * max(values)
+    stops = [max(ceil(sqrt(y * y + 2 * _NEGLIGIBLE) - y), 1) for y in roots]
+    name = "scaled_fine" if fine else "scaled"
+    found = []
+    for (text, arg), stop in zip(arguments.items(), stops, strict=True):
+        plain = f"({_term(arg, at)})"
+        found += [f"replace {text} with {plain} by resolved; "] if re.search(r"\bR(min|max)\b", text) else []
+        found.append(f"{name} {plain} {stop}; ")
+    return "".join(found)
 
-    def visit(tree: Any) -> None:
-        if isinstance(tree, str):
-            return
-        for arg in tree["args"]:
-            for part in arg if isinstance(arg, list) else [arg]:
-                visit(part)
-        if tree["op"] == "erfc":
-            with _CHECK.precision(_BITS):
-                y = sqrt(2) * float(_CHECK.fraction(_CHECK.interval(_CHECK.value(tree["args"][0], at)).lo))
-            stop = max(ceil(sqrt(y * y + 2 * _NEGLIGIBLE) - y), 1)
-            found[_term(tree["args"][0], at)] = f"scaled ({_term(tree['args'][0], at)}) {stop}; "
 
-    for tree in trees:
-        visit(tree)
-    return "".join(found.values())
+def _inside(op: str, tree: Any) -> Iterator[Any]:
+    """The arguments of a function anywhere in a tree."""
+    for arg in tree if isinstance(tree, list) else () if isinstance(tree, str) else tree["args"]:
+        yield from _inside(op, arg)
+    if isinstance(tree, dict) and tree["op"] == op:
+        yield tree["args"][0]
+
+
+def _magnitude(tree: Any, at: dict[str, Fraction]) -> float:
+    return float(_CHECK.fraction(_CHECK.interval(_CHECK.value(tree, at)).lo))
 
 
 def _on_a_range(claim: dict[str, Any]) -> str:

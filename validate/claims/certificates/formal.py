@@ -1,7 +1,7 @@
 """`make formal`: compile what ``airtight certify --coq`` wrote, count what Coq's kernel has accepted, and name the rest.
 
 ``python -m airtight.validate.claims.certificates.formal FOLDER [WORKERS]``. A file is compiled once: its verdict is kept in
-``FOLDER/formal/compiled.json`` under the hash of its text, of the files that it may need and of Coq's version. Exit codes: 0;
+``FOLDER/formal/compiled.json`` under the hash of its text, of the files that it requires and of Coq's version. Exit codes: 0;
 1 where a file is not proved, except for a generated theorem that is known to be open, where a theorem rests on further axioms, or
 where a second judge disagrees.
 """
@@ -58,12 +58,11 @@ def compiled(out: Path, workers: int = 1) -> Iterator[Compiled]:
     library = sorted((out / LIBRARY).glob("[a-z]*.v"))
     shared = [file for name in SHARED if (file := out / LIBRARY / name).is_file()]
     version = subprocess.run(["coqc", "--version"], capture_output=True, text=True, check=True).stdout
-    base = hashlib.sha256(version.encode() + b"".join(file.read_bytes() for file in [*shared, *library])).hexdigest()
     kept = _kept(out)
     now: dict[str, list[object]] = {}
 
     def one(file: Path) -> Compiled:
-        name, digest = str(file.relative_to(out)), hashlib.sha256(base.encode() + file.read_bytes()).hexdigest()
+        name, digest = str(file.relative_to(out)), _digest(file, out, version)
         if kept.get(name, [""])[0] == digest and file.with_suffix(".vo").is_file():
             now[name] = kept[name]
             return Compiled(file, True, float(str(kept[name][1])), True)
@@ -82,7 +81,16 @@ def compiled(out: Path, workers: int = 1) -> Iterator[Compiled]:
             yield from pool.map(one, library)
             yield from pool.map(one, sorted(out.glob("*/theorem.v")))
     finally:
-        (out / LIBRARY / _KEPT).write_text(json.dumps(now, indent=0, sort_keys=True), "utf-8")
+        kept = {name: entry for name, entry in kept.items() if name not in now and (out / name).is_file()}  # if interrupted
+        (out / LIBRARY / _KEPT).write_text(json.dumps(kept | now, indent=0, sort_keys=True), "utf-8")
+
+
+def _digest(file: Path, out: Path, version: str) -> str:
+    """The hash of a text and of all texts that it requires."""
+    text = file.read_text("utf-8")
+    required = re.findall(r"^From Airtight Require (?:Import )?([\w ]+)\.$", text, re.M)
+    others = [_digest(out / LIBRARY / f"{name}.v", out, version) for line in required for name in line.split()]
+    return hashlib.sha256("\n".join([version, text, *others]).encode()).hexdigest()
 
 
 def _kept(out: Path) -> dict[str, list[object]]:
