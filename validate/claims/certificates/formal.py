@@ -57,8 +57,7 @@ def compiled(out: Path, workers: int = 1) -> Iterator[Compiled]:
     """Run coqc on every file below a folder that has changed since the last time: those that others need first."""
     library = sorted((out / LIBRARY).glob("[a-z]*.v"))
     shared = [file for name in SHARED if (file := out / LIBRARY / name).is_file()]
-    version = subprocess.run(["coqc", "--version"], capture_output=True, text=True, check=True).stdout
-    kept = _kept(out)
+    kept, version = _kept(out), coq_version()
     now: dict[str, list[object]] = {}
 
     def one(file: Path) -> Compiled:
@@ -83,6 +82,11 @@ def compiled(out: Path, workers: int = 1) -> Iterator[Compiled]:
     finally:
         kept = {name: entry for name, entry in kept.items() if name not in now and (out / name).is_file()}  # if interrupted
         (out / LIBRARY / _KEPT).write_text(json.dumps(kept | now, indent=0, sort_keys=True), "utf-8")
+
+
+def coq_version() -> str:
+    """What coqc says of itself."""
+    return subprocess.run(["coqc", "--version"], capture_output=True, text=True, check=True).stdout
 
 
 def _digest(file: Path, out: Path, version: str) -> str:
