@@ -55,7 +55,7 @@ def test_the_goal_is_the_negated_claim_or_the_violation(relation, point, goal):
         (at_most(sp.log(1 + X), X), {}, "forall x, 0 <= x <= 1 -> (ln (1 + x)) <= x"),
         (at_least(X, X * parameter("y", 0.0, 0.5)), {}, "forall x y, 0 <= x <= 1 -> 0 <= y <= (1 / 2) -> (x * y) <= x"),
         (at_most(parameter("n", 0, 3, integer=True), 3), {}, "forall n, 0 <= n <= 3 -> integer n -> n <= 3"),
-        (at_most(X, 1), {"given": [X <= sp.Rational(1, 2)]}, "forall x, 0 <= x <= 1 -> x <= (1 / 2) -> x <= 1"),
+        (at_most(X, 1), {"given": [sp.Rational(1, 2) >= X]}, "forall x, 0 <= x <= 1 -> x <= (1 / 2) -> x <= 1"),
         (at_most(parameter("at", 0.0, 1.0), 1), {}, "forall at_, 0 <= at_ <= 1 -> at_ <= 1"),
     ],
 )
@@ -162,7 +162,7 @@ def test_statements_by_hand_are_those_of_refuted_rows():
 
 
 def _tampered(claim, generator):
-    """A false claim of the same form: the side that ought to be the greater is lowered below the other at a point of the domain."""
+    """A false claim of the same form: the side that ought to be the greater is lowered below the other at some corner."""
     low, high = ("actual", "claimed") if claim["relation"] == "<=" else ("claimed", "actual")
     at = {name: Fraction(generator.choice([r["low"], r["high"]])) for name, r in claim["domain"].items()}
     gap = check.interval(check.value({"op": "-", "args": [claim["expression"][high], claim["expression"][low]]}, at))
@@ -193,7 +193,9 @@ def test_coqc_proves_what_is_true_only(tmp_path):
     claim = json.loads((tmp_path / "UF-E51" / "claim.json").read_text())
     true = {**claim["expression"], "claimed": {"op": "*", "args": ["2", claim["expression"]["actual"]]}}
     (tmp_path / "UF-E51" / "theorem.v").write_text(theorem(claim | {"expression": true}, point))
-    (tmp_path / "FDP-D2" / "theorem.v").write_text("Axiom no : False.\nTheorem FDP_D2 : 1 = 2. Proof. destruct no. Qed.")
+    (tmp_path / "FDP-D2" / "theorem.v").write_text(
+        "Axiom no : False.\nTheorem FDP_D2 : 1 = 2. Proof. destruct no. Qed."
+    )
     found = {done.file.parent.name: done.right for done in compiled(tmp_path, 2) if done.file.name == "theorem.v"}
     assert found == dict.fromkeys(names, False) | {"FDP-D2": True, "FDP-F6-vacuous": True}
     assert beyond(assumptions(tmp_path))

@@ -38,7 +38,7 @@ def test_the_statement_is_about_the_example() -> None:
 @pytest.mark.slow
 @without_coq
 def test_coq_proves_it_and_nothing_false(tmp_path: Path) -> None:
-    """The proofs name no numbers but those of the statement: of another system, or another epsilon, they prove what is true only."""
+    """The proofs name no numbers but those of the statement: they prove what is true only."""
     folder = tmp_path / "formal"
     folder.mkdir()
     for name in FILES:

@@ -30,7 +30,13 @@ _HEAD = """From Coq Require Import Reals Lra Psatz.
 From Interval Require Import Tactic.
 From Airtight Require Import Rows.
 """
-SHARED = ("Model.v", "Gaussian.v", "Rows.v", "Erfc.v", "Mass.v", "Classical.v", "Vector.v", "Dimensions.v", "Noise.v", "OverTheAir.v")  # of this folder, each after those that it needs
+_WITH_ERFC = """From Coquelicot Require Import Coquelicot.
+From Airtight Require Import Erfc.
+"""
+SHARED = (  # of this folder, each after those that it needs
+    *("Model.v", "Gaussian.v", "Rows.v", "Erfc.v", "Mass.v", "Classical.v"),
+    *("Vector.v", "Dimensions.v", "Noise.v", "OverTheAir.v"),
+)
 LIBRARY = "formal"  # folder of what is written by hand
 _BY_HAND = {"refuted.v": "", "proved.v": "_proved"}  # in a paper's folder, and what its name there ends with
 _FUNCTIONS = {"exp": "exp", "log": "ln", "sqrt": "sqrt", "atan": "atan", "abs": "Rabs", "erfc": "erfc"}
@@ -39,8 +45,11 @@ _BITS = 128
 _DEPTH = 20  # of a bisection
 _THIN = 2.0**-34  # a margin, as a share of the greatest erfc, that asks for 64 digits of each
 _NEGLIGIBLE = 45.0  # the integral of an erfc stops where its integrand is exp(-45)
-_KEYWORDS = frozenset("as at cofix else end exists fix for forall fun if in let match mod return then using where with".split())
-_MEANT = frozenset(_FUNCTIONS.values()) | {"Rmax", "Rmin", "PI", "R", "pow"}
+_KEYWORDS = frozenset(
+    ("as", "at", "cofix", "else", "end", "exists", "fix", "for", "forall", "fun", "if", "in", "let", "match", "mod")
+    + ("return", "then", "using", "where", "with")
+)
+_MEANT = frozenset(_FUNCTIONS.values()) | {"Rmax", "Rmin", "PI", "R", "pow", "integer"}
 
 
 def theorem(claim: dict[str, Any], point: dict[str, str] | None, *, cited: str = "") -> str:
@@ -79,7 +88,7 @@ def theorem(claim: dict[str, Any], point: dict[str, str] | None, *, cited: str =
         note += f"(* refuted at {', '.join(f'{k} = {v}' for k, v in point.items()) or 'the only point'} *)\n"
         goal, proof = _refuted(claim, at)
     module = f"From {cited.partition('.')[0]} Require {cited.partition('.')[2]}.\n" if cited else ""
-    module += "From Coquelicot Require Import Coquelicot.\nFrom Airtight Require Import Erfc.\n" if "(erfc " in goal else ""
+    module += _WITH_ERFC if "(erfc " in goal else ""
     return f"{_HEAD}{module}Open Scope R_scope.\n{note}Theorem {name} : {goal}.\nProof. {proof} Qed.\n"
 
 
@@ -177,7 +186,9 @@ def _scaled(low: Any, high: Any, at: dict[str, Fraction], names: Mapping[str, st
     if not arguments:
         return ""
     with _CHECK.precision(8 * _BITS):
-        roots = [_magnitude({"op": "*", "args": [{"op": "sqrt", "args": ["2"]}, arg]}, at) for arg in arguments.values()]
+        roots = [
+            _magnitude({"op": "*", "args": [{"op": "sqrt", "args": ["2"]}, arg]}, at) for arg in arguments.values()
+        ]
         values = [_magnitude({"op": "erfc", "args": [arg]}, at) for arg in arguments.values()]
         fine = abs(_magnitude({"op": "-", "args": [high, low]}, at)) < _THIN * max(values)
     stops = [max(ceil(sqrt(y * y + 2 * _NEGLIGIBLE) - y), 1) for y in roots]

@@ -18,10 +18,12 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from airtight.analytics.forms.balls.compiled import UnsupportedExpression
 from airtight.validate.claims.certificates.coq import LIBRARY, SHARED, coq_name, stated
+from airtight.validate.claims.certificates.second_judge import AGREES, DISAGREES, judged
 
 AXIOMS = (  # of the classical reals; and what describes the numbers of the machine, with which the kernel computes
     *("ClassicalDedekindReals.", "FunctionalExtensionality.functional_extensionality_dep", "Classical_Prop.classic"),
@@ -79,9 +81,9 @@ def compiled(out: Path, workers: int = 1) -> Iterator[Compiled]:
                 yield one(file)
             yield from pool.map(one, library)
             yield from pool.map(one, sorted(out.glob("*/theorem.v")))
-    finally:
-        kept = {name: entry for name, entry in kept.items() if name not in now and (out / name).is_file()}  # if interrupted
-        (out / LIBRARY / _KEPT).write_text(json.dumps(kept | now, indent=0, sort_keys=True), "utf-8")
+    finally:  # of an interrupted run too, with what an earlier one knew
+        known = {name: entry for name, entry in kept.items() if (out / name).is_file()} | now
+        (out / LIBRARY / _KEPT).write_text(json.dumps(known, indent=0, sort_keys=True), "utf-8")
 
 
 def coq_version() -> str:
@@ -113,9 +115,7 @@ def assumptions(out: Path) -> set[str]:
     RuntimeError
         When that does not compile.
     """
-    files = [
-        file for file in sorted(out.glob("*/*.v")) if file.with_suffix(".vo").is_file() and file.name != "Model.v"
-    ]
+    files = [file for file in sorted(out.glob("*/*.v")) if file.with_suffix(".vo").is_file() and file.name != "Model.v"]
     names = [
         f"{_module(file, out)}.{name}"
         for file in files
@@ -188,7 +188,22 @@ def main(out: Path, workers: int) -> int:
     print(f"axioms: {', '.join(sorted(found))}")
     if further := beyond(found):
         print(f"neither of the classical reals nor of the machine's numbers: {', '.join(sorted(further))}")
-    return 1 if further else code
+    return 1 if further or _second(out) else code
+
+
+def _second(out: Path) -> list[str]:
+    """Ask the second judge, where it is installed, and say what it answers; the rows on which it disagrees."""
+    if find_spec("leancert") is None:
+        print("second judge: not installed (pip install airtight-dp[leancert])")
+        return []
+    said = {file.parent.name: judged(file.parent) for file in sorted(out.glob("*/claim.json"))}
+    for kind, name in (("refuted", "witness.json"), ("proved", "proof.json")):
+        rows = [row for row in said if (out / row / name).is_file()]
+        print(f"second judge: agrees on {sum(said[row] == AGREES for row in rows)} of {len(rows)} {kind} rows")
+        for row in rows:
+            if said[row] != AGREES:
+                print(f"  {row}: {said[row]}")
+    return [row for row, answer in said.items() if answer == DISAGREES]
 
 
 def _reason(folder: Path) -> str:

@@ -1,0 +1,130 @@
+"""A second judge of certificates: LeanCert's interval checker, written and verified in Lean (``airtight-dp[leancert]``).
+
+What it is asked: at a witness, whether the side that ought to be the lesser exceeds the other by half of the difference that
+witness.json states; of a proof, whether the difference of the sides is at least 0 on every box of proof.json. Cases, floors
+and sums are resolved before, as in the theorems for Coq. The judge is a program: it trusts Lean's compiler and the bridge of
+the wheel, not Lean's kernel alone. It answers "agrees", "disagrees" (it has shown the contrary), or why it does not say.
+"""
+
+from __future__ import annotations
+
+import json
+import operator
+from fractions import Fraction
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+from airtight.validate.claims.certificates import check as checker
+
+_CHECK: Any = checker  # plain Python without annotations
+_TERMS = 200
+_BOXES = 300  # of one proof
+_DEPTH = 10  # terms of its Taylor series
+_POWER = 64  # of a power that is multiplied out
+_OPERATORS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
+AGREES, DISAGREES = "agrees", "disagrees"
+
+
+class _Silent(Exception):
+    """Why the judge does not say."""
+
+
+def judged(folder: Path) -> str:
+    """What the second judge says of the certificate in a folder.
+
+    Raises
+    ------
+    ImportError
+        Without the package leancert.
+    """
+    import leancert
+
+    claim = _CHECK.Claim((folder / "claim.json").read_bytes())
+    try:
+        if (folder / "witness.json").is_file():
+            return _witness(claim, json.loads((folder / "witness.json").read_text("utf-8")), leancert)
+        return _proof(claim, json.loads((folder / "proof.json").read_text("utf-8")), leancert)
+    except _Silent as reason:
+        return str(reason)
+
+
+def _witness(claim: Any, witness: dict[str, Any], leancert: Any) -> str:
+    point = {name: Fraction(value) for name, value in witness["point"].items()}
+    actual, claimed = (Fraction(witness[side][0]) for side in ("actual", "claimed"))
+    above = claim.op == "<=" or (claim.op == "==" and actual > claimed)
+    high, low = ("actual", "claimed") if above else ("claimed", "actual")
+    difference = _expression({"op": "-", "args": [getattr(claim, high), getattr(claim, low)]}, point, leancert)
+    verdict = _verdict(difference, {}, abs(actual - claimed) / 2, leancert)
+    return AGREES if verdict is True else DISAGREES if verdict is False else "its enclosure is too wide"
+
+
+def _proof(claim: Any, proof: dict[str, Any], leancert: Any) -> str:
+    pieces = [(low, high) for low, high, _, extra in claim.ranges.values() if not extra]
+    if len(pieces) < len(claim.ranges) or len(proof["trees"]) != 1:
+        raise _Silent("values beside the ranges")
+    boxes = _CHECK.leaves(claim, [(proof["trees"][0], dict(zip(claim.ranges, pieces, strict=True)))])
+    if len(boxes) > _BOXES or any(sign != "+" for _, sign in boxes):
+        raise _Silent("a hypothesis, or too many boxes")
+    difference = _expression(claim.difference, {}, leancert)
+    verdicts = [_verdict(difference, box, Fraction(0), leancert) for box, _ in boxes]
+    if False in verdicts:
+        return DISAGREES
+    return AGREES if all(verdicts) else "its enclosure is too wide"
+
+
+def _verdict(expression: Any, box: dict[str, Any], least: Fraction, leancert: Any) -> bool | None:
+    """Whether an expression is at least so much on a box: false where it is less on all of it, None where that is not known."""
+    try:
+        found = leancert.verify_bound(
+            expression, box or {"unused": (0, 0)}, lower=least, config=leancert.Config(taylor_depth=_DEPTH)
+        )
+    except leancert.LeanCertError as error:
+        raise _Silent(type(error).__name__) from None
+    if isinstance(found, leancert.Unsupported | leancert.DomainObstruction):
+        raise _Silent(found.reason)
+    if isinstance(found, leancert.Verified):
+        return True
+    below = any(known.enclosure is not None and known.enclosure.hi < least for known in found.checks)
+    return False if below or isinstance(found, leancert.Rejected) else None
+
+
+def _expression(tree: Any, at: dict[str, Fraction], leancert: Any) -> Any:
+    """A tree as an expression of LeanCert: at a point, or with variables."""
+    if isinstance(tree, str):
+        if tree in at or _CHECK.NUMBER.fullmatch(tree):
+            return leancert.expr.const(at[tree] if tree in at else Fraction(tree))
+        return leancert.var(tree)
+    op, args = tree["op"], tree["args"]
+    if op == "piecewise" and at:
+        cases = (branch for branch, known in args if _CHECK.condition(known, _CHECK.fixed(at)))
+        return _expression(next(cases), at, leancert)
+    if op in ("floor", "binomial") and at:
+        return leancert.expr.const(Fraction(_CHECK.value(tree, at)))
+    if op == "sum" and at:
+        low, high = (int(_CHECK.value(arg, at)) for arg in args[2:])
+        if high - low >= _TERMS:
+            raise _Silent("a sum of many terms")
+        terms = [_expression(args[0], {**at, args[1]: Fraction(k)}, leancert) for k in range(low, high + 1)]
+        return reduce(operator.add, terms, leancert.expr.const(0))
+    if op == "pi":
+        return 4 * leancert.atan(leancert.expr.const(1))
+    if op == "pow":
+        exponent = _CHECK.value(args[1], at) if isinstance(args[1], dict) or args[1] in at else args[1]
+        if isinstance(exponent, str) and not _CHECK.NUMBER.fullmatch(exponent):
+            raise _Silent("a parameter in an exponent")
+        exponent = Fraction(exponent) if isinstance(exponent, str | Fraction) else None
+        base = _expression(args[0], at, leancert)
+        if exponent is not None and exponent.denominator == 1 and 0 <= exponent <= _POWER:
+            return base ** int(exponent)
+        return leancert.exp(_expression(args[1], at, leancert) * leancert.log(base))
+    parts = [_expression(arg, at, leancert) for arg in args]
+    if op == "-" and len(parts) == 1:
+        return -parts[0]
+    if op in _OPERATORS:
+        return reduce(_OPERATORS[op], parts)
+    if op in ("min", "max"):
+        return reduce(getattr(leancert, op.title()), parts)
+    if op in ("exp", "log", "sqrt", "atan", "abs"):
+        return getattr(leancert, op)(parts[0])
+    raise _Silent(f"it has no {op}")
