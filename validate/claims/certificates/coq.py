@@ -46,8 +46,26 @@ _DEPTH = 20  # of a bisection
 _THIN = 2.0**-34  # a margin, as a share of the greatest erfc, that asks for 64 digits of each
 _NEGLIGIBLE = 45.0  # the integral of an erfc stops where its integrand is exp(-45)
 _KEYWORDS = frozenset(
-    ("as", "at", "cofix", "else", "end", "exists", "fix", "for", "forall", "fun", "if", "in", "let", "match", "mod")
-    + ("return", "then", "using", "where", "with")
+    (
+        *(
+            "as",
+            "at",
+            "cofix",
+            "else",
+            "end",
+            "exists",
+            "fix",
+            "for",
+            "forall",
+            "fun",
+            "if",
+            "in",
+            "let",
+            "match",
+            "mod",
+        ),
+        *("return", "then", "using", "where", "with"),
+    )
 )
 _MEANT = frozenset(_FUNCTIONS.values()) | {"Rmax", "Rmin", "PI", "R", "pow", "integer"}
 

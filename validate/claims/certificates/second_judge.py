@@ -12,6 +12,7 @@ import json
 import operator
 from fractions import Fraction
 from functools import reduce
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from airtight.validate.claims.certificates import check as checker
 
 _CHECK: Any = checker  # plain Python without annotations
 _TERMS = 200
-_BOXES = 300  # of one proof
+_WORK = 60  # functions in all boxes: its fractions grow with each, and are never rounded
 _DEPTH = 10  # terms of its Taylor series
 _POWER = 64  # of a power that is multiplied out
 _OPERATORS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
@@ -54,6 +55,7 @@ def _witness(claim: Any, witness: dict[str, Any], leancert: Any) -> str:
     actual, claimed = (Fraction(witness[side][0]) for side in ("actual", "claimed"))
     above = claim.op == "<=" or (claim.op == "==" and actual > claimed)
     high, low = ("actual", "claimed") if above else ("claimed", "actual")
+    _limited(_work([claim.high, claim.low], point))
     difference = _expression({"op": "-", "args": [getattr(claim, high), getattr(claim, low)]}, point, leancert)
     verdict = _verdict(difference, {}, abs(actual - claimed) / 2, leancert)
     return AGREES if verdict is True else DISAGREES if verdict is False else "its enclosure is too wide"
@@ -64,13 +66,34 @@ def _proof(claim: Any, proof: dict[str, Any], leancert: Any) -> str:
     if len(pieces) < len(claim.ranges) or len(proof["trees"]) != 1:
         raise _Silent("values beside the ranges")
     boxes = _CHECK.leaves(claim, [(proof["trees"][0], dict(zip(claim.ranges, pieces, strict=True)))])
-    if len(boxes) > _BOXES or any(sign != "+" for _, sign in boxes):
-        raise _Silent("a hypothesis, or too many boxes")
+    if any(sign != "+" for _, sign in boxes):
+        raise _Silent("a hypothesis")
+    _limited(_work(claim.difference, {}) * len(boxes))
     difference = _expression(claim.difference, {}, leancert)
     verdicts = [_verdict(difference, box, Fraction(0), leancert) for box, _ in boxes]
     if False in verdicts:
         return DISAGREES
     return AGREES if all(verdicts) else "its enclosure is too wide"
+
+
+def _work(tree: Any, at: dict[str, Fraction]) -> int:
+    """How many functions are expanded into Taylor series, those in a power as often as it multiplies them."""
+    if isinstance(tree, str):
+        return 0
+    if isinstance(tree, list):
+        return sum(_work(part, at) for part in tree)
+    op, args = tree["op"], tree["args"]
+    if op == "sum" and at:
+        low, high = (int(_CHECK.value(arg, at)) for arg in args[2:])
+        return max(high - low + 1, 0) * _work(args[0], at)
+    if op == "pow" and isinstance(args[1], str) and _CHECK.NUMBER.fullmatch(args[1]):
+        return max(ceil(abs(Fraction(args[1]))), 1) * _work(args[0], at)
+    return (op in ("exp", "log", "sqrt", "atan", "pi")) + _work(args, at)
+
+
+def _limited(work: int) -> None:
+    if work > _WORK:
+        raise _Silent(f"too much work for it: {work} functions")
 
 
 def _verdict(expression: Any, box: dict[str, Any], least: Fraction, leancert: Any) -> bool | None:
@@ -81,6 +104,8 @@ def _verdict(expression: Any, box: dict[str, Any], least: Fraction, leancert: An
         )
     except leancert.LeanCertError as error:
         raise _Silent(type(error).__name__) from None
+    except ValueError:  # of Python, which reads no integers of more than 4300 digits
+        raise _Silent("its fractions grow too long") from None
     if isinstance(found, leancert.Unsupported | leancert.DomainObstruction):
         raise _Silent(found.reason)
     if isinstance(found, leancert.Verified):
