@@ -20,7 +20,8 @@ from airtight.validate.claims.certificates import check as checker
 
 _CHECK: Any = checker  # plain Python without annotations
 _TERMS = 200
-_WORK = 60  # functions in all boxes: its fractions grow with each, and are never rounded
+_WORK, _DEEP = 40, 2  # functions in all boxes, and inside each other
+_EXPANDED = ("exp", "log", "sqrt", "atan", "pi")  # into Taylor series
 _DEPTH = 10  # terms of its Taylor series
 _POWER = 64  # of a power that is multiplied out
 _OPERATORS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
@@ -55,7 +56,7 @@ def _witness(claim: Any, witness: dict[str, Any], leancert: Any) -> str:
     actual, claimed = (Fraction(witness[side][0]) for side in ("actual", "claimed"))
     above = claim.op == "<=" or (claim.op == "==" and actual > claimed)
     high, low = ("actual", "claimed") if above else ("claimed", "actual")
-    _limited(_work([claim.high, claim.low], point))
+    _limited([claim.high, claim.low], point)
     difference = _expression({"op": "-", "args": [getattr(claim, high), getattr(claim, low)]}, point, leancert)
     verdict = _verdict(difference, {}, abs(actual - claimed) / 2, leancert)
     return AGREES if verdict is True else DISAGREES if verdict is False else "its enclosure is too wide"
@@ -68,7 +69,7 @@ def _proof(claim: Any, proof: dict[str, Any], leancert: Any) -> str:
     boxes = _CHECK.leaves(claim, [(proof["trees"][0], dict(zip(claim.ranges, pieces, strict=True)))])
     if any(sign != "+" for _, sign in boxes):
         raise _Silent("a hypothesis")
-    _limited(_work(claim.difference, {}) * len(boxes))
+    _limited(claim.difference, {}, len(boxes))
     difference = _expression(claim.difference, {}, leancert)
     verdicts = [_verdict(difference, box, Fraction(0), leancert) for box, _ in boxes]
     if False in verdicts:
@@ -88,12 +89,22 @@ def _work(tree: Any, at: dict[str, Fraction]) -> int:
         return max(high - low + 1, 0) * _work(args[0], at)
     if op == "pow" and isinstance(args[1], str) and _CHECK.NUMBER.fullmatch(args[1]):
         return max(ceil(abs(Fraction(args[1]))), 1) * _work(args[0], at)
-    return (op in ("exp", "log", "sqrt", "atan", "pi")) + _work(args, at)
+    return (op in _EXPANDED) + _work(args, at)
 
 
-def _limited(work: int) -> None:
-    if work > _WORK:
-        raise _Silent(f"too much work for it: {work} functions")
+def _nested(tree: Any) -> int:
+    """How many functions stand inside each other at most."""
+    if isinstance(tree, str | list):
+        return max(map(_nested, tree), default=0) if isinstance(tree, list) else 0
+    return (tree["op"] in _EXPANDED or (tree["op"] == "pow" and isinstance(tree["args"][1], dict))) + _nested(
+        tree["args"]
+    )
+
+
+def _limited(tree: Any, at: dict[str, Fraction], boxes: int = 1) -> None:
+    """Its fractions are never rounded: they grow with every function, and a hundredfold with each inside another."""
+    if (work := _work(tree, at) * boxes) > _WORK or _nested(tree) > _DEEP:
+        raise _Silent(f"too much work for it: {work} functions, {_nested(tree)} of them inside each other")
 
 
 def _verdict(expression: Any, box: dict[str, Any], least: Fraction, leancert: Any) -> bool | None:
