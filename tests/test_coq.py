@@ -55,7 +55,7 @@ def test_the_goal_is_the_negated_claim_or_the_violation(relation, point, goal):
         (at_most(sp.log(1 + X), X), {}, "forall x, 0 <= x <= 1 -> (ln (1 + x)) <= x"),
         (at_least(X, X * parameter("y", 0.0, 0.5)), {}, "forall x y, 0 <= x <= 1 -> 0 <= y <= (1 / 2) -> (x * y) <= x"),
         (at_most(parameter("n", 0, 3, integer=True), 3), {}, "forall n, 0 <= n <= 3 -> integer n -> n <= 3"),
-        (at_most(X, 1), {"given": [sp.Rational(1, 2) >= X]}, "forall x, 0 <= x <= 1 -> x <= (1 / 2) -> x <= 1"),
+        (at_most(X, 1), {"given": [sp.Rational(1, 2) >= X]}, "forall x, 0 <= x <= 1 -> (1 / 2) >= x -> x <= 1"),
         (at_most(parameter("at", 0.0, 1.0), 1), {}, "forall at_, 0 <= at_ <= 1 -> at_ <= 1"),
     ],
 )
