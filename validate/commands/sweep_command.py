@@ -47,6 +47,7 @@ def sweep(
 ) -> None:
     """Quantities over a grid of systems: every KEY of FILE may be an axis, what is in the store is not computed again."""
     from airtight.validate.commands import fleet_csv
+
     if not explain:
         require("sweep" if scheduler is None else "cluster")
     from airtight.validate.sweep.command import swept
