@@ -450,7 +450,7 @@ def baseline(features: Features, margin: float | None = None) -> dict[str, float
     from airtight.analytics import checks
     from airtight.analytics.inference.features import Features
 
-    checks.instance("features", features, Features)
+    checks.instance("features", features, Features, list, tuple)
     from airtight.analytics.inference import decoding
 
     found = {"mse": decoding.constant_output(features)}
@@ -640,6 +640,7 @@ def energy_problem(*arguments: Any, **options: Any) -> Any:
     return conic_energy.energy_problem(*arguments, **options)
 
 
+@_own_errstate
 def design_problem(*arguments: Any, **options: Any) -> Any:
     """The joint problem as a cvxpy problem; see :func:`airtight.solvers.design.over_the_air.design_prices.design_problem`."""
     from airtight.solvers.design.over_the_air import design_prices

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 
 _EVALUATIONS = 100  # at most
-_PATIENCE = 4  # secants that may fail to halve the interval before it is bisected
+_PATIENCE = 4  # secants that may fail to halve the interval before it is bisected, at first; one less after each failure
 _ASIDE = 0.4  # distance of the next argument from the root of the secant, as share of the length that is asked for
 
 
@@ -41,7 +41,7 @@ def falling_root(
     (True, True)
     """
     previous, before, x = low, at_low, start
-    width, patience = high - low, _PATIENCE
+    width, patience, allowed = high - low, _PATIENCE, _PATIENCE
     for _ in range(_EVALUATIONS):
         here = value(x)
         low, high = (x, high) if here > 0 else (low, x)
@@ -49,10 +49,11 @@ def falling_root(
             break
         patience -= 1
         if high - low <= width / 2:
-            width, patience = high - low, _PATIENCE
+            width, patience = high - low, allowed
         secant = x - here * (x - previous) / (here - before) if math.isfinite(here) and here != before else math.nan
         previous, before = x, here
         aside = _ASIDE * length(high)
+        allowed -= patience == 0 and allowed > 0
         x = secant - aside if patience > 0 and math.isfinite(secant) else (low + high) / 2
         x = min(max(x, low + aside), high - aside)
     return low, high

@@ -21,7 +21,7 @@ import numpy as np
 import airtight
 from airtight.solvers import weights
 from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
-from airtight.solvers.design.over_the_air import frontier
+from airtight.solvers.design.over_the_air import design_prices, frontier
 from airtight.solvers.design.over_the_air.requirements import Requirements
 from airtight.solvers.energy import conic_energy, solve
 from airtight.solvers.weights import weight_problem
@@ -33,6 +33,7 @@ INNER = {  # the functions whose options a verb passes on
     "solve_weights": weights.solve,
     "weight_problem": weight_problem.weight_problem,
     "energy_problem": conic_energy.energy_problem,
+    "design_problem": design_prices.design_problem,
     "solve_energy": solve,
     "sweep": verb.sweep,
     "frontier": frontier.surface,

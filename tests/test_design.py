@@ -732,7 +732,7 @@ def test_a_limit_on_what_is_least_is_kept():
     system, tasks = two()
     own = decoding.constant_output(tasks)
     least = design(system, Requirements(minimise="error", epsilon_at_most=40.0, effort=20_000), tasks)
-    for share in (1.0, 1.3):
+    for share in (1 + 1e-12, 1.3):
         wanted = Requirements(
             minimise="error", epsilon_at_most=40.0, error_at_most=min(share * least.value, own), effort=20_000
         )

@@ -393,7 +393,7 @@ def test_bad_features(arrays, needle):
 
 
 def test_features_that_do_not_fit_the_system():
-    with pytest.raises(ParameterError, match="4 devices"):
+    with pytest.raises(ParameterError, match="4 rows"):
         distortion.exact(SYSTEM, Features(f=np.zeros((3, 5)), W=FEATURES.W[:3], D=FEATURES.D))
     with pytest.raises(ParameterError, match="r = 3"):
         distortion.exact(SYSTEM, Features(f=np.zeros((4, 5)), W=np.zeros((2, 5)), D=np.zeros((5, 2))))

@@ -143,9 +143,9 @@ def test_a_range_allows_its_decimals():
 
 @pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
 def test_values_are_finite(value: float):
-    with pytest.raises(ParameterError, match=r"extra = .*must be finite"):
+    with pytest.raises(ParameterError, match=r"extra = .*must be a number in"):
         parameter("x", 0.0, 1.0, extra=(value,))
-    with pytest.raises(ParameterError, match="finite, with low <= high"):
+    with pytest.raises(ParameterError, match=r"high = 1.*must be a number in"):
         Range(1, 10**400)
 
 

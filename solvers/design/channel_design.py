@@ -264,7 +264,7 @@ def transmit_energy(system: InferenceSystem, channel: Channel) -> FloatArray:
     ...     receiver_noise_variance=0.1, dimension=8, delta=1e-5)
     >>> limited = Channel(fading="rayleigh", max_power=4.0)
     >>> transmit_energy(limited.with_participation(system), limited).round(4)  # of 1.8 per block at gain 1
-    array([1.2083])
+    array([1.1256])
     """
     sends = np.ones(system.devices) if system.idle_noise else system.participation
     code = system.participation * (system.weight * system.clip) ** 2

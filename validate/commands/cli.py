@@ -503,10 +503,12 @@ def train(
 @click.option("--results", is_flag=True, help="The schema of what the commands print with --json.")
 def schema(results: bool) -> None:
     """The JSON Schema of the system file, with which editors complete and check its keys."""
-    from airtight.validate.report import results_schema as of_results
-    from airtight.validate.system_file import file_schema
+    if results:
+        from airtight.validate.report.results_schema import text
+    else:
+        from airtight.validate.system_file.file_schema import text
 
-    click.echo(of_results.text() if results else file_schema.text(), nl=False)
+    click.echo(text(), nl=False)
 
 
 main.add_command(report)

@@ -49,7 +49,7 @@ def rooms() -> Iterator[tuple[str, str, list[str]]]:
     Examples
     --------
     >>> {name: modules for name, _, modules in rooms()}["airtight.validate.attack"]
-    ['experiment', 'training']
+    ['system_attack', 'training']
     """
     root = Path(airtight.__file__).parent
     for floor in ("analytics", "solvers", "validate"):

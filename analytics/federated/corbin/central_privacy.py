@@ -260,7 +260,7 @@ def one_parameter(
 
     Notes
     -----
-    *Hypotheses.* (Ledger CB-T3*.) One client's update is replaced; each output is one of two values, the upper one
+    *Hypotheses.* (Ledger CB-T3*, CB-T3*-paired.) One client's update is replaced; each output is one of two values, the upper one
     with a probability in :math:`[\tfrac12-\tfrac1{2\alpha}, \tfrac12+\tfrac1{2\alpha}]`; N others are unpaired and
     quantize independently; the server sees the sum.
 

@@ -244,6 +244,7 @@ def design_problem(
 
     if epsilon_at_most is None and energy_at_most is None:
         raise ParameterError("epsilon_at_most", None, "given, or energy_at_most")
+    checks.instance("system", system, InferenceSystem)
     question_observer = checks.choice("observer", observer, Observer)
     model = Model.of(system, Purpose.of(features))
     unlimited = np.full(system.devices, np.inf)

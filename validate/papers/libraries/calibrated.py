@@ -74,13 +74,13 @@ CLAIMS: tuple[Claim, ...] = (
             "pipeline_dp/dp_computations.py:122-161",
             "gaussian_epsilon",
             "'Computes minimum eps such that the Gaussian(sigma) mechanism is (eps, delta)-dp'.",
-            "Compute log delta; or treat nan as 'above delta', and return R.",
+            "Compute log delta; or treat NaN as 'above delta', and return R.",
         ),
         "709.7827128933568",
         "0.02",
         "1e-5",
         false(
-            "np.exp(eps) overflows above 709.78, delta becomes inf times 0, which is nan, and nan >= delta is False: the "
+            "np.exp(eps) overflows above 709.78, delta becomes inf times 0, which is NaN, and NaN >= delta is False: the "
             "search takes that for a delta that is small enough. Wherever the least epsilon is greater the answer is 709.78; at "
             "sigma = .02, delta = 1e-5 the least epsilon is 1462.3.",
             "guarantee",
@@ -116,10 +116,11 @@ CLAIMS: tuple[Claim, ...] = (
             "Refuse an epsilon whose exponential overflows, or compute log delta.",
         ),
         "710",
-        "2.22724678219715e-308",
+        "0.029",  # more than the 2.2e-308 that is returned
         "1e-5",
         false(
-            "Above epsilon = 709.78 the returned standard deviation is 2.2e-308, which is no noise; .0297 is needed. Up to "
+            "Above epsilon = 709.78 the returned standard deviation is 2.2e-308, which is no noise; .0297 is needed, and the "
+            "row shows that .029 does not suffice, so that less does not either. Up to "
             "there it is right, and on the safe side. No one asks for epsilon = 710, but a placeholder for 'no privacy "
             "here' then sends the data as it is, and nothing is raised.",
             "guarantee",

@@ -87,7 +87,7 @@ CLAIMS: tuple[Claim, ...] = (
         near={"scale": 0.1, "delta": "1e-6"},
     ),
     claim(
-        "LB-FL-nan",
+        "LB-FL-NaN",
         released(
             "flwr 1.42.0",
             "flwr/supercore/differential_privacy.py:50-58 (and 82-94)",
@@ -97,7 +97,7 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         at_most(length, clip),
         false(
-            "The norm of an update with one nan is nan, and min(1, C/nan) is 1 in Python: the other coordinates v go out "
+            "The norm of an update with one NaN is NaN, and min(1, C/NaN) is 1 in Python: the other coordinates v go out "
             "unclipped, with noise for sensitivity C. One layer that diverged, or one division by 0, suffices. An infinite "
             "coordinate is handled (the others become 0).",
             "guarantee",

@@ -35,28 +35,28 @@ CLAIMS: tuple[Claim, ...] = (
 
 ITEMS = (
     undecidable(
-        "LB-nan",
-        "epsilon of noise nan: dp-accounting 0.6.0, RdpAccountant and get_epsilon_gaussian; jax-privacy 2.0.0, "
+        "LB-NaN",
+        "epsilon of noise NaN: dp-accounting 0.6.0, RdpAccountant and get_epsilon_gaussian; jax-privacy 2.0.0, "
         "DpsgdTrainingAccountant with RDP; opacus 1.6.0 and tensorflow-privacy 0.9.0, eps_from_mu; autodp 0.2.3.1, "
         "ExactGaussianMechanism; pipeline-dp 0.3.1, gaussian_epsilon",
-        "They return 0 (pipeline-dp: -1). No law decides what noise nan means; a caller who divided by 0 would be told "
+        "They return 0 (pipeline-dp: -1). No law decides what noise NaN means; a caller who divided by 0 would be told "
         "that nothing leaks. dp-accounting's PLDAccountant, opendp, pfl's accountants, Flower's RdpAccountant and "
         "dp-accelerator refuse it or answer inf; opacus' RDPAccountant and PRVAccountant, and prv-accountant, do not return.",
     ),
     undecidable(
-        "LB-delta-nan",
-        "epsilon at delta nan: dp-accounting 0.6.0, RdpAccountant.get_epsilon; jax-privacy 2.0.0 with RDP; pipeline-dp 0.3.1",
-        "They return 0 (pipeline-dp: -1), because every comparison with nan is false.",
+        "LB-delta-NaN",
+        "epsilon at delta NaN: dp-accounting 0.6.0, RdpAccountant.get_epsilon; jax-privacy 2.0.0 with RDP; pipeline-dp 0.3.1",
+        "They return 0 (pipeline-dp: -1), because every comparison with NaN is false.",
     ),
     undecidable(
         "LB-FL-adaptive",
-        "flwr 1.42.0, compute_adaptive_noise_params(nan, n, s)",
-        "It returns noise 0, because nan > 0 is false; the strategies check noise_multiplier < 0 only.",
+        "flwr 1.42.0, compute_adaptive_noise_params(NaN, n, s)",
+        "It returns noise 0, because NaN > 0 is false; the strategies check noise_multiplier < 0 only.",
     ),
     undecidable(
         "LB-OP-target",
-        "opacus 1.6.0, get_noise_multiplier(target_epsilon=nan)",
-        "It returns 10, the start of its search, because inf > nan is false.",
+        "opacus 1.6.0, get_noise_multiplier(target_epsilon=NaN)",
+        "It returns 10, the start of its search, because inf > NaN is false.",
     ),
     undecidable(
         "LB-TF-noise",

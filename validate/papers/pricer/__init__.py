@@ -270,7 +270,6 @@ _CLAIMS: tuple[Claim, ...] = (
         ),
         _NETWORK,
         statement=r"\sup_x \mathrm{MSE}(A^*, x) \le \sup_x \mathrm{MSE}(0, x) = 1",
-        unread="the weights come from our solver",
         scale=_MSE,
         implementation=_OPTIMISE,
         effort=0.05,

@@ -138,6 +138,8 @@ _CLAIMS: tuple[Claim, ...] = (
             "A channel that is shown shows who sends: delta is p times that of a device that sends, and p amplifies nothing. "
             "Here for one device without noise of its own, from present to absent.",
             "guarantee",
+            true_where="p = 1",
+            uncorrected="the left side: the mean over the channel of the divergence of a device that sends (page Channel, V3)",
         ),
         domain={"epsilon": Range(0.1, 3.0, typical=(0.5, 1.0)), "x": Range(0.2, 3.0, typical=(0.5, 2.0))},
         scale=absolute("delta"),
@@ -150,6 +152,8 @@ _CLAIMS: tuple[Claim, ...] = (
             "Who stays away takes its noise along, so that a device that kept its budget may then exceed it: remove, recompute, "
             "repeat. Two devices: the first, whose noise is t, is above its budget, and the second keeps its own only beside it.",
             "guarantee",
+            true_where="t = 0",
+            uncorrected="an algorithm: M4 of the page Meter, which removes one pass after the other until none is left",
         ),
         domain={"t": other.range},
         idle=("t",),
