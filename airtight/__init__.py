@@ -447,10 +447,6 @@ def baseline(features: Features, margin: float | None = None) -> dict[str, float
     >>> airtight.baseline(airtight.Features(f=[[3.0, 4.0]], W=[[1.0, 0.0]], D=[[1.0], [0.0]]), margin=2.0)
     {'mse': 25.0, 'accuracy': 0.0}
     """
-    from airtight.analytics import checks
-    from airtight.analytics.inference.features import Features
-
-    checks.instance("features", features, Features, list, tuple)
     from airtight.analytics.inference import decoding
 
     found = {"mse": decoding.constant_output(features)}
@@ -655,9 +651,11 @@ def prices(found: JointDesign) -> list[Price]:
     See :func:`airtight.solvers.design.over_the_air.design_prices.of`. The solutions of :func:`solve_weights` and
     :func:`solve_energy` have their own: ``solution.price`` and ``solution.prices``.
     """
+    from airtight.analytics import checks
     from airtight.solvers.design.over_the_air import design_prices
+    from airtight.solvers.design.over_the_air.requirements import JointDesign
 
-    return design_prices.of(found)
+    return design_prices.of(checks.instance("found", found, JointDesign))
 
 
 @_own_errstate

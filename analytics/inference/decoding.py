@@ -323,10 +323,10 @@ def any_accuracy(nats: float, labels: int) -> float:
 
 
 def _several(features: Tasks) -> Sequence[Features]:
-    tasks = [features] if isinstance(features, Features) else list(features)
+    tasks = [features] if isinstance(features, Features) else checks.instance("features", features, list, tuple)
     if not tasks:
         raise ParameterError("features", "empty", "at least one task")
-    return tasks
+    return [checks.instance("features", each, Features) for each in tasks]
 
 
 def _noise(system: InferenceSystem) -> float:

@@ -170,6 +170,7 @@ def solve(fleet: DeviceFleet, *, method: Method | str = Method.CLOSED_FORM, inte
     >>> best.iterations.round(2), best.gap.max() < 1e-12
     (array([98.46, 82.17]), np.True_)
     """
+    checks.instance("fleet", fleet, DeviceFleet)
     method_kind = checks.choice("method", method, Method)
     whole = checks.flag("integer", integer)
     found: dict[str, NDArray[Any]] = {}

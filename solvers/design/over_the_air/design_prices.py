@@ -245,7 +245,12 @@ def design_problem(
     if epsilon_at_most is None and energy_at_most is None:
         raise ParameterError("epsilon_at_most", None, "given, or energy_at_most")
     checks.instance("system", system, InferenceSystem)
-    question_observer = checks.choice("observer", observer, Observer)
+    checks.flag("free_noise", free_noise)
+    question_observer, rounds = checks.choice("observer", observer, Observer), checks.count("rounds", rounds)
+    if epsilon_at_most is not None:
+        epsilon_at_most = checks.scalar("epsilon_at_most", epsilon_at_most, "(0, inf)")
+    if energy_at_most is not None:
+        energy_at_most = checks.scalar("energy_at_most", energy_at_most, "(0, inf)")
     model = Model.of(system, Purpose.of(features))
     unlimited = np.full(system.devices, np.inf)
     ratio = unlimited
