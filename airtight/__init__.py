@@ -766,6 +766,10 @@ def train(
     source = None if X is None or y is None else OwnData.of(X, y, clients)
     if checkpoints is not None:
         checks.instance("checkpoints", checkpoints, str, Path)
+    if executor is not None:
+        from concurrent.futures import Executor
+
+        checks.instance("executor", executor, Executor)
     kept = None if checkpoints is None else Path(checkpoints)
     return training_run.train_on(system, source, training=training, checkpoints=kept, executor=executor)
 

@@ -92,7 +92,7 @@ def antenna_price(
     """
     checks.instance("system", system, InferenceSystem)
     checks.instance("channel", channel, Channel)
-    if not isinstance(antennas, Iterable) or not np.ndim(antennas):
+    if not isinstance(antennas, Iterable) or (isinstance(antennas, np.ndarray) and antennas.ndim != 1):
         raise ParameterError("antennas", antennas, "numbers of antennas")
     counts = np.array([checks.count("antennas", count, "[1, 4096]") for count in antennas], dtype=np.int64)
     if counts.size == 0:

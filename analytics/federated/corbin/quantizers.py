@@ -267,6 +267,7 @@ def _quantized(
     return np.asarray(out)[()]
 
 
+@checks.own_errstate
 def pair_law(
     w1: ArrayLike,
     w2: ArrayLike,
@@ -359,6 +360,7 @@ def _cells(inputs: _Inputs, bits: int | None) -> tuple[_Level, _Level, NDArray[n
     return first, second, same & (bits is not None), np.inf if bits is None else 2.0**bits
 
 
+@checks.own_errstate
 def pair_mse(
     w1: ArrayLike,
     w2: ArrayLike,

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from airtight.analytics import checks
-from airtight.analytics.checks import FloatArray, ParameterError, choice, own_errstate, real
+from airtight.analytics.checks import FloatArray, ParameterError, choice, flag, own_errstate, real
 from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution
 from airtight.analytics.privacy.accounting.numerical_composition import WIDTH, Composition
 from airtight.analytics.privacy.accounting.subsampled import Subsampled
@@ -511,7 +511,7 @@ class PrivacyCurve:
         >>> gaussian(1.0).beta([0.05, 0.5]).round(4)
         array([0.7405, 0.1587])
         """
-        levels = real("alpha", alpha, "[0, 1]")
+        levels, envelope = real("alpha", alpha, "[0, 1]"), flag("envelope", envelope)
         orders = self._selected_orders(direction)
         if all(order.curved for order in orders):
 

@@ -153,6 +153,9 @@ class Relaxed:
     multipliers: Multipliers
 
 
+_GREATEST_LOG_RATIO = 30.0  # in which a ratio of clip and noise is sought
+
+
 def ratios(system: InferenceSystem, epsilon: float, observer: Observer, rounds: int) -> FloatArray:
     """kappa of every device: an upper bound of the ratio when at most the noise of all devices together is present."""
     hidden = system.idle_noise and observer is not Observer.PARTICIPANTS
@@ -180,7 +183,9 @@ def _ratio(p: float, epsilon: float, delta: float, rounds: int, *, hidden: bool)
         deltas = gaussian.delta(inner, sensitivity=np.sqrt(count) * math.exp(log_ratio), sigma=1.0)
         return math.log(max(float(chance @ np.asarray(deltas)), 1e-300)) - math.log(delta)
 
-    root = float(optimize.brentq(excess, -30, 30, xtol=1e-13))
+    if excess(_GREATEST_LOG_RATIO) <= 0:  # no ratio reveals so much
+        return math.inf
+    root = float(optimize.brentq(excess, -_GREATEST_LOG_RATIO, _GREATEST_LOG_RATIO, xtol=1e-13))
     return math.exp(root) * (1 + 1e-9)
 
 
