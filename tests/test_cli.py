@@ -130,12 +130,12 @@ def test_wrong_tasks(tmp_path, old, new, needles):
 @pytest.mark.parametrize(
     ("changes", "needles"),
     [
-        ({"D": None}, ["D is missing"]),
+        ({"D": None}, ["missing: D"]),
         ({"f": np.zeros((2, 5))}, ["W = "]),
         ({"W": np.zeros((3, 4, 6))}, ["W = "]),
         ({"D": np.zeros((5, 3)), "W": np.zeros((3, 5))}, ["D = ", "r = 4"]),
         ({"f": np.full((3, 5), np.inf)}, ["f[0, 0] = inf"]),
-        ({"f": np.array([["a"] * 5] * 3)}, ["f = "]),
+        ({"f": np.array([["a"] * 5] * 3)}, ["f: must be numbers"]),
         ({"f": np.array([[None] * 5] * 3)}, ["features.npz"]),
     ],
 )

@@ -54,7 +54,7 @@ def test_the_header_of_an_array_is_read_before_its_data(tmp_path):
                         np.lib.format.write_array(member, array)
         (tmp_path / "features.npz").write_bytes(stream.getvalue())
         done = run("bounds", path)
-        assert done.exit_code == 2 and "at most 134217728 numbers" in done.stderr
+        assert done.exit_code == 2 and "at most 134,217,728 entries" in done.stderr
         archive(tmp_path)
 
 

@@ -200,7 +200,7 @@ def test_headers_are_judged_before_the_data(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(npy, "read_array", lambda *_, **__: pytest.fail("the data were read"))
     path = tmp_path / "d.npz"
     archive(path, X=header((10**6, 10**6)) + bytes(80), y=header((10,)) + bytes(80))
-    with pytest.raises(TableError, match="at most 1,000,000,000 entries; its header says 1,000,000,000,000"):
+    with pytest.raises(TableError, match="at most 134,217,728 entries; its header says 1,000,000,000,000"):
         read_npz(path, ("X", "y"))
     archive(path, X=header((10, 10)) + bytes(80))
     with pytest.raises(TableError, match="as long as its header says"):
@@ -215,7 +215,7 @@ def test_headers_are_judged_before_the_data(tmp_path, monkeypatch) -> None:
     with pytest.raises(TableError, match="not of type <U1"):
         read_npz(path, ("X",))
     np.savez(path, Y=np.zeros(3))
-    with pytest.raises(TableError, match="X: missing; must hold the arrays X, y"):
+    with pytest.raises(TableError, match="must hold the arrays X, y; missing: X"):
         read_npz(path, ("X", "y"))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import zipfile
+import zlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,16 @@ from numpy.typing import NDArray
 from airtight.analytics.checks import AirtightError, FloatArray
 
 LARGEST = 10**9  # entries of an array, or of a table, that are read at most
+_DAMAGED = (  # what NumPy and zipfile raise where an archive is damaged
+    ValueError,
+    EOFError,
+    AttributeError,
+    TypeError,
+    RuntimeError,
+    NotImplementedError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 
 
 class TableError(AirtightError):
@@ -95,8 +106,15 @@ def _cell(path: Path, name: str, row: int, cell: str) -> float:
     return value
 
 
-def read_npz(path: Path, names: Sequence[str], optional: Sequence[str] = ()) -> dict[str, NDArray[Any]]:
+def read_npz(
+    path: Path, names: Sequence[str], optional: Sequence[str] = (), *, largest: int = 1 << 27
+) -> dict[str, NDArray[Any]]:
     """Arrays of an archive by name; their headers, with type and shape, are judged before any data is read.
+
+    Parameters
+    ----------
+    largest : int
+        Entries of all arrays together at most; by default those of a gigabyte of doubles.
 
     Raises
     ------
@@ -106,23 +124,27 @@ def read_npz(path: Path, names: Sequence[str], optional: Sequence[str] = ()) -> 
     """
     try:
         with zipfile.ZipFile(path) as archive:
+            held = set(archive.namelist())
+            if missing := [name for name in names if f"{name}.npy" not in held]:
+                wanted = f"the array{'s' if len(names) > 1 else ''} {', '.join(names)}"
+                raise TableError(f"{path}: must hold {wanted}; missing: {', '.join(missing)}")
+            there = [name for name in (*names, *optional) if f"{name}.npy" in held]
+            left = largest
+            for name in there:
+                left -= _entries(path, archive, name, left)
             found = {}
-            for name in (*names, *optional):
-                entry = f"{name}.npy"
-                if entry in archive.namelist():
-                    _demand_numbers(path, archive, entry, name)
-                    with archive.open(entry) as stream:
-                        found[name] = npy.read_array(stream, allow_pickle=False)
-                elif name in names:
-                    raise TableError(f"{path}: {name}: missing; must hold the arrays {', '.join(names)}")
+            for name in there:
+                with archive.open(f"{name}.npy") as stream:
+                    found[name] = npy.read_array(stream, allow_pickle=False)
             return found
     except OSError as error:
         raise TableError(f"{path}: {error.strerror or 'not an .npz file'}") from None
-    except (ValueError, EOFError, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+    except _DAMAGED as error:
         raise TableError(f"{path}: must be an .npz file of numeric arrays: {error}") from None
 
 
-def _demand_numbers(path: Path, archive: zipfile.ZipFile, entry: str, name: str) -> None:
+def _entries(path: Path, archive: zipfile.ZipFile, name: str, most: int) -> int:
+    entry = f"{name}.npy"
     with archive.open(entry) as stream:
         version = npy.read_magic(stream)
         read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
@@ -130,10 +152,11 @@ def _demand_numbers(path: Path, archive: zipfile.ZipFile, entry: str, name: str)
         head = stream.tell()
     if kind.hasobject:
         raise TableError(f"{path}: {name}: must be numbers; pickled objects are not loaded")
-    if kind.kind not in "iuf":
+    if kind.kind not in "iufc":
         raise TableError(f"{path}: {name}: must be numbers, not of type {kind}")
     entries = math.prod(shape)
-    if entries > LARGEST:
-        raise TableError(f"{path}: {name}: must have at most {LARGEST:,} entries; its header says {entries:,}")
+    if entries > most:
+        raise TableError(f"{path}: {name}: must have at most {most:,} entries; its header says {entries:,}")
     if archive.getinfo(entry).file_size != head + entries * kind.itemsize:
         raise TableError(f"{path}: {name}: must be as long as its header says")
+    return entries

@@ -60,8 +60,8 @@ Number = Annotated[Any, BeforeValidator(_number), WithJsonSchema(_ONE)]
 
 @lru_cache(maxsize=2)
 def tasks(archive: Path, written: int) -> tuple[Features, ...]:
-    """The tasks of a features file, with the public centre subtracted; a KeyError names missing arrays."""
-    arrays = untrusted.arrays(archive, ("f", "W", "D"), ("c",))
+    """The tasks of a features file, with the public centre subtracted."""
+    arrays = read_npz(archive, ("f", "W", "D"), ("c",))
     f = arrays["f"] - arrays["c"] if "c" in arrays else arrays["f"]
     tasks = f if f.ndim == 3 and len(f) else f[None]
     return tuple(Features(f=one, W=arrays["W"], D=arrays["D"]) for one in tasks)
@@ -488,10 +488,6 @@ def _task(path: Path, table: _Features, system: InferenceSystem) -> Task:
         raise SystemFileError(f"{where}: {error}") from None
     except OSError as error:
         raise SystemFileError(f"{where}: {error.strerror or 'not an .npz file'}") from None
-    except KeyError as error:
-        raise SystemFileError(f"{where}: must hold the arrays f, W and D; {error.args[0]} is missing") from None
-    except untrusted.BROKEN:
-        raise SystemFileError(f"{where}: must be an .npz file of numeric arrays f, W and D") from None
     try:
         return Task(
             samples[0],
@@ -518,15 +514,9 @@ def _looks(path: Path, file: str) -> Any:
     """The array `looks` of an archive."""
     where = f"{path}: inference.channel.file = {file!r}"
     try:
-        return untrusted.arrays(path.parent / file, ["looks"])["looks"]
-    except ParameterError as error:
+        return read_npz(path.parent / file, ["looks"])["looks"]
+    except TableError as error:
         raise SystemFileError(f"{where}: {error}") from None
-    except OSError as error:
-        raise SystemFileError(f"{where}: {error.strerror or 'not an .npz file'}") from None
-    except KeyError:
-        raise SystemFileError(f"{where}: must hold the array looks, of shape (states, devices, looks)") from None
-    except untrusted.BROKEN:
-        raise SystemFileError(f"{where}: must be an .npz file with the numeric array looks") from None
 
 
 def _with_participation(path: Path, channel: Channel, system: InferenceSystem) -> InferenceSystem:
