@@ -6,7 +6,9 @@ import math
 from collections.abc import Callable
 
 _EVALUATIONS = 100  # at most
-_PATIENCE = 4  # secants that may fail to halve the interval before it is bisected, at first; one less after each failure
+_PATIENCE = (
+    4  # secants that may fail to halve the interval before it is bisected, at first; one less after each failure
+)
 _ASIDE = 0.4  # distance of the next argument from the root of the secant, as share of the length that is asked for
 
 

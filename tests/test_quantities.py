@@ -17,6 +17,7 @@ from airtight.analytics.forms.comparison import error, worst
 from airtight.analytics.forms.domain import POSITIVE, REAL, Parameter, Range
 from airtight.analytics.forms.quantity import Quantity, collected
 from airtight.analytics.guarantee import Face
+from airtight.validate.claims.sources import INSTALLED
 
 QUANTITIES = airtight.quantities()
 x = Parameter("x", REAL)
@@ -208,3 +209,18 @@ def test_a_claim_of_two_quantities_needs_no_domain():
     assert proof.status.value == "proved"
     wrong = airtight.at_most(QUANTITIES["slack as printed"], QUANTITIES["slack"])
     assert airtight.prove(wrong).status.value == "refuted"
+
+
+def test_claims_name_the_quantities_on_their_sides():
+    named = {claim.id: [q.key for q in claim.quantities] for claim in INSTALLED.claims().values() if claim.quantities}
+    assert named["CB-T1"] == ["pair_d_shared_bits", "slack_as_printed"] and len(named) >= 40
+    assert {key for keys in named.values() for key in keys} <= {q.key for q in QUANTITIES.values()}
+    assert not INSTALLED.claims()["FDP-E4"].quantities
+
+
+def test_a_quantity_at_other_arguments_has_their_symbols():
+    made = QUANTITIES["alpha"].subs(epsilon=2 * sp.atanh(x))
+    assert list(made.arguments) == ["x"] and made.name == "alpha" and made.system is None
+    assert float(made(x=0.25)) == pytest.approx(4.0)  # alpha is 1 / tanh(epsilon / 2)
+    with pytest.raises(ParameterError, match="argument = .radius.: must be one of epsilon"):
+        QUANTITIES["alpha"].subs(radius=1)

@@ -143,12 +143,23 @@ def optimal_delta(releases: int) -> Quantity:
     )
 
 
-def hockey_stick(epsilon: sp.Expr, sensitivity: sp.Expr, sigma: sp.Expr) -> sp.Expr:
+def least_delta(epsilon: sp.Expr, sensitivity: sp.Expr, sigma: sp.Expr) -> Quantity:
     """The least delta of Gaussian noise at these arguments.
+
+    Examples
+    --------
+    >>> least_delta(0, 1, 1).arguments
+    {}
+    """
+    return QUANTITIES["Gaussian, delta"].subs(epsilon=epsilon, sensitivity=sensitivity, sigma=sigma)
+
+
+def hockey_stick(epsilon: sp.Expr, sensitivity: sp.Expr, sigma: sp.Expr) -> sp.Expr:
+    """The expression of this quantity.
 
     Examples
     --------
     >>> hockey_stick(0, 1, 1).free_symbols
     set()
     """
-    return QUANTITIES["Gaussian, delta"].at(epsilon=epsilon, sensitivity=sensitivity, sigma=sigma)
+    return least_delta(epsilon, sensitivity, sigma).expression

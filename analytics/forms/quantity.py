@@ -165,9 +165,7 @@ class Quantity:
         >>> Quantity("square", "none", Face.EXACT, x**2, {"x": x}).diff("x").latex()
         '2 x'
         """
-        if argument not in self.arguments:
-            raise ParameterError("argument", argument, f"one of {', '.join(self.arguments)}")
-        symbols = self.arguments[argument]
+        symbols = self._argument(argument)
         symbol = symbols[device] if isinstance(symbols, tuple) else symbols
         name = f"{self.name}, derivative by {argument}"
         return Quantity(
@@ -190,10 +188,24 @@ class Quantity:
         """
         given: dict[sp.Symbol, sp.Expr] = {}
         for name, value in values.items():
-            argument = self.arguments[name]
+            argument = self._argument(name)
             pairs = zip(argument, value, strict=True) if isinstance(argument, tuple) else ((argument, value),)
             given |= {symbol: sp.sympify(one) for symbol, one in pairs}
         return self.expression.xreplace(given)
+
+    def subs(self, **values: Any) -> Quantity:
+        """The quantity as a function of the symbols that are left when its arguments have these values.
+
+        Examples
+        --------
+        >>> x, y = Parameter("x", Range(0.5, 1.0)), Parameter("y", Range(0.0, 3.0))
+        >>> half = Quantity("half", "none", Face.EXACT, x / 2, {"x": x}).subs(x=y + 2)
+        >>> half.name, half.latex(), float(half(y=2.0))
+        ('half', '\\\\frac{y}{2} + 1', 2.0)
+        """
+        expression = self.at(**values)
+        left = {symbol.name: symbol for symbol in sorted(expression.free_symbols, key=lambda symbol: symbol.name)}
+        return Quantity(self.name, self.source, self.face, expression, left, unit=self.unit, meaning=self.meaning)
 
     def latex(self) -> str:
         r"""LaTeX of the expression, with :math:`\delta'` for a primed name and a sum sign for sums over the devices.
@@ -238,6 +250,11 @@ class Quantity:
         """A function of the symbols, in the order of the arguments."""
         compute: Callable[..., Any] = sp.lambdify(self.symbols, self.expression, modules=modules)
         return compute
+
+    def _argument(self, name: str) -> Argument:
+        if name not in self.arguments:
+            raise ParameterError("argument", name, f"one of {', '.join(self.arguments)}")
+        return self.arguments[name]
 
     def _check(self, values: Mapping[str, Any]) -> None:
         if wrong := set(values) ^ set(self.arguments):

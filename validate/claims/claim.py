@@ -16,6 +16,7 @@ from airtight.analytics.checks import ParameterError
 from airtight.analytics.forms.balls.ball import ball
 from airtight.analytics.forms.balls.compiled import decided
 from airtight.analytics.forms.domain import Range, exact
+from airtight.analytics.forms.quantity import Quantity
 from airtight.analytics.records import table
 from airtight.validate.claims.relation import RATIO, Agreement, Point, Relation, Scale, one_each, relation
 
@@ -238,7 +239,7 @@ class Claim:
         Parameters on which, according to the statement, neither side depends, such as those of a map and its inverse.
     argued : str
         Place of a complete proof by hand: a function with Notes, or a section of a page (set by the :class:`Paper`).
-    form : Relation, sympy.Expr or None
+    form : Relation, Quantity, sympy.Expr or None
         The same relation in expressions, for a proof, if a side is a function. The trial compares the two at all its
         points. A proof then proves the form; the claim itself has only survived the search. A single expression
         replaces the actual value, and the claimed value is that of the relation.
@@ -287,8 +288,8 @@ class Claim:
         except TypeError as error:
             raise TypeError(f"{self.id}: {error}") from None
         object.__setattr__(self, "relation", made)
-        if isinstance(self.form, sp.Expr):
-            object.__setattr__(self, "form", replace(made, actual=self.form, balls=None))
+        if isinstance(self.form, sp.Expr | Quantity):
+            object.__setattr__(self, "form", made.of(self.form))
         try:
             object.__setattr__(self, "domain", {**made.domain(), **self.domain})
             self._check_names()
@@ -329,6 +330,12 @@ class Claim:
         """The relation that is proved or certified: the form if there is one, otherwise the relation itself."""
         expressed: Relation = self.relation if self.form is None else self.form
         return expressed
+
+    @property
+    def quantities(self) -> tuple[Quantity, ...]:
+        """The quantities of the registry that are sides of the claim or of its form, each once."""
+        found = (*self.relation.quantities, *self.provable.quantities)
+        return tuple({quantity.key: quantity for quantity in found}.values())
 
     @property
     def room(self) -> float:

@@ -42,6 +42,7 @@ class Row(TypedDict):
     location: str
     implementation: Annotated[dict[str, Any], Implementation] | None
     statement: str
+    quantities: list[str]
     expected: str
     verdict: str
     reason: str
@@ -293,6 +294,7 @@ class Evidence:
             "location": claim.location,
             "implementation": asdict(claim.implementation) if claim.implementation else None,
             "statement": claim.statement,
+            "quantities": [quantity.key for quantity in claim.quantities],
             "expected": claim.expected.value,
             "verdict": self.verdict.value,
             "reason": claim.reason,
@@ -356,7 +358,16 @@ def item_as_json(item: Item) -> dict[str, Any]:
         )
     )
     verdicts["known"] = item.verdict.value
-    return {**identity, **verdicts, **not_applicable, "also": [], "certified": False, "evaluations": 0, "seconds": 0.0}
+    return {
+        **identity,
+        **verdicts,
+        **not_applicable,
+        "quantities": [],
+        "also": [],
+        "certified": False,
+        "evaluations": 0,
+        "seconds": 0.0,
+    }
 
 
 NAME = "evidence.json"  # file name, in the folder of the papers

@@ -189,6 +189,8 @@ class Relation:
     bounded : bool
         Whether the ball of the actual value encloses only a bound of it: a lower bound for `<=`, an upper bound for
         `>=`. This makes a violation harder to prove.
+    quantities : tuple of Quantity
+        The quantities of the registry whose expressions are sides, at the claim's parameters.
     """
 
     actual: Side
@@ -196,6 +198,7 @@ class Relation:
     sign: Sign
     balls: Callable[..., tuple[Ball, Ball]] | None = None
     bounded: bool = False
+    quantities: tuple[Quantity, ...] = ()
 
     @property
     def symbolic(self) -> bool:
@@ -268,6 +271,11 @@ class Relation:
             if at and not both_have_values and bits >= _SUBSTITUTION_BITS:
                 sides, at = (at_point(self.claimed, point), at_point(self.actual, point)), {}
         return claimed, actual, bits
+
+    def of(self, actual: Side) -> Relation:
+        """The relation with another actual side, and without `balls`."""
+        made = _related(actual, self.claimed, self.sign)
+        return replace(self, actual=made.actual, balls=None, quantities=made.quantities)
 
     def moved(self, scale: Scale, distance: float) -> Relation:
         """The relation with the actual quantity moved towards a violation, and without `balls`."""
@@ -378,24 +386,24 @@ def at_most(actual: Side, claimed: Side, **rest: Any) -> Relation:
     >>> at_most(x**2, x).latex()
     'x^{2} \\\\le x'
 
-    A quantity of the registry brings its domain along.
+    A quantity of the registry brings its domain along, and is remembered by name.
 
     >>> from airtight.solvers.quantities import quantities
     >>> claim = at_most(quantities()["slack"], quantities()["slack as printed"])
-    >>> claim.domain()["d"].told
-    'integers in [0, 60]'
+    >>> claim.domain()["d"].told, [quantity.key for quantity in claim.quantities]
+    ('integers in [0, 60]', ['slack', 'slack_as_printed'])
     """
-    return Relation(_side(actual), _side(claimed), Sign.AT_MOST, **rest)
+    return _related(actual, claimed, Sign.AT_MOST, **rest)
 
 
 def at_least(actual: Side, claimed: Side, **rest: Any) -> Relation:
     """The relation: the actual value is at least the claimed value."""
-    return Relation(_side(actual), _side(claimed), Sign.AT_LEAST, **rest)
+    return _related(actual, claimed, Sign.AT_LEAST, **rest)
 
 
 def equal(actual: Side, claimed: Side, **rest: Any) -> Relation:
     """The relation: the actual value equals the claimed value."""
-    return Relation(_side(actual), _side(claimed), Sign.EQUAL, **rest)
+    return _related(actual, claimed, Sign.EQUAL, **rest)
 
 
 def relation(given: Any) -> Relation:
@@ -445,6 +453,11 @@ def both(function: Callable[..., tuple[float, float]]) -> tuple[Side, Side]:
         return at(tuple(point.items()))[1]
 
     return first, second
+
+
+def _related(actual: Side, claimed: Side, sign: Sign, **rest: Any) -> Relation:
+    quantities = tuple(side for side in (actual, claimed) if isinstance(side, Quantity))
+    return Relation(_side(actual), _side(claimed), sign, quantities=quantities, **rest)
 
 
 def _side(side: Any) -> Side:

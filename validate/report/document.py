@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -106,7 +106,7 @@ def ledger(evidence: Sequence[Evidence], tried: Sequence[Paper]) -> dict[str, st
         lines += [_cells(i.id, i.location, f"**{i.verdict.value}**", "", i.reason) for i in paper.items]
         for e in here:
             lines += ["", f"## {e.claim.id}", "", "$$" + e.claim.statement + "$$", ""]
-            lines += [*computed(e.claim), *_source(e.claim), *box(e.claim), *_evidence(e)]
+            lines += [*computed(e.claim), *_sides(e.claim), *_source(e.claim), *box(e.claim), *_evidence(e)]
             if e.claim.id in corrects:
                 lines += ["", f"Corrects {', '.join(corrects[e.claim.id])}."]
         made[f"ledger/{paper.id}.md"] = "\n".join(lines) + "\n"
@@ -164,6 +164,12 @@ def _compared(evidence: Sequence[Evidence]) -> str:
         f"are read back from their LaTeX and compared with them at random points, {partly} on one side; the others say why "
         "not. Where a side is computed by code, the other is compared if it is written out."
     )
+
+
+def _sides(claim: Claim) -> list[str]:
+    """The quantities of the registry that are compared."""
+    names = ", ".join(quantity.name for quantity in claim.quantities)
+    return [f"On its sides stand the [quantities](../quantities.md): {names}.", ""] if names else []
 
 
 def _source(claim: Claim) -> list[str]:
@@ -264,8 +270,9 @@ def _typeset(text: str) -> str:
     return f"${text}$" if "\\" in text else text
 
 
-def registry(compared: Sequence[tuple[Quantity, Worst]]) -> str:
-    """The page of the quantities: formula, unit, name in a sweep, and the greatest error of the function.
+def registry(compared: Sequence[tuple[Quantity, Worst]], claims: Iterable[Claim] = ()) -> str:
+    """The page of the quantities: formula, unit, name in a sweep, the greatest error of the function, and the rows of the
+    ledger that compare the quantity.
 
     Examples
     --------
@@ -281,17 +288,21 @@ def registry(compared: Sequence[tuple[Quantity, Worst]]) -> str:
         "among random points of the whole domain (ends and extremes often), compared with the expression at 50 digits. It is "
         "relative to the value, or to the largest term where terms cancel. The test suite does the same with hypothesis. "
         "`sweep` is the name for `airtight sweep --quantity` and in the JSON of `airtight bounds`, for quantities of a whole "
-        "system.",
+        "system. `rows` are the claims of [the ledger](ledger.md) that compare the quantity with something else.",
         "",
-        "| name | formula | face | source | unit | sweep | error |",
-        "|---|---|---|---|---|---|---|",
+        "| name | formula | face | source | unit | sweep | error | rows |",
+        "|---|---|---|---|---|---|---|---|",
     ]
+    rows: dict[str, list[str]] = {}
+    for claim in claims:
+        for quantity in claim.quantities:
+            rows.setdefault(quantity.key, []).append(f"[{claim.id}](ledger/{claim.paper}.md)")
     for quantity, result in compared:
         formula = f"${quantity.latex()}$".replace("|", r"\vert ")
         sweep = f"`{quantity.key}`" if quantity.system else ""
         lines.append(
             f"| {quantity.name} | {formula} | {quantity.face.value} | {quantity.source} | {quantity.unit} | {sweep} "
-            f"| {result.error:.1e} |"
+            f"| {result.error:.1e} | {', '.join(rows.get(quantity.key, []))} |"
         )
     return "\n".join(lines) + "\n"
 
@@ -361,7 +372,9 @@ def main(folder: str, names: Sequence[str] = ()) -> None:
         "certificates.sha256": sums,
     }
     if not names:
-        made["quantities.md"] = registry([(each, worst(each, samples=300)) for each in quantities().values()])
+        made["quantities.md"] = registry(
+            [(each, worst(each, samples=300)) for each in quantities().values()], INSTALLED.claims().values()
+        )
     pages = {Path(folder) / name: text for name, text in made.items()}
     pages[Path(papers.__file__).parent / evidence.NAME] = evidence.text(ordered)
     for path, text in pages.items():

@@ -28,6 +28,7 @@ from airtight.validate.papers.corbin_fl.common import (
     one_parameter,
     pairs,
     printed,
+    quantity,
 )
 
 _DELTA = sp.Rational("1e-5")
@@ -236,7 +237,7 @@ CLAIMS = (
     Claim(
         "CB-T3m",
         "Theorem 3, mean squared error of AugCorBin-FL",
-        at_most(_augmented, printed("Theorem 3, MSE", clients=_clients, fraction=_alone)),
+        at_most(_augmented, quantity("Theorem 3, MSE", clients=_clients, fraction=_alone)),
         holds("True and loose, as Theorem 2; exact for the clients that quantize alone."),
         {"pairs": _some.range},
         form=at_most(

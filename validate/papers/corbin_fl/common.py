@@ -12,6 +12,7 @@ from airtight.analytics.federated.corbin import central_privacy
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.forms import binary_quantizers as forms
 from airtight.analytics.forms.domain import Range, parameter, parameter_of
+from airtight.analytics.forms.quantity import Quantity
 
 of_system = partial(parameter_of, FederatedSystem)
 epsilon = of_system("epsilon", 1e-2, 8.0, logarithmic=True, typical=(0.5, 5.0))
@@ -26,11 +27,16 @@ SEED = Range(0, 10**6, integer=True)
 _UNTRIMMED = 1e-30  # a delta so small that no mass is trimmed
 
 
-def printed(name: str, **values: Any) -> sp.Expr:
-    """A formula of :mod:`airtight.analytics.forms.binary_quantizers` at these arguments; by default radius 1 and
+def quantity(name: str, **values: Any) -> Quantity:
+    """A quantity of :mod:`airtight.analytics.forms.binary_quantizers` at these arguments; by default radius 1 and
     `epsilon`."""
     form, all_values = forms.QUANTITIES[name], {"radius": 1, "epsilon": epsilon, **values}
-    return form.at(**{key: all_values[key] for key in form.arguments})
+    return form.subs(**{key: all_values[key] for key in form.arguments})
+
+
+def printed(name: str, **values: Any) -> sp.Expr:
+    """The expression of this quantity."""
+    return quantity(name, **values).expression
 
 
 alpha = printed("alpha")

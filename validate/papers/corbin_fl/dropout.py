@@ -15,7 +15,7 @@ from airtight.analytics.forms.balls.compiled import enclosed
 from airtight.analytics.forms.domain import Range, over, parameter
 from airtight.validate.claims.claim import Claim, false, holds
 from airtight.validate.claims.relation import at_most, equal, relative_to
-from airtight.validate.papers.corbin_fl.common import WIDE, p, pairs, printed
+from airtight.validate.papers.corbin_fl.common import WIDE, p, pairs, printed, quantity
 
 slack = parameter("slack", 0.01, 0.45, logarithmic=True, latex=r"(\delta-\delta_1)")
 alpha = parameter("alpha", 1.01, 10.0, typical=(1.013, 4.08), latex=r"\alpha")
@@ -33,7 +33,7 @@ key = parameter("k", 2, 4096, integer=True, logarithmic=True)
 _k, _n, _middle = sp.Symbol("k", integer=True), 2 * pairs, p * (1 - p)
 _PRINTED = {"clients": _n, "dropout": p, "slack": slack, "delta_1": 0}
 _gamma, _theta_prime = (printed(f"Theorem 4, {name}", **_PRINTED) for name in ("gamma", "theta'"))
-_mse = printed("Theorem 4, MSE", **_PRINTED, epsilon=sp.log((alpha + 1) / (alpha - 1)))
+_mse = quantity("Theorem 4, MSE", **_PRINTED, epsilon=sp.log((alpha + 1) / (alpha - 1)))
 
 
 def _outside(trials: sp.Expr, probability: sp.Expr, width: sp.Expr) -> sp.Expr:
@@ -150,7 +150,7 @@ CLAIMS = (
             lambda pairs, p, slack, alpha: dropout.worst_mse(2 * pairs, dropout=p, epsilon=2 * math.atanh(1 / alpha)),
             _mse,
             balls=lambda pairs, p, slack, alpha: (
-                enclosed(_mse, {"pairs": pairs, "p": p, "slack": slack, "alpha": alpha}),
+                enclosed(_mse.expression, {"pairs": pairs, "p": p, "slack": slack, "alpha": alpha}),
                 balls.dropout_mse(2 * int(pairs), p, alpha),
             ),
         ),

@@ -9,11 +9,11 @@ import sympy as sp
 
 from airtight.analytics.federated.corbin import dropout, mean_estimation, quantizers
 from airtight.analytics.forms.domain import Range, parameter
-from airtight.analytics.forms.gaussian_mechanism import hockey_stick
+from airtight.analytics.forms.gaussian_mechanism import least_delta
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.validate.claims.claim import Claim, holds, holds_under, other_reading
 from airtight.validate.claims.relation import at_least, at_most
-from airtight.validate.papers.corbin_fl.common import SEED, WIDE, epsilon, kept, pairs, printed, share, x, y
+from airtight.validate.papers.corbin_fl.common import SEED, WIDE, epsilon, kept, pairs, printed, quantity, share, x, y
 from airtight.validate.papers.corbin_fl.common import alpha as a
 from airtight.validate.papers.corbin_fl.mean_estimation import over_all_pairings
 
@@ -62,12 +62,12 @@ CLAIMS = (
         r"\{\gamma_1, \gamma_2\}",
         where={r"\gamma_1": _LOW, r"\gamma_2": _HIGH, "w": x, "c": 0, "A": a},
         given=[below <= epsilon, above <= epsilon],
-        form=at_least((_A(above) - x) * (x + _A(below)), _A(epsilon) ** 2 - x**2),
+        form=at_least((_A(above) - x) * (x + _A(below)), quantity("LDPQ, variance", w=x)),
     ),
     Claim(
         "CB-P1-binary",
         "Proposition 1, read without 'binary' (z: probability of 0 at 0)",
-        at_least(_THREE_LEVELS, a**2),
+        at_least(_THREE_LEVELS, quantity("worst LDP-FL", clients=1)),
         other_reading(
             "The paper says binary, and among quantizers with two outputs it is right. The levels -C, 0, C do better; "
             "eight levels reach 4.06 where two reach 4.68 (epsilon = 1).",
@@ -84,7 +84,7 @@ CLAIMS = (
         "Theorem 2, n odd",
         at_most(
             lambda pairs, epsilon, seed: over_all_pairings(2 * pairs + 1, epsilon, seed),
-            printed("Theorem 2, MSE", clients=2 * pairs + 1),
+            quantity("Theorem 2, MSE", clients=2 * pairs + 1),
         ),
         holds_under(
             "The paper tacitly assumes n even. If one client is left over and quantizes alone, the bound holds for n "
@@ -97,7 +97,7 @@ CLAIMS = (
     Claim(
         "CB-X1-mse",
         "ours: CorBin-FL against Laplace noise, by worst MSE (for the accuracies of Experiment 1 see CB-X1)",
-        at_most(_PAIR / 2, printed("Laplace, variance")),
+        at_most(_PAIR / 2, quantity("Laplace, variance")),
         holds_under(
             "True up to epsilon = 3.83. At the experiment's 5 Laplace noise has .32 r^2/n, and CorBin-FL .51 at worst "
             "and .34 averaged over uniform updates, which decides nothing about accuracy."
@@ -119,7 +119,7 @@ CLAIMS = (
             "the worst variance of CorBin-FL has a delta of at least 1e-5 at epsilon, so that more is needed."
         ),
         {"epsilon": Range(0.05, 15.4)},
-        form=at_least(hockey_stick(epsilon, 2, sp.sqrt(kept() / 2) / share()), sp.Rational(1, 10**5)),
+        form=at_least(least_delta(epsilon, 2, sp.sqrt(kept() / 2) / share()), sp.Rational(1, 10**5)),
         statement=r"\delta_G\bigl(\epsilon;\ \sigma^2 = n\max\mathrm{MSE}(\text{CorBin-FL})\bigr) \ge 10^{-5}\quad"
         r"(\epsilon \le 15.4)",
         slack=1.1,

@@ -10,7 +10,7 @@ from airtight.analytics.federated.corbin import mean_estimation, quantizers
 from airtight.analytics.forms.domain import Range
 from airtight.validate.claims.claim import Claim, holds
 from airtight.validate.claims.relation import at_least, at_most, equal
-from airtight.validate.papers.corbin_fl.common import SEED, epsilon, kept, pairs, printed
+from airtight.validate.papers.corbin_fl.common import SEED, epsilon, kept, pairs, quantity
 
 _DOMAIN = {"clients": Range(2, 6, integer=True), "epsilon": epsilon.range, "seed": SEED}
 
@@ -42,7 +42,7 @@ CLAIMS = (
         "Theorem 2",
         at_most(
             lambda pairs, epsilon, seed: over_all_pairings(2 * pairs, epsilon, seed),
-            printed("Theorem 2, MSE", clients=2 * pairs),
+            quantity("Theorem 2, MSE", clients=2 * pairs),
         ),
         holds("True and loose: the bound is quadratic in alpha, but the worst case is linear."),
         {"pairs": Range(1, 3, integer=True), "seed": SEED},

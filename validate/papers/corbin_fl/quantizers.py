@@ -13,7 +13,7 @@ from airtight.analytics.federated.corbin import quantizers, two_output_bounds
 from airtight.analytics.forms.domain import Range, over, parameter
 from airtight.validate.claims.claim import Claim, false, holds
 from airtight.validate.claims.relation import absolute, at_least, at_most, equal, relative_to
-from airtight.validate.papers.corbin_fl.common import IN_RADII, WIDE, alpha, bits, epsilon, printed, share, x, y
+from airtight.validate.papers.corbin_fl.common import IN_RADII, WIDE, alpha, bits, epsilon, quantity, share, x, y
 
 _LAW = sp.Rational(1, 2) + x / (2 * alpha)  # probability of c + A
 _ERROR = _LAW * (alpha - x) ** 2 + (1 - _LAW) * (alpha + x) ** 2
@@ -111,7 +111,7 @@ def _mean_error(shift: float, stretch: float, epsilon: float) -> float:
 
 place = parameter("place", -1.0, 1.0, latex=r"\tfrac{w-c}r")
 offset = parameter("offset", -2.0, 2.0, extra=(0.0,), latex=r"\tfrac cr")
-_AT_ANY = printed("pair, d shared bits", w1=x, w2=y, bits=bits)
+_AT_ANY = quantity("pair, d shared bits", w1=x, w2=y, bits=bits)
 
 # Algorithm 2, line by line: the second quantizer sends minus below T_2, and tosses its own coin at ties
 
@@ -126,7 +126,7 @@ CLAIMS = (
     Claim(
         "CB-IIC",
         "Sec. II-C, alpha",
-        equal(alpha, (1 + sp.exp(epsilon)) / (1 - sp.exp(epsilon))),
+        equal(quantity("alpha"), (1 + sp.exp(epsilon)) / (1 - sp.exp(epsilon))),
         false(
             "A sign error, which would make every probability of Algorithm 1 wrong.",
             "misprint",
@@ -153,7 +153,7 @@ CLAIMS = (
     Claim(
         "CB-IIC-mse",
         "Sec. II-C, after [17, Lemma 3]: the error of LDP-FL (one client, radius 1)",
-        at_most(_single_error, alpha**2),
+        at_most(_single_error, quantity("worst LDP-FL", clients=1)),
         holds(
             "The error is A^2 - (w - c)^2 for each client, so that r^2 alpha^2/n is the worst case; the error is "
             "'close to' it when alpha is large."
@@ -166,7 +166,7 @@ CLAIMS = (
     Claim(
         "CB-A1",
         "Algorithm 1, Proposition 1",
-        equal(_single_error, alpha**2 - x**2),
+        equal(_single_error, quantity("LDPQ, variance", w=x)),
         holds("For a two-point law with mean w the squared error around w is its variance."),
         form=_ERROR,
         statement=r"\mathrm{Var}\,Q(w) = A^2 - (w-c)^2,\quad E Q(w) = w,\quad A = r\,\frac{e^\epsilon+1}{e^\epsilon-1}",
@@ -230,7 +230,7 @@ CLAIMS = (
     Claim(
         "CB-T1",
         "Theorem 1, Eq. (4)",
-        at_most(_AT_ANY, printed("slack as printed", bits=bits)),
+        at_most(_AT_ANY, quantity("slack as printed", bits=bits)),
         false(
             "CorBinQ is optimal on its own alphabet, and in the worst case over the updates. But the minimum is taken "
             "point by point over all alphabets and is 0 at every pair: {c - A, c + A + |s|} or its mirror image is "
@@ -241,7 +241,7 @@ CLAIMS = (
         ),
         {"bits": replace(bits.range, low=1, high=30)},
         statement=r"m_d(w, w') \le \min_{Q'} m(Q', w, w') + \frac{A^2}{2^{d-6}},\quad s = w + w' - 2c",
-        where={r"m_d(w, w')": _AT_ANY, r"\min_{Q'} m(Q', w, w')": 0, "A": alpha},
+        where={r"m_d(w, w')": _AT_ANY.expression, r"\min_{Q'} m(Q', w, w')": 0, "A": alpha},
     ),
     Claim(
         "CB-T1*",

@@ -40,7 +40,7 @@ variance = of_system(
 delta_prime = of_system("delta_prime", 1e-10, 0.5, logarithmic=True)
 
 _classical = forms.classical.subs({forms.sensitivity: mu, forms.sigma: 1, forms.delta: delta})
-_exact = forms.hockey_stick(_classical, mu, 1)
+_exact = forms.least_delta(_classical, mu, 1)
 
 
 _eps = parameter("epsilon", 1e-6, 1.0, logarithmic=True)
@@ -139,7 +139,7 @@ CLAIMS = (
         statement=r"\delta_G(\epsilon; \mu) \le \delta \quad\text{for } \epsilon = \mu\sqrt{2\log(1.25/\delta)} \le 1",
         where={**GAUSSIAN, r"\mu": _MU},
         slack=3.4,
-        form=forms.hockey_stick(_eps, _MU, 1),
+        form=forms.least_delta(_eps, _MU, 1),
         also=[Reference("UF-P1", "utility-fairness", "Proposition 1, Eq. (9)")],
     ),
     Claim(
@@ -155,7 +155,7 @@ CLAIMS = (
         statement=r"\delta_G(\epsilon; \mu) \le \delta \quad\text{for the noise } \mu = \epsilon/\sqrt{2\log(1.25/\delta)}",
         where={**GAUSSIAN, r"\mu": _MU},
         slack=3.4,
-        form=forms.hockey_stick(_eps, _MU, 1),
+        form=forms.least_delta(_eps, _MU, 1),
     ),
     Claim(
         "FDP-R1",

@@ -11,7 +11,9 @@ import numpy as np
 import sympy as sp
 from scipy import special
 
+from airtight.analytics.forms import inference_errors
 from airtight.analytics.forms.domain import Range, parameter
+from airtight.analytics.forms.quantity import Quantity
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.inference import participation, uncertainty
 from airtight.analytics.inference.system import InferenceSystem
@@ -25,6 +27,11 @@ from airtight.validate.papers.feature_dp.common import GAUSSIAN, SEED, equal_dev
 
 _SHARE = Range(0.0, 1.0)
 _LAWS = {"labels": Range(2, 100, integer=True), "share": _SHARE, "other": _SHARE}
+
+
+def _sensitivity(greatest: sp.Expr) -> Quantity:
+    """Sensitivity of the min-entropy by footnote 2."""
+    return inference_errors.QUANTITIES["min-entropy, sensitivity printed"].subs(greatest=greatest)
 
 
 def _entropy_change(labels: int, share: float, other: float) -> float:
@@ -186,7 +193,7 @@ CLAIMS = (
     Claim(
         "FDP-fn2*",
         "Footnote 2, p_max the least over all inputs (40 labels)",
-        at_most(abs(sp.log(greatest / other, 2)), -sp.log(least, 2)),
+        at_most(abs(sp.log(greatest / other, 2)), _sensitivity(least)),
         holds_under("This is the range of the score; without a threshold on p_max it is log2 of the number of labels."),
         form=sp.Max(*(s * (sp.log(greatest, 2) - sp.log(other, 2)) for s in (1, -1))),
         given=[greatest >= least, other >= least],
@@ -196,7 +203,7 @@ CLAIMS = (
     Claim(
         "FDP-fn2",
         "Footnote 2, p_max that of one input",
-        at_most(abs(sp.log(greatest / other, 2)), -sp.log(greatest, 2)),
+        at_most(abs(sp.log(greatest / other, 2)), _sensitivity(greatest)),
         other_reading(
             "With the least p_max over all inputs the footnote is right (FDP-fn2*). Read literally, 'max p(l|f) for "
             "any f' is that of one input; then the score changes by 1 bit between a sure label and two equally likely "

@@ -14,6 +14,7 @@ from airtight.analytics.forms.balls import amplified_delta as enclosed
 from airtight.analytics.forms.domain import Range, over, parameter
 from airtight.analytics.forms.gaussian_mechanism import epsilon as of_epsilon
 from airtight.analytics.forms.gaussian_mechanism import hockey_stick
+from airtight.analytics.forms.quantity import Quantity
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.mechanisms import gaussian, gaussian_pair
@@ -65,6 +66,12 @@ _EXPONENT_ALL_PRESENT = _C / sp.sqrt(_MEAN_MINUS_T.subs(p, 1))  # all devices ta
 _any = _of_delta(1e-8, 0.5)
 _share = parameter("share", 0.05, 1.0, latex="s")
 _ALL_PRESENT = {r"\bar\mu": devices * variance, "t": _T.subs(p, 1)}
+
+
+def _claimed_delta(p: sp.Expr, delta: sp.Expr) -> Quantity:
+    """delta of (11) for a device that takes part with probability p."""
+    given = {"participation": [p], "noise_variance": [variance], "delta_prime": delta_prime, "delta": delta}
+    return forms.devices(1)["Theorem 1, delta"].subs(**given)
 
 
 def _with_gain(gain: sp.Expr) -> sp.Expr:
@@ -172,7 +179,7 @@ CLAIMS = (
     Claim(
         "FDP-T1-visible",
         "Theorem 1, Eq. (11), for a server that sees who takes part, when the device's noise stays",
-        at_most(_VISIBLE(_EPSILON), delta_prime + p * delta / (1 - delta_prime)),
+        at_most(_VISIBLE(_EPSILON), _claimed_delta(p, delta)),
         other_reading(
             "The paper's server sees y alone; how much of the amplification remains there is another question. For a "
             "server that also sees who takes part (noise kept), delta is amplified by p, but epsilon is not.",
@@ -186,7 +193,7 @@ CLAIMS = (
     Claim(
         "FDP-T1-gamma",
         "Theorem 1, the gamma of its c_k (all devices take part, noise kept)",
-        at_most(_with_gain(_gamma), delta_prime + delta / (1 - delta_prime)),
+        at_most(_with_gain(_gamma), _claimed_delta(1, delta)),
         false(
             "An error of units: gamma scales signal and noise alike, but appears in c_k and not in mean - t. With "
             "gamma = 1, as in Sec. VI, nothing is wrong; as gamma goes to 0 the claimed epsilon goes to 0, but the "
@@ -208,7 +215,7 @@ CLAIMS = (
             _with_gain(sp.Integer(1))
             .subs(signal, _share * signal / _EXPONENT_ALL_PRESENT)
             .subs({variance: 1, receiver: 0, delta: _any}),
-            delta_prime + _any / (1 - delta_prime),
+            _claimed_delta(1, _any),
         ),
         holds_under(
             "True for c_k / sqrt(mean - t) of at most 1, which its source requires; t and the receiver's noise are "

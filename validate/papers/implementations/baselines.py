@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import sympy as sp
 
 from airtight.analytics.forms.domain import Range, parameter
-from airtight.analytics.forms.gaussian_mechanism import hockey_stick
+from airtight.analytics.forms.gaussian_mechanism import least_delta
 from airtight.validate.claims.claim import Claim, false, holds
 from airtight.validate.claims.relation import absolute, at_most, equal
 from airtight.validate.papers.implementations.common import alpha, claim, epsilon, s, x, y
@@ -221,7 +221,7 @@ CLAIMS: tuple[Claim, ...] = (
             "The least sigma for (eps, 1e-5) for each coordinate (README: 'eps-LDP').",
         ),
         equal(
-            hockey_stick(epsilon, 1, (sp.sqrt(1 + _root / 2) + sp.sqrt(_root / 2)) / sp.sqrt(2 * epsilon)),
+            least_delta(epsilon, 1, (sp.sqrt(1 + _root / 2) + sp.sqrt(_root / 2)) / sp.sqrt(2 * epsilon)),
             sp.erfc(sp.sqrt(epsilon * _root / 2)) / 2 - s * sp.erfc(sp.sqrt(epsilon * (_root + 2) / 2)) / 2,
         ),
         holds(

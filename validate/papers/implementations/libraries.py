@@ -10,7 +10,7 @@ import sympy as sp
 
 from airtight.analytics.forms.balls.ball import Ball, ball
 from airtight.analytics.forms.domain import Range, parameter
-from airtight.analytics.forms.gaussian_mechanism import hockey_stick
+from airtight.analytics.forms.gaussian_mechanism import least_delta
 from airtight.analytics.forms.quantity import normal_cdf
 from airtight.validate.claims.claim import Claim, Implementation, Reference, false, holds, other_reading
 from airtight.validate.claims.relation import absolute, at_most
@@ -82,7 +82,7 @@ def _returned(
     return claim(
         id,
         place,
-        at_most(hockey_stick(sp.Rational(epsilon), 1, sp.Rational(sigma)), sp.Rational(promised)),
+        at_most(least_delta(sp.Rational(epsilon), 1, sp.Rational(sigma)), sp.Rational(promised)),
         false(why, severity, true_where=mend),
         statement=rf"\delta({epsilon};\ \sigma = {sigma}) \le {_latex(promised)}",
         constants=True,
@@ -104,7 +104,7 @@ CLAIMS: tuple[Claim, ...] = (
             "'epsilon: the privacy budget', any value >= 0.",
             "Calibrate by the exact Gaussian curve, or refuse epsilon above 1.",
         ),
-        at_most(hockey_stick(_eps, 1, classical(_eps, delta)), delta),
+        at_most(least_delta(_eps, 1, classical(_eps, delta)), delta),
         false(
             "The classical sigma = Delta sqrt(2 log(1.25/delta))/eps is proved for eps below 1, but is used at any "
             "eps. At eps = 10, delta = 1e-5 the exact epsilon at the stated sensitivity is 10.39.",
@@ -122,7 +122,7 @@ CLAIMS: tuple[Claim, ...] = (
             "which the updates are clipped.",
             "Derive the sensitivity from the clip: 2C where an update is replaced.",
         ),
-        at_most(hockey_stick(_mild, 2 * _clip, _sensitivity * classical(_mild, delta)), delta),
+        at_most(least_delta(_mild, 2 * _clip, _sensitivity * classical(_mild, delta)), delta),
         other_reading(
             "With a true sensitivity, 2C or more, the code keeps its promise (for eps up to 1); the documentation "
             "leaves that to the user. But nothing ties the sensitivity to the clip. A project that uses it sets C = 1 "
@@ -135,7 +135,7 @@ CLAIMS: tuple[Claim, ...] = (
     claim(
         "IM-DPL-classical",
         Implementation(*_DIFFPRIVLIB, "Gaussian", "Refuses epsilon above 1; (eps, delta)-DP below."),
-        at_most(hockey_stick(_mild, 1, classical(_mild, delta)), delta),
+        at_most(least_delta(_mild, 1, classical(_mild, delta)), delta),
         holds(
             "The same formula, used where it is proved; the delta reached is at most a thirtieth of the delta asked "
             "for."

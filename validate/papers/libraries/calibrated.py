@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from airtight.analytics.forms.gaussian_mechanism import hockey_stick
+from airtight.analytics.forms.gaussian_mechanism import least_delta
 from airtight.analytics.forms.quantity import normal_cdf
 from airtight.validate.claims.claim import Claim, Implementation, Ruling, false
 from airtight.validate.claims.relation import absolute, at_least, at_most
@@ -25,7 +25,7 @@ def _gaussian(
     return claim(
         id,
         place,
-        at_most(hockey_stick(sp.Rational(epsilon), 1, sp.Rational(sigma)), sp.Rational(delta)),
+        at_most(least_delta(sp.Rational(epsilon), 1, sp.Rational(sigma)), sp.Rational(delta)),
         ruling,
         statement=rf"\delta({_latex(epsilon)};\ \sigma = {_latex(sigma)}) \le {_latex(delta)}",
         constants=True,

@@ -12,7 +12,7 @@ import sympy as sp
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.forms.balls.ball import Ball
 from airtight.analytics.forms.domain import Range, parameter
-from airtight.analytics.forms.gaussian_mechanism import hockey_stick
+from airtight.analytics.forms.gaussian_mechanism import least_delta
 from airtight.validate.claims.claim import Claim, Implementation, Paper, false, holds, other_reading, undecidable
 from airtight.validate.claims.proofs import by_row
 from airtight.validate.claims.relation import absolute, at_most, equal
@@ -291,7 +291,7 @@ _CLAIMS: tuple[Claim, ...] = (
     Claim(
         "PC-notrust",
         "src/optimization.py:40-46 and 60-65, the noise (6be19bc)",
-        at_most(hockey_stick(mild, 1, _noise(mild)), _DELTA),
+        at_most(least_delta(mild, 1, _noise(mild)), _DELTA),
         holds(
             "Sensitivity 2 R A (a replaced vector) and the classical calibration, at epsilon up to 1, as for the "
             "scripts' neighbours without trust (.01 and 1): kept, and with room, for one message. One run of the k-means "
@@ -308,7 +308,7 @@ _CLAIMS: tuple[Claim, ...] = (
     Claim(
         "PC-trust",
         "scripts/k_means_testbench.py:246 and 574, eps_trust = 1e3 (6be19bc)",
-        at_most(hockey_stick(any_epsilon, 1, _noise(any_epsilon)), _DELTA),
+        at_most(least_delta(any_epsilon, 1, _noise(any_epsilon)), _DELTA),
         other_reading(
             "A label: comments in src/mean_estimation.py (164-167) call the same 1e3 'no privacy', and a trusted "
             "neighbour is one from whom nothing is hidden. Read as 'Privacy parameter epsilon for trustworthy "

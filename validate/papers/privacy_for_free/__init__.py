@@ -6,7 +6,7 @@ import numpy as np
 import sympy as sp
 
 from airtight.analytics.forms.domain import Range, parameter
-from airtight.analytics.forms.gaussian_mechanism import hockey_stick
+from airtight.analytics.forms.gaussian_mechanism import least_delta
 from airtight.validate.claims.claim import Claim, Implementation, Paper, false, holds, undecidable
 from airtight.validate.claims.proofs import by_row
 from airtight.validate.claims.relation import absolute, at_least, at_most, equal
@@ -21,7 +21,7 @@ user = parameter("user", 1, 10, integer=True, typical=(1, 10), latex="k")
 
 _C = sp.exp(-sp.LambertW(2 / (sp.pi * delta**2)) / 2) / (delta * sp.sqrt(sp.pi))
 _rho = (sp.sqrt(epsilon + constant**2) - constant) ** 2
-_curve = hockey_stick(epsilon, sp.sqrt(2 * _rho), 1)
+_curve = least_delta(epsilon, sp.sqrt(2 * _rho), 1)
 
 
 def _code(file: str, promise: str, mend: str = "") -> Implementation:

@@ -10,7 +10,7 @@ import sympy as sp
 
 from airtight.analytics.forms.balls.looks_noise import others_noise as enclosed
 from airtight.analytics.forms.domain import Range, parameter
-from airtight.analytics.forms.gaussian_mechanism import hockey_stick
+from airtight.analytics.forms.gaussian_mechanism import hockey_stick, least_delta
 from airtight.analytics.privacy.over_the_air import looks
 from airtight.validate.claims.claim import Claim, Paper, false, holds
 from airtight.validate.claims.proofs import by_row
@@ -115,7 +115,7 @@ _CLAIMS: tuple[Claim, ...] = (
         "AT-V4-delta",
         "theorem V4: at fixed own noise delta falls with v",
         at_most(
-            hockey_stick(epsilon, code, sp.sqrt(own + other + more)), hockey_stick(epsilon, code, sp.sqrt(own + other))
+            least_delta(epsilon, code, sp.sqrt(own + other + more)), least_delta(epsilon, code, sp.sqrt(own + other))
         ),
         holds("Noise that is added to the signal maps one pair to the other."),
         domain={"x": Range(0.05, 3.0, typical=(0.5, 2.0)), "t": Range(0.05, 3.0, typical=(0.1, 1.0))},

@@ -12,6 +12,7 @@ import sympy as sp
 from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.analytics.forms import energy_utility, wireless_device
 from airtight.analytics.forms.domain import parameter_of
+from airtight.analytics.forms.quantity import Quantity
 from airtight.analytics.parameters import of
 
 of_device = partial(parameter_of, DeviceFleet)
@@ -50,6 +51,12 @@ def table_1(expression: sp.Expr, changes: dict[sp.Symbol, Any] | None = None) ->
     for numbers in (_AT_RATE, changes or {}, _TABLE):
         expression = expression.xreplace({symbol: sp.sympify(value) for symbol, value in numbers.items()})
     return expression
+
+
+def quantity(name: str, changes: dict[sp.Symbol, Any] | None = None) -> Quantity:
+    """A quantity of `forms.wireless_device` with the values of Table I or of `changes`."""
+    form = wireless_device.QUANTITIES[name]
+    return form.subs(**{key: table_1(symbol, changes) for key, symbol in form.arguments.items()})
 
 
 IN_TABLE_1 = {  # for legends

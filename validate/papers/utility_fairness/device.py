@@ -18,7 +18,7 @@ from airtight.solvers import energy as energy_utility
 from airtight.solvers.energy import schemes
 from airtight.validate.claims.claim import Claim, defined, false, holds, holds_under, ill_defined, not_reproducible
 from airtight.validate.claims.relation import absolute, at_least, at_most, equal
-from airtight.validate.papers.utility_fairness.common import IN_TABLE_1, distance, of_device
+from airtight.validate.papers.utility_fairness.common import IN_TABLE_1, distance, of_device, quantity
 from airtight.validate.papers.utility_fairness.common import table_1 as at_table_1
 
 power = parameter("power", 1e-3, 1.0, logarithmic=True, latex="P")
@@ -36,6 +36,7 @@ _BITS_PER_SECOND = forms.bandwidth * sp.log(1 + _RATIO / _SNR_GAP) / sp.log(2)  
 _SENDING = forms.model / _BITS_PER_SECOND  # (13)
 _COMPUTING = forms.iterations * forms.load * forms.per_bit * forms.compute  # (11), (12)
 _SPENT = _COMPUTING + _SENDING * (forms.power / forms.efficiency + forms.circuit)
+_LIMITS = {forms.deadline: deadline}
 _LINE = np.linspace(50.0, 200.0, 10)
 _SHORT = {forms.deadline: sp.Rational("0.00075"), forms.fewest: 0}
 
@@ -66,10 +67,6 @@ _NEEDED = forms.model * sp.log(2) / (forms.bandwidth * (forms.deadline - forms.f
 
 def _at_deadline(expression: sp.Expr, least: Any = 10) -> sp.Expr:
     return at_table_1(expression, {forms.deadline: deadline, forms.fewest: least})
-
-
-def _limit(name: str) -> sp.Expr:
-    return at_table_1(forms.QUANTITIES[name].expression, {forms.deadline: deadline})
 
 
 def _least_power(distance: float, deadline: float) -> float:
@@ -187,7 +184,7 @@ CLAIMS = (
     Claim(
         "UF-E13",
         "Eq. (13)-(16)",
-        equal(_computed("transmit_time"), at_table_1(forms.transmit_time, _AT)),
+        equal(_computed("transmit_time"), quantity("transmission time", _AT)),
         holds("Rate, time and power are consistent; the index i of (15) should be k."),
         form=at_table_1(_SENDING, _AT),
         statement=r"T_{tx} = \frac{\mathcal V_v}{B\log_2(1+\gamma/\Gamma)},\quad \gamma = \frac{\kappa P|h|^2}{\sigma^2r^\alpha}",
@@ -196,7 +193,7 @@ CLAIMS = (
     Claim(
         "UF-E23",
         "Eq. (23), (24)",
-        equal(_computed("energy"), at_table_1(forms.energy, _AT)),
+        equal(_computed("energy"), quantity("energy", _AT)),
         holds("The products of times and powers."),
         form=at_table_1(_SPENT, _AT),
         statement=r"E = jd\tau P_{cp} + \frac{\mathcal V_v(P/\rho+P_{cir})}{B\log_2(1+\gamma/\Gamma)}",
@@ -205,7 +202,7 @@ CLAIMS = (
     Claim(
         "UF-E32",
         "Eq. (32)",
-        equal(_least_power, _limit("least power")),
+        equal(_least_power, quantity("least power", _LIMITS)),
         holds_under("True if T > j_min d tau; with (33) it makes two of the five constraints redundant."),
         form=_at_deadline((sp.exp(_NEEDED) - 1) * forms.power * _SNR_GAP / _RATIO),
         statement=r"P = \tfrac{\sigma^2r^\alpha\Gamma}{\kappa|h|^2}\Bigl(e^{\mathcal V_v\log2/(B(T-j_{\min}d\tau))}-1\Bigr)"
@@ -215,7 +212,7 @@ CLAIMS = (
     Claim(
         "UF-E33",
         "Eq. (33)",
-        equal(_most_iterations, _limit("most iterations")),
+        equal(_most_iterations, quantity("most iterations", _LIMITS)),
         holds_under(
             "These are the iterations that fill the deadline at the greatest power, if the device is feasible."
         ),
@@ -227,7 +224,7 @@ CLAIMS = (
     Claim(
         "UF-E31",
         "Eq. (30), (31)",
-        equal(_computed("utility"), at_table_1(forms.utility, _AT)),
+        equal(_computed("utility"), quantity("utility", _AT)),
         defined("The optimisation problem; Phi and R depend on j and P. A weight of 1/J^2 is implied."),
         form=at_table_1(
             -forms.beta_1 * sp.exp(-_COMPUTING / forms.beta_2) + forms.beta_1 - _SPENT * (_SPENT - forms.varrho), _AT
@@ -263,7 +260,7 @@ CLAIMS = (
         "Eq. (58)",
         equal(_computed("transmit_energy"), at_table_1(by_rate.transmit_energy, _RATE)),
         holds("The substitution is right."),
-        form=at_table_1(forms.transmit_energy, _AT),
+        form=quantity("transmission energy", _AT),
         statement=r"E_{tx}(Z) = \frac{\mathcal V_vb}Z(e^Z+c)",
         where={**IN_TABLE_1, "b": at_table_1(by_rate.b), "c": at_table_1(by_rate.c), "Z": _RATE[by_rate.Z]},
     ),

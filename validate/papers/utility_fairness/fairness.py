@@ -19,19 +19,12 @@ computing = parameter("energy", 0.0, 0.1, typical=(0.046, 0.058), latex="E_{cp}"
 beta_1 = parameter("beta_1", 0.01, 1.0, latex=r"\beta_1")
 beta_2, other = (parameter(name, 0.02, 0.5, latex=rf"\{name}") for name in ("beta_2", "beta_2'"))
 
-_PRINTED = wireless_device.QUANTITIES["deviation factor"].expression.subs(
-    dict(zip(wireless_device.cosines, cosines, strict=True))
-)
-_MODEL = wireless_device.QUANTITIES["deviation model"].expression.subs(
-    {wireless_device.beta_1: beta_1, wireless_device.beta_2: beta_2, wireless_device.energy_cp: computing}
-)
-_FIT = wireless_device.QUANTITIES["fit to one round"].expression.subs(
-    {wireless_device.deviation: deviation, wireless_device.energy_cp: computing}
-)
-_FITTED = {
-    r"\hat\beta_1": _FIT.subs(wireless_device.beta_2, beta_2),
-    r"\hat\beta_1'": _FIT.subs(wireless_device.beta_2, other),
-}
+_PRINTED = wireless_device.QUANTITIES["deviation factor"].subs(similarity=cosines)
+_MODEL = wireless_device.QUANTITIES["deviation model"].subs(beta_1=beta_1, beta_2=beta_2, compute_energy=computing)
+_FITTED = [
+    wireless_device.QUANTITIES["fit to one round"].subs(deviation=deviation, compute_energy=computing, beta_2=scale)
+    for scale in (beta_2, other)
+]
 _COSINES = over(*cosines)
 _SEED = Range(0, 10**6, integer=True)
 
@@ -115,7 +108,7 @@ CLAIMS = (
     Claim(
         "UF-E29",
         "Eq. (29): the argmin from one round, at two values of beta_2",
-        equal(*_FITTED.values()),
+        equal(*_FITTED),
         ill_defined(
             "One equation has two unknowns: the minimisers form a curve with residual 0. If the factor is 0, there is "
             "no minimiser.",
@@ -124,7 +117,7 @@ CLAIMS = (
         ),
         statement=r"\hat\beta_1 = \hat\beta_1'\quad\text{where } |\mathcal E_k - \hat\beta_1e^{-E_{cp}/\beta_2}|^2 = "
         r"|\mathcal E_k - \hat\beta_1'e^{-E_{cp}/\beta_2'}|^2 = 0",
-        where=_FITTED,
+        where={r"\hat\beta_1": _FITTED[0].expression, r"\hat\beta_1'": _FITTED[1].expression},
         near="the paper gives no beta",
     ),
     Claim(

@@ -11,7 +11,7 @@ from airtight.analytics.federated.fair import fairness
 from airtight.analytics.forms.balls import gaussian_divergence as enclosed
 from airtight.analytics.forms.balls.ball import Ball, ball
 from airtight.analytics.forms.domain import Range, parameter
-from airtight.analytics.forms.gaussian_mechanism import hockey_stick
+from airtight.analytics.forms.gaussian_mechanism import hockey_stick, least_delta
 from airtight.analytics.forms.quantity import normal_cdf
 from airtight.analytics.privacy.accounting import composition_theorems
 from airtight.analytics.privacy.mechanisms import gaussian
@@ -129,7 +129,7 @@ CLAIMS = (
             "compared with the numerically integrated divergence."
         ),
         form=equal(
-            hockey_stick(any_epsilon, sensitivity, sensitivity * sigma), hockey_stick(any_epsilon, sp.Integer(1), sigma)
+            least_delta(any_epsilon, sensitivity, sensitivity * sigma), least_delta(any_epsilon, sp.Integer(1), sigma)
         ),
         domain={s.name: s.range for s in (sigma, sensitivity, any_epsilon)},
         statement=r"\mathcal M(D) = f(D) + n,\quad n \sim N(0, S_f^2\sigma^2),\quad S_f = \max\|f(D)-f(D')\|",
@@ -278,7 +278,7 @@ CLAIMS = (
             "epsilon": _BELOW_ONE,
             "delta": Range(1e-12, 0.99, logarithmic=True),
         },
-        form=at_most(hockey_stick(epsilon, sp.Integer(1), _classical(epsilon, delta) / (1 - _share * _theta)), delta),
+        form=at_most(least_delta(epsilon, sp.Integer(1), _classical(epsilon, delta) / (1 - _share * _theta)), delta),
         statement=r"\hat\sigma = \tfrac1{\epsilon(1-\mathcal E\theta)}\sqrt{2\log(1.25/\delta)} \implies "
         r"(\epsilon,\delta)\text{-DP}",
         unread="an implication; delta with this noise is tried",
