@@ -222,5 +222,5 @@ def test_a_quantity_at_other_arguments_has_their_symbols():
     made = QUANTITIES["alpha"].subs(epsilon=2 * sp.atanh(x))
     assert list(made.arguments) == ["x"] and made.name == "alpha" and made.system is None
     assert float(made(x=0.25)) == pytest.approx(4.0)  # alpha is 1 / tanh(epsilon / 2)
-    with pytest.raises(ParameterError, match="argument = .radius.: must be one of epsilon"):
+    with pytest.raises(ParameterError, match="must be one of epsilon"):
         QUANTITIES["alpha"].subs(radius=1)
