@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import optimize, stats
 
 import airtight
 from airtight.analytics.checks import ParameterError
@@ -105,6 +106,25 @@ def test_the_upper_end_is_that_of_an_update(clients, parameters, fraction, clien
     low, high = airtight.aggregation(system, client=client).compose(rounds).bracket(delta=1e-5)
     assert 0.97 * known < low <= high < known * (1 + 1e-4)
     assert float(airtight.aggregation(system, client=client).compose(rounds).delta(high)) <= 1e-5 * (1 + 1e-6)
+
+
+def test_the_lower_end_among_many_is_the_divergence_at_the_worst_corner():
+    """20 000 unpaired clients: the others are all at one end, with binomial laws by SciPy."""
+    low, high, _ = central_privacy.interval(1.0)
+    noise = stats.binom.pmf(np.arange(20_000), 19_999, low)
+    p, q = np.convolve(noise, [1 - high, high]), np.convolve(noise, [1 - low, low])
+    truth = optimize.brentq(lambda eps: np.maximum(q - math.exp(eps) * p, 0).sum() - 1e-5, 0.0, 0.1, xtol=1e-14)
+    system = airtight.FederatedSystem(clients=20_000, parameters=1, epsilon=1.0, ldp_fraction=1.0)
+    found = airtight.aggregation(system).bracket(delta=1e-5)
+    assert found[0] == pytest.approx(truth, rel=1e-9) and truth <= found[1] < 1.01 * truth
+
+
+@pytest.mark.parametrize("parameters", [1, 10])
+@pytest.mark.parametrize("fraction", [0.2, 1.0])
+def test_ends_of_a_hundred_thousand_clients_meet(parameters, fraction):
+    system = airtight.FederatedSystem(clients=100_000, parameters=parameters, epsilon=1.0, ldp_fraction=fraction)
+    low, high = airtight.aggregation(system).bracket(delta=1e-5)
+    assert low <= high < 1.011 * low
 
 
 @pytest.mark.parametrize("delta", [1e-20, 1e-100, 1e-250])

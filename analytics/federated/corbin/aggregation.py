@@ -34,11 +34,14 @@ from airtight.analytics.privacy.mechanisms.mechanism import Ends, Factors, Mecha
 
 UNIT = "one client, replace"
 _MISSING = 1e-15  # share of delta that the considered counts may lack
-_LEAST_MISSING, _LEAST_NOISE = 1e-285, 1e-290  # least trimmed mass; least probability of a count that is kept
+_COMPLETE = 2.0**-56  # share of the probability of a count that is kept which may be missing
+_LEAST_MISSING, _LEAST_NOISE = 1e-285, 1e-284  # least trimmed mass; least probability of a count that is kept
+_LEAST_TRIMMED = 1e-302  # where probabilities are normal doubles
 _CERTAIN = 1e-3  # relative error of probabilities beyond which no bound is given
 _GREATEST = 500.0  # loss of a round beyond which its probabilities would underflow
 _ONE_END, _BOTH_ENDS = 48, 12  # most classes of a count of survivors: all at one end, or at both ends
-_TILTS = np.geomspace(1e-2, 1e4, 61)  # exponents at which Chernoff's bound is evaluated
+_TILTS = np.geomspace(1e-2, 1e4, 61)  # exponents at which Chernoff's bound is evaluated first
+_NEAR = np.geomspace(_TILTS[0] / _TILTS[1], _TILTS[1] / _TILTS[0], 33)  # then at these multiples of the best one
 _Case = tuple[float, FloatArray, FloatArray]  # probability, and laws of the client's contribution under both updates
 
 
@@ -64,9 +67,11 @@ class _Choice:
     def parameter(self, case: int, upper: int, lower: int, negligible: float) -> Merged:
         """The pair of laws of one parameter, with `upper` and `lower` other clients at the two ends."""
         _, p, q = self.cases[case]
-        noise = count_law(upper, lower, self.low, 1 - self.low, negligible=negligible)
-        noise = noise[noise > _LEAST_NOISE]
-        doubt = relative_error(upper + lower, self.low, 1 - self.low, negligible) + 1e-13
+        trimmed = max(negligible * _COMPLETE, _LEAST_TRIMMED)
+        noise = count_law(upper, lower, self.low, 1 - self.low, negligible=trimmed)
+        # counts near the ends of the window lack what was trimmed: those that are kept lack a share _COMPLETE of theirs at most
+        noise = noise[noise > max(negligible, _LEAST_NOISE)]
+        doubt = relative_error(upper + lower, self.low, 1 - self.low, trimmed) + 1e-13
         # if the law of the counts was trimmed, the convolution is incomplete near both borders: these are dropped
         complete = slice(p.size - 1, 1 - p.size) if noise.size <= upper + lower else slice(None)
         return Merged.of(np.convolve(noise, p)[complete], np.convolve(noise, q)[complete], doubt)
@@ -174,15 +179,20 @@ def _score(
     """Approximate epsilon of a choice by Chernoff's bound, and its exponent, for the mean number of survivors."""
     p, m = system.dropout, system.parameters
     upper, lower = (round(n * (1 - p) + choice.pairs * p * (1 - p)) for n in (choice.upper, choice.lower))
-    log_moments, infinite_loss = np.full(_TILTS.size, -np.inf), 0.0
-    for case, (chance, _, _) in enumerate(choice.cases):
-        pair = choice.parameter(case, upper, lower, negligible)
-        log_moments = np.logaddexp(log_moments, math.log(chance) + m * pair.cumulants(_TILTS))
-        infinite_loss += chance * -math.expm1(m * math.log1p(-min(pair.only[0], 1 - 1e-16)))
-    epsilons = (rounds * log_moments - math.log(delta)) / _TILTS
-    best = int(np.argmin(epsilons))
+    pairs = [
+        (chance, choice.parameter(case, upper, lower, negligible)) for case, (chance, _, _) in enumerate(choice.cases)
+    ]
+
+    def least(tilts: FloatArray) -> tuple[float, float]:
+        log_moments = np.logaddexp.reduce([math.log(chance) + m * pair.cumulants(tilts) for chance, pair in pairs])
+        epsilons = (rounds * log_moments - math.log(delta)) / tilts
+        best = int(np.argmin(epsilons))
+        return float(epsilons[best]), float(tilts[best])
+
+    epsilon, tilt = least(least(_TILTS)[1] * _NEAR)
+    infinite_loss = sum(chance * -math.expm1(m * math.log1p(-min(pair.only[0], 1 - 1e-16))) for chance, pair in pairs)
     epsilon_is_infinite = -math.expm1(rounds * math.log1p(-min(infinite_loss, 1 - 1e-16))) > delta
-    return (math.inf if epsilon_is_infinite else float(epsilons[best])), float(_TILTS[best])
+    return (math.inf if epsilon_is_infinite else epsilon), tilt
 
 
 def _survivor_classes(

@@ -256,7 +256,7 @@ def one_parameter(
         Upper bounds ``.delta(epsilon)`` and ``.epsilon(delta)``. They are exact up to N = 1000; beyond, epsilon is
         about 0.3 % too large (1.2 % where it is a small fraction of the standard deviation of the loss). For a pair
         whose sum takes three values (possible with finitely many bits) they are exact up to N = 128, and of the others
-        only so many are used that the variance of their sum is at most 2000.
+        only so many are used that the variance of their sum is at most 25 000.
 
     Notes
     -----

@@ -17,7 +17,7 @@ from airtight.analytics.rounding import UNIT
 _EVERY_CORNER = 1000  # number of others up to which every corner is tried; beyond, ranges of corners share a bound
 _RANGES = 256  # number of ranges of corners for more others
 _EVERY_CORNER_OF_THREE, _RANGES_OF_THREE = 128, 64  # the same if a pair's sum may take three values
-_MOST_VARIANCE = 2000.0  # greatest variance of the others' sum that is used if a pair's sum may take three values
+_MOST_VARIANCE = 25_000.0  # greatest variance of the others' sum that is used if a pair's sum may take three values
 _UNTRIMMED = 256  # number of others up to which nothing is trimmed
 _ALONE = 8  # number of others up to which each corner has its own law
 # boundaries of the groups of corners, as shares of clients at the upper end
