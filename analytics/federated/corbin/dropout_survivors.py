@@ -30,7 +30,7 @@ _EVERY, _MOST = 32, 16  # number of counts up to which each is a class; greatest
 _CONCEDED = 0.5  # probability of outcomes impossible for the neighbour from which on a class has V = 1
 _IMPOSSIBLE = 1e-2  # share of delta by which a class may raise the probability of outcomes impossible for the neighbour
 _BELOW = 1e-2  # share of delta / rounds down to which the curve of a class is accurate
-_POINTS = 4096  # greatest number of points of the curve of one parameter
+_POINTS = 1024  # greatest number of points of the curve of one parameter
 _LEAST = 1e-12  # share of delta below which the curve of one parameter is trimmed
 _LOW, _UNDERFLOW = 1e-285, 1e-316  # delta / rounds below which nothing is trimmed; mass that counts may then lack
 _TILTS = np.geomspace(1e-3, 1e5, 161)  # exponents of the moments in Chernoff's bound

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,9 +36,18 @@ class _Sorted:
 
     losses: FloatArray
     each: tuple[FloatArray, FloatArray]
-    p: FloatArray
-    q: FloatArray
-    gap: FloatArray
+
+    @cached_property
+    def p(self) -> FloatArray:
+        return _summed(self.each[0])
+
+    @cached_property
+    def q(self) -> FloatArray:
+        return _summed(self.each[1])
+
+    @cached_property
+    def gap(self) -> FloatArray:
+        return _summed(self.each[0] - self.each[1])
 
     @classmethod
     def of(cls, pairs: Sequence[tuple[FloatArray, FloatArray]]) -> _Sorted:
@@ -53,19 +63,12 @@ class _Sorted:
         loss[(p == 0) & (q == 0)] = -np.inf
         order = np.argsort(-loss, axis=1, kind="stable")
         order += (np.arange(len(loss)) * loss.shape[1])[:, None]
-        return cls._summed(*(np.take(array, order) for array in (loss, p, q)))
-
-    @classmethod
-    def _summed(cls, losses: FloatArray, p: FloatArray, q: FloatArray) -> _Sorted:
-        sums = np.zeros((3, len(p), p.shape[1] + 1))
-        for row, terms in zip(sums, (p, q, p - q), strict=True):
-            row[:, 1:] = np.cumsum(terms, axis=1, dtype=np.longdouble)
-        return cls(losses, (p, q), *sums)
+        return cls(np.take(loss, order), (np.take(p, order), np.take(q, order)))
 
     def reverse(self) -> _Sorted:
         """The pairs with p and q exchanged."""
         p, q = self.each
-        return self._summed(-self.losses[:, ::-1], q[:, ::-1], p[:, ::-1])
+        return _Sorted(-self.losses[:, ::-1], (q[:, ::-1], p[:, ::-1]))
 
     def excess(self, eps: FloatArray) -> tuple[FloatArray, FloatArray]:
         r"""Sum of :math:`(p - e^\epsilon q)_+` of each pair at increasing epsilons >= 0, and a bound on its error.
@@ -218,6 +221,13 @@ class Envelope:
         return LossDistribution(
             step, law.first, law.mass * (1 + self._error), law.infinite * (1 + self._error) + self._lost
         )
+
+
+def _summed(terms: FloatArray) -> FloatArray:
+    """Cumulative sums of each row, beginning with zero."""
+    sums = np.zeros((len(terms), terms.shape[1] + 1))
+    sums[:, 1:] = np.cumsum(terms, axis=1, dtype=np.longdouble)
+    return sums
 
 
 def _minus(p: FloatArray, eps: FloatArray, q: FloatArray) -> FloatArray:
