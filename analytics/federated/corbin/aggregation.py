@@ -22,7 +22,7 @@ from airtight.analytics.distributions.poisson_binomial import Block, binomial, t
 from airtight.analytics.federated.corbin import central_privacy as central
 from airtight.analytics.federated.corbin import dropout_survivors
 from airtight.analytics.federated.corbin.central_privacy import Client
-from airtight.analytics.federated.corbin.count_shift import count_law, relative_error
+from airtight.analytics.federated.corbin.count_shift import count_block, relative_error
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.privacy.accounting import coarse_graining
 from airtight.analytics.privacy.accounting.coarse_graining import Merged
@@ -68,13 +68,16 @@ class _Choice:
         """The pair of laws of one parameter, with `upper` and `lower` other clients at the two ends."""
         _, p, q = self.cases[case]
         trimmed = max(negligible * _COMPLETE, _LEAST_TRIMMED)
-        noise = count_law(upper, lower, self.low, 1 - self.low, negligible=trimmed)
+        law = count_block(upper, lower, self.low, 1 - self.low, negligible=trimmed)
         # counts near the ends of the window lack what was trimmed: those that are kept lack a share _COMPLETE of theirs at most
-        noise = noise[noise > max(negligible, _LEAST_NOISE)]
+        kept = np.flatnonzero(law.weights > max(negligible, _LEAST_NOISE))
+        first, last = int(kept[0]), int(kept[-1])
+        noise = law.weights[first : last + 1]
         doubt = relative_error(upper + lower, self.low, 1 - self.low, trimmed) + 1e-13
-        # if the law of the counts was trimmed, the convolution is incomplete near both borders: these are dropped
-        complete = slice(p.size - 1, 1 - p.size) if noise.size <= upper + lower else slice(None)
-        return Merged.of(np.convolve(noise, p)[complete], np.convolve(noise, q)[complete], doubt)
+        # where counts are left out, the convolution is incomplete: these outcomes are dropped
+        start = p.size - 1 if law.start + first > 0 else 0
+        stop = noise.size if law.start + last < upper + lower else None
+        return Merged.of(np.convolve(noise, p)[start:stop], np.convolve(noise, q)[start:stop], doubt)
 
 
 def lower_pair(

@@ -100,7 +100,12 @@ def dominating(first: int, rest: int, low: float, high: float, *, negligible: fl
 
 def count_law(first: int, rest: int, low: float, high: float, *, negligible: float) -> FloatArray:
     """Probabilities of consecutive values of S, which may lack `negligible` at either end."""
-    return (_coins(first, high, negligible / 2) + _coins(rest, low, negligible / 2)).weights
+    return count_block(first, rest, low, high, negligible=negligible).weights
+
+
+def count_block(first: int, rest: int, low: float, high: float, *, negligible: float) -> Block:
+    """These probabilities with the value of the first."""
+    return _coins(first, high, negligible / 2) + _coins(rest, low, negligible / 2)
 
 
 @lru_cache(maxsize=1 << 12)
