@@ -1,4 +1,4 @@
-"""What other installed packages bring along: papers, figures and commands, by their entry points."""
+"""What other installed packages bring along: papers, figures, commands and tables of the system file, by their entry points."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from airtight.analytics.checks import AirtightError
 
-PAPERS, FIGURES, COMMANDS = "airtight.papers", "airtight.figures", "airtight.commands"
+PAPERS, FIGURES, COMMANDS, TABLES = "airtight.papers", "airtight.figures", "airtight.commands", "airtight.tables"
 
 _Kind = TypeVar("_Kind")
 

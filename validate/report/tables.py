@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from rich import box
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from airtight.analytics.checks import FloatArray
@@ -21,7 +22,7 @@ if TYPE_CHECKING:  # what is printed has been made before: a table of energies n
     from airtight.analytics.privacy.over_the_air.meter import Meter
     from airtight.solvers.price import Price
     from airtight.validate.results.attack import AttackResult, TrainingAttack
-    from airtight.validate.results.bounds import Part
+    from airtight.validate.results.bounds import PackageBounds, Part
     from airtight.validate.results.closed_forms import ClosedForms
     from airtight.validate.results.design import (
         CalibrationResult,
@@ -96,6 +97,7 @@ def observer_rows(privacy: Privacy) -> list[tuple[str, tuple[float, ...]]]:
 
 def bounds(parts: Iterable[tuple[str, Part]]) -> None:
     """Print the bounds of every system of a file, each as soon as it is computed."""
+    from airtight.validate.results.bounds import PackageBounds
     from airtight.validate.results.federated_results import FederatedBounds
     from airtight.validate.results.inference_results import InferenceBounds
 
@@ -110,6 +112,8 @@ def bounds(parts: Iterable[tuple[str, Part]]) -> None:
                     _selection(console, part.selection)
             case FederatedBounds():
                 _federated(console, name, part)
+            case PackageBounds():
+                _of_package(console, name, part)
             case _:
                 _devices(console, name, part)
 
@@ -435,6 +439,16 @@ def _policies(part: dict[str, Any]) -> TrainingPart:
         rows.append((kind, (accuracy, *_over_seeds(one, "loss_mean"), spread, *energies, one["iterations_mean"])))
     foot = "energies of a round, averaged over rounds; " + _seeds(part, "iterations of the first")
     return "utility-fair learning", (*headings, "iterations"), rows, foot
+
+
+def _of_package(console: Console, name: str, part: PackageBounds) -> None:
+    """Print what an installed package computes from its own table."""
+    table = Table(title=f"{name}: {part.table}", box=box.SIMPLE_HEAD, title_justify="left")
+    table.add_column("")
+    table.add_column("value", justify="right")
+    for label, value in part.values.items():
+        table.add_row(escape(label), ", ".join(number(x) for x in np.ravel(value)))
+    console.print(table)
 
 
 def _federated(console: Console, name: str, part: FederatedBounds) -> None:

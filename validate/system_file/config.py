@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import lru_cache
 from pathlib import Path
@@ -23,9 +23,11 @@ from airtight.analytics.inference.system import InferenceSystem
 from airtight.solvers.design.federated.federated_requirements import FederatedRequirements
 from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
 from airtight.solvers.design.over_the_air.requirements import Requirements
-from airtight.validate.system_file import units, untrusted
+from airtight.validate.packages import TABLES, SourceError
+from airtight.validate.system_file import package_tables, units, untrusted
 from airtight.validate.system_file.arrays import TableError, read_csv, read_npz
 from airtight.validate.system_file.description import Description, Scores, Task
+from airtight.validate.system_file.package_tables import PackageTable
 from airtight.validate.system_file.training_plan import Plan, plan
 
 
@@ -233,6 +235,23 @@ class SystemFile(_Table):
     design: _Design | None = None  # type: ignore[valid-type]
 
 
+def installed() -> dict[str, PackageTable]:
+    """The tables that installed packages add, by name."""
+    return package_tables.installed(frozenset([*SystemFile.model_fields, *dir(SystemFile)]))
+
+
+def allowing(tables: Mapping[str, PackageTable]) -> type[SystemFile]:
+    """The model of a system file that may hold these tables of packages as well."""
+    if not tables:
+        return SystemFile
+    added: dict[str, Any] = {name: (_package_model(table) | None, None) for name, table in tables.items()}
+    return create_model("SystemFile", __base__=SystemFile, **added)
+
+
+def _package_model(table: PackageTable) -> Any:
+    return _table(f"_{table.name}", parameters.of(table.record).values())
+
+
 def load(path: str | Path, *, channel: bool = False) -> Description:
     """Read and check a system file; ``-`` is standard input, where paths are relative to the working directory.
 
@@ -277,7 +296,11 @@ def described(raw: dict[str, Any], path: Path, *, channel: bool = False) -> Desc
     except ParameterError as error:
         raise SystemFileError(f"{path}: {error}") from None
     raw = _participation_by_power(path, raw, channel)
-    file = _checked(path, raw)
+    try:
+        tables = {} if raw.keys() <= SystemFile.model_fields.keys() else installed()
+    except SourceError as error:
+        raise SystemFileError(f"{path}: {error}") from None
+    file = _checked(path, raw, tables)
     complaints = _Errors(path)
     parts = (
         complaints.unless(_inference, file.inference, complaints) or {},
@@ -286,10 +309,15 @@ def described(raw: dict[str, Any], path: Path, *, channel: bool = False) -> Desc
         complaints.unless(_training, file.training),
         complaints.unless(_design, file.design, file.inference, file.federated, file.energy),
     )
+    records = {
+        name: complaints.unless(_record, getattr(file, name), table) for name, table in tables.items() if name in raw
+    }
     complaints.raised()
     inference, federated, energy, training, design = parts
     name = "stdin" if str(path) == "-" else path.stem
-    return Description(name, **inference, federated=federated, energy=energy, training=training, design=design)
+    return Description(
+        name, **inference, federated=federated, energy=energy, training=training, design=design, packages=records
+    )
 
 
 def _participation_by_power(path: Path, raw: dict[str, Any], channel: bool) -> dict[str, Any]:
@@ -338,14 +366,14 @@ class _Errors:
             raise SystemFileError("\n".join(self.lines))
 
 
-def _checked(path: Path, raw: dict[str, Any]) -> SystemFile:
+def _checked(path: Path, raw: dict[str, Any], tables: Mapping[str, PackageTable]) -> SystemFile:
     """Check that every required key is there, and that every value has the right type and lies in its interval."""
     file, problems = None, dict[tuple[str, ...], str]()
     try:
-        file = SystemFile.model_validate(raw)
+        file = allowing(tables).model_validate(raw)
     except ValidationError as error:
-        problems = _messages(error)
-    for table, values, kind in _value_tables(raw):
+        problems = _messages(error, tables)
+    for table, values, kind in _value_tables(raw, tables):
         for key, value in values.items():
             if (*table, key) not in problems and (problem := _value_error(kind, values, raw, key, value)):
                 problems[(*table, key)] = f"{'.'.join(table)}.{problem}"
@@ -358,10 +386,12 @@ def _checked(path: Path, raw: dict[str, Any]) -> SystemFile:
     return file
 
 
-def _value_tables(raw: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], dict[str, Any], type]]:
+def _value_tables(
+    raw: dict[str, Any], tables: Mapping[str, PackageTable]
+) -> Iterator[tuple[tuple[str, ...], dict[str, Any], type]]:
     """The tables whose keys are parameters of a value type, the variants of [inference] included."""
     value_types: dict[str, type] = {"inference": InferenceSystem, "federated": FederatedSystem, "energy": DeviceFleet}
-    for name, value_type in value_types.items():
+    for name, value_type in (value_types | {name: table.record for name, table in tables.items()}).items():
         if isinstance(values := raw.get(name), dict):
             yield (name,), values, value_type
             variants = values.get("variants")
@@ -462,6 +492,13 @@ def _energy(path: Path, table: _Energy) -> DeviceFleet:
         raise SystemFileError(f"{path}: energy.{message}") from None
 
 
+def _record(path: Path, table: _Table, package: PackageTable) -> Any:
+    try:
+        return package.record(**table.model_dump())
+    except ParameterError as error:
+        raise SystemFileError(f"{path}: {package.name}.{error}") from None
+
+
 def _training(path: Path, table: _Training) -> Plan:
     try:
         return plan(table.model_dump(exclude_none=True))
@@ -559,7 +596,7 @@ def _system(path: Path, table: str, values: dict[str, Any], own: set[str]) -> In
         raise SystemFileError(f"{path}: {where}.{error}") from None
 
 
-def _messages(error: ValidationError) -> dict[tuple[str, ...], str]:
+def _messages(error: ValidationError, tables: Mapping[str, PackageTable]) -> dict[tuple[str, ...], str]:
     """Messages for the errors of the validation library, by place in the file.
 
     A key that is close to a misspelled one is not reported as missing.
@@ -572,11 +609,12 @@ def _messages(error: ValidationError) -> dict[tuple[str, ...], str]:
         key = ".".join(place)
         match problem["type"]:
             case "extra_forbidden":
-                allowed = keys(list(place[:-1]))
+                allowed = keys(list(place[:-1]), tables)
                 probably_meant.update(
                     (*place[:-1], close_key) for close_key in difflib.get_close_matches(place[-1], allowed, 1)
                 )
-                messages[place] = f"{key}: unknown key; {meant(place[-1], allowed)}"
+                unknown = "key" if len(place) > 1 else f"table, of no installed package either (entry points {TABLES})"
+                messages[place] = f"{key}: unknown {unknown}; {meant(place[-1], allowed)}"
             case "missing":
                 missing.setdefault(place[:-1], []).append(place[-1])
             case "value_error":
@@ -600,10 +638,16 @@ def meant(key: str, allowed: Sequence[str]) -> str:
     return (f"did you mean {closest[0]}? " if closest else "") + f"allowed: {', '.join(allowed)}"
 
 
-def keys(table: Sequence[str]) -> list[str]:
-    """The keys of a table of the system file, by path: ``["inference", "features"]``; ``[]`` gives the tables."""
+def keys(table: Sequence[str], added: Mapping[str, PackageTable] | None = None) -> list[str]:
+    """The keys of a table of the system file, by path: ``["inference", "features"]``; ``[]`` gives the tables.
+
+    `added` are the tables of installed packages that count as well.
+    """
+    added = added or {}
     if not table:
-        return list(SystemFile.model_fields)
+        return [*SystemFile.model_fields, *added]
+    if table[0] in added:
+        return list(parameters.of(added[table[0]].record))
     tables: dict[str, type[BaseModel]] = {
         "inference": _Inference,
         "inference.features": _Features,
@@ -617,5 +661,8 @@ def keys(table: Sequence[str]) -> list[str]:
         "design": _Design,
     }
     path = ".".join(table)
-    model_keys = list(tables[path if path in tables else ".".join(table[:2])].model_fields)
+    model = tables[path if path in tables else ".".join(table[:2])]
+    model_keys = list(model.model_fields)
+    if model not in (_Inference, _Variant):  # the tables that are converted from dB
+        return model_keys
     return model_keys + [key for key, (name, _, _) in units.ALTERNATIVES.items() if name in model_keys]

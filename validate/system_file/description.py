@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem
@@ -63,6 +64,7 @@ class Description:
     energy: DeviceFleet | None = None
     training: Plan | None = None
     design: Requirements | FederatedRequirements | FleetRequirements | None = None
+    packages: dict[str, Any] = field(default_factory=dict)  # records of the tables that installed packages add, by name
 
     @property
     def systems(self) -> dict[str, InferenceSystem]:

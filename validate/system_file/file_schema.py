@@ -28,8 +28,9 @@ _DECIBELS = {"type": "number"}
 def schema() -> dict[str, Any]:
     """The schema (draft 2020-12): tables, keys, types, ranges, meanings, units and defaults.
 
-    The models that check a file give the tables and the types; the parameters of the value types give the rest. A file that
-    the schema accepts can still be refused: lengths of lists, files, and keys that contradict each other need the loader.
+    The models that check a file give the tables and the types; the parameters of the value types give the rest. Tables that
+    installed packages add are included. A file that the schema accepts can still be refused: lengths of lists, files, and keys
+    that contradict each other need the loader.
 
     Examples
     --------
@@ -37,14 +38,18 @@ def schema() -> dict[str, Any]:
     >>> made["$defs"]["Inference"]["properties"]["dimension"]
     {'type': 'integer', 'minimum': 1, 'description': 'r: encoded dimension'}
     """
-    made = config.SystemFile.model_json_schema(ref_template="#/$defs/{model}")
+    added = config.installed()
+    made = config.allowing(added).model_json_schema(ref_template="#/$defs/{model}")
     tables = made["$defs"]
+    value_types = _VALUE_TYPES | {f"_{name}": table.record for name, table in added.items()}
     for model, table in tables.items():
         table.pop("description", None)
         for key, value in table["properties"].items():
             table["properties"][key] = _simple(value)
-        if model in _VALUE_TYPES:
-            _described(table, parameters.of(_VALUE_TYPES[model]))
+        if model in value_types:
+            _described(table, parameters.of(value_types[model]))
+        if model in ("_Inference", "_Variant"):
+            _in_decibels(table, parameters.of(InferenceSystem))
     tables["_Inference"]["properties"]["observer"]["enum"] = [each.value for each in Observer]
     _decided(tables["_Inference"])
     text = json.dumps({**made, "properties": {key: _simple(value) for key, value in made["properties"].items()}})
@@ -72,7 +77,7 @@ def _simple(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _described(table: dict[str, Any], rows: dict[str, parameters.Parameter[Any, Any]]) -> None:
-    """Ranges and meanings of the parameters, and the keys in decibels that may stand for them."""
+    """Ranges and meanings of the parameters."""
     properties = table["properties"]
     for name, row in rows.items():
         if name not in properties:
@@ -87,6 +92,11 @@ def _described(table: dict[str, Any], rows: dict[str, parameters.Parameter[Any, 
                 option.update(bounds)
         unit = f" ({row.unit})" if row.unit else ""
         key["description"] = f"{row.symbol}: {row.meaning}{unit}" if row.symbol else f"{row.meaning}{unit}"
+
+
+def _in_decibels(table: dict[str, Any], rows: dict[str, parameters.Parameter[Any, Any]]) -> None:
+    """The keys in decibels that may stand for linear ones."""
+    properties = table["properties"]
     for key, (name, _, unit) in units.ALTERNATIVES.items():
         if name not in properties:
             continue

@@ -1,0 +1,115 @@
+"""Tables of the system file that other installed packages add, by the entry points ``airtight.tables``."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from airtight.analytics import parameters
+from airtight.analytics.checks import AirtightError, FloatArray, ParameterError
+from airtight.validate import packages
+
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+
+
+@dataclass(frozen=True)
+class PackageTable:
+    """A table of the system file that an installed package adds.
+
+    Parameters
+    ----------
+    name : str
+        Name of the table: lower-case letters, digits and underscores, and no name of ours (nor of a member of the model).
+    record : type
+        A frozen dataclass that derives from :class:`~airtight.analytics.parameters.Described`; its parameters are the keys.
+    quantities : callable, optional
+        Takes a record and returns numbers or arrays by name, which ``airtight bounds`` shows.
+
+    Raises
+    ------
+    ParameterError
+        When the name or the record is of another form.
+
+    Examples
+    --------
+    >>> from airtight.analytics.federated.corbin.federated_system import FederatedSystem
+    >>> table = PackageTable("pairs", FederatedSystem, lambda system: {"pairs": system.pairs})
+    >>> table.values(FederatedSystem(clients=50, parameters=10, epsilon=1.0))
+    {'pairs': 25.0}
+    """
+
+    name: str
+    record: type[parameters.Described]
+    quantities: Callable[[Any], Mapping[str, Any]] | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
+            raise ParameterError("name", self.name, "lower-case letters, digits and underscores, a letter first")
+        described = isinstance(self.record, type) and issubclass(self.record, parameters.Described)
+        if not described or not parameters.of(self.record):
+            raise ParameterError("record", self.record, "a class of Described with parameters")
+
+    def values(self, record: Any) -> dict[str, float | FloatArray]:
+        """The quantities of a record; empty where the package gives no function.
+
+        Raises
+        ------
+        SourceError
+            When the function fails, or returns something else than real numbers by name.
+        """
+        if self.quantities is None:
+            return {}
+        try:
+            found = {str(name): np.asarray(value) for name, value in self.quantities(record).items()}
+        except AirtightError:
+            raise
+        except Exception as error:
+            raise packages.SourceError(f"quantities of the table {self.name}: {packages.error_text(error)}") from error
+        for name, value in found.items():
+            if value.dtype.kind not in "iuf":
+                raise packages.SourceError(
+                    f"quantities of the table {self.name}: {name} = {value!r}: must be real numbers"
+                )
+        return {name: value.astype(float) if value.ndim else float(value) for name, value in found.items()}
+
+
+def installed(ours: frozenset[str] = frozenset()) -> dict[str, PackageTable]:
+    """The tables of the installed packages by name; `ours` are the names that are taken.
+
+    Raises
+    ------
+    SourceError
+        When an entry point does not import, names an object of another kind, or a table whose name is taken.
+    """
+    found: dict[str, PackageTable] = {}
+    for place, table in packages.brought(packages.TABLES, PackageTable):
+        if table.name in ours or table.name in found:
+            raise packages.SourceError(f"{place}: {table.name!r} must be the name of a new table")
+        found[table.name] = table
+    return found
+
+
+def to_toml(**records: parameters.Described) -> str:
+    """Tables of a system file by name, as text that reads back to equal records.
+
+    Examples
+    --------
+    >>> from airtight.analytics.federated.corbin.federated_system import FederatedSystem
+    >>> print(to_toml(federated=FederatedSystem(clients=50, parameters=10, epsilon=0.1)).splitlines()[:3])
+    ['[federated]', 'clients = 50', 'parameters = 10']
+    """
+    return "\n".join(
+        f"[{name}]\n" + "".join(f"{key} = {_toml(value)}\n" for key, value in record.to_dict().items())
+        for name, record in records.items()
+    )
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml, value))}]"
+    return json.dumps(value) if isinstance(value, str | bool) else repr(value)
