@@ -138,7 +138,7 @@ def test_reproductions_are_short_and_need_that_library_only(name, block):
     packages = {
         line.split()[1].split(".")[0].rstrip(",") for line in block.splitlines() if re.match(r"(from|import) ", line)
     }
-    own = {name.replace("-", "_"), "flwr" if name == "flower" else ""}
+    own = {name.replace("-", "_"), {"flower": "flwr", "ibm-federated-learning": "ibmfl"}.get(name, "")}
     of_others = packages - own - {"mpmath", "numpy"} - set(sys.stdlib_module_names)
     assert of_others <= ({"dp_accounting"} if name == "gdpnum" else set()), of_others
 

@@ -1,13 +1,13 @@
-"""Accounting libraries that many use (LB): their newest releases, tried over their whole domains."""
+"""Accounting libraries and federated frameworks that many use (LB): their newest releases, tried over their whole domains."""
 
 from airtight.validate.claims.claim import Paper
-from airtight.validate.papers.libraries import calibrated, converted, mechanisms
+from airtight.validate.papers.libraries import calibrated, converted, federations, mechanisms
 
 PAPER = Paper(
     "libraries",
     "Accounting libraries",
     "releases of November 2026",
     2026,
-    (*calibrated.CLAIMS, *converted.CLAIMS, *mechanisms.CLAIMS),
-    mechanisms.ITEMS,
+    (*calibrated.CLAIMS, *converted.CLAIMS, *federations.CLAIMS, *mechanisms.CLAIMS),
+    (*federations.ITEMS, *mechanisms.ITEMS),
 )

@@ -18,7 +18,7 @@ def released(package: str, file: str, function: str, promise: str, mend: str = "
     return Implementation(package, "", file, function, promise, mend)
 
 
-def _gaussian(
+def gaussian(
     id: str, place: Implementation, epsilon: str, sigma: str, delta: str, ruling: Ruling, tolerance: float | None = None
 ) -> Claim:
     """Claim that noise sigma at sensitivity 1 keeps (epsilon, delta): two of the three were asked for, one returned."""
@@ -46,7 +46,7 @@ def _sampled(epsilon: sp.Expr, rate: sp.Expr, sigma: sp.Expr) -> sp.Expr:
 
 
 CLAIMS: tuple[Claim, ...] = (
-    _gaussian(
+    gaussian(
         "LB-DPL-analytic",
         released(
             "diffprivlib 0.6.6",
@@ -67,7 +67,7 @@ CLAIMS: tuple[Claim, ...] = (
             true_where="e^eps far below 1e16 delta, or eps above 36",
         ),
     ),
-    _gaussian(
+    gaussian(
         "LB-PIPE-epsilon",
         released(
             "pipeline-dp 0.3.1",
@@ -87,7 +87,7 @@ CLAIMS: tuple[Claim, ...] = (
             true_where="the least epsilon is below 709",
         ),
     ),
-    _gaussian(
+    gaussian(
         "LB-PIPE-middle",
         released(
             "pipeline-dp 0.3.1",
@@ -106,7 +106,7 @@ CLAIMS: tuple[Claim, ...] = (
             true_where="up to 5e-11",
         ),
     ),
-    _gaussian(
+    gaussian(
         "LB-PYDP-sigma",
         released(
             "python-dp 1.1.5",
