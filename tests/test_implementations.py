@@ -14,7 +14,7 @@ from airtight.validate.claims import audit
 from airtight.validate.claims.claim import REFUTED
 from airtight.validate.claims.evidence import shipped
 from airtight.validate.claims.sources import INSTALLED
-from airtight.validate.papers.implementations import PAPER, baselines, corbin_fl, libraries
+from airtight.validate.papers.implementations import PAPER, airfl_dp, baselines, corbin_fl, libraries
 
 PAGE = (Path(__file__).parents[1] / "docs" / "implementations.md").read_text()
 CLAIMS = {claim.id: claim for claim in PAPER.claims}
@@ -127,3 +127,25 @@ def test_opacus_by_drawing():
     loss = 2 * half * math.log(2) - 1.5 * norms
     drawn = np.mean(np.maximum(1 - np.exp(epsilon - loss), 0))
     assert libraries._apart(sigma, half) == pytest.approx(drawn, abs=0.01)
+
+
+# AirFL-DP: rounds composed one by one, with the quantities of the code
+
+
+@pytest.mark.parametrize(("epsilon", "d", "difference"), [(0.1, 582026, 1), (0.15, 582026, 2), (1.0, 10, 1)])
+def test_the_constraint_of_airfl_dp_allows_the_mu_of_the_rows(epsilon, d, difference):
+    delta, noise, clip, rng = 1e-5, 3e-4, 83.6, np.random.default_rng(0)
+    c = 2 * epsilon * math.sqrt(d) / math.log(1 / delta)
+    kappa = epsilon**2 * d * noise / (2 * c + 8) / math.log(1 / delta) / clip**2
+    squares = rng.uniform(
+        1, 2, 50
+    )  # of the norms of the combinations, then such that the constraint is met with equality
+    squares *= np.sum(1 / squares) / kappa
+    mus = difference * clip / np.sqrt(noise / 2 * squares)
+    together = privacy_curve.compose([privacy_curve.gaussian(float(mu)) for mu in mus])
+    total = epsilon * math.sqrt(d)
+    allowed = float(airfl_dp._spent(total, difference).subs({airfl_dp.delta: delta}))
+    assert float(together.epsilon(delta)) == pytest.approx(
+        float(privacy_curve.gaussian(allowed).epsilon(delta)), rel=1e-9
+    )
+    assert (float(together.epsilon(delta)) <= total) == (difference == 1)

@@ -11,6 +11,7 @@ import sympy as sp
 from airtight.analytics.forms.balls.looks_noise import others_noise as enclosed
 from airtight.analytics.forms.domain import Range, parameter
 from airtight.analytics.forms.gaussian_mechanism import hockey_stick, least_delta
+from airtight.analytics.forms.quantity import normal_cdf
 from airtight.analytics.privacy.over_the_air import looks
 from airtight.validate.claims.claim import Claim, Paper, false, holds
 from airtight.validate.claims.proofs import by_row
@@ -31,6 +32,7 @@ share = parameter("p", 0.02, 0.9, typical=(0.1, 0.5))
 budget = parameter("B", 0.05, 3.0, typical=(0.1, 1.0))
 first = parameter("u", -2.0, 2.0, typical=(0.5, 1.5))
 second = parameter("w", -2.0, 2.0, typical=(0.5, 1.5))
+spread = parameter("spread", 0.2, 10.0, logarithmic=True, typical=(0.5, 2.0), latex=r"\sigma")
 
 
 def _quadratic(noise: sp.Expr) -> sp.Expr:
@@ -48,6 +50,15 @@ _WITH = (_P + own * a**2) * (_R + own * b**2) - (_M + own * a * b) ** 2
 _TRACE = (_R * (_P + own * a**2) - 2 * _M * (_M + own * a * b) + _P * (_R + own * b**2)) / _DETERMINANT
 _FULL = (_TRACE - 2 + code**2 * _Q - sp.log(_WITH / _DETERMINANT)) / 2
 _ONE_LOOK = ((own + code**2) / _V - sp.log(1 + own / _V)) / 2
+
+# what combines both looks such that both devices arrive with coefficient 1 (zero forcing)
+_FORCED = ((d - b) ** 2 + (a - c) ** 2) / (a * d - b * c) ** 2
+_INDEPENDENT = {"b": Range(-3.0, -0.1), "c": Range(0.1, 3.0), "d": Range(0.1, 3.0)}  # the coefficients of both devices
+
+# a bit as +-1 with noise of deviation `spread`: decided, and as it is received
+_WRONG = normal_cdf(-1 / spread)
+_DECIDED = sp.Max(1 - _WRONG - sp.exp(epsilon) * _WRONG, 0)
+_RECEIVED = hockey_stick(epsilon, 2, spread)
 
 
 def _by_code(a: float, b: float, c: float, d: float, t: float, N: float) -> float:
@@ -142,6 +153,49 @@ _CLAIMS: tuple[Claim, ...] = (
             uncorrected="the left side: the mean over the channel of the divergence of a device that sends (page Channel, V3)",
         ),
         domain={"epsilon": Range(0.1, 3.0, typical=(0.5, 1.0)), "x": Range(0.2, 3.0, typical=(0.5, 2.0))},
+        scale=absolute("delta"),
+    ),
+    Claim(
+        "AT-orthogonal",
+        "zero forcing of two orthogonal devices of one gain: the noise of the sum is twice that of the look at one device",
+        equal(_FORCED.subs({c: -b, d: a}), 2 / (a**2 + b**2)),
+        holds(
+            "For K such devices it is K times as great: who sees the sum alone is that much farther from a device than the "
+            "server, whose other combinations single it out. Many antennas make channels nearly orthogonal."
+        ),
+    ),
+    Claim(
+        "AT-aggregate",
+        "without noise of the devices: the noise of the zero-forced sum as what the server sees of a device",
+        at_most(receiver * _FORCED, receiver / (a**2 + b**2)),
+        false(
+            "The noise of the sum counts against those who see the sum. A server that keeps its looks combines them anew "
+            "for every device, and the noise is then N/(a^2 + b^2), whatever combination made the sum.",
+            "guarantee",
+            corrected_by="AT-V1-combination",
+            true_where="(a, b) = (c, d)",
+        ),
+        domain=_INDEPENDENT,
+    ),
+    Claim(
+        "AT-decided",
+        "a bit that a receiver decides shows no more than the received value",
+        at_most(_DECIDED, _RECEIVED),
+        holds("A decision is a function of the value (data processing)."),
+        scale=absolute("delta", 0.1),
+        slack=2.0,
+    ),
+    Claim(
+        "AT-received",
+        "the error probability of decided bits as the privacy of what the channel delivers",
+        at_most(_RECEIVED, _DECIDED),
+        false(
+            "Bit errors are made by the decision. Who keeps the received value sees a Gaussian mechanism, which has no pure "
+            "epsilon: at sigma = 1 the decision has epsilon 1.668, the value 9.997 at delta = 1e-5.",
+            "guarantee",
+            uncorrected="the left side: the exact curve of the Gaussian mechanism",
+            true_where="flips at the sender alone are counted",
+        ),
         scale=absolute("delta"),
     ),
     Claim(
