@@ -21,7 +21,11 @@ taking = parameter("m", 1, 40, integer=True, typical=(1, 20))
 sigma = parameter("sigma", 0.2, 10.0, logarithmic=True, typical=(0.5, 5.0), latex=r"\sigma")
 
 
-def _code(function: str, promise: str, mend: str = "", file: str = "private_projection.py") -> Implementation:
+_SIGMA_OF = "private_projection.py:8-19, 64-73"
+_PROMISE = "'providing privacy guarantees' (README); {} (no comment says more)"
+
+
+def _code(function: str, promise: str, mend: str = "", file: str = _SIGMA_OF) -> Implementation:
     return Implementation("ipc-lab/collaborative-inference-oac", _COMMIT, file, function, promise, mend)
 
 
@@ -61,7 +65,7 @@ def _delta_known_count(devices: int, participation: sp.Rational, sigma: sp.Ratio
     return sp.Add(*(c * _amplified(sp.Integer(1), shares[m], sp.sqrt(2), sigma) for m, c in probabilities.items()))
 
 
-_DELTA_KNOWN_COUNT = _delta_known_count(5, _P, sp.Rational("3.244997386"))  # where the printed delta is 1e-6
+_DELTA_KNOWN_COUNT = _delta_known_count(5, _P, sp.Rational("3.244997406005864"))  # what get_sigma returned
 
 _CLAIMS: tuple[Claim, ...] = (
     Claim(
@@ -70,7 +74,8 @@ _CLAIMS: tuple[Claim, ...] = (
         equal(_given_some, lambda devices, participation: participation / (1 - (1 - participation) ** devices)),
         holds(
             "This is the probability that a device takes part, given that some device does. "
-            "sample_participating_devices draws another law: if no device takes part, it lets one in at random. The "
+            "sample_participating_devices (ensembler.py:155-166) draws another law: if no device takes part, it "
+            "lets one in at random. The "
             "code's own p' is therefore p + (1-p)^n/n, which is less; the formula is on the safe side."
         ),
         {
@@ -78,7 +83,7 @@ _CLAIMS: tuple[Claim, ...] = (
             "participation": Range(0.01, 1.0, typical=(0.25, 1.0)),
         },
         statement=r"P(k \text{ takes part} \mid \text{someone does}) = \frac{p}{1-(1-p)^n}",
-        implementation=_code("get_sigma", "p' of the amplification"),
+        implementation=_code("get_sigma", _PROMISE.format("p = p_/(1-(1-p_)**n), by which delta is amplified")),
     ),
     Claim(
         "EI-delta",
@@ -92,7 +97,7 @@ _CLAIMS: tuple[Claim, ...] = (
         ),
         statement=r"\delta(\epsilon) = p'\,\delta_G(\epsilon'),\quad \epsilon' = \ln\Bigl(1+\frac{e^\epsilon-1}{p'}\Bigr)",
         scale=absolute("delta", 1e-3),
-        implementation=_code("get_sigma", "(eps, delta)-DP of one query"),
+        implementation=_code("get_sigma", _PROMISE.format("the delta of one query that line 15 prints")),
     ),
     Claim(
         "EI-forward",
@@ -111,9 +116,9 @@ _CLAIMS: tuple[Claim, ...] = (
         near={"m": 2, "sigma": 1},
         implementation=_code(
             "Ensembler.forward_oac",
-            "noise that does not depend on who takes part",
+            _PROMISE.format("each device's noise is sigma/sqrt(m) (line 69 there), so that the sum's would be sigma"),
             "Divide at the server, after the sum.",
-            file="ensembler.py",
+            file="ensembler.py:57-68; private_projection.py:64-73",
         ),
     ),
     Claim(
@@ -133,7 +138,7 @@ _CLAIMS: tuple[Claim, ...] = (
         constants=True,
         implementation=_code(
             "get_sigma",
-            "(eps, delta)-DP of one query",
+            _PROMISE.format("target_delta = 1e-6 at epsilon, of one query"),
             "Calibrate for an observer who knows m, or keep the noise constant.",
         ),
     ),
@@ -150,7 +155,12 @@ _CLAIMS: tuple[Claim, ...] = (
         statement=r"\delta(13;\ \sigma = 0.54738) \le 10^{-6}",
         constants=True,
         tolerance=1e-13,
-        implementation=_code("get_sigma", "sigma for delta = 1e-6", "Increase sigma until delta is met."),
+        implementation=_code(
+            "get_sigma",
+            _PROMISE.format("the sigma at which delta is target_delta"),
+            "Increase sigma until delta is met.",
+            file="private_projection.py:8-19",
+        ),
     ),
 )
 

@@ -35,9 +35,10 @@ CLAIMS: tuple[Claim, ...] = (
         "LB-RDP-conversion",
         released(
             "opacus 1.6.0, dp-accounting 0.6.0, autodp 0.2.3.1, opendp 0.16.0",
-            "opacus/accountants/analysis/rdp.py:309-313",
+            "opacus/accountants/analysis/rdp.py:319-323",
             "get_privacy_spent; RdpAccountant.get_epsilon, rdp_to_approxdp, make_zCDP_to_approxDP are the same formula",
-            "Converts a Renyi divergence to epsilon at delta.",
+            "'Computes epsilon given a list of Renyi Differential Privacy (RDP) values at multiple RDP orders and "
+            "target ``delta``.' (292-293)",
         ),
         at_most(sp.log(hockey_stick(epsilon, mu, 1)), _LOG_LOSS),
         holds(
@@ -54,9 +55,9 @@ CLAIMS: tuple[Claim, ...] = (
         "LB-AD-response",
         released(
             "autodp 0.2.3.1",
-            "autodp/dp_bank.py",
+            "autodp/dp_bank.py:157-171",
             "get_eps_randresp_optimal",
-            "The epsilon of randomized response at a delta.",
+            "No docstring; the name says the optimal epsilon of randomized response at delta.",
         ),
         equal(truth - sp.exp(sp.log((truth - _spent) / (1 - truth))) * (1 - truth), _spent),
         holds("log((p - delta)/(1 - p)) is exact for every delta up to 2p - 1; 8000 cases agree to rounding."),
@@ -90,7 +91,7 @@ CLAIMS: tuple[Claim, ...] = (
         "LB-FL-NaN",
         released(
             "flwr 1.42.0",
-            "flwr/supercore/differential_privacy.py:50-58 (and 82-94)",
+            "flwr/supercore/differential_privacy.py:50-58 (and 84-94)",
             "clip_inputs_inplace, compute_clip_model_update, adaptive_clip_inputs_inplace",
             "'Clip model update based on the clipping norm in-place.'",
             "Refuse an update whose norm is not finite: `if not input_norm <= clipping_norm: scale`, then check the result.",

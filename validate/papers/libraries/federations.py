@@ -96,6 +96,13 @@ ITEMS = (
         "value_counts() then raises KeyError.",
     ),
     undecidable(
+        "LB-IBM-arguments",
+        "IBM/federated-learning-lib 2.0.1, get_min, get_max, get_mean, get_var, get_std (481c1fb)",
+        "ibmfl/data/data_util.py documents keyword arguments of these as 'Dictionary of differential privacy arguments ... e.g., "
+        "epsilon and delta' and ignores them (a comment says TODO); get_mean returns the variance. Nothing in the release "
+        "passes such arguments.",
+    ),
+    undecidable(
         "LB-IBM-Bayes",
         "IBM/federated-learning-lib 2.0.1, NaiveBayesFLModel (481c1fb)",
         "A party sends means, variances and class counts of diffprivlib's GaussianNB, fitted with the epsilon that the user "

@@ -18,9 +18,9 @@ CLAIMS: tuple[Claim, ...] = (
         "LB-DPL-laplace",
         released(
             "diffprivlib 0.6.6",
-            "diffprivlib/mechanisms/laplace.py",
+            "diffprivlib/mechanisms/laplace.py:30-46, 145",
             "Laplace, with delta",
-            "(epsilon, delta)-DP of noise of scale sensitivity/(epsilon - log(1 - delta)).",
+            "'The classical Laplace mechanism ... with support for (relaxed) (epsilon, delta)-differential privacy' (31-34).",
         ),
         at_most(1 - sp.exp((epsilon - (epsilon - sp.log(1 - delta))) / 2), delta),
         holds(

@@ -290,19 +290,20 @@ _CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "PC-notrust",
-        "src/optimization.py:40-46 and 60-65, the noise (6be19bc)",
+        "src/optimization.py:36-45 and 60-67, the noise (6be19bc)",
         at_most(least_delta(mild, 1, _noise(mild)), _DELTA),
         holds(
             "Sensitivity 2 R A (a replaced vector) and the classical calibration, at epsilon up to 1, as for the "
-            "scripts' neighbours without trust (.01 and 1): kept, and with room, for one message. One run of the k-means "
-            "script sends a message for each centroid and each outer iteration."
+            "scripts' neighbours without trust (.01 and 1): kept, and with room, for one message. What the comments call a "
+            "variance is used as a standard deviation throughout (mean_estimation.py:104, objectives.py:83). One run of the "
+            "k-means script sends a message for each centroid and each outer iteration."
         ),
         statement=r"\delta(\epsilon;\ 2RA,\ \sigma = 2RA\sqrt{2\ln(1250)}/\epsilon) \le 10^{-3}",
         slack=130.0,
         implementation=_code(
-            "src/optimization.py:40-46",
+            "src/optimization.py:36-45",
             "Model.__init__",
-            "README: 'Communication fom node i to node j should satisfy local differential privacy'",
+            "README (11): 'Communication fom node $i$ to node $j$ should satisfy local differential privacy.'",
         ),
     ),
     Claim(
