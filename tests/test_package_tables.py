@@ -84,6 +84,11 @@ def test_bad_values_are_refused_as_ours_are(installed, tmp_path, text, needle):
     assert needle in refused(text, tmp_path)
 
 
+def test_all_bad_values_are_reported_at_once(installed, tmp_path):
+    message = refused("[relaying]\nhops = 21\nnoise_variance = -1.0\n", tmp_path)
+    assert "relaying.hops = 21" in message and "relaying.noise_variance = -1.0" in message
+
+
 def test_without_the_package_the_table_is_named(tmp_path):
     message = refused(FILE, tmp_path)
     assert "relaying: unknown table" in message and "airtight.tables" in message
