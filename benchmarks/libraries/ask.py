@@ -372,6 +372,17 @@ def flwr() -> Iterator[Asked]:
     )
 
 
+def flip() -> Iterator[Asked]:
+    from flip.flower.privacy import LocalDpConfig
+
+    yield (
+        "LocalDpConfig.noise_stddev",
+        "sigma",
+        target(8000),
+        lambda epsilon, delta: LocalDpConfig(sensitivity=1.0, epsilon=epsilon, delta=delta).noise_stddev,
+    )
+
+
 def pfl() -> Iterator[Asked]:
     from pfl.privacy.compute_parameters import AnalyticGM_robust
     from pfl.privacy.privacy_accountant import PLDPrivacyAccountant, PRVPrivacyAccountant, RDPPrivacyAccountant
@@ -442,6 +453,7 @@ LIBRARIES: dict[str, Callable[[], Iterator[Asked]]] = {
         riskcal,
         gdpnum,
         flwr,
+        flip,
         pfl,
         pipeline_dp,
         fourier_accountant,
@@ -485,7 +497,7 @@ def main(folder: str, *names: str) -> None:
         except ImportError as error:
             print(f"{name}: skipped, {error}")
             continue
-        version = importlib.metadata.version("flwr" if name == "flwr" else name.replace("_", "-"))
+        version = importlib.metadata.version({"flip": "flip-utils"}.get(name, name.replace("_", "-")))
         for function, kind, cases, ask in asked:
             begun = time.process_time()
             found, raised = answers(cases, ask)
