@@ -186,6 +186,31 @@ def test_a_form_is_compared_with_the_claim():
     assert not wrong.as_expected and "not the claim at" in wrong.fault
 
 
+def test_what_is_computed_is_compared_with_the_claim():
+    right = Claim("D", "l", at_most(X / 2, X + 1), slack=3.0, computed=at_most(lambda x: x / 2, lambda x: x + 1))
+    assert trial(right).how is How.PROVED and trial(right).as_expected
+    wrong = trial(dataclasses.replace(right, computed=at_most(lambda x: x / 2, lambda x: x + 1 + 1e-3 * (x > 0.9))))
+    assert not wrong.as_expected and "what is computed is not the claim at" in wrong.fault
+
+
+def test_a_form_with_an_argument_is_proved_or_only_searched():
+    """The proof by hand says why the form is the claim: without a proof of the form it is nothing."""
+    argued = Claim(
+        "D",
+        "l",
+        at_most(lambda x: x / 2 + 0.5, X + 1),
+        slack=2.0,
+        statement="x",
+        argued="docs/proofs.md#x",
+        form=at_most(X / 2 + 0.5, X + 1),
+    )
+    assert (trial(argued).how, trial(argued).form) == (How.ARGUED, How.PROVED)
+    assert trial(argued).said == "argued, form proved: holds"
+    hard = at_most(sp.sin(X) ** 2 + sp.cos(X) ** 2, sp.Integer(1))
+    open_ = trial(dataclasses.replace(argued, relation=at_most(lambda x: 1.0, 1 + 0 * X), form=hard, slack=1.0))
+    assert (open_.how, open_.form) == (How.SEARCHED, None)
+
+
 def test_what_the_search_misses_the_proof_finds():
     spike = sp.exp(-(10**12) * (X - sp.Rational(1, 2)) ** 2)
     found = trial(

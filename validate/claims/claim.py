@@ -241,8 +241,12 @@ class Claim:
         Place of a complete proof by hand: a function with Notes, or a section of a page (set by the :class:`Paper`).
     form : Relation, Quantity, sympy.Expr or None
         The same relation in expressions, for a proof, if a side is a function. The trial compares the two at all its
-        points. A proof then proves the form; the claim itself has only survived the search. A single expression
-        replaces the actual value, and the claimed value is that of the relation.
+        points. A proof then proves the form; the claim itself has only survived the search, or is argued where a proof
+        by hand says why the form is the claim. A single expression replaces the actual value, and the claimed value is
+        that of the relation.
+    computed : Relation or None
+        The same relation as the package computes it, if both sides of `relation` are expressions. The trial compares the
+        two at all its points; a proof proves `relation`.
     implementation : Implementation or None
         The code that the claim is about, if it is about code.
     chosen : bool
@@ -278,6 +282,7 @@ class Claim:
     idle: Sequence[str] = ()
     argued: str = ""
     form: Any = None
+    computed: Relation | None = None
     implementation: Implementation | None = None
     chosen: bool = False
     paper: str = ""
@@ -405,7 +410,7 @@ class Claim:
 
         A trial of it must find a violation.
         """
-        return replace(self, relation=self.relation.moved(self.scale, self.room), form=None)
+        return replace(self, relation=self.relation.moved(self.scale, self.room), form=None, computed=None)
 
 
 def _is_met(condition: Any, point: Mapping[str, Any]) -> bool:

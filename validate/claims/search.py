@@ -36,7 +36,7 @@ from airtight.validate.claims.evidence import Evidence, Extent, How, Witness, de
 from airtight.validate.claims.proving.boxes import Proof
 from airtight.validate.claims.proving.identity import identical
 from airtight.validate.claims.proving.proof import prove
-from airtight.validate.claims.relation import MOST_BITS, Exact, Point, Sign, at_point
+from airtight.validate.claims.relation import MOST_BITS, Exact, Point, Relation, Sign, at_point
 
 _SHRINK_PASSES = 60  # most passes over all parameters when a violation is shrunk
 _COMPARED_POINTS = 3  # violations at which the doubles are compared with independently computed balls
@@ -260,7 +260,7 @@ def examined(
         search.well_posed()
         how = search.run(effort)
         if not search.violations:
-            fault = search.fault(how)
+            fault = search.fault(how) or search.computed_otherwise()
             if not fault and how is How.SEARCHED and claim.ruling.survives:
                 proof, fault = search.proof()
         if search.violations:
@@ -277,10 +277,12 @@ def examined(
     proof_kind = None if proved is None else (How.IDENTITY if proved.method == "identity" else How.PROVED)
     if proof_kind and claim.form is None:
         how = proof_kind
+    if claim.argued and how is How.SEARCHED and (claim.form is None or proof_kind):
+        how = How.ARGUED
     evidence = Evidence(
         claim=claim,
         verdict=judged(claim, witness, fault),
-        how=How.ARGUED if claim.argued and how is How.SEARCHED else how,
+        how=how,
         fault=fault,
         witness=witness,
         near_paper=near,
@@ -546,11 +548,9 @@ class _Search:
         claim = self.claim
         if not claim.provable.symbolic:
             return None, ""
-        if claim.form is not None:
-            for _, point in self.seen:
-                if not self.form_agrees(point):
-                    return None, f"the form is not the claim at {_point_text(point)}"
-        if claim.argued:  # there is a proof by hand, because the machine finds none
+        if claim.form is not None and (point := self.differs(claim.form)) is not None:
+            return None, f"the form is not the claim at {_point_text(point)}"
+        if claim.argued and claim.form is None:  # there is a proof by hand, because the machine finds none
             return None, ""
         attempt = prove(claim.provable, claim.domain, claim.given)
         if attempt.counterexample is None:
@@ -561,12 +561,21 @@ class _Search:
         disagreement = "the form is not the claim" if claim.form is not None else "the proof fails, the claim does not,"
         return None, f"{disagreement} at {_point_text(counterexample_point)}"
 
-    def form_agrees(self, point: Point) -> bool:
-        """Whether the form has the values of the claim at a point, up to rounding error of an algorithm in doubles."""
+    def computed_otherwise(self) -> str:
+        """Where the package computes something else than the expressions of the claim; empty if it does nowhere."""
+        point = None if self.claim.computed is None else self.differs(self.claim.computed)
+        return "" if point is None else f"what is computed is not the claim at {_point_text(point)}"
+
+    def differs(self, other: Relation) -> Point | None:
+        """A point of the search at which another relation has other values than the claim, beyond rounding errors of an
+        algorithm in doubles."""
         claim = self.claim
-        size = 0.0 if claim.scale.name == "ratio" else claim.scale.sized(point)
-        pairs = zip(claim.relation.values(point), claim.provable.values(point), strict=True)
-        return all(math.isclose(a, b, rel_tol=_FORM_TOLERANCE, abs_tol=_FORM_TOLERANCE * size) for a, b in pairs)
+        for _, point in self.seen:
+            size = 0.0 if claim.scale.name == "ratio" else claim.scale.sized(point)
+            pairs = zip(claim.relation.values(point), other.values(point), strict=True)
+            if not all(math.isclose(a, b, rel_tol=_FORM_TOLERANCE, abs_tol=_FORM_TOLERANCE * size) for a, b in pairs):
+                return point
+        return None
 
     def fault(self, how: How) -> str:
         """Why the evaluations decide nothing; empty if they do."""

@@ -121,8 +121,13 @@ def standing(claim: Claim) -> Standing:
         return Standing.WORDS
     if reading.actual and reading.claimed:
         return Standing.COMPARED
-    one_side = (reading.actual or reading.claimed) and not claim.relation.symbolic
+    one_side = (reading.actual or reading.claimed) and _has_code(claim)
     return Standing.PARTLY if one_side else Standing.WORDS
+
+
+def _has_code(claim: Claim) -> bool:
+    """Whether code computes a side, alone or beside an expression."""
+    return not claim.relation.symbolic or claim.computed is not None
 
 
 def legend(claim: Claim) -> dict[str, Any]:
@@ -145,14 +150,14 @@ def disagreement(claim: Claim, *, points: int = 8, seed: int = 0) -> str:
     Raises
     ------
     Unread
-        When no side can be read, or only one side of a claim whose sides are both expressions.
+        When no side can be read, or only one side of a claim of which code computes none.
     """
     reading = read(claim.statement, symbols(claim))
     if reading.sign is not claim.provable.sign:
         return f"the statement has {reading.sign.value}, the claim {claim.provable.sign.value}"
     relation = claim.provable if claim.provable.symbolic else claim.relation
     pairs = [(a, relation.actual) for a in reading.actual] + [(b, relation.claimed) for b in reading.claimed]
-    if not pairs or (claim.relation.symbolic and not (reading.actual and reading.claimed)):
+    if not pairs or not (_has_code(claim) or (reading.actual and reading.claimed)):
         raise Unread("; ".join(reading.unread))
     compared = 0
     for point in _random_points(claim, points, seed):

@@ -1,8 +1,9 @@
 """A second judge of certificates: LeanCert's interval checker, written and verified in Lean (``airtight-dp[leancert]``).
 
 What it is asked: at a witness, whether the side that ought to be the lesser exceeds the other by half of the difference that
-witness.json states; of a proof, whether the difference of the sides is at least 0 on every box of proof.json. Cases, floors
-and sums are resolved before, as in the theorems for Coq. The judge is a program: it trusts Lean's compiler and the bridge of
+witness.json states, and whether the point meets the hypotheses; of a proof, whether the difference of the sides is at least 0
+on every box of proof.json. That the point is in the domain is compared beforehand, and cases, floors and sums are resolved, as
+in the theorems for Coq. The judge is a program: it trusts Lean's compiler and the bridge of
 the wheel, not Lean's kernel alone. It answers "agrees", "disagrees" (it has shown the contrary), or why it does not say.
 """
 
@@ -53,6 +54,13 @@ def judged(folder: Path) -> str:
 
 def _witness(claim: Any, witness: dict[str, Any], leancert: Any) -> str:
     point = {name: Fraction(value) for name, value in witness["point"].items()}
+    for name, x in point.items():
+        low, high, integer, extra = claim.ranges[name]
+        if not (low <= x <= high or x in extra) or (integer and x.denominator != 1):
+            return DISAGREES
+    for hypothesis in claim.given:
+        if (met := _met(hypothesis, point, leancert)) is not True:
+            return DISAGREES if met is False else "a hypothesis at the point"
     actual, claimed = (Fraction(witness[side][0]) for side in ("actual", "claimed"))
     above = claim.op == "<=" or (claim.op == "==" and actual > claimed)
     high, low = ("actual", "claimed") if above else ("claimed", "actual")
@@ -60,6 +68,24 @@ def _witness(claim: Any, witness: dict[str, Any], leancert: Any) -> str:
     difference = _expression({"op": "-", "args": [getattr(claim, high), getattr(claim, low)]}, point, leancert)
     verdict = _verdict(difference, {}, abs(actual - claimed) / 2, leancert)
     return AGREES if verdict is True else DISAGREES if verdict is False else "its enclosure is too wide"
+
+
+def _met(hypothesis: Any, point: dict[str, Fraction], leancert: Any) -> bool | None:
+    """Whether the point meets a hypothesis, rational numbers being compared as such; None where that is not known."""
+    op, args = hypothesis["op"], hypothesis["args"]
+    if op not in ("<=", "<", ">=", ">", "==", "!="):
+        return None
+    try:
+        values = [_CHECK.value(arg, point) for arg in args]
+    except _CHECK.Undecided:
+        return None
+    if all(isinstance(x, Fraction) for x in values):
+        return bool(_CHECK.compared(op, *values))
+    if op not in ("<=", ">="):
+        return None
+    tree = {"op": "-", "args": args if op == ">=" else args[::-1]}
+    _limited(tree, point)
+    return _verdict(_expression(tree, point, leancert), {}, Fraction(0), leancert)
 
 
 def _proof(claim: Any, proof: dict[str, Any], leancert: Any) -> str:

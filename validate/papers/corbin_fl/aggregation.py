@@ -170,10 +170,10 @@ CLAIMS = (
     Claim(
         "CB-E3",
         "Sec. II-B, Eq. (3), PLDP",
-        equal(_whole_update, lambda parameters, epsilon: central_privacy.local_epsilon(epsilon, parameters)),
+        equal(_parameters * sp.log(_odds), _parameters * epsilon),
         defined("The definition covers one parameter at a time: a whole update of m parameters has m epsilon_p."),
         {"parameters": _parameters.range, "epsilon": LOCAL},
-        form=equal(_parameters * sp.log(_odds), _parameters * epsilon),
+        computed=equal(_whole_update, lambda parameters, epsilon: central_privacy.local_epsilon(epsilon, parameters)),
         statement=r"\max_j \frac{P(\bar W_{i,j} \in T)}{P(\bar W'_{i,j} \in T)} \le e^{\epsilon_p}",
         unread="a definition; a whole update is tried",
     ),

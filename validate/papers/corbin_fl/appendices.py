@@ -162,11 +162,11 @@ CLAIMS = (
     Claim(
         "CB-T4-moments",
         "App. E, moments of the broken pairs (n = 2 pairs)",
-        equal(lambda pairs, p: pairs * _variance_of_one_pair(p), _PRINTED_VARIANCE),
+        equal(_VARIANCE, _PRINTED_VARIANCE),
         holds("The sum has n/2 independent indicators of probability 2p(1-p)."),
         statement=r"\mathrm{Var}\sum_i E_i = np(1-p)(1-2p(1-p))",
         where={r"\mathrm{Var}\sum_i E_i": _VARIANCE, "n": 2 * pairs},
-        form=_VARIANCE,
+        computed=equal(lambda pairs, p: pairs * _variance_of_one_pair(p), _PRINTED_VARIANCE),
     ),
     Claim(
         "CB-T4-survival",

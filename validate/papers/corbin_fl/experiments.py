@@ -56,13 +56,12 @@ CLAIMS = (
     Claim(
         "CB-P1",
         "Proposition 1",
-        at_least((_HIGH - x) * (x - _LOW), a**2 - x**2),
+        at_least((_A(above) - x) * (x + _A(below)), _A(epsilon) ** 2 - x**2),
         holds("Privacy at both end points forces the outputs to c - A or below and c + A or above."),
         statement=r"E(Q(w)-w)^2 = (\gamma_2-w)(w-\gamma_1) \ge A^2 - (w-c)^2 \text{ for every unbiased, private } Q \text{ on } "
         r"\{\gamma_1, \gamma_2\}",
         where={r"\gamma_1": _LOW, r"\gamma_2": _HIGH, "w": x, "c": 0, "A": a},
         given=[below <= epsilon, above <= epsilon],
-        form=at_least((_A(above) - x) * (x + _A(below)), quantity("LDPQ, variance", w=x)),
     ),
     Claim(
         "CB-P1-binary",

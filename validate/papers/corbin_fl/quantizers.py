@@ -153,47 +153,47 @@ CLAIMS = (
     Claim(
         "CB-IIC-mse",
         "Sec. II-C, after [17, Lemma 3]: the error of LDP-FL (one client, radius 1)",
-        at_most(_single_error, quantity("worst LDP-FL", clients=1)),
+        at_most(_ERROR, quantity("worst LDP-FL", clients=1)),
         holds(
             "The error is A^2 - (w - c)^2 for each client, so that r^2 alpha^2/n is the worst case; the error is "
             "'close to' it when alpha is large."
         ),
         {"x": x.range},
-        form=_ERROR,
+        computed=at_most(_single_error, alpha**2),
         statement=r"E(\bar W_{g,j} - w_{g,j})^2 = \frac1{n^2}\sum_i\bigl(A^2-(w_i-c)^2\bigr) \le \frac{r^2\alpha^2}n",
         where={**IN_RADII, "n": 1},
     ),
     Claim(
         "CB-A1",
         "Algorithm 1, Proposition 1",
-        equal(_single_error, quantity("LDPQ, variance", w=x)),
+        equal(_ERROR, quantity("LDPQ, variance", w=x)),
         holds("For a two-point law with mean w the squared error around w is its variance."),
-        form=_ERROR,
+        computed=equal(_single_error, alpha**2 - x**2),
         statement=r"\mathrm{Var}\,Q(w) = A^2 - (w-c)^2,\quad E Q(w) = w,\quad A = r\,\frac{e^\epsilon+1}{e^\epsilon-1}",
         where={r"\mathrm{Var}\,Q(w)": _ERROR, "A": alpha, "w-c": x},
     ),
     Claim(
         "CB-PLDP",
         "Condition C5, Sec. IV-2: CorBin-FL is private by Eq. (3), for one uplink",
-        at_most(_local_ratio, sp.exp(epsilon)),
+        at_most(sp.Max(*((1 + s * x * share()) / (1 + s * y * share()) for s in (1, -1))), sp.exp(epsilon)),
         holds(
             "Each output alone has the law of Algorithm 1. The definition is about one client's output; CB-PLDP* says "
             "what the server knows from both outputs of a pair."
         ),
         {"x": x.range, "y": y.range},
-        form=sp.Max(*((1 + s * x * share()) / (1 + s * y * share()) for s in (1, -1))),
+        computed=at_most(_local_ratio, sp.exp(epsilon)),
         statement=r"\frac{P(Q_1(w) = \bar w)}{P(Q_1(w') = \bar w)} \le e^{\epsilon_p}",
     ),
     Claim(
         "CB-d0",
         "Sec. IV-1: 'if d = 0, then the CorBin-FL mechanism reduces to the LDP-FL mechanism'",
-        equal(
+        equal(_JOINT, _COINS),
+        holds("Without shared bits both clients toss their private coins."),
+        {"x": x.range, "y": y.range, "epsilon": epsilon.range, "entry": Range(0, 3, integer=True)},
+        computed=equal(
             lambda x, y, epsilon, entry: quantizers.pair_law(x, y, epsilon=epsilon, bits=0).flat[entry],
             lambda x, y, epsilon, entry: _independent(x, y, epsilon, entry),
         ),
-        holds("Without shared bits both clients toss their private coins."),
-        {"x": x.range, "y": y.range, "epsilon": epsilon.range, "entry": Range(0, 3, integer=True)},
-        form=equal(_JOINT, _COINS),
         statement=r"P(Q_1 = a, Q_2 = b) = P(Q_1 = a)\,P(Q_2 = b) \quad (d = 0)",
         unread="a joint law; `entry` is the index of the probability",
         scale=absolute("", 1e-2),

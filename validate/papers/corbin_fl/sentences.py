@@ -112,16 +112,16 @@ CLAIMS = (
         "CB-X8-gap",
         "Experiment 8, Fig. 4: 'a larger gap in variance between CorBinQ and LDPQ as epsilon decreases'",
         at_least(
-            lambda x, y, epsilon, factor: _pair_gain(x, y, epsilon),
-            lambda x, y, epsilon, factor: _pair_gain(x, y, epsilon * factor),
+            sp.Min(*(_signed_gain(epsilon, s) for s in (1, -1))),
+            sp.Min(*(_signed_gain(_MORE, s) for s in (1, -1))),
         ),
         holds("The gap is 2A(A - |s|) + 2 x_1 x_2, which rises with A at every pair, since |s| is at most 2r."),
         {"x": x.range, "y": y.range, "epsilon": epsilon.range, "factor": factor.range},
         scale=absolute("r^2"),
         tolerance=1e-6,
-        form=at_least(
-            sp.Min(*(_signed_gain(epsilon, s) for s in (1, -1))),
-            sp.Min(*(_signed_gain(_MORE, s) for s in (1, -1))),
+        computed=at_least(
+            lambda x, y, epsilon, factor: _pair_gain(x, y, epsilon),
+            lambda x, y, epsilon, factor: _pair_gain(x, y, epsilon * factor),
         ),
         statement=r"2A^2 - x_1^2 - x_2^2 - (2A|s| - s^2) \ge 2A'^2 - x_1^2 - x_2^2 - (2A'|s| - s^2)\quad(\epsilon \le \epsilon')",
         where={"A'": 1 / sp.tanh(_MORE / 2), "A": 1 / sp.tanh(epsilon / 2), "s": x + y, "x_1": x, "x_2": y},
@@ -141,9 +141,8 @@ CLAIMS = (
     Claim(
         "CB-T1-slope",
         "App. B, after (20): 'the derivative with respect to gamma_2 is always non-negative'; Case 2, its mirror image",
-        at_most(-2 * a, -sp.Abs(x + y)),
+        at_most(-2 / share(), sp.Min(x + y, -x - y)),
         holds("2 gamma_1 <= -2 r alpha <= -2r <= w + w'. The error that makes CB-T1 false comes later (CB-T1-case)."),
-        form=at_most(-2 / share(), sp.Min(x + y, -x - y)),
         statement=r"-2r\alpha \le -|\tilde w + \tilde w'|",
         where={**IN_RADII, r"\tilde w'": y, r"\tilde w": x},
         scale=absolute("r"),

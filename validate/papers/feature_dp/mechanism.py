@@ -133,19 +133,19 @@ CLAIMS = (
     Claim(
         "FDP-D2-eps1",
         "Definition 2, with the hypothesis of its source",
-        at_most(_below_one, delta),
+        at_most(forms.least_delta(_eps, _MU, 1), delta),
         holds_under("This is Theorem A.1 of Dwork and Roth, whose hypothesis the paper omits."),
         {"delta": Range(1e-300, 0.99, logarithmic=True), "epsilon": Range(1e-6, 1.0, logarithmic=True)},
         statement=r"\delta_G(\epsilon; \mu) \le \delta \quad\text{for } \epsilon = \mu\sqrt{2\log(1.25/\delta)} \le 1",
         where={**GAUSSIAN, r"\mu": _MU},
         slack=3.4,
-        form=forms.least_delta(_eps, _MU, 1),
+        computed=at_most(_below_one, delta),
         also=[Reference("UF-P1", "utility-fairness", "Proposition 1, Eq. (9)")],
     ),
     Claim(
         "FDP-L6-private",
         "Lemma 6, first half: 'the proposed sorting scheme is (eps_k, delta)-feature DP'",
-        at_most(_below_one, delta),
+        at_most(forms.least_delta(_eps, _MU, 1), delta),
         holds_under(
             "True if eps_k is read as eps^(0) of the scores, at most 1, with the score noise of (10): sorting noisy "
             "scores is post-processing. The lemma does not name the noise, and it does not cover what device k then "
@@ -155,7 +155,7 @@ CLAIMS = (
         statement=r"\delta_G(\epsilon; \mu) \le \delta \quad\text{for the noise } \mu = \epsilon/\sqrt{2\log(1.25/\delta)}",
         where={**GAUSSIAN, r"\mu": _MU},
         slack=3.4,
-        form=forms.least_delta(_eps, _MU, 1),
+        computed=at_most(_below_one, delta),
     ),
     Claim(
         "FDP-R1",

@@ -193,9 +193,8 @@ CLAIMS = (
     Claim(
         "FDP-fn2*",
         "Footnote 2, p_max the least over all inputs (40 labels)",
-        at_most(abs(sp.log(greatest / other, 2)), _sensitivity(least)),
+        at_most(sp.Max(*(s * (sp.log(greatest, 2) - sp.log(other, 2)) for s in (1, -1))), _sensitivity(least)),
         holds_under("This is the range of the score; without a threshold on p_max it is log2 of the number of labels."),
-        form=sp.Max(*(s * (sp.log(greatest, 2) - sp.log(other, 2)) for s in (1, -1))),
         given=[greatest >= least, other >= least],
         statement=r"|-\log_2 p_{\max} + \log_2 p_{\max}'| \le -\log_2\min_f p_{\max}",
         scale=absolute("bit"),

@@ -143,13 +143,12 @@ CLAIMS = (
     Claim(
         "FDP-fn2-cap",
         "Footnote 2: the sensitivity 'can be further controlled ... ensuring that p_max does not exceed a threshold' (40 labels)",
-        at_most(_CHANGE, sp.log(40 * cap, 2)),
+        at_most(sp.Max(*(s * sp.log(_tops[0] / _tops[1], 2) for s in (1, -1))), sp.log(40 * cap, 2)),
         holds(
             "p_max is between 1/40 and tau. The bound that the footnote prints would increase with such a threshold, "
             "not decrease."
         ),
         given=[top <= cap for top in _tops],
-        form=sp.Max(*(s * sp.log(_tops[0] / _tops[1], 2) for s in (1, -1))),
         statement=r"|-\log_2p_{\max} + \log_2p_{\max}'| \le \log_2(40\tau)",
     ),
     Claim(

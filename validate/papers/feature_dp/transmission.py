@@ -157,12 +157,12 @@ CLAIMS = (
     Claim(
         "FDP-E6*",
         "Eq. (6), corrected",
-        at_most(_proven_power, power),
+        at_most(power * _square(signal, noise, cosine) / (signal + noise) ** 2, power),
         holds("Triangle inequality."),
         over(signal, noise, cosine),
         statement=r"\frac{P_k\bigl((w_kC_k)^2 + 2c\,w_kC_k\|n_k\| + \|n_k\|^2\bigr)}{(w_kC_k + \|n_k\|)^2} \le P_k"
         r"\quad\text{for } \alpha_k = p_k\min\left\{\frac\gamma{h_k}, \frac{\sqrt{P_k}}{w_kC_k + \|n_k\|}\right\}",
-        form=power * _square(signal, noise, cosine) / (signal + noise) ** 2,
+        computed=at_most(_proven_power, power),
     ),
     Claim(
         "FDP-MSE",

@@ -202,7 +202,7 @@ CLAIMS = (
         "Eq. (40), corrected",
         equal(_slope, two_devices(lambda at: _gradient(at, all_others=True), **_POINT)),
         holds("Compared with differences of the printed MSE."),
-        form=_DERIVATIVE,
+        form=equal(_DERIVATIVE, two_devices(lambda at: _gradient(at, all_others=True), **_POINT)),
         statement=r"\frac{\partial L}{\partial w_k} = (2w_kp_k - 2p_k)G_k + \sum_{j\ne k}(p_kp_jw_j - p_k)\,b_k^Tb_j + \dots",
         unread="of K vectors and with multipliers; tried for two numbers, without",
         scale=_OWN,
@@ -210,7 +210,7 @@ CLAIMS = (
     Claim(
         "FDP-wmax",
         "Lemma 5, w_max",
-        equal(_epsilon_at_cap, epsilon),
+        equal(sp.log(1 + p / (1 - _delta_prime) * (sp.exp(_LOCAL) - 1)), epsilon),
         holds("The paper says that w_max can be found numerically; here its closed form is put back into (11)."),
         {
             "p": Range(0.3, 1.0),
@@ -221,7 +221,7 @@ CLAIMS = (
         r"\log\left(1 + \frac{(1-\delta')(e^\epsilon - 1)}{p_k}\right)",
         unread="put back into (11)",
         idle=("p", "clip", "delta"),
-        form=sp.log(1 + p / (1 - _delta_prime) * (sp.exp(_LOCAL) - 1)),
+        computed=equal(_epsilon_at_cap, epsilon),
     ),
     Claim(
         "FDP-L5",

@@ -184,27 +184,27 @@ CLAIMS = (
     Claim(
         "UF-E13",
         "Eq. (13)-(16)",
-        equal(_computed("transmit_time"), quantity("transmission time", _AT)),
+        equal(at_table_1(_SENDING, _AT), quantity("transmission time", _AT)),
         holds("Rate, time and power are consistent; the index i of (15) should be k."),
-        form=at_table_1(_SENDING, _AT),
+        computed=equal(_computed("transmit_time"), at_table_1(forms.transmit_time, _AT)),
         statement=r"T_{tx} = \frac{\mathcal V_v}{B\log_2(1+\gamma/\Gamma)},\quad \gamma = \frac{\kappa P|h|^2}{\sigma^2r^\alpha}",
         where={**IN_TABLE_1, r"\gamma/\Gamma": at_table_1(forms.gain) * power},
     ),
     Claim(
         "UF-E23",
         "Eq. (23), (24)",
-        equal(_computed("energy"), quantity("energy", _AT)),
+        equal(at_table_1(_SPENT, _AT), quantity("energy", _AT)),
         holds("The products of times and powers."),
-        form=at_table_1(_SPENT, _AT),
+        computed=equal(_computed("energy"), at_table_1(forms.energy, _AT)),
         statement=r"E = jd\tau P_{cp} + \frac{\mathcal V_v(P/\rho+P_{cir})}{B\log_2(1+\gamma/\Gamma)}",
         where={**IN_TABLE_1, r"\gamma/\Gamma": at_table_1(forms.gain) * power},
     ),
     Claim(
         "UF-E32",
         "Eq. (32)",
-        equal(_least_power, quantity("least power", _LIMITS)),
+        equal(_at_deadline((sp.exp(_NEEDED) - 1) * forms.power * _SNR_GAP / _RATIO), quantity("least power", _LIMITS)),
         holds_under("True if T > j_min d tau; with (33) it makes two of the five constraints redundant."),
-        form=_at_deadline((sp.exp(_NEEDED) - 1) * forms.power * _SNR_GAP / _RATIO),
+        computed=equal(_least_power, quantity("least power", _LIMITS)),
         statement=r"P = \tfrac{\sigma^2r^\alpha\Gamma}{\kappa|h|^2}\Bigl(e^{\mathcal V_v\log2/(B(T-j_{\min}d\tau))}-1\Bigr)"
         r"\quad\text{where } j_{\min}d\tau + T_{tx}(P) = T",
         where=IN_TABLE_1,
@@ -212,11 +212,14 @@ CLAIMS = (
     Claim(
         "UF-E33",
         "Eq. (33)",
-        equal(_most_iterations, quantity("most iterations", _LIMITS)),
+        equal(
+            _at_deadline((forms.deadline - _SENDING.subs(forms.power, forms.greatest)) / (forms.load * forms.per_bit)),
+            quantity("most iterations", _LIMITS),
+        ),
         holds_under(
             "These are the iterations that fill the deadline at the greatest power, if the device is feasible."
         ),
-        form=_at_deadline((forms.deadline - _SENDING.subs(forms.power, forms.greatest)) / (forms.load * forms.per_bit)),
+        computed=equal(_most_iterations, quantity("most iterations", _LIMITS)),
         statement=r"j = \tfrac1{d\tau}\Bigl(T-\tfrac{\mathcal V_v\log2}{B\log(1+\gamma_{\max}/\Gamma)}\Bigr)"
         r"\quad\text{where } jd\tau + T_{tx}(P_{\max}) = T",
         where={**IN_TABLE_1, r"\gamma_{\max}/\Gamma": at_table_1(forms.gain)},
@@ -224,11 +227,15 @@ CLAIMS = (
     Claim(
         "UF-E31",
         "Eq. (30), (31)",
-        equal(_computed("utility"), quantity("utility", _AT)),
-        defined("The optimisation problem; Phi and R depend on j and P. A weight of 1/J^2 is implied."),
-        form=at_table_1(
-            -forms.beta_1 * sp.exp(-_COMPUTING / forms.beta_2) + forms.beta_1 - _SPENT * (_SPENT - forms.varrho), _AT
+        equal(
+            at_table_1(
+                -forms.beta_1 * sp.exp(-_COMPUTING / forms.beta_2) + forms.beta_1 - _SPENT * (_SPENT - forms.varrho),
+                _AT,
+            ),
+            quantity("utility", _AT),
         ),
+        defined("The optimisation problem; Phi and R depend on j and P. A weight of 1/J^2 is implied."),
+        computed=equal(_computed("utility"), at_table_1(forms.utility, _AT)),
         statement=r"\max U = -\mathcal E_{mod}+\beta_1-E(E-\varrho) \text{ s.t. delay, power, iterations}",
         unread="a problem; its objective is tried",
         scale=absolute("", 0.1),
@@ -236,31 +243,34 @@ CLAIMS = (
     Claim(
         "UF-E37",
         "Eq. (36), (37), Remark 2",
-        equal(_power_back, power),
+        equal(at_table_1((sp.exp(forms.log_rate) - 1) / forms.gain, _AT), power),
         holds("The change of variables is a bijection, so (35) solves (31)."),
         {"distance": distance.range},
-        form=at_table_1((sp.exp(forms.log_rate) - 1) / forms.gain, _AT),
+        computed=equal(_power_back, power),
         statement=r"P(Z(P)) = P",
         idle=("distance",),
     ),
     Claim(
         "UF-E38",
         "Eq. (38), (40)",
-        equal(_fewest, fewest),
+        equal(
+            _at_deadline(
+                (forms.deadline - forms.model * sp.log(2) / (forms.bandwidth * _NEEDED)) / forms.iteration_time, fewest
+            ),
+            fewest,
+        ),
         holds_under("Z* >= Z_min is equivalent to j* >= j_min: (40) needs no lower clamp if the device is feasible."),
         {"deadline": Range(0.6, 3.0, typical=(0.75, 0.75))},
-        form=_at_deadline(
-            (forms.deadline - forms.model * sp.log(2) / (forms.bandwidth * _NEEDED)) / forms.iteration_time, fewest
-        ),
+        computed=equal(_fewest, fewest),
         statement=r"j(Z_{\min}) = j_{\min}",
         idle=("deadline",),
     ),
     Claim(
         "UF-E58",
         "Eq. (58)",
-        equal(_computed("transmit_energy"), at_table_1(by_rate.transmit_energy, _RATE)),
+        equal(quantity("transmission energy", _AT), at_table_1(by_rate.transmit_energy, _RATE)),
         holds("The substitution is right."),
-        form=quantity("transmission energy", _AT),
+        computed=equal(_computed("transmit_energy"), at_table_1(by_rate.transmit_energy, _RATE)),
         statement=r"E_{tx}(Z) = \frac{\mathcal V_vb}Z(e^Z+c)",
         where={**IN_TABLE_1, "b": at_table_1(by_rate.b), "c": at_table_1(by_rate.c), "Z": _RATE[by_rate.Z]},
     ),

@@ -123,14 +123,14 @@ CLAIMS = (
     Claim(
         "UF-T1*-PL",
         "ours: what the paper's proof gives with the right inequality (L = 1)",
-        at_most(
-            lambda mu, step: float(iteration_bounds.contraction(**_class(mu, step))) ** 2,
-            forms.descent.subs({forms.L: 1, forms.mu: mu, forms.step: step}),
-        ),
+        at_most(_CONTRACTION, 1 - 2 * mu * step * (1 - step / 2)),
         holds("With s = eta L and k = mu/L the two differences are k(1-k)s^2 and s(1-k)(2-s), which are not negative."),
         statement=r"\rho^2 \le 1-2\mu\eta\bigl(1-\tfrac{\eta L}2\bigr)",
         where={r"\rho^2": _CONTRACTION, **_UNIT},
-        form=at_most(_CONTRACTION, 1 - 2 * mu * step * (1 - step / 2)),
+        computed=at_most(
+            lambda mu, step: float(iteration_bounds.contraction(**_class(mu, step))) ** 2,
+            forms.descent.subs({forms.L: 1, forms.mu: mu, forms.step: step}),
+        ),
     ),
     Claim(
         "UF-R1",

@@ -84,9 +84,9 @@ CLAIMS = (
     Claim(
         "UF-E1",
         "Eq. (1), (2)",
-        equal(_pooled, (d1 * w**2 + d2 * (w - 1) ** 2) / (d1 + d2)),
+        equal((_over(w**2, d1) + _over((w - 1) ** 2, d2)) / (d1 + d2), (d1 * w**2 + d2 * (w - 1) ** 2) / (d1 + d2)),
         defined("The mean loss of all samples; the weights d_k/d make it so (two devices, squared error)."),
-        form=(_over(w**2, d1) + _over((w - 1) ** 2, d2)) / (d1 + d2),
+        computed=equal(_pooled, (d1 * w**2 + d2 * (w - 1) ** 2) / (d1 + d2)),
         statement=r"\mathcal G(w) = \tfrac1d\sum_kd_k\mathcal L_k(w)",
         unread="the statement is about K losses; tried for two squared errors",
     ),
@@ -155,11 +155,14 @@ CLAIMS = (
         "UF-E10",
         "Eq. (10)",
         equal(
-            lambda curvature, step, iterations: descended(np.array([curvature]), np.ones(1), step, iterations),
+            sp.Product((1 - step * curvature) ** 2, (sp.Dummy("i", integer=True), 1, iterations)).doit(),
             (1 - step * curvature) ** (2 * iterations),
         ),
         defined("Gradient descent; on a quadratic of curvature c each step multiplies the distance by 1 - eta c."),
-        form=sp.Product((1 - step * curvature) ** 2, (sp.Dummy("i", integer=True), 1, iterations)).doit(),
+        computed=equal(
+            lambda curvature, step, iterations: descended(np.array([curvature]), np.ones(1), step, iterations),
+            (1 - step * curvature) ** (2 * iterations),
+        ),
         statement=r"h^{(j+1)} = h^{(j)} - \eta\nabla\mathcal F_k(h^{(j)})",
         unread="a definition; its effect on a quadratic is tried",
     ),

@@ -119,17 +119,17 @@ CLAIMS = (
         "UF-E7",
         "Eq. (7), (8), Definition 3",
         equal(
-            lambda epsilon, sigma, sensitivity: oracles.mixture_divergence(
-                epsilon, [(1.0, sensitivity, (sensitivity * sigma) ** 2)], [(1.0, 0.0, (sensitivity * sigma) ** 2)]
-            ),
-            lambda epsilon, sigma, sensitivity: gaussian.delta(epsilon, sensitivity=1.0, sigma=sigma),
+            least_delta(any_epsilon, sensitivity, sensitivity * sigma), least_delta(any_epsilon, sp.Integer(1), sigma)
         ),
         defined(
             "Noise in units of the sensitivity, which Algorithm 1 never bounds. Tried: only the ratio matters, "
             "compared with the numerically integrated divergence."
         ),
-        form=equal(
-            least_delta(any_epsilon, sensitivity, sensitivity * sigma), least_delta(any_epsilon, sp.Integer(1), sigma)
+        computed=equal(
+            lambda epsilon, sigma, sensitivity: oracles.mixture_divergence(
+                epsilon, [(1.0, sensitivity, (sensitivity * sigma) ** 2)], [(1.0, 0.0, (sensitivity * sigma) ** 2)]
+            ),
+            lambda epsilon, sigma, sensitivity: gaussian.delta(epsilon, sensitivity=1.0, sigma=sigma),
         ),
         domain={s.name: s.range for s in (sigma, sensitivity, any_epsilon)},
         statement=r"\mathcal M(D) = f(D) + n,\quad n \sim N(0, S_f^2\sigma^2),\quad S_f = \max\|f(D)-f(D')\|",
@@ -267,7 +267,7 @@ CLAIMS = (
     Claim(
         "UF-E25",
         "Eq. (25), for a public deviation factor in [0, 1] and eps < 1",
-        at_most(_at_scaled, lambda delta, **_: delta),
+        at_most(least_delta(epsilon, sp.Integer(1), _classical(epsilon, delta) / (1 - _share * _theta)), delta),
         holds_under(
             "This is (9) at a smaller epsilon; needs that epsilon in (0, 1) and a deviation factor that does not "
             "depend on the data."
@@ -278,7 +278,7 @@ CLAIMS = (
             "epsilon": _BELOW_ONE,
             "delta": Range(1e-12, 0.99, logarithmic=True),
         },
-        form=at_most(least_delta(epsilon, sp.Integer(1), _classical(epsilon, delta) / (1 - _share * _theta)), delta),
+        computed=at_most(_at_scaled, lambda delta, **_: delta),
         statement=r"\hat\sigma = \tfrac1{\epsilon(1-\mathcal E\theta)}\sqrt{2\log(1.25/\delta)} \implies "
         r"(\epsilon,\delta)\text{-DP}",
         unread="an implication; delta with this noise is tried",
