@@ -56,7 +56,7 @@ CLAIMS = (
     Claim(
         "CB-P1",
         "Proposition 1",
-        at_least((_A(above) - x) * (x + _A(below)), _A(epsilon) ** 2 - x**2),
+        at_least((_A(above) - x) * (x + _A(below)), quantity("LDPQ, variance", w=x)),
         holds("Privacy at both end points forces the outputs to c - A or below and c + A or above."),
         statement=r"E(Q(w)-w)^2 = (\gamma_2-w)(w-\gamma_1) \ge A^2 - (w-c)^2 \text{ for every unbiased, private } Q \text{ on } "
         r"\{\gamma_1, \gamma_2\}",

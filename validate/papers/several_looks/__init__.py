@@ -35,20 +35,25 @@ second = parameter("w", -2.0, 2.0, typical=(0.5, 1.5))
 spread = parameter("spread", 0.2, 10.0, logarithmic=True, typical=(0.5, 2.0), latex=r"\sigma")
 
 
+def _determinant(noise: sp.Expr) -> sp.Expr:
+    """det V for one other device of this noise variance, multiplied out: no term is negative."""
+    return receiver**2 + receiver * noise * (c**2 + d**2)
+
+
 def _quadratic(noise: sp.Expr) -> sp.Expr:
-    """q = a_k^T V^-1 a_k for one other device of this noise variance."""
-    p, m, r = noise * c**2 + receiver, noise * c * d, noise * d**2 + receiver
-    return (a**2 * r - 2 * a * b * m + b**2 * p) / (p * r - m**2)
+    """q = a_k^T V^-1 a_k for one other device of this noise variance, multiplied out likewise."""
+    return (receiver * (a**2 + b**2) + noise * (a * d - b * c) ** 2) / _determinant(noise)
 
 
 _Q = _quadratic(other)
 _V = 1 / _Q
 _P, _M, _R = other * c**2 + receiver, other * c * d, other * d**2 + receiver
-_DETERMINANT = _P * _R - _M**2
+_DETERMINANT = _determinant(other)
 _WITH = (_P + own * a**2) * (_R + own * b**2) - (_M + own * a * b) ** 2
 # trace of V^-1 W, W = V + s a a^T
 _TRACE = (_R * (_P + own * a**2) - 2 * _M * (_M + own * a * b) + _P * (_R + own * b**2)) / _DETERMINANT
-_FULL = (_TRACE - 2 + code**2 * _Q - sp.log(_WITH / _DETERMINANT)) / 2
+_VOLUME = _DETERMINANT + own * (receiver * (a**2 + b**2) + other * (a * d - b * c) ** 2)  # det W, multiplied out
+_FULL = (_TRACE - 2 + code**2 * _Q - sp.log(_VOLUME / _DETERMINANT)) / 2
 _ONE_LOOK = ((own + code**2) / _V - sp.log(1 + own / _V)) / 2
 
 # what combines both looks such that both devices arrive with coefficient 1 (zero forcing)
@@ -103,8 +108,8 @@ _CLAIMS: tuple[Claim, ...] = (
     Claim(
         "AT-V1-bounds",
         "theorem V1, the lower limit: no look is without the receiver's noise",
-        at_most(receiver / (a**2 + b**2), _V),
-        holds("V is at least N I."),
+        at_most(_Q, (a**2 + b**2) / receiver),
+        holds("V is at least N I, so that v is at least N over the square of the coefficients."),
     ),
     Claim(
         "AT-V1-combination",
