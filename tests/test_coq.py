@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import sympy as sp
+import tampered
 
 from airtight.analytics.forms.balls.compiled import UnsupportedExpression
 from airtight.analytics.forms.domain import parameter
@@ -186,6 +187,12 @@ def test_coqc_proves_what_is_true_only(tmp_path):
     assert len(found) >= 12 and all(found.values()), found
     assert not beyond(assumptions(tmp_path))
     generator = random.Random(1)
+    certificates = [tmp_path / name for name in names]
+    for kind in tampered.KINDS:
+        for name in (tampered.REFUTED, tampered.PROVED):
+            (made,) = tampered.many(certificates, name, kind, 1, generator)
+            if text := tampered.stated(made, tmp_path):
+                assert tampered.kernel(made, text, tmp_path, 120) in ("rejected", "not proved in 120 s"), (kind, made.row)
     for name in ("CB-cost", "UF-E26-best", "UF-F2-rises"):
         text = theorem(_tampered(json.loads((tmp_path / name / "claim.json").read_text()), generator), None)
         (tmp_path / name / "theorem.v").write_text(text)

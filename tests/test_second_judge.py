@@ -5,6 +5,7 @@ import random
 from fractions import Fraction
 
 import pytest
+import tampered
 
 from airtight.validate.claims.certificates.second_judge import AGREES, DISAGREES, judged
 from airtight.validate.claims.certificates.writing import certify
@@ -55,3 +56,13 @@ def test_a_hundred_tampered_certificates_of_each_kind(certificates):
             claim = json.loads((certificates / name / "claim.json").read_text())
             sides = ("claimed", "actual") if (claim["relation"] == "<=") is holds else ("actual", "claimed")
             assert _raised(certificates / name, *sides, by) == DISAGREES, name
+
+
+@pytest.mark.parametrize("kind", tampered.KINDS)
+def test_no_tampered_certificate_is_agreed_to(certificates, kind):
+    """Of refuted rows it sees each change: number, sign and relation by its enclosures, hypotheses and domain at the point."""
+    folders = [certificates / row for row in (*REFUTED, *PROVED)]
+    for name in (tampered.REFUTED, tampered.PROVED):
+        made = tampered.many(folders, name, kind, 10, random.Random(kind))
+        said = {tampered.second(one) for one in made}
+        assert said == {"rejected"} if name == tampered.REFUTED else said <= {"rejected", "silent"}
