@@ -23,7 +23,7 @@ from support.common import refused, run
 from airtight.analytics.forms.balls.ball import ball
 from airtight.analytics.forms.balls.compiled import UnsupportedExpression, enclosed
 from airtight.analytics.forms.domain import parameter
-from airtight.validate.claims.certificates import writing
+from airtight.validate.claims.certificates import coq, formal, writing
 from airtight.validate.claims.certificates.writing import CHECK, certify, decimals, sums, tree
 from airtight.validate.claims.claim import Claim, Paper, false
 from airtight.validate.claims.relation import at_most
@@ -729,3 +729,12 @@ def test_forgeries_at_random(all_of_them):
     counts, wrong = forgeries.tried(folders, 400, seed=1)
     assert not wrong, wrong[0]
     assert counts["witness: accepted, true"] > 5 and counts["witness: Rejected"] > 20
+
+
+def test_theorems_beside_the_certificates_are_left_alone(tmp_path):
+    """`airtight certify --coq` and `make formal` add a folder of Coq's files: check.py has nothing to say of them."""
+    list(certify(tmp_path, [INSTALLED.claims()["CB-D-e"]]))
+    coq.write(tmp_path)
+    (tmp_path / coq.LIBRARY / formal._KEPT).write_text("{}")
+    done = check(tmp_path)
+    assert done.returncode == 0, done.stdout

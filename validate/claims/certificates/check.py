@@ -1089,7 +1089,7 @@ def main(folder):
     if not folder.is_dir():
         say(f"{folder}: MALFORMED: no folder")
         return 2
-    code, folders = 0, sorted(path for path in folder.iterdir() if path.is_dir())
+    code, folders = 0, sorted(path for path in folder.iterdir() if path.is_dir() and any(path.glob("*.json")))
     tasks = [("SHA256SUMS", lambda: sums(folder) or "SHA256SUMS: every file is as listed")]
     tasks += [(path.name, lambda path=path: rebuilt(path)) for path in folders]
     for name, task in tasks:

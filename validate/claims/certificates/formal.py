@@ -1,7 +1,7 @@
 """`make formal`: compile what ``airtight certify --coq`` wrote, count what Coq's kernel has accepted, and name the rest.
 
 ``python -m airtight.validate.claims.certificates.formal FOLDER [WORKERS]``. A file is compiled once: its verdict is kept in
-``FOLDER/formal/compiled.json`` under the hash of its text, of the files that it requires and of Coq's version. Exit codes: 0;
+``FOLDER/formal/compiled.txt`` under the hash of its text, of the files that it requires and of Coq's version. Exit codes: 0;
 1 where a file is not proved, except for a generated theorem that is known to be open, where a theorem rests on further axioms, or
 where a second judge disagrees.
 """
@@ -31,7 +31,7 @@ AXIOMS = (  # of the classical reals; and what describes the numbers of the mach
 )
 OPEN: dict[str, str] = {}  # generated theorems that no tactic proves yet, and why
 _SECONDS = 1200  # for one file, at which something is wrong: none of ours takes two minutes
-_KEPT = "compiled.json"
+_KEPT = "compiled.txt"  # JSON; files of that ending are certificates
 
 
 @dataclass(frozen=True)
