@@ -312,7 +312,8 @@ class _Document:
     def plain(self, kind: str, e: Evidence) -> str:
         """A claim without proof."""
         if kind != "tried":
-            said = self.refutation(e)
+            link = self.refer(e.claim.argued.partition("#")[2]) if e.how is How.ARGUED else None
+            said = self.refutation(e) + (f" That the exhibit is one is proved in {link}." if link else "")
         else:
             found = f"{escaped(e.claim.reason)} It {e.known}."
             if e.verdict is Verdict.UNSETTLED:
