@@ -18,6 +18,7 @@ _HALF = sp.Rational(1, 2)
 _LDP_FL = _HALF + x / (2 * alpha)  # probability of the greater output
 _cell = parameter("cell", 0, 6, integer=True, typical=(0, 6), latex="k")
 _share = parameter("share", 0.0, 1.0, extra=(0.5,), typical=(0.0, 1.0), latex="t")
+_BIAS = sp.tanh(epsilon / 4)  # of one of two trials, at an extreme input
 _root = parameter("root", 0.0, 100.0, latex="u")
 _PAIR = [parameter(name, -5.0, 5.0, typical=(-1.0, 1.0), latex=f"w_{i}") for i, name in enumerate(("one", "other"), 1)]
 
@@ -171,8 +172,10 @@ CLAIMS: tuple[Claim, ...] = (
         "IM-PBM-2",
         source("methods/PBM_PLDP.py", "PBM_PLDP._perturb_weight, m = 2", "README: 'PBM-PLDP, eps-PLDP'."),
         at_most(
-            sp.Max(*(((1 + (sp.exp(epsilon / 2) - 1) / (sp.exp(epsilon / 2) + 1) * u) ** 2) for u in (x, -x)))
-            / sp.Min(*(((1 + (sp.exp(epsilon / 2) - 1) / (sp.exp(epsilon / 2) + 1) * u) ** 2) for u in (y, -y))),
+            sp.Max(
+                *((1 + sign * _BIAS * x) ** 2 / (1 + sign * _BIAS * y) ** 2 for sign in (1, -1)),
+                (1 - _BIAS**2 * x**2) / (1 - _BIAS**2 * y**2),
+            ),
             s,
         ),
         holds("theta = tanh(eps/4)/2: two equal trials at opposite extreme inputs give exactly e^eps."),
