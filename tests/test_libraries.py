@@ -92,6 +92,7 @@ def test_the_recorded_truths_are_those_of_another_computation(row, side):
 def test_only_the_functions_that_a_page_names_are_unsafe(row):
     found = {
         ("diffprivlib", "GaussianAnalytic"),
+        ("flip", "LocalDpConfig.noise_stddev"),
         ("flwr", "LocalDpMod, the noise"),
         ("fourier_accountant", "get_epsilon_R"),
         ("gdpnum", "PLDConverter.get_mu"),
