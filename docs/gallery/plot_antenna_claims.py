@@ -84,7 +84,7 @@ for longer in (1, 2, 4):
     print(f"|w| times {longer}: aggregate {aggregate:.4f}, server (M = 16) {shown[16][0]:.3f}")
 
 # %%
-# **Without artificial noise, against the server.** It suffices to send with less power: the noise N / |a_k|^2 has to be what
+# **Without artificial noise, against the server.** It suffices to send with less power: the noise ``N / |a_k|^2`` has to be what
 # keeps epsilon = 1, and the sum then has about K M / (M - K) times that noise. With noise of the devices instead, and power
 # without limit, it has K times that noise. So artificial noise is not necessary for privacy, but the least error needs it: the
 # factor M / (M - K) is 11 for one antenna more than devices, and 1.1 for a hundred. Where the power may not fall, because
