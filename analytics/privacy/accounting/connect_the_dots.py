@@ -49,9 +49,10 @@ import numpy as np
 
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution
-from airtight.analytics.privacy.mechanisms.mechanism import SIDE, Ends, Mechanism
+from airtight.analytics.privacy.mechanisms.mechanism import Ends, Mechanism
 from airtight.analytics.rounding import UNIT
 
+SIDE = 1 / 16  # of a cell: how far from its middle the slope of a line below a curve is taken, if values cost little
 _LEAST = 1e-307  # near the least normal double: a lower bound up to it counts as 0; underflow loses less in each mass
 _BEFORE, _AFTER = 1 - 4 * UNIT, 1 + 4 * UNIT  # put a rounded multiple of the step below, or above, the exact one
 _BENT = 1e-14  # relative excess over a chord from which a value is lowered to the chord
@@ -105,7 +106,14 @@ def above(forward: Curve, reverse: Curve, *, step: float, first: int, last: int)
 
 
 def below(
-    forward: Curve, reverse: Curve, *, step: float, first: int, last: int, side: float = SIDE
+    forward: Curve,
+    reverse: Curve,
+    *,
+    step: float,
+    first: int,
+    last: int,
+    side: float = SIDE,
+    convex: tuple[Curve, Curve] | None = None,
 ) -> LossDistribution:
     """Loss distribution whose curve is nowhere above a given one; finite losses beyond the grid are left out.
 
@@ -116,6 +124,8 @@ def below(
     side : float
         At most 1/2. Distance, in cells, of the points from the middle of a cell that give the slope of its line. With
         1/2 the curve is evaluated only on the grids of this step and of half of it, and the error doubles.
+    convex : tuple of callable, optional
+        Convex curves nowhere above `forward` and `reverse`, from which the lines are made instead.
 
     Examples
     --------
@@ -131,14 +141,15 @@ def below(
     if step >= _STEEP:
         return _stepped(forward, step, last)
     h = step
+    of_lines, of_lines_left = (forward, reverse) if convex is None else convex
     cells: FloatArray = np.arange(last, dtype=np.float64)
     infinite = float(forward(np.array([np.inf]))[0][0])
-    line_ends = _line_ends(forward, cells * h, h, side * h, infinite)
+    line_ends = _line_ends(of_lines, cells * h, h, side * h, infinite)
     right = np.append(line_ends[0][:1], np.minimum(line_ends[1][:-1], line_ends[0][1:]))
     right = np.append(right[: int(np.argmin(np.append(right > max(infinite, _LEAST), False)))], infinite)
     # left of x = 1: L(x) = x R(-log x), where R is the reverse curve
     cells = np.arange(-first - 1, -1, -1, dtype=np.float64)
-    starts, stops, middles = _line_ends_left(reverse, cells * h, h, side * h)
+    starts, stops, middles = _line_ends_left(of_lines_left, cells * h, h, side * h)
     left = np.concatenate([starts[:1], np.minimum(stops[:-1], starts[1:]), stops[-1:]])
     if right.size > 1 and left[-1] < right[0] / 2:
         sunk_sides = _sunk(forward, right, h)

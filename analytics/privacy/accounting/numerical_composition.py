@@ -30,6 +30,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from airtight.analytics.checks import ConvergenceError, FloatArray, ParameterError
 from airtight.analytics.privacy.accounting import connect_the_dots
+from airtight.analytics.privacy.accounting.convex_band import ConvexBand
 from airtight.analytics.privacy.accounting.interchange import Tabulated
 from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution, Product, Readings
 from airtight.analytics.privacy.mechanisms.mechanism import Ends, Factors, Mechanism
@@ -62,7 +63,10 @@ _ONE_BY_ONE = 16  # greatest number of epsilons for which a composition is made 
 _NOTHING = 1e-290  # a delta up to this one counts as 0
 _LEAST_LOG = -690.0  # least log of delta for which a grid is planned: exp underflows below -708
 
+_BAND_SHARE, _GRID_SHARE = 0.5, 0.3  # of the distance of the bounds of log delta: from bands, and from the grid
+
 Rising = Callable[[float, float, float], float]
+_Band = tuple[ConvexBand, ConvexBand]
 
 
 def _sharpness(tilt: float, epsilon: float) -> float:
@@ -105,6 +109,7 @@ class Composition:
             level,
             lambda lower, upper: (max(lower.least_delta(epsilon), infinite), upper.delta(epsilon)),
             lambda low, high: (np.log(high / low) if low > 0 else np.inf) / log_width if high > _NOTHING else 0.0,
+            log_width,
         )
         if np.log(max(high, _NOTHING) / max(low, _NOTHING)) > log_width:
             single_bounds = [self._curves(i)[0](np.array([epsilon])) for i in range(len(self.factors))]
@@ -170,7 +175,8 @@ class Composition:
             return (high - low) / (width * high) if max(low, floor) < high < np.inf else 0.0
 
         tilt = self._tilt(lambda value, slope, t: t * slope - value + np.log(delta))
-        return self._narrowed(tilt, delta, bounds_of, excess)
+        log_width = width * _sharpness(tilt, self._cumulant(tilt)[1])
+        return self._narrowed(tilt, delta, bounds_of, excess, log_width)
 
     @property
     def single(self) -> bool:
@@ -378,9 +384,12 @@ class Composition:
         level: float,
         bounds_of: Callable[[Product, Product], tuple[float, float]],
         excess: Callable[[float, float], float],
+        log_width: float,
     ) -> tuple[float, float]:
         """Lower and upper bound on finer and finer grids, until an excess of at most 1 says that they are close enough.
 
+        The bounds of log delta should be at most `log_width` apart. A costly curve is evaluated at few points, and the
+        grids are made from a band around it (:mod:`airtight.analytics.privacy.accounting.convex_band`).
         If no release has a lower bound, the upper bound of a grid is assumed to err by a third of what it gained over
         the grid before. If even the greatest allowed step gives too many cells, the bounds are 0 and infinity.
         """
@@ -396,10 +405,14 @@ class Composition:
             if span > _CELLS * _COARSEST:
                 return 0.0, np.inf
             step = _COARSEST
-        costly = any(release.side >= 1 / 2 for release, _ in self.factors)
-        cells, best = _CELLS if costly else _MANY_CELLS, (0.0, np.inf)
+        bands = {i: self._band(i, *ranges[i]) for i, (release, _) in enumerate(self.factors) if release.costly}
+        if bands:
+            step = max(min(step, self._step_of_bands(tilt, log_width)), span / _CELLS)
+        cells, best, allowed = _MANY_CELLS, (0.0, np.inf), _BAND_SHARE * log_width
         for refinement in range(_REFINEMENTS):
-            laws_of_releases = [self._laws(i, step, *grid_range) for i, grid_range in enumerate(ranges)]
+            for i, sides in bands.items():
+                self._refine(i, sides, ranges[i], tilt, allowed / len(bands))
+            laws_of_releases = [self._laws(i, step, *ranges[i], bands.get(i)) for i in range(len(ranges))]
             products = (
                 Product(tuple(sorted(zip(laws, counts, strict=True), key=lambda factor: -factor[1])))
                 for laws in zip(*laws_of_releases, strict=True)
@@ -426,9 +439,42 @@ class Composition:
             ):
                 return best
             step /= 2**halvings
+            allowed /= 4**halvings
         return best
 
-    def _laws(self, i: int, h: float, bottom: float, top: float) -> tuple[LossDistribution, LossDistribution]:
+    def _band(self, i: int, bottom: float, top: float) -> _Band:
+        """Bands around the curve of a release and around the curve in the other order; their nodes are the sketch's."""
+        eps = self._sketches[i].eps
+        forward, reverse = (
+            ConvexBand(curve, eps[: max(int(np.searchsorted(eps, last)) + 1, 2)])
+            for curve, last in zip(self._curves(i), (top, -bottom), strict=True)
+        )
+        return forward, reverse
+
+    def _refine(self, i: int, sides: _Band, losses: tuple[float, float], tilt: float, allowed: float) -> None:
+        """Narrow the bands of a release until they change log delta by `allowed`, nearly."""
+        log_moment, (bottom, top) = self._sketches[i].cumulant(tilt)[0], losses
+        log_factor = np.log(self.factors[i][1] * self._steepness(tilt)) - log_moment
+        for side, rate, last in ((sides[0], tilt, top), (sides[1], -1 - tilt, -bottom)):
+
+            def weight(epsilon: FloatArray, rate: float = rate, last: float = last) -> FloatArray:
+                return np.asarray(np.where(epsilon <= last, np.exp(np.minimum(rate * epsilon + log_factor, 700.0)), 0.0))
+
+            side.refine(weight, allowed / 2)
+
+    def _steepness(self, tilt: float) -> float:
+        """t (1 + t), where t is the tilt, or the inverse of the standard deviation of the total loss if that is more."""
+        rate = max(tilt, 1 / np.sqrt(max(self._cumulant(tilt)[2], 1e-300)))
+        return float(rate * (1 + tilt))
+
+    def _step_of_bands(self, tilt: float, log_width: float) -> float:
+        """The step whose chords and lines, h^2 / 12 each times the curvature, add up to the rest of `log_width`."""
+        total = sum(count for _, count in self.factors)
+        return float(np.sqrt(6 * _GRID_SHARE * log_width / (total * self._steepness(tilt))))
+
+    def _laws(
+        self, i: int, h: float, bottom: float, top: float, band: _Band | None = None
+    ) -> tuple[LossDistribution, LossDistribution]:
         """The loss distributions below and above the curve of a release, on multiples of h from `bottom` to `top`."""
         release = self.factors[i][0]
         if isinstance(release, Tabulated):
@@ -436,10 +482,13 @@ class Composition:
             everything = LossDistribution(h, 0, np.zeros(0), 1.0)
             return (nothing, law) if release.pessimistic else (law, everything)
         first, last = min(int(np.floor(bottom / h)), -2), max(int(np.ceil(top / h)), 1)
-        forward, reverse = self._curves(i)
+        forward, reverse, convex = *self._curves(i), None
+        if band is not None:
+            (forward, reverse), convex = band, (band[0].below, band[1].below)
         below = LossDistribution(h, 0, np.zeros(0), 0.0)
         if self._bounded_below:
-            below = connect_the_dots.below(forward, reverse, step=h, first=first, last=last, side=release.side)
+            side = 1 / 2 if release.costly and band is None else connect_the_dots.SIDE
+            below = connect_the_dots.below(forward, reverse, step=h, first=first, last=last, side=side, convex=convex)
         return below, connect_the_dots.above(forward, reverse, step=h, first=first, last=last)
 
     def _grid(self, tilt: float, level: float) -> tuple[float, list[tuple[float, float]]]:

@@ -64,8 +64,8 @@ class Subsampled(Mechanism):
         return self.release.pair
 
     @property
-    def side(self) -> float:  # type: ignore[override]
-        return self.release.side
+    def costly(self) -> bool:  # type: ignore[override]
+        return self.release.costly
 
     @property
     def sketched(self) -> int:  # type: ignore[override]

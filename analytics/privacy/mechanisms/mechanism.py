@@ -25,7 +25,6 @@ from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, ParameterError
 from airtight.analytics.rounding import UNIT
 
-SIDE = 1 / 16  # of a cell: how far from its middle the slope of a line below a curve is taken, if values cost little
 Ends = tuple[FloatArray, FloatArray]
 
 
@@ -42,7 +41,7 @@ class Mechanism(ABC):
     symmetric = False  # whether (P, Q) and (Q, P) have the same curve
     bounded_below = True  # whether the lower bounds of both orders say something
     spacing: float | None = None  # every privacy loss is a multiple of it
-    side = SIDE  # where connect_the_dots takes slopes, as a share of a cell: 1/2 where values of the curve are costly
+    costly = False  # whether values of the curve cost much more than a composition
     sketched = 20  # points in a decade of epsilon at which a sketch of the curve is evaluated
     pair = True  # whether it is one pair of laws, not a family of them
     closed = False  # whether a composition of mechanisms of this kind is one of this kind

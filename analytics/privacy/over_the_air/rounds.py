@@ -53,7 +53,7 @@ class Query(Mechanism):
     device: int
     observer: Observer
     _parts: dict[float, Participation] = field(default_factory=dict, compare=False, repr=False)
-    side = 1 / 2  # see Mechanism.side; one value of this curve is costly
+    costly = True
     # for each of the two orders, three rows: epsilon, lower and upper bound of delta
     _seen: dict[bool, FloatArray] = field(default_factory=dict, compare=False, repr=False)
 

@@ -1,0 +1,193 @@
+r"""A band around a curve of which few values are computed: chords above, secants below.
+
+A hockey-stick curve f is convex and decreasing in :math:`x = e^\epsilon`, and no steeper than -1. Let :math:`l_i \le
+f(x_i) \le u_i` at nodes :math:`1 = x_0 < \dots < x_n`, and let c be a lower bound of f everywhere.
+
+*Above.* The chords of the :math:`u_i` are above f.
+
+*Below.* In the cell :math:`[x_i, x_{i+1}]` the secant through :math:`(x_{i-1}, u_{i-1})` and :math:`(x_i, l_i)` is below f,
+and so is the one through :math:`(x_{i+1}, l_{i+1})` and :math:`(x_{i+2}, u_{i+2})`, because f is convex. In the first cell
+the slope -1 takes the place of the first secant, in the last one the slope 0 that of the second. Right of :math:`x_n`
+the secant goes on down to c. The lower convex hull of these lines is a convex, decreasing function that is nowhere
+above f: a curve from which laws can be made. Its corners are put where the second line is still below the first one by
+more than the rounding error, and have the value of the second line, so that both lines stay above the hull.
+
+*Where nodes matter.* A composition of T releases, with tilt t and the moment generating function M of one loss, sees a
+difference d of two curves of one release as the relative error
+
+.. math:: T\,\frac{t(1+t)}{M(t)}\int e^{t\epsilon}\,d(\epsilon)\,d\epsilon
+
+of delta, because :math:`M(t) = t(1+t) \int e^{t\epsilon}\delta(\epsilon)\,d\epsilon`, and over the range of one loss the
+density of the loss of all other releases is nearly an exponential of rate t. Cells are divided where the width of the
+band contributes most to this integral. The integral decides how many nodes there are, never whether the band holds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from airtight.analytics.checks import FloatArray, IntArray
+from airtight.analytics.rounding import UNIT
+
+_LONGEST = 500.0  # greatest distance of nodes: the exponential of a greater one might overflow
+_MOST_HALVINGS = 3  # of a cell at a time
+_ROUNDS = 10  # greatest number of times that nodes are added
+_MOST = 1 << 13  # nodes of a curve, at most
+_AIM = 0.7  # share of the allowed integral that a division aims at, so that another one is seldom needed
+_GAIN = 0.9  # share of the integral that a division must reach to be worth another one
+_ROUNDING = 64 * UNIT  # of values of the band, relative to the greatest number that they are made from
+_PLACES = 4  # in a cell at which the width of the band is computed
+Curve = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+
+
+@dataclass
+class ConvexBand:
+    """The two sides of the band around a curve.
+
+    Parameters
+    ----------
+    curve : callable
+        Lower and upper bounds of the curve at epsilons >= 0.
+    nodes : ndarray, shape (n,)
+        n >= 2 increasing epsilons, the first of which is 0. :meth:`refine` halves cells, so that bands of equal first
+        nodes evaluate the curve at equal points.
+
+    Examples
+    --------
+    >>> from airtight.analytics.privacy.mechanisms import gaussian
+    >>> def curve(epsilon):
+    ...     value, _, error = gaussian.log_curve(epsilon, np.ones(epsilon.size))
+    ...     return np.exp(value - error), np.exp(value + error)
+    >>> band, at = ConvexBand(curve, np.linspace(0, 6, 61)), np.array([1.03])
+    >>> bool(band(at)[0] <= curve(at)[0] <= band(at)[1] <= 1.01 * band(at)[0])
+    True
+    """
+
+    curve: Curve
+    nodes: FloatArray
+    _lower: FloatArray = field(init=False)
+    _upper: FloatArray = field(init=False)
+    _least: float = field(init=False)
+    _corners: tuple[FloatArray, FloatArray] = field(init=False)  # of the lower side: epsilons and values
+
+    def __post_init__(self) -> None:
+        self.nodes = _divided(self.nodes, np.ceil(np.diff(self.nodes) / _LONGEST).astype(np.int64))
+        self._least = float(self.curve(np.array([np.inf]))[0][0])
+        self._lower, self._upper = self.curve(self.nodes)
+        self._form()
+
+    def __call__(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper bounds of the curve at each epsilon in [0, inf]."""
+        chords = _interpolated(self.nodes, self._upper, epsilon)
+        return self.below(epsilon)[0], np.minimum(chords * (1 + _ROUNDING), 1.0)
+
+    def below(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper bounds of the lower side of the band, which is a convex curve itself."""
+        value = np.maximum(_interpolated(*self._corners, epsilon), self._least)
+        return value * (1 - _ROUNDING), value * (1 + _ROUNDING)
+
+    def refine(self, weight: Callable[[FloatArray], FloatArray], allowed: float) -> None:
+        """Add nodes until the integral over epsilon of `weight` times the width is at most `allowed`, if they gain much."""
+        before = np.inf
+        for _ in range(_ROUNDS):
+            cost = self._costs(weight)
+            total = float(np.sum(cost))
+            if total <= allowed or not total <= _GAIN * before or self.nodes.size > _MOST:
+                return
+            before = total
+            # cost / parts^2 adds up to a share of `allowed`, with the least number of parts
+            roots = np.cbrt(cost)
+            parts = roots * np.sqrt(np.sum(roots) / (_AIM * allowed))
+            halvings = np.clip(np.round(np.log2(np.maximum(parts, 1.0))), 0, _MOST_HALVINGS)
+            self._add(2 ** halvings.astype(np.int64))
+
+    def _costs(self, weight: Callable[[FloatArray], FloatArray]) -> FloatArray:
+        """Nearly the integral of weight times width over each cell."""
+        length = np.diff(self.nodes)[:, None]
+        at = self.nodes[:-1, None] + length * ((np.arange(_PLACES) + 0.5) / _PLACES)
+        lower, upper = self(at.ravel())
+        width = np.maximum(upper - lower, 0.0).reshape(at.shape)
+        return np.asarray(np.mean(width * weight(at), axis=1) * length[:, 0])
+
+    def _add(self, parts: IntArray) -> None:
+        """Divide each cell into parts of equal length."""
+        nodes = _divided(self.nodes, parts)
+        new = np.setdiff1d(nodes, self.nodes)
+        if new.size:
+            old, (lower, upper) = np.searchsorted(nodes, self.nodes), self.curve(new)
+            fresh = np.setdiff1d(np.arange(nodes.size), old)
+            merged = np.empty((2, nodes.size))
+            merged[:, old], merged[:, fresh] = (self._lower, self._upper), (lower, upper)
+            self.nodes, (self._lower, self._upper) = nodes, merged
+            self._form()
+
+    def _form(self) -> None:
+        """The corners of the lower side, from the values at the nodes."""
+        self._lower = np.maximum.accumulate(self._lower[::-1])[::-1]  # the curve is decreasing
+        self._upper = np.minimum.accumulate(self._upper)
+        nodes, high, low = self.nodes, self._upper, np.minimum(self._lower, self._upper)
+        # lines in z = exp(epsilon - start) - 1: low - a z from the start of a cell, low + b (size - z) from its end
+        step = np.diff(nodes)
+        size = np.expm1(step)
+        steepness = (high[:-1] - low[1:]) / -np.expm1(-step) * (1 + _ROUNDING)  # in units of the end of the cell
+        a = np.append(1.0 + _ROUNDING, steepness[:-1])
+        b = np.append((low[1:-1] - high[2:]) / size[1:] * np.exp(-step[:-1]) * (1 - _ROUNDING), 0.0)
+        b = np.maximum(b, 0.0)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
+            z = (low[:-1] - low[1:] - b * size) / (a - b)
+            noise = _ROUNDING * (1 + nodes[1:]) * (high[:-1] + a * (1 + np.clip(z, 0.0, size)))
+            z = np.where(a > b, z - noise / (a - b), 0.0)
+            z = np.clip(np.where(z == z, z, 0.0), 0.0, size)
+            height = np.minimum(low[:-1], low[1:] + b * (size - z))
+            beyond = (low[-1] - self._least) / steepness[-1]
+            beyond -= _ROUNDING * (1 + nodes[-1]) * (high[-1] / steepness[-1] + 1 + beyond)
+            last = nodes[-1] + np.log1p(max(beyond, 0.0) if steepness[-1] > 0 else 0.0)
+        places = np.stack([nodes[:-1], np.minimum(nodes[:-1] + np.log1p(z), nodes[1:])], axis=1)
+        heights = np.stack([low[:-1], height], axis=1)
+        corners = np.append(places.ravel(), [nodes[-1], last]), np.append(heights.ravel(), [low[-1], self._least])
+        self._corners = _hull(corners[0], corners[1] * (1 - _ROUNDING))
+
+
+def _divided(nodes: FloatArray, parts: IntArray) -> FloatArray:
+    """The nodes, and between neighbours those that divide their distance into equal parts."""
+    cell = np.repeat(np.arange(parts.size), parts)
+    place = np.arange(cell.size) - np.repeat(np.cumsum(parts) - parts, parts)
+    return np.append(nodes[cell] + np.diff(nodes)[cell] * (place / parts[cell]), nodes[-1])
+
+
+def _interpolated(corners: FloatArray, values: FloatArray, epsilon: FloatArray) -> FloatArray:
+    """Values that are straight in exp(epsilon) between corners, and constant right of the last one."""
+    at = np.clip(epsilon, corners[0], corners[-1])
+    right = np.clip(np.searchsorted(corners, at, side="left"), 1, corners.size - 1)
+    share = np.expm1(at - corners[right]) / np.expm1(corners[right - 1] - corners[right])
+    return np.asarray(values[right] + share * (values[right - 1] - values[right]))
+
+
+def _hull(at: FloatArray, height: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Corners of the lower convex hull in exp(at), lowered by the little by which rounding puts it above a point."""
+    places, heights = [float(at[0])], [float(height[0])]
+    for x, y in zip(at[1:].tolist(), height[1:].tolist(), strict=True):
+        if x <= places[-1]:
+            if y >= heights[-1]:
+                continue
+            places.pop()
+            heights.pop()
+        while len(places) > 1:
+            share = math.expm1(places[-1] - x) / math.expm1(places[-2] - x)
+            if heights[-1] < y + share * (heights[-2] - y):
+                break
+            places.pop()
+            heights.pop()
+        places.append(x)
+        heights.append(y)
+    corners, values = np.array(places), np.array(heights)
+    if corners.size == 1:
+        corners, values = np.append(corners, corners + 1), np.append(values, values)
+    above = _interpolated(corners, values, at)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.nanmin(np.where(above > height, height / above, 1.0), initial=1.0)
+    return corners, values * ratio
