@@ -382,7 +382,7 @@ class Product:
             return 0.0
         if finite_delta == 0:
             return max(self.greatest * (1 - 4 * UNIT), 0.0)
-        tilt = self._tilt_of_level(np.log(finite_delta))
+        tilt = self.tilt_of_level(np.log(finite_delta))
         while True:
             tail = self._tail(tilt, lower=True)
             summed_epsilon, epsilon_below = tail.epsilon(finite_delta)
@@ -402,7 +402,7 @@ class Product:
             return 0.0
         if finite_delta == 0:
             return max(trimmed.greatest * (1 + 4 * UNIT), 0.0)
-        tilt = trimmed._tilt_of_level(np.log(finite_delta))
+        tilt = trimmed.tilt_of_level(np.log(finite_delta))
         best = np.inf
         while True:
             tail = trimmed._tail(tilt)
@@ -426,7 +426,7 @@ class Product:
         infinite = product.infinite_ends()[0 if lower else 1]
         if product.impossible or infinite >= level:
             return None
-        tilt = product._tilt_of_level(np.log(level - infinite))
+        tilt = product.tilt_of_level(np.log(level - infinite))
         return Readings(product._tail(tilt, lower=lower), infinite)
 
     def _trimmed(self, mass: float) -> Product:
@@ -500,7 +500,7 @@ class Product:
         """The tilt under which the mean total loss is `loss`; 0 if the mean without a tilt is greater."""
         return self._root(lambda t: self._value_and_mean(t)[1] - loss)
 
-    def _tilt_of_level(self, log_delta: float) -> float:
+    def tilt_of_level(self, log_delta: float) -> float:
         """The tilt t of the best Chernoff bound: K(t) - t eps = log delta where eps = K'(t)."""
 
         def excess(t: float) -> float:

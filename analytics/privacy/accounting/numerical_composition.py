@@ -63,7 +63,7 @@ _ONE_BY_ONE = 16  # greatest number of epsilons for which a composition is made 
 _NOTHING = 1e-290  # a delta up to this one counts as 0
 _LEAST_LOG = -690.0  # least log of delta for which a grid is planned: exp underflows below -708
 
-_BAND_SHARE, _GRID_SHARE = 0.5, 0.3  # of the distance of the bounds of log delta: from bands, and from the grid
+_BAND_SHARE, _GRID_SHARE = 0.3, 0.15  # of the distance of the bounds of log delta: from bands, and from the grid
 
 Rising = Callable[[float, float, float], float]
 _Band = tuple[ConvexBand, ConvexBand]
@@ -409,16 +409,17 @@ class Composition:
         if bands:
             step = max(min(step, self._step_of_bands(tilt, log_width)), span / _CELLS)
         cells, best, allowed = _MANY_CELLS, (0.0, np.inf), _BAND_SHARE * log_width
+        log_moments = {i: self._sketches[i].cumulant(tilt)[0] for i in bands}
         for refinement in range(_REFINEMENTS):
             for i, sides in bands.items():
-                self._refine(i, sides, ranges[i], tilt, allowed / len(bands))
+                self._refine(i, sides, ranges[i], tilt, log_moments[i], allowed / len(bands))
             laws_of_releases = [self._laws(i, step, *ranges[i], bands.get(i)) for i in range(len(ranges))]
-            products = (
+            lower, upper = (
                 Product(tuple(sorted(zip(laws, counts, strict=True), key=lambda factor: -factor[1])))
                 for laws in zip(*laws_of_releases, strict=True)
             )
             try:
-                low, high = bounds_of(*products)
+                low, high = bounds_of(lower, upper)
             except ConvergenceError:
                 if not refinement:
                     raise
@@ -440,6 +441,9 @@ class Composition:
                 return best
             step /= 2**halvings
             allowed /= 4**halvings
+            if bands and not upper.impossible:  # a law shows better than its sketch where nodes matter
+                tilt = upper.tilt_of_level(float(np.log(level)))
+                log_moments = {i: laws_of_releases[i][1].cumulant(tilt)[0] for i in bands}
         return best
 
     def _band(self, i: int, bottom: float, top: float) -> _Band:
@@ -451,9 +455,11 @@ class Composition:
         )
         return forward, reverse
 
-    def _refine(self, i: int, sides: _Band, losses: tuple[float, float], tilt: float, allowed: float) -> None:
+    def _refine(
+        self, i: int, sides: _Band, losses: tuple[float, float], tilt: float, log_moment: float, allowed: float
+    ) -> None:
         """Narrow the bands of a release until they change log delta by `allowed`, nearly."""
-        log_moment, (bottom, top) = self._sketches[i].cumulant(tilt)[0], losses
+        bottom, top = losses
         log_factor = np.log(self.factors[i][1] * self._steepness(tilt)) - log_moment
         for side, rate, last in ((sides[0], tilt, top), (sides[1], -1 - tilt, -bottom)):
 

@@ -1,0 +1,112 @@
+"""A band around a convex curve holds at every epsilon, whatever the nodes and the errors of their values."""
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy.accounting.convex_band import ConvexBand
+from airtight.analytics.privacy.over_the_air import rounds
+
+
+def truth(epsilon, p, q):
+    """The hockey-stick divergence of two discrete laws, in 40 digits."""
+    with mpmath.workdps(40):
+        x = mpmath.exp(mpmath.mpf(float(epsilon)))
+        return mpmath.fsum(max(mpmath.mpf(a) - x * mpmath.mpf(b), 0) for a, b in zip(p, q, strict=True))
+
+
+@given(
+    losses=st.lists(st.floats(-3, 3), min_size=2, max_size=7),
+    scale=st.floats(-3, 2).map(lambda x: 10**x),
+    infinite=st.sampled_from([0.0, 1e-9, 0.2]),
+    steps=st.lists(st.floats(-4, 1.5).map(lambda x: 10**x), min_size=3, max_size=12),
+    noise=st.sampled_from([0.0, 1e-9, 1e-3, 0.3]),
+    seed=st.integers(0, 99),
+)
+@settings(max_examples=40, deadline=None)
+def test_band_holds_everywhere(losses, scale, infinite, steps, noise, seed):
+    rng = np.random.default_rng(seed)
+    q = rng.dirichlet(np.ones(len(losses)))
+    p = q * np.exp(scale * np.array(losses))
+    p, q = np.append(p / p.sum() * (1 - infinite), infinite), np.append(q, 0.0)
+
+    def curve(epsilon):
+        finite = np.where(epsilon < np.inf, epsilon, 0.0)
+        x = np.exp(finite.astype(np.longdouble))[:, None]
+        value = np.where(epsilon < np.inf, np.sum(np.maximum(p - x * q, 0.0), axis=1), infinite).astype(float)
+        doubt = np.where(epsilon < np.inf, np.sum(np.where(p > x * q, 1e-17 * (p + x * q), 0.0), axis=1), 0.0)
+        wave = abs(np.sin(1e4 * finite))  # an error that differs from point to point
+        below, above = value * (1 - noise * wave) * (1 - 4e-16) - doubt, value * (1 + noise * wave) * (1 + 4e-16) + doubt
+        return np.maximum(below, 0.0).astype(float), above.astype(float) + 1e-300
+
+    band = ConvexBand(curve, np.append(0.0, np.cumsum(steps)))
+    own = scale * abs(np.array(losses))
+    inside = [band.nodes[:-1] + share * np.diff(band.nodes) for share in (0.2, 0.5, 0.8)]
+    asked = np.unique(np.concatenate([band.nodes, *inside, own[own > 1e-9], [700.0, 1e5]]))
+    for refined in (False, True):
+        if refined:
+            band.refine(np.ones_like, 1e-2)
+        lower, upper = band(asked)
+        exact = [truth(e, p, q) for e in asked]
+        assert all(low <= value <= high for low, value, high in zip(lower, exact, upper, strict=True))
+        below = band.below(asked)[1]
+        with mpmath.workdps(40):  # the lower side is convex, up to rounding
+            x = [mpmath.exp(mpmath.mpf(float(e))) for e in asked]
+            for i in range(1, asked.size - 1):
+                share = (x[i + 1] - x[i]) / (x[i + 1] - x[i - 1])
+                chord = share * mpmath.mpf(below[i - 1]) + (1 - share) * mpmath.mpf(below[i + 1])
+                assert below[i] <= chord * (1 + mpmath.mpf(10) ** -13)
+        assert band.below(np.array([np.inf]))[0][0] <= infinite <= band(np.array([np.inf]))[1][0]
+
+
+def test_nodes_are_added_where_they_matter():
+    """Of a curve with a far tail, few nodes: the width falls to what is allowed, and the tail stays coarse."""
+
+    def curve(epsilon):
+        value = np.exp(-epsilon) / 2
+        return value, value
+
+    band = ConvexBand(curve, np.array([0.0, 1.0, 2.0, 5.0, 10.0, 40.0]))
+    band.refine(np.ones_like, 1e-4)
+    at = np.linspace(0, 40, 400_001)
+    lower, upper = band(at)
+    assert float(np.mean(upper - lower)) * 40 <= 1.2e-4
+    assert 50 <= band.nodes.size <= 400
+    assert np.sum(band.nodes < 5) > 10 * np.sum(band.nodes > 10)
+    coarse = ConvexBand(curve, np.array([0.0, 1.0, 2.0, 5.0, 10.0, 40.0]))
+    coarse.refine(np.ones_like, 1e-2)
+    assert np.all(np.isin(coarse.nodes, band.nodes))  # so that values are shared
+
+
+@pytest.mark.parametrize("adjacency", ["silent", "absent"])
+def test_hidden_rounds_need_few_values(adjacency, monkeypatch):
+    """200 rounds of a hidden device among unlike ones: a few hundred values of the curve, bounds within 1e-3."""
+    rng = np.random.default_rng(5)
+    system = InferenceSystem(
+        devices=4,
+        participation=rng.uniform(0.3, 0.95, 4),
+        noise_variance=rng.uniform(0.05, 0.2, 4),
+        weight=0.25,
+        clip=1.0,
+        alignment=1.0,
+        receiver_noise_variance=0.1,
+        dimension=100,
+        delta=1e-5,
+        delta_prime=1e-5,
+        adjacency=adjacency,
+    )
+    asked, whole = [], rounds.Query._divergences
+
+    def counted(self, eps, reverse):
+        asked.append(eps.size)
+        return whole(self, eps, reverse)
+
+    monkeypatch.setattr(rounds.Query, "_divergences", counted)
+    found = rounds.bracket(system, rounds=200, observer="others", device=[0])
+    assert found.reached and 0 < found.lower[0] <= found.upper[0] <= 1.001 * found.lower[0] < math.inf
+    assert sum(asked) < 1200
