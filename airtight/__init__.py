@@ -310,8 +310,8 @@ def epsilon(
 
     `observer` is what the server sees beside y: ``participants``, ``others``, ``signal`` (the upper end) or ``auto``,
     which None stands for; see :func:`airtight.analytics.privacy.over_the_air.rounds.epsilon`, and for a `channel`
-    :func:`airtight.analytics.privacy.over_the_air.looks.epsilon`. With `progress`, and without a channel, lines on stderr
-    say how many devices are done.
+    :func:`airtight.analytics.privacy.over_the_air.looks.epsilon`. With `progress`, lines on stderr say
+    how many devices are done.
     """
     _over_the_air(system, channel)
     from airtight.analytics.privacy.over_the_air import rounds as many
@@ -320,7 +320,8 @@ def epsilon(
     if channel is not None:
         from airtight.analytics.privacy.over_the_air import looks
 
-        return looks.epsilon(system, channel, delta=delta, rounds=1 if rounds is None else rounds, observer=observer)
+        times = 1 if rounds is None else rounds
+        return looks.epsilon(system, channel, delta=delta, rounds=times, observer=observer, progress=progress)
     times = 1 if rounds is None else rounds
     return many.epsilon(system, delta=delta, rounds=times, observer=observer, progress=progress)
 
@@ -347,7 +348,8 @@ def delta(
     if channel is not None:
         from airtight.analytics.privacy.over_the_air import looks
 
-        return looks.delta_at(system, channel, epsilon, rounds=1 if rounds is None else rounds, observer=observer)
+        times = 1 if rounds is None else rounds
+        return looks.delta_at(system, channel, epsilon, rounds=times, observer=observer, progress=progress)
     times = 1 if rounds is None else rounds
     return many.delta_at(system, epsilon, rounds=times, observer=observer, progress=progress)
 
@@ -376,15 +378,26 @@ def attack(
 
 @_own_errstate
 def attack_training(
-    system: FederatedSystem, mechanism: str = "augcorbin", *, rounds: int = 3, runs: int = 1000, **options: Any
+    system: FederatedSystem,
+    mechanism: str = "augcorbin",
+    *,
+    rounds: int = 3,
+    runs: int = 1000,
+    progress: bool = False,
+    **options: Any,
 ) -> TrainingAttack:
     """What the likelihood-ratio attack on one client of federated training shows, beside what is exact.
 
-    See :func:`airtight.validate.attack.training.attacked`, also for the options.
+    See :func:`airtight.validate.attack.training.attacked`, also for the options. With `progress`, lines on stderr say how
+    many runs are done.
     """
+    from airtight.analytics import checks
+    from airtight.analytics.progress import each_reported
     from airtight.validate.attack import training
 
-    return training.attacked(system, mechanism, rounds=rounds, runs=runs, **options)
+    total = 4 * checks.count("runs", runs, "[8, inf)")
+    advance = each_reported(total, "runs", progress=progress)
+    return training.attacked(system, mechanism, rounds=rounds, runs=runs, advance=advance, **options)
 
 
 @_own_errstate
@@ -525,6 +538,7 @@ def design(
     rounds: int | None = None,
     observer: str | None = None,
     channel: Channel | None = None,
+    progress: bool = False,
     **requirements: Any,
 ) -> Any:
     """The joint problem: ``minimise`` something, what is kept (``epsilon_at_most=2.0``), and what is ``free``.
@@ -533,7 +547,8 @@ def design(
     :class:`airtight.solvers.design.over_the_air.requirements.Requirements`, over a `channel`
     :func:`airtight.solvers.design.channel_design.design`; of a `FederatedSystem` and a
     `DeviceFleet`, which need no features, :mod:`airtight.solvers.design.federated.federated_design` and
-    :mod:`airtight.solvers.design.fleet.fleet_design`.
+    :mod:`airtight.solvers.design.fleet.fleet_design`. With `progress`, lines on stderr say how many evaluations are
+    spent, where a design has an effort.
 
     Examples
     --------
@@ -572,6 +587,7 @@ def design(
         _over_the_air(system, channel)
     wanted = Requirements(**_known(Requirements, requirements))
     given: dict[str, Any] = {
+        "progress": progress,
         "margin": margin,
         "ideal_accuracy": ideal_accuracy,
         "rounds": queries,
@@ -715,6 +731,7 @@ def train(
     clients: ArrayLike | None = None,
     checkpoints: str | Path | None = None,
     executor: Executor | None = None,
+    progress: bool = False,
     **training: Any,
 ) -> Trained:
     """Learn with a system, from features `X` and labels `y` or from handwritten digits.
@@ -734,6 +751,8 @@ def train(
         Folder; an interrupted training goes on from there.
     executor : concurrent.futures.Executor, optional
         Where the seeds are trained; by default one after the other.
+    progress : bool
+        Whether to say on stderr every two seconds how many rounds are done, where there is no executor.
     **training
         Keys of the table [training]: ``rounds=20``, ``mechanisms=["ldp", "corbin"]``, ``seeds=1``.
 
@@ -771,7 +790,9 @@ def train(
 
         checks.instance("executor", executor, Executor)
     kept = None if checkpoints is None else Path(checkpoints)
-    return training_run.train_on(system, source, training=training, checkpoints=kept, executor=executor)
+    return training_run.train_on(
+        system, source, training=training, checkpoints=kept, executor=executor, progress=progress
+    )
 
 
 @_own_errstate
@@ -840,9 +861,16 @@ def prove(relation: Any, domain: Mapping[str, Any] | None = None, given: Sequenc
 
 @_own_errstate
 def try_claims(
-    given: str | Path | Paper | Sequence[Claim], *, seed: int = 0, effort: int = EFFORT, limit: float = math.inf
+    given: str | Path | Paper | Sequence[Claim],
+    *,
+    seed: int = 0,
+    effort: int = EFFORT,
+    limit: float = math.inf,
+    progress: bool = False,
 ) -> list[Evidence]:
     """Put claims on trial: those of a Python file, of a paper, or a list of them.
+
+    With `progress`, lines on stderr say how many claims are tried.
 
     Examples
     --------
@@ -855,6 +883,7 @@ def try_claims(
     import time
 
     from airtight.analytics import checks
+    from airtight.analytics.progress import counted
     from airtight.validate.claims import audit
     from airtight.validate.claims.claim import Claim, Paper
     from airtight.validate.claims.search import trial
@@ -863,9 +892,12 @@ def try_claims(
     seed, effort = checks.count("seed", seed, "[0, inf)"), checks.count("effort", effort)
     limit = checks.scalar("limit", limit, "[0, inf]")
     if isinstance(given, str | Path):
-        return list(audit.run(seed=seed, effort=effort, limit=limit, source=Source(str(given))))
+        source = Source(str(given))
+        found = audit.run(seed=seed, effort=effort, limit=limit, source=source)
+        return list(counted(found, len(source.claims()), "claims", progress=progress))
     if not isinstance(given, Paper):
         for claim in checks.instance("given", given, list, tuple):
             checks.instance("given", claim, Claim)
-    deadline = time.monotonic() + limit
-    return [trial(claim, seed=seed, effort=effort, deadline=deadline) for claim in given]
+    deadline, wanted = time.time() + limit, list(given)
+    told = counted(wanted, len(wanted), "claims", progress=progress)
+    return [trial(claim, seed=seed, effort=effort, deadline=deadline) for claim in told]

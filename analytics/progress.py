@@ -4,13 +4,46 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
 from airtight.analytics import checks
 
 _SECONDS = 2.0  # between two lines, at least
 Item = TypeVar("Item")
+
+
+def reported(total: int, what: str, *, progress: bool) -> Callable[[int], None]:
+    """A function of how much is done; where `progress` is true, it says so on stderr, at most every two seconds.
+
+    Examples
+    --------
+    >>> done = reported(1000, "evaluations", progress=False)
+    >>> done(250)
+    """
+    told = checks.flag("progress", progress)
+    start = last = time.monotonic()
+
+    def done(number: int) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if told and number and now - last >= _SECONDS:
+            print(f"airtight: {number} of {total} {what} ({now - start:.0f} s)", file=sys.stderr, flush=True)
+            last = now
+
+    return done
+
+
+def each_reported(total: int, what: str, *, progress: bool) -> Callable[[str], None]:
+    """As :func:`reported`, a function that is called after every single part, with its name."""
+    done, number = reported(total, what, progress=progress), 0
+
+    def advance(part: str) -> None:
+        nonlocal number
+        number += 1
+        done(number)
+
+    return advance
 
 
 def counted(items: Iterable[Item], total: int, what: str, *, progress: bool) -> Iterator[Item]:
@@ -21,11 +54,7 @@ def counted(items: Iterable[Item], total: int, what: str, *, progress: bool) -> 
     >>> list(counted([3, 5], 2, "devices", progress=False))
     [3, 5]
     """
-    told = checks.flag("progress", progress)
-    start = last = time.monotonic()
-    for done, item in enumerate(items):
-        now = time.monotonic()
-        if told and done and now - last >= _SECONDS:
-            print(f"airtight: {done} of {total} {what} ({now - start:.0f} s)", file=sys.stderr, flush=True)
-            last = now
+    done = reported(total, what, progress=progress)
+    for number, item in enumerate(items):
+        done(number)
         yield item

@@ -41,7 +41,10 @@ def test_band_holds_everywhere(losses, scale, infinite, steps, noise, seed):
         value = np.where(epsilon < np.inf, np.sum(np.maximum(p - x * q, 0.0), axis=1), infinite).astype(float)
         doubt = np.where(epsilon < np.inf, np.sum(np.where(p > x * q, 1e-17 * (p + x * q), 0.0), axis=1), 0.0)
         wave = abs(np.sin(1e4 * finite))  # an error that differs from point to point
-        below, above = value * (1 - noise * wave) * (1 - 4e-16) - doubt, value * (1 + noise * wave) * (1 + 4e-16) + doubt
+        below, above = (
+            value * (1 - noise * wave) * (1 - 4e-16) - doubt,
+            value * (1 + noise * wave) * (1 + 4e-16) + doubt,
+        )
         return np.maximum(below, 0.0).astype(float), above.astype(float) + 1e-300
 
     band = ConvexBand(curve, np.append(0.0, np.cumsum(steps)))

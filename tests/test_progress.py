@@ -6,6 +6,7 @@ import pytest
 import airtight
 from airtight.analytics import progress
 from airtight.analytics.checks import ParameterError
+from airtight.solvers.weights.weight_problem import _example
 
 
 @pytest.fixture
@@ -50,3 +51,47 @@ def test_silent_while_it_is_quick_and_refused_where_no_flag(system, capsys, monk
     assert capsys.readouterr().err == ""
     with pytest.raises(ParameterError, match="progress"):
         airtight.epsilon(system, rounds=3, progress="yes")
+
+
+LONG = {
+    "devices": lambda system: airtight.epsilon(
+        system, channel=airtight.Channel(fading="rayleigh", states=3, fresh=True), rounds=2, progress=True
+    ),
+    "claims": lambda system: airtight.try_claims(airtight.papers()["corbin-fl"].claims[:3], effort=32, progress=True),
+    "blocks": lambda system: airtight.sweep(system, {"clip": [1.0, 2.0]}, quantities=["epsilon"], progress=True),
+    "evaluations": lambda system: airtight.design(
+        system, minimise="energy", epsilon_at_most=2.0, free=["clip", "noise_variance"], effort=200, progress=True
+    ),
+    "rounds": lambda system: airtight.train(
+        airtight.FederatedSystem(clients=4, parameters=1, epsilon=1.0),
+        np.eye(8).repeat(5, axis=0),
+        np.arange(40) % 2,
+        rounds=3,
+        mechanisms=["ldp"],
+        progress=True,
+    ),
+    "runs": lambda system: airtight.attack_training(
+        airtight.FederatedSystem(clients=6, parameters=1, epsilon=1.0, ldp_fraction=1.0, delta=1e-2),
+        "ldp",
+        rounds=1,
+        runs=8,
+        progress=True,
+    ),
+    "designs": lambda system: airtight.frontier(
+        *_example(), epsilon=[4.0, 8.0], error=[1.2], free=["weight", "noise_variance", "decoder_gain"], progress=True
+    ),
+}
+
+
+@pytest.mark.parametrize("what", list(LONG))
+def test_long_verbs(system, capsys, monkeypatch, what):
+    monkeypatch.setattr(progress, "_SECONDS", 0.0)
+    LONG[what](system)
+    said = capsys.readouterr().err.splitlines()
+    assert said and all(line.startswith("airtight: ") and f" {what} (" in line for line in said)
+
+
+def test_a_list_of_claims_has_its_time(system):
+    """The limit counts from now on: with an hour, nothing is stopped."""
+    found = airtight.try_claims(airtight.papers()["corbin-fl"].claims[:1], effort=32, limit=3600.0)
+    assert "stopped" not in found[0].fault

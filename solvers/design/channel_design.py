@@ -28,6 +28,7 @@ from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import looks, observers
+from airtight.analytics.progress import reported
 from airtight.solvers.design import channel_noise
 from airtight.solvers.design.effort import Effort
 from airtight.solvers.design.over_the_air import joint, joint_problem, local_search
@@ -55,6 +56,7 @@ def design(
     ideal_accuracy: float = 1.0,
     rounds: int = 1,
     observer: Observer | str = Observer.AUTO,
+    progress: bool = False,
 ) -> JointDesign:
     """The best values found for the free variables over a channel.
 
@@ -68,7 +70,7 @@ def design(
         the limit. An accuracy is kept by Markov's inequality.
     features : Features or sequence of Features, optional
         The tasks of the server, of one codec. Energies are those of codes as long as the clips, with or without features.
-    margin, ideal_accuracy, rounds, observer
+    margin, ideal_accuracy, rounds, observer, progress
         As in :func:`airtight.solvers.design.over_the_air.joint.design`.
 
     Returns
@@ -110,7 +112,7 @@ def design(
         if not free:
             raise ParameterError("free", ["participation"], "another variable: max_power decides the participation")
     joint.consistent(system, requirements, purpose)
-    problem = _Problem(system, channel, requirements, purpose, count, seen)
+    problem = _Problem(system, channel, requirements, purpose, count, seen, progress)
     found = problem.by_noise() if problem.is_scale_of_noise else None
     if found is None:
         found = problem.locally()
@@ -128,7 +130,9 @@ class _Problem:
         purpose: Purpose | None,
         rounds: int,
         observer: Observer,
+        progress: bool,
     ) -> None:
+        self.spent = reported(wanted.effort, "evaluations", progress=progress)
         self.system, self.channel, self.wanted, self.purpose = system, channel, wanted, purpose
         self.rounds, self.observer = rounds, observer
         self.error_limit = joint_problem.error_limit(wanted, purpose)
@@ -169,7 +173,7 @@ class _Problem:
 
     def locally(self) -> tuple[InferenceSystem, float | None, str, bool]:
         """The best design of a local search."""
-        effort, options = Effort(self.wanted.effort), [self.system]
+        effort, options = Effort(self.wanted.effort, spent=self.spent), [self.system]
         if Free.IDLE in self.wanted.free and not self.channel.decides_participation:
             options = [replace(self.system, idle_noise=idle) for idle in (False, True)]
         axes = local_search.axes_of(self.wanted, gain=False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 DEFAULT = 100_000  # evaluations
 
 
@@ -21,6 +23,8 @@ class Effort:
         The budget.
     whole : Effort, optional
         The effort of which this one is a part; evaluations are counted there as well.
+    spent : callable, optional
+        Called with the number of evaluations that are spent, after each step.
 
     Examples
     --------
@@ -31,8 +35,11 @@ class Effort:
     (True, 70)
     """
 
-    def __init__(self, evaluations: int, whole: Effort | None = None) -> None:
+    def __init__(
+        self, evaluations: int, whole: Effort | None = None, spent: Callable[[int], None] = lambda evaluations: None
+    ) -> None:
         self.left, self.whole = evaluations, whole
+        self._budget, self._spent = evaluations, spent
 
     @property
     def exhausted(self) -> bool:
@@ -42,6 +49,7 @@ class Effort:
     def spend(self, evaluations: int) -> None:
         """Count evaluations here and in the effort of which this one is a part."""
         self.left -= evaluations
+        self._spent(self._budget - self.left)
         if self.whole is not None:
             self.whole.spend(evaluations)
 

@@ -47,7 +47,7 @@ def attacked(
     seed: int = 0,
     failure: float = FAILURE,
     task: data.Splits | None = None,
-    progress: Callable[[str], None] | None = None,
+    advance: Callable[[str], None] | None = None,
 ) -> TrainingAttack:
     """Attack one client of federated training with a private mechanism. Adjacency ``replace``, observer ``aggregate``.
 
@@ -67,7 +67,7 @@ def attacked(
         Failure probability of each lower bound.
     task : Splits, optional
         Other data.
-    progress : callable, optional
+    advance : callable, optional
         Called after every run, with the name of the mechanism.
 
     Returns
@@ -91,8 +91,8 @@ def attacked(
     checks.instance("system", system, FederatedSystem)
     if settings is not None:
         checks.instance("settings", settings, Settings)
-    if progress is not None and not callable(progress):
-        raise ParameterError("progress", progress, "a function")
+    if advance is not None and not callable(advance):
+        raise ParameterError("advance", advance, "a function")
     if task is not None:
         checks.instance("task", task, data.Splits)
     kind = checks.choice("mechanism", mechanism, Mechanism)
@@ -109,8 +109,8 @@ def attacked(
             for run in range(many):
                 rng = np.random.default_rng([start, 53, int(canary), hypothesis, run])
                 scores[hypothesis, run] = setup.log_ratio(rng, rounds=times, second=bool(hypothesis), canary=canary)
-                if progress is not None:
-                    progress(kind.value)
+                if advance is not None:
+                    advance(kind.value)
         shown.append(
             empirical_epsilon.epsilon_at_least(scores[0], scores[1], delta=system.delta, failure=failure).epsilon
         )

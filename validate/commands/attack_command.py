@@ -88,7 +88,7 @@ def _on_training(file: Path, description: Description, runs: int, rounds: int | 
                 rounds=times,
                 runs=runs,
                 seed=seed,
-                progress=advance,
+                advance=advance,
             )
             for kind in kinds
         ]

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from airtight.analytics.extras import require
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.progress import each_reported
 from airtight.validate.running import pool_of
 from airtight.validate.sweep.plan import Sweep, planned
 from airtight.validate.sweep.run import run
@@ -83,6 +85,7 @@ def sweep(
     executor: Any = None,
     workers: int | None = None,
     started: Callable[[int], Callable[[str], None]] | None = None,
+    progress: bool = False,
     replace: bool = False,
 ) -> xr.Dataset:
     """Compute quantities over a grid of systems, as a Dataset.
@@ -106,6 +109,8 @@ def sweep(
     started : callable, optional
         Called with the number of missing blocks; returns a function that is called with the part of every finished
         block.
+    progress : bool
+        Whether to say on stderr every two seconds how many blocks are done, where nothing is `started`.
     replace : bool
         Whether a store of other values of the keys that are no axis may be overwritten; else it is refused.
 
@@ -148,6 +153,8 @@ def sweep(
         checks.instance("out", out, str, Path)
     if started is not None and not callable(started):
         raise ParameterError("started", started, "a function")
+    if checks.flag("progress", progress) and started is None:
+        started = partial(each_reported, what="blocks", progress=True)
     plan = prepared(source, over, quantities)
     known, alive = os.cpu_count() or 1, None
     if hasattr(executor, "get_executor"):

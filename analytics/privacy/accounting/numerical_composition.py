@@ -464,7 +464,9 @@ class Composition:
         for side, rate, last in ((sides[0], tilt, top), (sides[1], -1 - tilt, -bottom)):
 
             def weight(epsilon: FloatArray, rate: float = rate, last: float = last) -> FloatArray:
-                return np.asarray(np.where(epsilon <= last, np.exp(np.minimum(rate * epsilon + log_factor, 700.0)), 0.0))
+                return np.asarray(
+                    np.where(epsilon <= last, np.exp(np.minimum(rate * epsilon + log_factor, 700.0)), 0.0)
+                )
 
             side.refine(weight, allowed / 2)
 

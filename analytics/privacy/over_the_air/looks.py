@@ -61,6 +61,7 @@ from airtight.analytics.privacy.over_the_air.hidden_mixtures import Unseen
 from airtight.analytics.privacy.over_the_air.mixtures import below
 from airtight.analytics.privacy.over_the_air.noise_mixture import Participation
 from airtight.analytics.privacy.over_the_air.rounds import Query
+from airtight.analytics.progress import counted
 from airtight.analytics.rounding import SMALLEST, UNIT
 
 EFFORT = 1 << 20  # pairs of a state and a set of participants that are enumerated at most
@@ -709,6 +710,7 @@ def bracket(
     observer: Observer | str | None = None,
     eavesdropper: bool = False,
     width: float = WIDTH,
+    progress: bool = False,
 ) -> Bracket:
     """Lower and upper bound of the least epsilon of each device after T rounds over a channel.
 
@@ -727,6 +729,8 @@ def bracket(
         Who, unless ``channel.known`` is False, knows the channel as well.
     eavesdropper : bool
         Ask for the observer with looks of its own instead of the server.
+    progress : bool
+        Whether to say on stderr every two seconds how many devices are done, where each has a computation of its own.
 
     Returns
     -------
@@ -742,7 +746,9 @@ def bracket(
     total = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
     which, seen = device_indices(system, device), observers.resolved(system, observer)
     if (plain := _plain(system, channel, eavesdropper)) is not None:
-        return many.bracket(plain, delta=total, rounds=count, device=which, observer=seen, width=width)
+        return many.bracket(
+            plain, delta=total, rounds=count, device=which, observer=seen, width=width, progress=progress
+        )
     if observers.roll_call(system, seen):
         p = (
             system.participation[which]
@@ -753,7 +759,8 @@ def bracket(
         return Bracket.of(epsilon, epsilon, width)
     if channel.fresh and count > 1:
         curves = [query(system, channel, int(k), seen, eavesdropper=eavesdropper) for k in which.ravel()]
-        ends = np.array([PrivacyCurve.of(one).compose(count).bracket(delta=total, width=width)[:2] for one in curves])
+        told = counted(curves, len(curves), "devices", progress=progress)
+        ends = np.array([PrivacyCurve.of(one).compose(count).bracket(delta=total, width=width)[:2] for one in told])
         lower, upper = (ends[:, i].reshape(which.shape)[()] for i in (0, 1))
         return Bracket.of(lower, upper, width)
     if (
@@ -772,7 +779,8 @@ def bracket(
     lower, upper = (end.reshape(which.shape)[()] for end in _least_epsilon(pair, total, exact_pair=attained))
     if seen is Observer.SIGNAL and channel.known and not attained:
         one = [query(system, channel, int(k), seen, eavesdropper=eavesdropper) for k in which.ravel()]
-        below_signal = np.array([_attained_epsilon(each, total) for each in one]).reshape(which.shape)
+        told = counted(one, len(one), "devices", progress=progress)
+        below_signal = np.array([_attained_epsilon(each, total) for each in told]).reshape(which.shape)
         lower = np.minimum(below_signal, upper)[()]
     return Bracket.of(lower, upper, width)
 
@@ -821,6 +829,7 @@ def epsilon(
     device: ArrayLike | None = None,
     observer: Observer | str | None = None,
     eavesdropper: bool = False,
+    progress: bool = False,
 ) -> FloatArray:
     """Least epsilon of each device after T rounds over a channel, never below the truth; see :func:`bracket`.
 
@@ -836,7 +845,7 @@ def epsilon(
         which = device_indices(system, device)
         reveals = (system.participation[which] > 0) & (system.sensitivity[which] > 0)
         return np.where(reveals & (delta == 0), np.inf, 0.0)[()]
-    return bracket(system, channel, delta=delta, **given)[1]
+    return bracket(system, channel, delta=delta, progress=progress, **given)[1]
 
 
 def delta_at(
@@ -847,6 +856,7 @@ def delta_at(
     rounds: int = 1,
     device: ArrayLike | None = None,
     observer: Observer | str | None = None,
+    progress: bool = False,
 ) -> FloatArray:
     """delta(epsilon) of each device after T rounds over a channel of fresh states, never below the truth.
 
@@ -861,7 +871,8 @@ def delta_at(
     which = device_indices(system, device)
     which, eps = checks.broadcast(device=which, epsilon=checks.real("epsilon", epsilon, "[0, inf]"))
     out = np.empty(which.size)
-    for k in np.unique(which):
+    distinct = np.unique(which)
+    for k in counted(distinct, distinct.size, "devices", progress=progress):
         places = which.ravel() == k
         one = PrivacyCurve.of(query(system, channel, int(k), seen))
         out[places] = one.compose(count).delta(eps.ravel()[places])

@@ -18,6 +18,7 @@ from airtight.analytics.checks import FloatArray, ParameterError
 from airtight.analytics.inference import accuracy, distortion
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.progress import each_reported
 from airtight.solvers import weights
 from airtight.solvers.design.over_the_air.joint import design
 from airtight.solvers.design.over_the_air.requirements import Goal, JointDesign, Requirements
@@ -239,6 +240,7 @@ def surface(
     error: ArrayLike | None = None,
     margin: float | None = None,
     free: Iterable[str] = Requirements.free,
+    progress: bool = False,
     **options: Any,
 ) -> xarray.Dataset:
     """The least energy of a query at every epsilon and accuracy (or error).
@@ -255,6 +257,8 @@ def surface(
         Needed for accuracies.
     free : iterable of str
         See :class:`airtight.solvers.design.over_the_air.requirements.Requirements`.
+    progress : bool
+        Whether to say on stderr every two seconds how many designs are done.
     **options
         Options of :func:`airtight.solvers.design.over_the_air.joint.design`.
 
@@ -290,7 +294,9 @@ def surface(
     def solve(requirements: Requirements) -> JointDesign:
         return design(system, requirements, features, margin=margin, explain=False, **options)
 
-    designs = traced(solve, base, {"epsilon_at_most": epsilons, key: checks.real(name, values, "[0, inf)")})
+    limits = checks.real(name, values, "[0, inf)")
+    heard = each_reported(epsilons.size * limits.size, "designs", progress=progress)
+    designs = traced(solve, base, {"epsilon_at_most": epsilons, key: limits}, heard=heard)
     reached = {quantity: designs.get(quantity, designs.value * np.nan) for quantity in ("epsilon", "error", "accuracy")}
     dataset = designs[["value", "bound"]].assign(
         {f"{quantity}_reached": reached_values for quantity, reached_values in reached.items()}

@@ -149,6 +149,7 @@ def design(
     gap: float | None = None,
     effort: int | None = None,
     explain: bool = True,
+    progress: bool = False,
 ) -> JointDesign:
     """The best values of the free variables.
 
@@ -173,6 +174,8 @@ def design(
         with its gap and is not ``settled``.
     explain : bool
         Whether to search, where there is no design, for the nearest feasible limit of each constraint.
+    progress : bool
+        Whether to say on stderr every two seconds how many evaluations are spent.
 
     Returns
     -------
@@ -208,7 +211,7 @@ def design(
     purpose = None if features is None else Purpose.of(features, margin, ideal_accuracy)
     consistent(system, requirements, purpose)
     effective = requirements if effort is None else replace(requirements, effort=effort)
-    job = Job(system, effective, purpose, count, observer_kind, gap)
+    job = Job(system, effective, purpose, count, observer_kind, gap, progress)
     answer = job.solved()
     if answer.system is None:
         answer = found_or_raised(job, answer, explain=explain)

@@ -13,6 +13,7 @@ from airtight.analytics.checks import FloatArray
 from airtight.analytics.guarantee import Observer
 from airtight.analytics.inference import accuracy, decoding, distortion
 from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.progress import reported
 from airtight.solvers.design.effort import Effort
 from airtight.solvers.design.over_the_air import box_bounds, equal_devices, local_search, unequal_devices
 from airtight.solvers.design.over_the_air.box_bounds import screen_of
@@ -79,6 +80,8 @@ class Job:
     observer : Observer
     gap : float or None
         The relative gap of branch and bound; None for the default.
+    progress : bool
+        Whether to say on stderr how many evaluations are spent.
     """
 
     def __init__(
@@ -89,6 +92,7 @@ class Job:
         rounds: int,
         observer: Observer,
         gap: float | None,
+        progress: bool = False,
     ) -> None:
         self.system, self.wanted, self.purpose = system, wanted, purpose
         self.rounds, self.observer = rounds, observer
@@ -98,7 +102,7 @@ class Job:
         self.asked_gap = gap
         self.gap = (_GAP if self.closed else _COSTLY_GAP) if gap is None else gap
         self.enough = _SETTLED_FACTOR * self.gap if gap is None else gap
-        self.effort = Effort(wanted.effort)
+        self.effort = Effort(wanted.effort, spent=reported(wanted.effort, "evaluations", progress=progress))
         self.moments: Moments | None = None
 
     @property

@@ -14,6 +14,7 @@ from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.progress import each_reported
 from airtight.analytics.records import plain
 from airtight.validate.experiments.seeds import compared
 from airtight.validate.experiments.training import data, inference_training, utility_training, views
@@ -249,6 +250,7 @@ def train_on(
     training: Mapping[str, Any],
     checkpoints: Path | None = None,
     executor: Executor | None = None,
+    progress: bool = False,
 ) -> Trained:
     """Train one system, with keys of the table [training].
 
@@ -272,7 +274,10 @@ def train_on(
     if checkpoints is not None:
         checkpoints.mkdir(parents=True, exist_ok=True)
     description = Description("system", **described)
-    return train(description, [part], chosen, checkpoints=checkpoints, executor=executor, source=source)
+    advance = each_reported(rounds(description, [part], chosen), "rounds", progress=progress)
+    return train(
+        description, [part], chosen, checkpoints=checkpoints, advance=advance, executor=executor, source=source
+    )
 
 
 def _over_seeds(part: Part, trees: Sequence[dict[str, Any]], seeds: Sequence[int]) -> None:
