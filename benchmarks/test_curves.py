@@ -57,6 +57,20 @@ def test_composed_epsilons(benchmark):
     benchmark.pedantic(lambda: composed().epsilon(DELTAS), rounds=2)
 
 
+@pytest.mark.benchmark(group="100 000 deltas to epsilon, q = .01, T = 1000, the curve included")
+def test_composed_epsilons_dp_accounting(benchmark):
+    """A loop over 1000 of the points, repeated 100 times in the table."""
+    law = pld()
+
+    def epsilons():
+        one = law.from_gaussian_mechanism(1.0, sampling_prob=0.01, value_discretization_interval=1e-3)
+        composition = one.self_compose(1000)
+        return [composition.get_epsilon_for_delta(d) for d in DELTAS[::100]]
+
+    benchmark.pedantic(epsilons, rounds=1)
+    benchmark.extra_info["times"] = 100
+
+
 @pytest.mark.benchmark(group="100 000 epsilons to delta, q = .01, T = 1000, the curve included")
 def test_composed_deltas(benchmark):
     benchmark.pedantic(lambda: composed().delta(EPSILONS), rounds=2)

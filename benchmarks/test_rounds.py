@@ -93,6 +93,14 @@ def test_unlike_hidden_rounds(benchmark, devices, adjacency):
     benchmark.extra_info["accuracy"] = float(np.max(bounds.width))
 
 
+@pytest.mark.parametrize("adjacency", ["silent", "absent"])
+def test_unlike_hidden_rounds_of_all(benchmark, adjacency):
+    benchmark.group = f"each of 12 unlike hidden devices, r = 784, 200 rounds, {adjacency}"
+    system = unlike(12, adjacency)
+    bounds = benchmark.pedantic(lambda: rounds.bracket(system, rounds=200, observer="others"), rounds=1)
+    benchmark.extra_info["accuracy"] = float(np.max(bounds.width))
+
+
 @pytest.mark.parametrize(("clients", "dropout"), [(1_000, 0.1), (10_000, 0.1), (100_000, 0.0)])
 def test_aggregation_of_many(benchmark, clients, dropout):
     benchmark.group = f"CorBin-FL, {clients} clients, dropout {dropout:g}, both ends"
