@@ -210,3 +210,12 @@ def test_gaussian_bayes_risk_is_rounded_down(mu):
             delta = (mpmath.erfc(a / mpmath.sqrt(2)) - odds * mpmath.erfc(b / mpmath.sqrt(2))) / 2
             exact = (1 - mpmath.mpf(share)) * (1 - delta)
             assert exact - 1e-11 <= mpmath.mpf(risk) <= exact
+
+
+def test_no_epsilon_is_above_the_pure_one():
+    """Composed grids are coarser than the total loss where delta is small."""
+    flips = airtight.discrete_pair([0.9, 0.1], [0.1, 0.9]).compose(23)
+    deltas = np.geomspace(1e-300, 1e-3, 12)
+    pure = 23 * math.log(9)
+    assert np.all(flips.epsilon(deltas) <= pure * (1 + 1e-14))
+    assert all(float(flips.epsilon(float(delta))) <= pure * (1 + 1e-14) for delta in deltas)

@@ -160,6 +160,7 @@ class Composition:
         if high == np.inf:  # basic composition
             share = delta / sum(count for _, count in alone) * (1 - UNIT)
             high = sum(count * one._inverse(share)[1] for one, count in alone) * (1 + 4 * UNIT * len(alone))
+        high = min(high, self._greatest())
         return min(low, high), high
 
     def _refined_at(
@@ -243,6 +244,11 @@ class Composition:
         rounding = 4 * UNIT * len(self.factors)
         return min(low * (1 - rounding), high), high * (1 + rounding)
 
+    def _greatest(self) -> float:
+        """Upper bound of the total loss."""
+        losses = [count * release.greatest_loss(reverse=self.reverse) for release, count in self.factors]
+        return sum(losses) * (1 + 4 * UNIT * len(losses))
+
     def _infinite(self) -> tuple[float, float]:
         """Lower and upper bound of delta at infinite epsilon: the probability that some loss is infinite."""
         logs = np.zeros(2)
@@ -297,7 +303,8 @@ class Composition:
             close = (high < np.inf) & (high - low <= width * high)
         for i in np.flatnonzero(~close):
             low[i], high[i] = self.epsilon(float(delta[i]), width)
-        return low, high
+        high = np.minimum(high, self._greatest())
+        return np.minimum(low, high), high
 
     def _levels_at(self, epsilon: FloatArray, least: ArrayLike = _NOTHING) -> tuple[FloatArray, FloatArray]:
         """Levels of the grids for delta at each epsilon, 0 where there is none, and tilts, by Chernoff's bound.
