@@ -192,7 +192,10 @@ def test_coqc_proves_what_is_true_only(tmp_path):
         for name in (tampered.REFUTED, tampered.PROVED):
             (made,) = tampered.many(certificates, name, kind, 1, generator)
             if text := tampered.stated(made, tmp_path):
-                assert tampered.kernel(made, text, tmp_path, 120) in ("rejected", "not proved in 120 s"), (kind, made.row)
+                assert tampered.kernel(made, text, tmp_path, 120) in ("rejected", "not proved in 120 s"), (
+                    kind,
+                    made.row,
+                )
     for name in ("CB-cost", "UF-E26-best", "UF-F2-rises"):
         text = theorem(_tampered(json.loads((tmp_path / name / "claim.json").read_text()), generator), None)
         (tmp_path / name / "theorem.v").write_text(text)
