@@ -80,17 +80,19 @@ _DERIVATIVE = sp.diff(two_devices(mse.printed_mse, f, (p, p), (w, _second)), _se
 _OWN = relative_to(lambda f, p, w, v: 2 * p * f * f, "2 p_k G_k")
 
 
-def _capped(p: float, clip: float, delta: float, weight: float = 0.0) -> InferenceSystem:
-    return replace(equal_devices(200, p, 0.1, weight, 1, 0), clip=np.full(200, clip), delta=delta, delta_prime=1e-3)
+def _capped(p: float, clip: float, delta: float, delta_prime: float) -> InferenceSystem:
+    alike = equal_devices(200, p, 0.1, 0.0, 1, 0)
+    return replace(alike, clip=np.full(200, clip), delta=delta, delta_prime=delta_prime)
 
 
-def _epsilon_at_cap(p: float, clip: float, delta: float, epsilon: float) -> float:
-    weight = float(caps.published(_capped(p, clip, delta), epsilon, form="eq23")[0])
-    return float(amplification.published(_capped(p, clip, delta, weight), form="eq23").epsilon[0])
+def _epsilon_at_cap(p: float, clip: float, delta: float, delta_prime: float, epsilon: float) -> float:
+    system = _capped(p, clip, delta, delta_prime)
+    weight = float(caps.published(system, epsilon, form="eq23")[0])
+    return float(amplification.published(replace(system, weight=np.full(200, weight)), form="eq23").epsilon[0])
 
 
 epsilon = parameter("epsilon", 1e-6, 100.0, logarithmic=True)
-_delta_prime = sp.Rational(1, 10)  # any value serves: it cancels
+_delta_prime = parameter("delta_prime", 1e-9, 0.5, logarithmic=True, typical=(1e-3, 1e-3), latex=r"\delta'")
 _LOCAL = sp.log(1 + (1 - _delta_prime) * (sp.exp(epsilon) - 1) / p)  # of the weight at its cap
 
 # The printed solution
@@ -216,11 +218,12 @@ CLAIMS = (
             "p": Range(0.3, 1.0),
             "clip": Range(0.1, 100.0, logarithmic=True),
             "delta": Range(1e-12, 0.5, logarithmic=True),
+            "delta_prime": _delta_prime.range,
         },
         statement=r"w_{k,\max} = \frac{\sqrt{\bar\mu - t}}{\gamma C_k\sqrt{2\log(1.25/\delta)}}"
         r"\log\left(1 + \frac{(1-\delta')(e^\epsilon - 1)}{p_k}\right)",
         unread="put back into (11)",
-        idle=("p", "clip", "delta"),
+        idle=("p", "clip", "delta", "delta_prime"),
         computed=equal(_epsilon_at_cap, epsilon),
     ),
     Claim(
