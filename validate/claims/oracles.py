@@ -35,7 +35,7 @@ def mixture_divergence(epsilon: float, first: Sequence[Component], second: Seque
     means, deviations = np.concatenate([p[1] for p in parts]), np.sqrt(np.concatenate([p[2] for p in parts]))
     low, high = np.min(means - _REACH * deviations), np.max(means + _REACH * deviations)
     centres = means[:, None] + deviations[:, None] * np.linspace(-_REACH, _REACH, _GRID // 8)
-    grid = np.union1d(np.linspace(low, high, _GRID), centres.ravel())
+    grid = np.sort(np.concatenate([np.linspace(low, high, _GRID), centres.ravel()]))
 
     def surplus(x: FloatArray | float) -> FloatArray:
         return _log_density(x, parts[0]) - epsilon - _log_density(x, parts[1])

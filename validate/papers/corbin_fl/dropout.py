@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import accumulate
 
 import numpy as np
 import sympy as sp
@@ -74,7 +75,11 @@ def _poisson_binomial(probabilities: list[float]) -> np.ndarray:
 
 def _excess(others: int, own: _Moves, low: float) -> Callable[[float], float]:
     """Greatest divergence, as a function of epsilon, over the corners of the others and the client's own moves."""
-    noises = [_poisson_binomial([1 - low] * upper + [low] * (others - upper)) for upper in range(others + 1)]
+    at_upper, at_lower = (
+        list(accumulate([probability] * others, lambda law, x: np.convolve(law, [1 - x, x]), initial=np.ones(1)))
+        for probability in (1 - low, low)
+    )
+    noises = [np.convolve(one, other) for one, other in zip(at_upper, reversed(at_lower), strict=True)]
     first, second = (np.array([np.convolve(noise, law[i]) for noise in noises for law in own]) for i in (0, 1))
     return lambda epsilon: float(np.maximum(first - math.exp(epsilon) * second, 0.0).sum(axis=1).max())
 

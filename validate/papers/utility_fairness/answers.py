@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from airtight.analytics.checks import FloatArray
 from airtight.analytics.federated.fair import fairness
 from airtight.analytics.federated.fair.device import table_1
 from airtight.analytics.forms.domain import Range
@@ -42,16 +43,16 @@ def _copy_by_integral(deviation: float, theta: float, asked: float) -> float:
     return oracles.mixture_divergence(asked, [(1.0, 1.0, sigma**2)], [(1.0, 0.0, sigma**2)])
 
 
-def _best_given_compute_time(p: Problem, x: float) -> float:
-    """Greatest utility at a compute time: the transmission time is on ever finer grids that include the end points."""
-    low, high = 0.0, 1.0
+def _best_given_compute_time(p: Problem, x: FloatArray) -> FloatArray:
+    """Greatest utility at each compute time: transmission times are on ever finer grids that include the end points."""
+    low, high = np.zeros(x.size), np.ones(x.size)
     for _ in range(6):
-        v = np.linspace(low, high, 41)
-        t = p.t_min + np.maximum(p.T - x - p.t_min, 0.0) * v**2
-        value = p.utility(np.full(v.size, x), np.minimum(p.a / t, p.Z_max))
-        place, reach = float(v[np.argmax(value)]), (high - low) / 15
-        low, high = max(place - reach, 0.0), min(place + reach, 1.0)
-    return float(np.max(value))
+        v = np.linspace(low, high, 41, axis=1)
+        t = p.t_min + np.maximum(p.T - x[:, None] - p.t_min, 0.0) * v**2
+        value = p.utility(x[:, None], np.minimum(p.a / t, p.Z_max))
+        place, reach = v[np.arange(x.size), np.argmax(value, axis=1)], (high - low) / 15
+        low, high = np.maximum(place - reach, 0.0), np.minimum(place + reach, 1.0)
+    return np.asarray(np.max(value, axis=1))
 
 
 def _best_whole(distance: float, deadline: float) -> float:
@@ -59,10 +60,8 @@ def _best_whole(distance: float, deadline: float) -> float:
     fleet = table_1(distance=distance, deadline=deadline)
     p = Problem.of(fleet)
     first, last = int(np.ceil(fleet.min_iterations[0])), int(np.floor(p.x_max[0] / p.A[0] + 1e-9))
-    return max(
-        _best_given_compute_time(p, min(j * float(p.A[0]), float(p.x_max[0])))
-        for j in range(first, max(last, first) + 1)
-    )
+    iterations = np.arange(first, max(last, first) + 1)
+    return float(np.max(_best_given_compute_time(p, np.minimum(iterations * p.A, p.x_max))))
 
 
 def _solved_whole(distance: float, deadline: float) -> float:
@@ -84,10 +83,10 @@ def _greatest(distance: float, deadline: float, **rest: float) -> float:
     low, high = float(p.x_min[0]), float(p.x_max[0])
     for _ in range(6):
         x = np.linspace(low, high, 31)
-        value = [_best_given_compute_time(p, float(each)) for each in x]
+        value = _best_given_compute_time(p, x)
         place, reach = float(x[int(np.argmax(value))]), (high - low) / 10
         low, high = max(place - reach, float(p.x_min[0])), min(place + reach, float(p.x_max[0]))
-    return max(value)
+    return float(np.max(value))
 
 
 def _designed(distance: float, saved: float) -> float:
