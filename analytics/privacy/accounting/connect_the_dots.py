@@ -47,7 +47,7 @@ from typing import Any
 
 import numpy as np
 
-from airtight.analytics.checks import FloatArray
+from airtight.analytics.checks import FloatArray, IntArray
 from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution
 from airtight.analytics.privacy.mechanisms.mechanism import Ends, Mechanism
 from airtight.analytics.rounding import UNIT
@@ -55,6 +55,7 @@ from airtight.analytics.rounding import UNIT
 SIDE = 1 / 16  # of a cell: how far from its middle the slope of a line below a curve is taken, if values cost little
 _LEAST = 1e-307  # near the least normal double: a lower bound up to it counts as 0; underflow loses less in each mass
 _BEFORE, _AFTER = 1 - 4 * UNIT, 1 + 4 * UNIT  # put a rounded multiple of the step below, or above, the exact one
+_MANY = 0.05  # share of values above the chords of their neighbours from which they are left out together
 _BENT = 1e-14  # relative excess over a chord from which a value is lowered to the chord
 _BLOCK = 30.0  # losses in a block of sums; within it the exponential of a loss is far below the greatest double
 _STEEP = 2.0  # step from which a staircase is a better lower bound than lines in exp(epsilon)
@@ -282,20 +283,44 @@ def _hull(side: FloatArray, step: float) -> FloatArray:
     chord = side[:-2] * half + side[2:] * (1 - half)
     if not np.any(side[1:-1] > chord * (1 + _BENT)):
         return side
-    corners: list[int] = []
-    for i, value in enumerate(side.tolist()):
-        while len(corners) > 1:
-            a, b = corners[-2:]
-            weight = math.expm1((b - i) * step) / math.expm1((a - i) * step)
-            if side[b] <= side[a] * weight + value * (1 - weight):
-                break
-            corners.pop()
-        corners.append(i)
-    corner_place, place = np.array(corners), np.arange(side.size)
+    corner_place, place = _corners(side, step), np.arange(side.size)
     corner_index = np.clip(np.searchsorted(corner_place, place, side="left"), 1, None)
     left_corner, right_corner = corner_place[corner_index - 1], corner_place[corner_index]
     share = np.expm1((place - right_corner) * step) / np.expm1((left_corner - right_corner) * step)
     return np.asarray(np.minimum(side, side[left_corner] * share + side[right_corner] * (1 - share)))
+
+
+def _corners(side: FloatArray, step: float) -> IntArray:
+    """Places of the corners of the lower convex hull.
+
+    A value above the chord of its neighbours is above the hull: such values are left out together while they are many, then
+    one by one, after which both neighbours are looked at again.
+    """
+    place = np.arange(side.size)
+    while place.size > 2:
+        here, gap = side[place], np.diff(place) * step
+        share = np.expm1(-gap[1:]) / np.expm1(-(gap[:-1] + gap[1:]))
+        bent = np.flatnonzero(here[1:-1] > here[2:] + (here[:-2] - here[2:]) * share) + 1
+        if bent.size < _MANY * place.size:
+            break
+        place = np.delete(place, bent)
+    else:
+        return place
+    at, value = place.tolist(), side[place].tolist()
+    before, after = list(range(-1, place.size - 1)), list(range(1, place.size + 1))
+    kept = np.ones(place.size, dtype=bool)
+    waiting = bent.tolist()
+    while waiting:
+        i = waiting.pop()
+        a, b = before[i], after[i]
+        if not kept[i] or a < 0 or b == place.size:
+            continue
+        share = math.expm1((at[i] - at[b]) * step) / math.expm1((at[a] - at[b]) * step)
+        if value[i] > value[b] + (value[a] - value[b]) * share:
+            kept[i] = False
+            after[a], before[b] = b, a
+            waiting += [a, b]
+    return place[kept]
 
 
 def _law(
