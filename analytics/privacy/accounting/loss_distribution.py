@@ -68,7 +68,8 @@ class LossDistribution:
         return np.asarray((self.first + np.arange(self.mass.size)) * self.step, dtype=np.float64)
 
     @cached_property
-    def _log_mass(self) -> FloatArray:
+    def log_mass(self) -> FloatArray:
+        """Logarithms of the masses, -inf where there is none."""
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.mass))
 
@@ -121,7 +122,7 @@ class LossDistribution:
 
     def cumulant(self, tilt: float) -> tuple[float, float, float]:
         """Logarithm of the moment generating function of one finite loss, and its first and second derivative."""
-        exponent = self._log_mass + tilt * self.losses
+        exponent = self.log_mass + tilt * self.losses
         top = float(np.max(exponent))
         weight = np.exp(exponent - top)
         total = float(np.sum(weight))
@@ -478,7 +479,7 @@ class Product:
         """Log masses and losses of all releases, one after the other, the first index of each, and the counts."""
         sizes = np.array([law.mass.size for law, _ in self.factors])
         return (
-            np.concatenate([law._log_mass for law, _ in self.factors]),
+            np.concatenate([law.log_mass for law, _ in self.factors]),
             np.concatenate([law.losses for law, _ in self.factors]),
             np.concatenate([[0], np.cumsum(sizes)[:-1]]),
             np.array([count for _, count in self.factors], dtype=np.float64),
@@ -562,7 +563,7 @@ class Product:
         laws = []  # tilted
         for law, _ in self.factors:
             with np.errstate(divide="ignore"):
-                laws.append(np.exp(np.log(law.mass) + tilt * law.losses - law.cumulant(tilt)[0]))
+                laws.append(np.exp(law.log_mass + tilt * law.losses - law.cumulant(tilt)[0]))
         first = sum(count * law.first for law, count in self.factors)
         if self.count == 1:
             return Tilted(laws[0], first, 0.0, 0.0, 0.0)
@@ -594,7 +595,7 @@ class Product:
         folded = np.roll(fft.irfft(power, length), -((low - first) % length))[:points]
         # the power multiplies an error of the spectrum by count * |spectrum|^(count - 1); the mean of this over the
         # frequencies bounds the error at every grid point
-        mean_power = float(np.mean(np.abs(spectra[0]) ** (self.factors[0][1] - 1)))
+        mean_power = _mean_power(spectra[0], self.factors[0][1] - 1)
         error = float(8 * UNIT * np.log2(length + 2) * self.count * mean_power)
         return Tilted(np.maximum(folded, 0.0) + error, low, error, float(np.exp(below)), float(np.exp(beyond)))
 
@@ -612,6 +613,16 @@ class Product:
             while 0 <= index < _EXTRA_TILTS.size and (lower := exponent(index)) < best:
                 best_index, best, index = index, lower, index + way
         return min(0.0, best)
+
+
+def _mean_power(spectrum: np.ndarray, count: int) -> float:
+    """Mean of abs(spectrum)^count, where values that are too small count as the greatest of them."""
+    if not count:
+        return 1.0
+    with np.errstate(divide="ignore"):
+        exponent = count * np.log(np.abs(spectrum))
+    large = exponent[exponent > _VANISHED]
+    return float((np.sum(np.exp(large)) + (exponent.size - large.size) * np.exp(_VANISHED)) / exponent.size)
 
 
 def _power(spectrum: np.ndarray, count: int) -> np.ndarray:
