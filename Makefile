@@ -1,9 +1,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: report test quick lint docs ledger findings formal bench mutants hunt bare lowest release lock clean
+.PHONY: report test quick lint docs ledger read findings formal bench mutants hunt bare lowest release lock clean
 SECONDS ?= 600
 ID ?=
+PYODIDE ?= build/pyodide
 LOWEST := $(addprefix tests/test_,gaussian.py privacy_curve.py energy_utility.py constrained.py proof.py report.py sweep.py)
 
 report: .venv/installed
@@ -23,11 +24,15 @@ lint: .venv/installed
 docs: .venv/installed
 	$(BIN)/airtight report examples/paper.toml --out docs/_extra/live
 	$(BIN)/airtight certify --out docs/_extra/ledger/certificates
-	$(BIN)/python -m airtight.validate.report.library docs/_extra/ledger
+	$(BIN)/python docs/fetch_pyodide.py $(PYODIDE)
+	$(BIN)/python -m airtight.validate.report.library docs/_extra/ledger $(PYODIDE)
 	$(BIN)/sphinx-build -j auto -W --keep-going -q docs docs/_build/html
 
 ledger: .venv/installed
 	$(BIN)/python -m airtight.validate.report.document docs $(ID)
+
+read: .venv/installed
+	$(BIN)/python -m airtight.validate.claims.readings $(ID)
 
 formal: .venv/installed
 	@command -v coqc >/dev/null || { echo "make formal needs coqc with coq-interval; Debian: apt-get install coq libcoq-interval"; exit 1; }

@@ -18,8 +18,9 @@ from typing import Annotated, Any, TypedDict
 from airtight.analytics.forms.balls.ball import Ball
 from airtight.analytics.forms.domain import Value
 from airtight.analytics.records import plain, table, told
-from airtight.validate.claims import EFFORT
+from airtight.validate.claims import EFFORT, readings
 from airtight.validate.claims.claim import REFUTED, Claim, Implementation, Item, Reference, Verdict
+from airtight.validate.claims.readings import Reading
 from airtight.validate.claims.sources import INSTALLED
 
 _BOUND_DIGITS = 25  # significant digits of the decimal bounds of a ball
@@ -49,6 +50,8 @@ class Row(TypedDict):
     severity: str | None
     how: str
     argued: str | None
+    proof_read: str | None
+    proof_changed: str | None
     boxes: int | None
     known: str
     form: str | None
@@ -231,6 +234,11 @@ class Evidence:
         return math.exp(min(self.claim.allowance - self.margin, 0.0))
 
     @property
+    def reading(self) -> Reading | None:
+        """The last reading of the proof by hand on which the verdict rests; None where it rests on none."""
+        return readings.of(self.claim) if self.how is How.ARGUED else None
+
+    @property
     def known(self) -> str:
         """What the verdict rests on, in the words that are printed before the verdict.
 
@@ -257,6 +265,8 @@ class Evidence:
         description = self.how.value
         if self.how is How.SEARCHED:
             description = f"survived {self.evaluations} evaluations" + (f" to 1e-{self.digits}" if self.digits else "")
+        if (reading := self.reading) and reading.changed:
+            description += ", to be read again"
         return description + (f", form {self.form.value}" if self.form else "")
 
     @property
@@ -285,7 +295,7 @@ class Evidence:
 
     def as_json(self) -> Row:
         """One row of the ``verify`` JSON."""
-        claim, witness = self.claim, self.witness
+        claim, witness, reading = self.claim, self.witness, self.reading
         refuted = self.verdict in REFUTED
         return {
             "id": claim.id,
@@ -301,6 +311,8 @@ class Evidence:
             "severity": claim.ruling.severity.value if refuted and claim.ruling.severity else None,
             "how": self.how.value,
             "argued": claim.argued or None,
+            "proof_read": reading.read.isoformat() if reading else None,
+            "proof_changed": (reading.changed or None) if reading else None,
             "boxes": self.boxes,
             "known": self.known,
             "form": self.form.value if self.form else None,
@@ -355,6 +367,7 @@ def item_as_json(item: Item) -> dict[str, Any]:
             *("severity", "fault", "witness", "near_paper", "near_reason", "claimed", "actual", "scale", "margin"),
             *("tightest", "tightness", "share_violated", "share_of_regime", "median_factor", "worst_factor"),
             *("true_where", "corrected_by", "uncorrected", "boxes", "argued", "implementation", "form", "digits"),
+            *("proof_read", "proof_changed"),
         )
     )
     verdicts["known"] = item.verdict.value

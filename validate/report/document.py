@@ -263,7 +263,15 @@ def _by_hand(e: Evidence) -> str:
     if e.how is not How.ARGUED:
         return ""
     page = e.claim.argued.removeprefix("docs/")
-    return f" [Proof by hand](../{page})." if "#" in page else f" Proof by hand: {{py:func}}`{page}`."
+    where = f"[Proof by hand](../{page})" if "#" in page else f"Proof by hand: {{py:func}}`{page}`"
+    return f" {where}{_read(e)}."
+
+
+def _read(e: Evidence) -> str:
+    """When the proof by hand was last read, and what has changed since."""
+    if e.reading is None:
+        return ""
+    return f", last read on {e.reading.read}" + (f" before a change of its {e.reading.changed}" * bool(e.reading.changed))
 
 
 def _typeset(text: str) -> str:

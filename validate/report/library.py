@@ -1,4 +1,4 @@
-"""The ledger as pages and data with stable addresses: ``python -m airtight.validate.report.library OUT``.
+"""The ledger as pages and data with stable addresses: ``python -m airtight.validate.report.library OUT [PYODIDE]``.
 
 The pages are made from the shipped evidence, so that the same version makes the same bytes. OUT then holds:
 
@@ -7,7 +7,8 @@ The pages are made from the shipped evidence, so that the same version makes the
 - ``ledger.json``: the same as data; its schema is ``ledger.schema.json``;
 - ``ro-crate-metadata.json``: a description of the folder (RO-Crate 1.1).
 
-Certificates that lie in ``OUT/certificates`` (``airtight certify --out``) are linked.
+Certificates that lie in ``OUT/certificates`` (``airtight certify --out``) are linked, and ``check.html`` rebuilds them in the
+reader's browser if the folder PYODIDE holds Pyodide (:mod:`airtight.validate.report.in_browser`).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from airtight.validate.claims.claim import FAILING, Claim, Severity, Verdict
 from airtight.validate.claims.evidence import Evidence, How, item_as_json, shipped
 from airtight.validate.claims.sources import INSTALLED
 from airtight.validate.files import OutputFolder
-from airtight.validate.report import page
+from airtight.validate.report import in_browser, page
 from airtight.validate.results.schema import as_json
 
 SCHEMA = "airtight-ledger-1"
@@ -68,13 +69,21 @@ def schema() -> dict[str, Any]:
     return made
 
 
-def write(out: Path) -> list[Path]:
+def write(out: Path, pyodide: Path | None = None) -> list[Path]:
     """Write all files into a folder; returns their paths."""
-    evidence = shipped().evidence
-    pages = {address(e.claim.id): claim_page(e, evidence, certified=_certified(out, e.claim)) for e in evidence}
+    evidence, certificates = shipped().evidence, out / "certificates"
+    checked, runs = (certificates / "SHA256SUMS").is_file(), pyodide is not None and in_browser.complete(pyodide)
+    pages = {
+        address(e.claim.id): claim_page(e, evidence, certified=_certified(out, e.claim), runs=checked and runs)
+        for e in evidence
+    }
+    if checked:
+        pages["check.html"] = in_browser.check_page(certificates, evidence, address, runs=runs)
+    if checked and runs and pyodide is not None:
+        pages["pyodide.js"] = in_browser.script(pyodide)
     tree = json.dumps(as_json(data(evidence)), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     made = {
-        "index.html": index(evidence),
+        "index.html": index(evidence, checked=checked),
         **pages,
         "ledger.json": tree,
         "ledger.schema.json": json.dumps(schema(), indent=1) + "\n",
@@ -84,8 +93,11 @@ def write(out: Path) -> list[Path]:
         return folder.write(made)
 
 
-def claim_page(e: Evidence, evidence: Sequence[Evidence], *, certified: bool) -> str:
-    """The page of one claim: statement, verdict, how it is known, witnesses, corrections."""
+def claim_page(e: Evidence, evidence: Sequence[Evidence], *, certified: bool, runs: bool = False) -> str:
+    """The page of one claim: statement, verdict, how it is known, witnesses, corrections.
+
+    It links the certificate if the claim is `certified`, and its check in the browser if that `runs`.
+    """
     by_id = {one.claim.id: one for one in evidence}
     made = page.environment().get_template("claim.html")
     html = made.render(
@@ -95,16 +107,18 @@ def claim_page(e: Evidence, evidence: Sequence[Evidence], *, certified: bool) ->
         corrected=by_id.get(e.claim.ruling.corrected_by),
         corrects=[one.claim for one in evidence if one.claim.ruling.corrected_by == e.claim.id],
         certified=certified,
+        runs=runs,
         up=lambda name: f"../{address(name)}",
         version=version("airtight-dp"),
     )
     return page.secured(html)
 
 
-def index(evidence: Sequence[Evidence]) -> str:
-    """The page that lists every claim with a link to its own page, with search and filters."""
+def index(evidence: Sequence[Evidence], *, checked: bool = False) -> str:
+    """The page that lists every claim with a link to its own page, with search and filters; `checked`: check.html is there."""
     made = page.environment().get_template("library.html")
-    return page.secured(made.render(version=version("airtight-dp"), address=address, **page.listed(evidence)))
+    shown = page.listed(evidence)
+    return page.secured(made.render(version=version("airtight-dp"), address=address, checked=checked, **shown))
 
 
 def crate(names: Sequence[str]) -> dict[str, Any]:
@@ -127,7 +141,7 @@ def crate(names: Sequence[str]) -> dict[str, Any]:
         "conformsTo": {"@id": "https://w3id.org/ro/crate/1.1"},
         "about": {"@id": "./"},
     }
-    kinds = {".html": "text/html", ".json": "application/json"}
+    kinds = {".html": "text/html", ".json": "application/json", ".js": "text/javascript"}
     parts = [{"@id": name, "@type": "File", "encodingFormat": kinds[Path(name).suffix]} for name in names]
     return {"@context": "https://w3id.org/ro/crate/1.1/context", "@graph": [descriptor, root, *about, *parts]}
 
@@ -137,4 +151,4 @@ def _certified(out: Path, claim: Claim) -> bool:
 
 
 if __name__ == "__main__":
-    print(f"{len(write(Path(sys.argv[1])))} files")
+    print(f"{len(write(*map(Path, sys.argv[1:])))} files")

@@ -158,8 +158,16 @@ def tree(parts: Parts) -> dict[str, Any]:
 NONE = "'none'"
 
 
-def secured(html: str) -> str:
+def secured(html: str, *, scripts: str = "", workers: str = NONE) -> str:
     """The page with a policy: it loads nothing, sends nothing, and runs no script but those that it was made with.
+
+    Parameters
+    ----------
+    html : str
+    scripts : str
+        Further sources of scripts, as the policy names them.
+    workers : str
+        Sources of workers.
 
     Examples
     --------
@@ -167,9 +175,10 @@ def secured(html: str) -> str:
     >>> "default-src 'none'" in made, made.count("sha256-")
     (True, 1)
     """
-    scripts = re.findall(r"<script>(.*?)</script>", html, re.DOTALL)
-    sums = {f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" for text in scripts}
-    rules = f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src {' '.join(sorted(sums)) or NONE}"
+    texts = re.findall(r"<script>(.*?)</script>", html, re.DOTALL)
+    sums = {f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" for text in texts}
+    allowed = " ".join([*sorted(sums), *scripts.split()]) or NONE
+    rules = f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src {allowed}; worker-src {workers}"
     policy = f'<meta http-equiv="Content-Security-Policy" content="{rules}; base-uri {NONE}; form-action {NONE}">'
     return html.replace('<meta charset="utf-8">', f'<meta charset="utf-8">\n{policy}', 1)
 
