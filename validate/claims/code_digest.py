@@ -1,23 +1,25 @@
 """A digest of what a claim says: its two sides, their hypotheses and ranges, and the code behind them.
 
-Where a side is computed by code, the digest covers the functions of the claim, what they call in ``airtight.validate`` (or in
-the package of a user), the functions of ``analytics`` and ``solvers`` that are called there, and what these call in their
-own module. What lies deeper has its own tests. Classes and their methods are covered by name.
+Where a side is computed by code, the digest covers
 
-Of a function the digest covers what it computes. Docstrings, comments, layout, annotations, decorators, the names of local
-variables and the texts of errors may change. An expression is covered by its values at points of the ranges, which another
-way to write it leaves alone. The digest is the same in all versions of Python and SymPy.
+- the functions of the claim, and what they call in ``airtight.validate`` or in the package of a user;
+- the functions of ``analytics`` and ``solvers`` that are called there, and those that these call, one module further;
+- what all these call in their own modules, and the methods that they use of the classes that they name.
+
+What lies deeper has its own tests. Of a function the digest covers what it computes: docstrings, comments, layout, annotations,
+decorators, the names of local variables and the texts of errors may change. An expression is covered by its values at points
+of the ranges, which another way to write it leaves alone. The digest is the same in all versions of Python and SymPy.
 """
 
 from __future__ import annotations
 
 import ast
-import builtins
 import functools
 import hashlib
 import importlib
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from enum import Enum
 from fractions import Fraction
 from functools import cache
@@ -39,6 +41,8 @@ _POINTS = 3  # at which an expression is evaluated
 _STEPS = 14  # a coordinate is a whole number of steps from the end of its range
 _NO_RANGE = Range(1.0, 2.0)  # of a symbol without one
 _LENGTH = 16  # characters of a digest: changes are to be noticed, not attacks
+_STEPS_DOWN = 1  # from the modules of the lower floors that a claim calls to those that these call
+_CHECKS = "airtight.analytics.checks"  # refuses arguments, and computes nothing
 _LOWER_FLOORS = ("airtight.analytics.", "airtight.solvers.")
 _NOT_COMPUTED = frozenset(
     ("annotation", "returns", "decorator_list", "type_comment", "type_params", "kind", "ctx", "exc", "cause", "msg")
@@ -73,35 +77,52 @@ def covered(claim: Claim) -> dict[str, str]:
     Examples
     --------
     >>> from airtight.validate.claims.sources import INSTALLED
-    >>> sorted(name.rpartition(".")[2] for name in covered(INSTALLED.claims()["CB-E1"]))
-    ['<lambda>', '_gap_of_sums']
+    >>> sorted(name.rpartition(".")[2].partition(":")[0] for name in covered(INSTALLED.claims()["UF-E4"]))
+    ['<lambda>', '_slope']
     """
     found: dict[str, str] = {}
+    reached: dict[ast.AST, int] = {}  # with so many steps left
+    classes: dict[type, tuple[str, int]] = {}  # with the module that names each
+    attributes: set[str] = set()
     documented = [locate(claim.argued)] if claim.argued and "#" not in claim.argued else []
     roots = [claim.relation.actual, claim.relation.claimed, *claim.given, *documented]
-    pending = [("", "", root) for root in roots]
+    pending: list[tuple[str, int, str, Any]] = [("", _STEPS_DOWN, "", root) for root in roots]
     while pending:
-        caller, name, value = pending.pop()
-        for function in _functions(value):
-            if not _followed(caller, function.__module__):
-                continue
-            for node in _nodes(function):
-                text = json.dumps(_computed(node, {}))
-                if text not in found.values():
-                    found[f"{function.__module__}.{function.__qualname__}:{node.lineno}"] = text
-                    pending += [(function.__module__, *used) for used in _used(function, node)]
-        if caller and (text := _value_text(value)):
-            found[f"{caller}.{name}"] = f"{name} = {text}"
+        for caller, left, name, value in pending:
+            if caller and (text := _value_text(value)):
+                found[f"{caller}.{name}"] = f"{name} = {text}"
+            if isinstance(value, type) and _left(caller, left, value.__module__) > classes.get(value, ("", -1))[1]:
+                classes[value] = caller, left
+        # of which class an object is shows only when it runs: all these classes, where a method has the name of an attribute
+        pending += [
+            (caller, left, name, vars(kind)[name])
+            for kind, (caller, left) in classes.items()
+            for name in sorted(attributes & vars(kind).keys())
+        ]
+        used: list[tuple[str, int, str, Any]] = []
+        for caller, left, _, value in pending:
+            for function in _functions(value):
+                remaining = _left(caller, left, function.__module__)
+                for node in _nodes(function):
+                    if remaining <= reached.get(node, -1):
+                        continue
+                    if node not in reached:
+                        place = f"{function.__module__}.{function.__qualname__}:{node.lineno}"
+                        found[place] = found.get(place, "") + _text(node)
+                        attributes |= _attributes(node)
+                    reached[node] = remaining
+                    used += [(function.__module__, remaining, *each) for each in _used(function, node)]
+        pending = used
     return found
 
 
-def _followed(caller: str, module: str) -> bool:
-    """Whether the digest covers a function of a module that is called in another module."""
+def _left(caller: str, left: int, module: str) -> int:
+    """How many steps are left in a module that another one uses; -1 where the digest does not go there."""
     if not caller or caller == module:
-        return True
+        return left
     if module.startswith("airtight."):
-        return not caller.startswith(_LOWER_FLOORS)
-    return module.partition(".")[0] == caller.partition(".")[0]
+        return -1 if module == _CHECKS else left - caller.startswith(_LOWER_FLOORS)
+    return left if module.partition(".")[0] == caller.partition(".")[0] else -1
 
 
 def _functions(value: Any) -> Iterator[FunctionType]:
@@ -112,8 +133,10 @@ def _functions(value: Any) -> Iterator[FunctionType]:
     elif isinstance(value, tuple | list):
         for part in value:
             yield from _functions(part)
-    elif isinstance(value, MethodType):
+    elif isinstance(value, MethodType | classmethod | staticmethod):
         yield from _functions(value.__func__)
+    elif isinstance(value, property | functools.cached_property):
+        yield from _functions(value.fget if isinstance(value, property) else value.func)
     elif isinstance(value, FunctionType) or isinstance(getattr(value, "__wrapped__", None), FunctionType):
         wrapped = getattr(value, "__wrapped__", value)
         yield from [wrapped] if isinstance(wrapped, FunctionType) else _functions(wrapped)
@@ -146,6 +169,16 @@ def _nodes(function: FunctionType) -> list[ast.FunctionDef | ast.Lambda]:
     same = [node for node in here if isinstance(node, ast.Lambda) == (code.co_name == "<lambda>")]
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     return [node for node in same if tuple(one.arg for one in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)) == names]
+
+
+@cache
+def _attributes(node: ast.AST) -> frozenset[str]:
+    return frozenset(each.attr for each in ast.walk(node) if isinstance(each, ast.Attribute))
+
+
+@cache
+def _text(node: ast.AST) -> str:
+    return json.dumps(_computed(node, {}))
 
 
 def _computed(node: Any, names: dict[str, str]) -> Any:
@@ -189,29 +222,39 @@ def _assigned(node: ast.AST) -> list[str]:
 
 def _used(function: FunctionType, node: ast.AST) -> Iterator[tuple[str, Any]]:
     """The names that a function takes from outside, and their values; of a module the attributes that it uses."""
-    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-    scope = {**vars(builtins), **function.__globals__}
-    for name, cell in cells:
-        try:
-            scope[name] = cell.cell_contents
-        except ValueError:  # a variable that has no value yet
-            continue
     positional = function.__code__.co_varnames[: function.__code__.co_argcount]
     defaults = function.__defaults__ or ()
     yield from zip(positional[len(positional) - len(defaults) :], defaults, strict=True)
     yield from (function.__kwdefaults__ or {}).items()
-    local = {each.arg for each in ast.walk(node) if isinstance(each, ast.arg)} | set(_assigned(node))
-    for each in ast.walk(node):
-        if isinstance(each, ast.ImportFrom) and each.module and each.module.startswith("airtight."):
-            for alias in each.names:
-                scope[alias.asname or alias.name] = _imported(each.module, alias.name)
-    for each in ast.walk(node):
-        if isinstance(each, ast.Name) and each.id in scope and each.id not in local:
-            yield each.id, scope[each.id]
-        elif isinstance(each, ast.Attribute) and isinstance(each.value, ast.Name) and each.value.id not in local:
-            owner = scope.get(each.value.id)
-            if isinstance(owner, ModuleType) and owner.__name__.startswith("airtight."):
-                yield each.attr, getattr(owner, each.attr, None)
+    free, owned, imports = _names(node)
+    scope = {name: _imported(module, imported) for name, module, imported in imports}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        with suppress(ValueError):  # a variable that has no value yet
+            scope[name] = cell.cell_contents
+    for name in free:
+        if name in scope or name in function.__globals__:
+            yield name, scope.get(name, function.__globals__.get(name))
+    for name, attribute in owned:
+        owner = scope.get(name, function.__globals__.get(name))
+        if isinstance(owner, ModuleType) and owner.__name__.startswith("airtight."):
+            yield attribute, getattr(owner, attribute, None)
+
+
+@cache
+def _names(node: ast.AST) -> tuple[list[str], list[tuple[str, str]], list[tuple[str, str, str]]]:
+    """Names in a function that are not its own, attributes of such names, and what it imports from the package."""
+    inside = list(ast.walk(node))
+    own = {each.arg for each in inside if isinstance(each, ast.arg)} | set(_assigned(node))
+    free = dict.fromkeys(each.id for each in inside if isinstance(each, ast.Name) and each.id not in own)
+    attributes = (each for each in inside if isinstance(each, ast.Attribute))
+    pairs = ((each.value.id, each.attr) for each in attributes if isinstance(each.value, ast.Name))
+    imports = (
+        (alias.asname or alias.name, each.module, alias.name)
+        for each in inside
+        if isinstance(each, ast.ImportFrom) and each.module and each.module.startswith("airtight.")
+        for alias in each.names
+    )
+    return list(free), [pair for pair in dict.fromkeys(pairs) if pair[0] not in own], list(imports)
 
 
 def _imported(module: str, name: str) -> Any:
@@ -227,7 +270,9 @@ def _value_text(value: Any, domain: Mapping[str, Range] | None = None) -> str:
     """A constant as text: a number, a text, an expression by its values; empty for everything else."""
     if isinstance(value, Enum):
         return f"{type(value).__name__}.{value.name}"
-    if isinstance(value, bool | int | float | complex | str | Fraction):
+    if isinstance(value, float):
+        return repr(float(value))
+    if isinstance(value, bool | int | complex | str | Fraction):
         return repr(value)
     if isinstance(value, Quantity):
         return f"{value.name}: {_value_text(value.expression, domain)}"
