@@ -1,4 +1,4 @@
-"""The page that rebuilds certificates in the reader's browser: in Chromium, as a file, under its own policy, without a network."""
+"""The page that rebuilds certificates in the reader's browser: in Chromium, as a file, under its policy, without a network."""
 
 import hashlib
 import json
@@ -43,7 +43,11 @@ def test_the_policy_allows_no_more_than_is_needed(certificates):
     rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
     assert rules["default-src"] == rules["base-uri"] == rules["form-action"] == "'none'" and "connect-src" not in rules
     assert rules["worker-src"] == "blob:"
-    assert {part for part in rules["script-src"].split() if "sha256" not in part} == {"'self'", "blob:", "'wasm-unsafe-eval'"}
+    assert {part for part in rules["script-src"].split() if "sha256" not in part} == {
+        "'self'",
+        "blob:",
+        "'wasm-unsafe-eval'",
+    }
 
 
 def test_the_data_are_the_files(certificates):
@@ -125,9 +129,13 @@ def test_certificates_are_rebuilt_in_the_browser(tab, certificates):
     command = [shutil.which("python3"), "-I", str(certificates / "check.py")]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[1:-1]
     tab.run("document.getElementById('all').click()")
-    told = tab.run(WAIT % "const told = document.getElementById('progress').textContent; return /^[0-9]+ of|cannot/.test(told) && document.getElementById('stop').disabled && told;")
+    finished = """const told = document.getElementById('progress').textContent;
+      return /^[0-9]+ of|cannot/.test(told) && document.getElementById('stop').disabled && told;"""
+    told = tab.run(WAIT % finished)
     assert told == f"{len(printed)} of {len(printed)} rebuilt, 0 rejected"
-    rows = dict(tab.run("[...document.querySelectorAll('td.rebuilt')].map((cell) => [cell.closest('tr').id, cell.textContent])"))
+    rows = dict(
+        tab.run("[...document.querySelectorAll('td.rebuilt')].map((cell) => [cell.closest('tr').id, cell.textContent])")
+    )
     assert {f"{name}: {text.removeprefix('rebuilt: ')}" for name, text in rows.items()} == set(printed)
     addresses = {event["request"]["url"].partition(":")[0] for event in tab.told("Network.requestWillBeSent")}
     assert addresses <= {"file", "blob", "data"}
@@ -159,7 +167,7 @@ def test_what_is_still_true_is_accepted_with_its_sums(tab):
       document.getElementById("verdict").className = "";
       document.getElementById("try").click();
     })()"""
-    tab.run(change % "text.value.replace('\"location\": \"', '\"location\": \"see ')")
+    tab.run(change % 'text.value.replace(\'"location": "\', \'"location": "see \')')
     assert tab.run(VERDICT)[0] == "rebuilt"
     tab.run(change % "'{'")
     kind, text = tab.run(VERDICT)
@@ -187,4 +195,7 @@ def test_stop_ends_the_check(tab):
     tab.run("document.getElementById('stop').click()")
     assert tab.run("document.getElementById('progress').textContent") == "stopped"
     tab.run("document.querySelector('[data-check=\"FDP-D2\"]').click()")
-    assert tab.run(WAIT % "return document.getElementById('progress').textContent.startsWith('1 of 1') && 'again';") == "again"
+    assert (
+        tab.run(WAIT % "return document.getElementById('progress').textContent.startsWith('1 of 1') && 'again';")
+        == "again"
+    )

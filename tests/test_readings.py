@@ -1,19 +1,19 @@
-"""Readings of proofs by hand: the record is whole, and a change of what a proof speaks of marks its row until it is read again."""
+"""Readings of proofs by hand: a change of what a proof speaks of marks its row until the proof is read again."""
 
 import ast
 import json
 import re
-import shutil
-import subprocess
-import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 import sympy as sp
+from support.common import run
 
+from airtight.analytics.checks import ParameterError
 from airtight.analytics.forms.domain import Range, parameter
-from airtight.validate.claims import code_digest, readings
+from airtight.validate.claims import code_digest, proofs, readings
 from airtight.validate.claims.claim import Claim
 from airtight.validate.claims.evidence import shipped
 from airtight.validate.claims.relation import at_most, both
@@ -93,12 +93,17 @@ def test_an_expression_is_known_by_its_values():
 
 
 def test_what_a_digest_covers():
-    """The functions of the row, what they call above `analytics`, and the first function there with its own module."""
+    """The functions of the row, what they call, one module further down, and methods of what these name; no checks."""
     covered = {name.partition(":")[0] for name in code_digest.covered(ARGUED["FDP-MSE*"]) if ":" in name}
-    assert {name for name in covered if "papers" not in name} == {
-        "airtight.validate.claims.oracles.enumerated_mse",
-        "airtight.analytics.inference.distortion.exact",
-        "airtight.analytics.inference.distortion.breakdown",
+    assert {name.removeprefix("airtight.") for name in covered if "papers" not in name} == {
+        "validate.claims.oracles.enumerated_mse",
+        "analytics.inference.distortion.exact",
+        "analytics.inference.distortion.breakdown",
+        "analytics.inference.distortion.Breakdown.total",
+        "analytics.inference.features.matched",
+        "analytics.inference.features.clipped",
+        *(f"analytics.inference.features.Features.{name}" for name in ("clipped", "decoded", "encoded", "target")),
+        "analytics.inference.system.InferenceSystem.decoded_receiver_noise",
     }
     pair = both(lambda x: (x, 2 * x))  # closures and what is cached
     assert len(code_digest.covered(Claim("A", "", at_most(*pair), domain={"x": Range(0, 1)}, statement="A"))) == 3
@@ -109,7 +114,12 @@ def test_what_a_digest_covers():
 
 def test_names_are_those_of_the_syntax():
     """Fields that are left out exist: a misspelt one would be kept."""
-    fields = {name for kind in vars(ast).values() if isinstance(kind, type) and issubclass(kind, ast.AST) for name in kind._fields}
+    fields = {
+        name
+        for kind in vars(ast).values()
+        if isinstance(kind, type) and issubclass(kind, ast.AST)
+        for name in kind._fields
+    }
     assert code_digest._NOT_COMPUTED - {"type_params"} <= fields  # from Python 3.12 on
 
 
@@ -133,39 +143,82 @@ def test_a_mark_is_shown_everywhere():
     argued = next(e for e in evidence if e.how.value == "argued")
     day = argued.reading.read.isoformat()
     assert day in library.claim_page(argued, evidence, certified=False)
-    assert f"last read on {day}" in document.ledger([argued], [INSTALLED.papers()[argued.claim.paper]])[f"ledger/{argued.claim.paper}.md"]
+    assert (
+        f"last read on {day}"
+        in document.ledger([argued], [INSTALLED.papers()[argued.claim.paper]])[f"ledger/{argued.claim.paper}.md"]
+    )
 
 
-def test_a_planted_change_marks_its_proofs_and_no_others(tmp_path):
-    """In a copy of the package: MSE of the decoder computed otherwise, a comment elsewhere, a word of a proof; then it is read."""
-    for floor in ("airtight", "analytics", "solvers", "validate"):
-        shutil.copytree(ROOT / floor, tmp_path / floor, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+@pytest.fixture
+def afresh(monkeypatch):
+    """What has been read of files and proofs is forgotten, before the test and after it."""
+    kept_by = (code_digest._definitions, readings._of_installed, readings._record, readings._sections)
 
-    def replaced(path, old, new):
-        text = (tmp_path / path).read_text()
-        assert old in text
-        (tmp_path / path).write_text(text.replace(old, new, 1))
+    def forget():
+        for kept in kept_by:
+            kept.cache_clear()
 
-    def python(*command):
-        environment = {"PYTHONPATH": str(tmp_path), "PATH": "/usr/bin:/bin", "OPENBLAS_NUM_THREADS": "1"}
-        run = subprocess.run([sys.executable, *command], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
-        return run.stdout
+    forget()
+    yield forget
+    monkeypatch.undo()
+    forget()
 
-    names = list(ARGUED)
-    python("-m", "airtight.validate.claims.readings", *names)
-    assert python("-m", "airtight.validate.claims.readings").splitlines()[-1].startswith("0 of ")
-    replaced("validate/claims/oracles.py", "def enumerated_mse(", "def enumerated_mse(  # whole\n    ")
-    replaced("analytics/inference/distortion.py", "def breakdown(", "_PLANTED = 0.0\n\n\ndef breakdown(")
-    assert python("-m", "airtight.validate.claims.readings").splitlines()[-1].startswith("0 of ")
-    replaced("analytics/inference/distortion.py", "np.sum(p * (1 - p) * w * w", "np.sum(1.0 * p * (1 - p) * w * w")
-    replaced("validate/papers/utility_fairness/proofs.md", "*Hypotheses.* ", "*Hypotheses.* Planted: ")
-    said = python("-m", "airtight.validate.claims.readings").splitlines()
-    expected = {name for name in names if any("distortion.breakdown" in part for part in code_digest.covered(ARGUED[name]))}
-    code = {line.partition(":")[0] for line in said if "since then new code" in line}
-    proof = {line.partition(":")[0] for line in said if "since then new proof" in line}
-    assert code == expected and "FDP-MSE*" in code and proof and all(name.startswith("UF-") for name in proof)
-    rows = json.loads(python("-m", "airtight", "verify", "FDP-MSE*", "CB-E1", "--json", "--effort", "20"))
+
+SPEAK_OF_THE_MSE = ("FDP-MSE*", "FDP-MSE**", "FDP-A2*", "FDP-fn3")
+OTHERS = ("CB-E1", "UF-E4", "FDP-L3*", "PC-bound", "AT-V4-sets")
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "marked"),
+    [
+        ("inference/distortion.py", "np.sum(p * (1 - p) * w * w", "np.sum(1.0 * p * (1 - p) * w * w", SPEAK_OF_THE_MSE),
+        ("claims/oracles.py", "total += chance * (float", "total += 1.0 * chance * (float", ("FDP-MSE*", "FDP-MSE**")),
+        ("pricer/relaying.py", "heard = p * (1 - p) @", "heard = (1 - p) * p @", ("PC-bound",)),
+        (
+            "inference/distortion.py",
+            "heard = matched(system, features)",
+            "heard = (matched(system, features))  # all",
+            (),
+        ),
+        ("corbin_fl/aggregation.py", "value_with - value_without", "+value_with - value_without", ("CB-E1",)),
+    ],
+)
+def test_a_planted_change_marks_its_proofs_and_no_others(monkeypatch, afresh, file, old, new, marked):
+    def planted(path, read=code_digest._source):
+        text = read(path)
+        if path.endswith(file):
+            assert old in text
+            text = text.replace(old, new)
+        return text
+
+    monkeypatch.setattr(code_digest, "_source", planted)
+    found = {name: readings.of(ARGUED[name]).changed for name in (*SPEAK_OF_THE_MSE, *OTHERS)}
+    assert found == {name: "code" * (name in marked) for name in found}
+
+
+def test_a_planted_change_is_told_and_a_reading_ends_it(monkeypatch, afresh, tmp_path, capsys):
+    """By verify and by the list of what is to be read; another text of a proof counts too, other line breaks do not."""
+    record = tmp_path / readings.NAME
+    record.write_text((ROOT / "validate" / "papers" / readings.NAME).read_text())
+    monkeypatch.setattr(readings, "_file", lambda: record)
+    sections = {
+        label: replace(one, body=one.body.replace(" ", "\n")) for label, one in proofs.sections("corbin-fl").items()
+    }
+    sections["cb-e1"] = replace(sections["cb-e1"], body=sections["cb-e1"].body + " Planted.")
+    monkeypatch.setattr(readings, "_sections", lambda paper: sections)
+    claims = {name: ARGUED[name] for name in ("CB-E1", "CB-X3")}
+    monkeypatch.setattr(readings.INSTALLED.__class__, "claims", lambda source: claims)
+    rows = json.loads(run("verify", *claims, "--json", "--effort", "20").stdout)
     told = {row["id"]: (row["known"], row["proof_changed"]) for row in rows}
-    assert told == {"FDP-MSE*": ("argued, to be read again", "code"), "CB-E1": ("argued", None)}
-    python("-m", "airtight.validate.claims.readings", "FDP-MSE*")
-    assert "FDP-MSE*:" not in python("-m", "airtight.validate.claims.readings")
+    assert told == {"CB-E1": ("argued, to be read again", "proof"), "CB-X3": ("argued", None)}
+    assert "argued, to be read again" in " ".join(run("verify", "CB-E1", "--effort", "20").output.split())
+    readings.main([])
+    printed = capsys.readouterr().out
+    assert "CB-E1: read on" in printed and "_gap_of_sums" in printed and "1 of 2 proofs are to be read again" in printed
+    readings.main(["CB-E1"])
+    afresh()
+    readings.main([])
+    assert "0 of 2 proofs" in capsys.readouterr().out
+    assert readings.record()["CB-E1"].read == datetime.now(UTC).date()
+    with pytest.raises(ParameterError, match="ID = 'nothing'"):
+        readings.main(["nothing"])

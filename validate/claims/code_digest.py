@@ -142,20 +142,20 @@ def _functions(value: Any) -> Iterator[FunctionType]:
         yield from [wrapped] if isinstance(wrapped, FunctionType) else _functions(wrapped)
 
 
-@cache
-def _parsed(path: str) -> ast.Module | None:
+def _source(path: str) -> str:
+    """The text of a file; without it a function is known by its name only."""
     try:
         with open(path, encoding="utf-8") as file:
-            return ast.parse(file.read())
-    except OSError:  # without its source a function is known by its name only
-        return None
+            return file.read()
+    except OSError:
+        return ""
 
 
 @cache
 def _definitions(path: str) -> dict[int, list[ast.FunctionDef | ast.Lambda]]:
     """The functions of a file by the line that their code object names: the first decorator's, if there is one."""
     found: dict[int, list[ast.FunctionDef | ast.Lambda]] = {}
-    for node in ast.walk(_parsed(path) or ast.Module([], [])):
+    for node in ast.walk(ast.parse(_source(path))):
         if isinstance(node, ast.FunctionDef | ast.Lambda):
             first = node.decorator_list[0] if isinstance(node, ast.FunctionDef) and node.decorator_list else node
             found.setdefault(first.lineno, []).append(node)
@@ -168,7 +168,11 @@ def _nodes(function: FunctionType) -> list[ast.FunctionDef | ast.Lambda]:
     here = _definitions(code.co_filename).get(code.co_firstlineno, [])
     same = [node for node in here if isinstance(node, ast.Lambda) == (code.co_name == "<lambda>")]
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    return [node for node in same if tuple(one.arg for one in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)) == names]
+    return [node for node in same if _parameters(node) == names]
+
+
+def _parameters(node: ast.FunctionDef | ast.Lambda) -> tuple[str, ...]:
+    return tuple(one.arg for one in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs))
 
 
 @cache
@@ -198,7 +202,7 @@ def _computed(node: Any, names: dict[str, str]) -> Any:
         names = {name: f"local {i}" for i, name in enumerate(_assigned(node))}
     if isinstance(node, ast.Name):
         return names.get(node.id, node.id)
-    made = [type(node).__name__]
+    made: list[Any] = [type(node).__name__]
     for name, value in ast.iter_fields(node):
         if name == "body" and isinstance(value, list):
             value = [each for each in value if not _is_idle(each)]

@@ -84,8 +84,12 @@ def record() -> dict[str, Line]:
     >>> record()["CB-A2"].read.year
     2026
     """
-    text = resources.files("airtight.validate.papers").joinpath(NAME).read_text(encoding="utf-8")
-    return {row: Line(**line) for lines in tomllib.loads(text).values() for row, line in lines.items()}
+    papers = tomllib.loads(_file().read_text(encoding="utf-8"))
+    return {row: Line(**line) for lines in papers.values() for row, line in lines.items()}
+
+
+def _file() -> Path:
+    return Path(str(resources.files("airtight.validate.papers"))) / NAME
 
 
 def of(claim: Claim) -> Reading | None:
@@ -138,7 +142,7 @@ def main(names: Sequence[str]) -> None:
     argued = {name: claim for name, claim in INSTALLED.claims().items() if claim.argued}
     if names:
         read = sources.select(names, list(argued))
-        with whole(Path(str(resources.files("airtight.validate.papers").joinpath(NAME)))) as stream:
+        with whole(_file()) as stream:
             stream.write(text(record() | {name: today(argued[name]) for name in read}).encode())
         print(f"read today: {', '.join(read)}")
         return

@@ -271,7 +271,8 @@ def _read(e: Evidence) -> str:
     """When the proof by hand was last read, and what has changed since."""
     if e.reading is None:
         return ""
-    return f", last read on {e.reading.read}" + (f" before a change of its {e.reading.changed}" * bool(e.reading.changed))
+    changed = f" before a change of its {e.reading.changed}" if e.reading.changed else ""
+    return f", last read on {e.reading.read}{changed}"
 
 
 def _typeset(text: str) -> str:
