@@ -315,8 +315,8 @@ def _corners(side: FloatArray, step: float) -> IntArray:
         a, b = before[i], after[i]
         if not kept[i] or a < 0 or b == place.size:
             continue
-        share = math.expm1((at[i] - at[b]) * step) / math.expm1((at[a] - at[b]) * step)
-        if value[i] > value[b] + (value[a] - value[b]) * share:
+        left = math.expm1((at[i] - at[b]) * step) / math.expm1((at[a] - at[b]) * step)
+        if value[i] > value[b] + (value[a] - value[b]) * left:
             kept[i] = False
             after[a], before[b] = b, a
             waiting += [a, b]
