@@ -105,6 +105,22 @@ def _unmasked(name: str, value: ArrayLike) -> NDArray[Any] | None:
         return None
 
 
+def rectangular(name: str, value: ArrayLike) -> NDArray[Any]:
+    """Return `value` as an array of NumPy, of any type.
+
+    Examples
+    --------
+    >>> rectangular("looks", [[1, 2], [3]])
+    Traceback (most recent call last):
+        ...
+    airtight.analytics.checks.ParameterError: looks = [[1, 2], [3]]: must be a number or a rectangular array of numbers
+    """
+    array = _unmasked(name, value)
+    if array is None:
+        raise ParameterError(name, value, "a number or a rectangular array of numbers")
+    return array
+
+
 def real(name: str, value: ArrayLike, interval: str = "(-inf, inf)") -> FloatArray:
     """Return `value` as a float64 array; all entries must lie in `interval`.
 
@@ -124,9 +140,7 @@ def real(name: str, value: ArrayLike, interval: str = "(-inf, inf)") -> FloatArr
     """
     if type(value) is float and _inside(value, interval):
         return np.array(value)
-    raw = _unmasked(name, value)
-    if raw is None:
-        raise ParameterError(name, value, "a number or a rectangular array of numbers")
+    raw = rectangular(name, value)
     if raw.dtype.kind not in "iuf":
         value_text = value if raw.ndim == 0 else _Verbatim(f"array of type {raw.dtype}")
         raise ParameterError(name, value_text, f"a number in {interval}")

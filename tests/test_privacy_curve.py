@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from scipy import special
 
 import airtight
+from airtight.analytics.checks import ParameterError
 from airtight.analytics.privacy.accounting import numerical_composition, privacy_curve
+from airtight.analytics.privacy.mechanisms import gaussian as gaussian_mechanism
 
 CURVES = {
     "gaussian": airtight.gaussian(0.7),
@@ -219,3 +221,76 @@ def test_no_epsilon_is_above_the_pure_one():
     pure = 23 * math.log(9)
     assert np.all(flips.epsilon(deltas) <= pure * (1 + 1e-14))
     assert all(float(flips.epsilon(float(delta))) <= pure * (1 + 1e-14) for delta in deltas)
+
+
+def test_outcomes_that_only_one_neighbour_has():
+    """Infinite losses, alone or beside losses below 0: one minus the power of what remains."""
+    nothing_hidden = airtight.subsampled(airtight.gaussian(math.inf), 0.1).compose(5)
+    low, high = nothing_hidden.bracket(epsilon=[0.0, 1.0, 50.0])
+    truth = 1 - 0.9**5
+    assert np.all(low <= truth * (1 + 1e-15)) and np.all(truth <= high) and np.all(high <= 1.001 * truth)
+    assert airtight.discrete_pair([0.377, 0.623], [0, 1]).compose(7).epsilon(1e-200) == math.inf
+    close = airtight.discrete_pair([0.9064, 0.0936], [0.9065, 0.0935])
+    rare = airtight.discrete_pair([1.0, 3.3036340325371546e-23], [0.0, 1.0])
+    assert airtight.compose([close, rare], [8, 1]).bracket(epsilon=0.7)[0] > 1 - 1e-12
+
+
+def test_true_positives_without_a_false_one():
+    """Q(3) = 0 and P(3) = 1e-17; the least normal doubles; no outcome of a Gaussian release is impossible."""
+    pair = airtight.discrete_pair([0.25, 0.75 - 1e-17, 1e-17], [0.5, 0.5, 0.0])
+    assert 1e-17 <= pair.tpr(0.0) < 2e-17 and pair.beta(0.0) < 1
+    assert 3e-17 * (1 - 1e-15) <= pair.compose(3).tpr(0.0) < 4e-17
+    for curve in (airtight.gaussian(1.0), airtight.laplace(1.0), airtight.gaussian(1.0).compose(10)):
+        assert curve.tpr(0.0) == 0.0 and curve.beta(0.0) == 1.0
+
+
+@pytest.mark.parametrize("curve", [airtight.laplace(100.0).compose(10), airtight.randomized_response(40.0).compose(40)])
+def test_errors_where_every_loss_is_huge(curve):
+    assert curve.tpr([0.1, 1.0]).tolist() == [1.0, 1.0] and curve.beta([0.5, 1.0]).tolist() == [0.0, 0.0]
+    assert 0 <= curve.tpr(0.0) < 1e-9
+
+
+@pytest.mark.parametrize(("curve", "epsilon", "truth"), [
+    (airtight.subsampled(1.0, 0.5), 41.0, "1e-324"), (airtight.laplace(5e-324), 0.0, "2.47e-324"),
+    (airtight.subsampled(1.0904108738581082, 0.49502583355930785), 41.69401105723879, "1.029e-323"),
+])  # fmt: skip
+def test_the_least_doubles(curve, epsilon, truth):
+    low, high = (mpmath.mpf(float(end)) for end in curve.bracket(epsilon=epsilon))
+    assert low <= mpmath.mpf(truth) <= high
+
+
+def test_losses_of_events_are_known_from_both_sides():
+    event = pytest.importorskip("dp_accounting").dp_event
+    scale = 0.006400080914317202
+    curve, epsilon = airtight.PrivacyCurve.from_dp_accounting(event.LaplaceDpEvent(scale)), 156.2480245777777
+    with mpmath.workdps(60):  # the loss 1 / scale is a hair below epsilon
+        truth = max(1 - mpmath.exp((mpmath.mpf(epsilon) - 1 / mpmath.mpf(scale)) / 2), mpmath.mpf(0))
+        low, high = (mpmath.mpf(float(end)) for end in curve.bracket(epsilon=epsilon))
+        assert low <= truth <= high
+    assert airtight.PrivacyCurve.from_json(curve.to_json()).bracket(epsilon=epsilon) == curve.bracket(epsilon=epsilon)
+    with pytest.raises(ParameterError, match="a sample of a Gaussian or a Laplace release"):
+        airtight.subsampled(airtight.randomized_response(1.0), 0.1).to_dp_event()
+
+
+@pytest.mark.parametrize(("call", "name"), [
+    (lambda: airtight.participation([1.0, 2.0], noise=5e-324, selected=1), "noise"),
+    (lambda: airtight.spread_budget([1.0, 2.0], budget=5e-324), "budget"),
+    (lambda: airtight.spread_budget([1.0, 2.0], budget=1.0, cost=1e308), "budget"),
+    (lambda: airtight.Meter(1e308, 1e-5, devices=2), "budget_epsilon"),
+    (lambda: airtight.Meter.from_json(None), "text"),
+    (lambda: airtight.Channel(looks=[1.0, [2.0]]), "looks"),
+    (lambda: airtight.utility_fair(0.1, epsilon=[], delta=1e-5, theta=0.5), "epsilon"),
+    (lambda: airtight.laplace(1.0).to_dp_accounting(5e-324), "step"),
+])  # fmt: skip
+def test_extreme_arguments_are_named(call, name):
+    with pytest.raises(ParameterError) as caught:
+        call()
+    assert caught.value.name == name
+
+
+def test_noise_for_a_huge_epsilon():
+    for epsilon in (1e100, 1e250, 1e307, 1e308):  # delta is Phi(-a) there, epsilon / mu - mu / 2 = a
+        assert float(gaussian_mechanism.sigma(epsilon, 1e-5, sensitivity=1.0)) == pytest.approx(
+            1 / math.sqrt(2) / math.sqrt(epsilon)
+        )
+    assert airtight.participation([0.0, 1e150], noise=1e-307, selected=1)[0] == 1.0

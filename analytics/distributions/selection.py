@@ -26,6 +26,7 @@ from airtight.analytics.checks import FloatArray, IntArray, ParameterError, real
 
 ComplexArray = NDArray[np.complex128]
 
+_LEAST_NOISE = 1e-307  # a lesser one has fewer digits than a double
 _REACH = 8.5  # standard deviations beyond which a normal distribution function is replaced by 0 or 1: error 1e-17
 _STEPS = np.linspace(-_REACH, _REACH, 5)  # initial mesh of each device, in standard deviations
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
@@ -91,7 +92,10 @@ def _checked(score: ArrayLike, noise: ArrayLike) -> tuple[FloatArray, FloatArray
     u = real("score", score, "[-1e150, 1e150]")
     if u.ndim != 1 or not u.size:
         raise ParameterError("score", f"array of shape {u.shape}", "one axis of at least one score")
-    return u, checks.vector("noise", noise, u.size, "[0, 1e150]")
+    sigma = checks.vector("noise", noise, u.size, "[0, 1e150]")
+    if np.any((sigma > 0) & (sigma < _LEAST_NOISE)):
+        raise ParameterError("noise", float(np.min(sigma[sigma > 0])), f"0 or at least {_LEAST_NOISE:g}")
+    return u, sigma
 
 
 def _smooth(u: FloatArray, sigma: FloatArray, multiplicity: IntArray, m: int) -> FloatArray:
@@ -274,7 +278,10 @@ class _Mesh:
         sigma = self.sigma[active]
         with np.errstate(under="ignore", over="ignore", divide="ignore"):
             per_sigma = np.where(sigma > 0, weight[:, None] / sigma, 0.0)
-            return np.asarray(special.ndtr(t)), np.exp(-0.5 * t * t) / np.sqrt(2 * np.pi) * per_sigma
+            density = np.exp(-0.5 * t * t) / np.sqrt(2 * np.pi)
+            return np.asarray(special.ndtr(t)), np.multiply(
+                density, per_sigma, out=np.zeros(t.shape), where=density > 0
+            )
 
 
 def _two_sum(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -93,7 +93,7 @@ class _LookTable(Parameter[ArrayLike | None, Any]):
     def checked(self, value: Any) -> Any:
         if value is None:
             return None
-        table = np.asarray(value)
+        table = checks.rectangular(self.name, value)
         if table.ndim == 4 and table.shape[-1] == 2 and table.dtype.kind in "fiu":  # pairs, as JSON has them
             table = table[..., 0] + 1j * table[..., 1]
         if table.ndim != 3 or table.size == 0 or table.dtype.kind not in "fciu":

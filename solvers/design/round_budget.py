@@ -179,9 +179,9 @@ def budget_problem(
 
 def _kept(V: FloatArray, s2: FloatArray, B: FloatArray, floor: FloatArray) -> FloatArray:
     """The noise, scaled up until every device keeps its budget."""
-    for _ in range(_PASSES):
+    for _ in range(_PASSES if np.all(np.isfinite(V)) else 0):
         excess = float(np.max(np.sum(s2 / V, axis=1) * (1 + _ROUNDING * (V.size + 16)) / B))
-        if excess <= 1:
+        if excess <= 1 and np.all(np.isfinite(V)):
             return V
         V = np.maximum(V * excess * (1 + 4 * UNIT), floor)
     raise ParameterError("budget", float(np.min(B)), "a budget that some noise keeps in double precision")
@@ -204,7 +204,7 @@ def _one_price(a: FloatArray, s2: FloatArray, budget: float, floor: FloatArray) 
     free = np.append(np.cumsum(root[::-1])[::-1], 0.0)
     if fixed[-1] <= budget:
         return 0.0
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         price = (free / (budget - fixed)) ** 2
     ends = np.append(np.append(np.inf, breaks[order]), 0.0)
     valid = (fixed < budget) & (price <= ends[:-1] * (1 + 1e-12)) & (price >= ends[1:] * (1 - 1e-12))

@@ -274,6 +274,8 @@ def utility_fair(
     for name, factor in zip(("deviation", "neighbour"), factors, strict=True):
         if not checks.scalar(name, factor) * checks.scalar("theta", theta, "[0, 1]") < 1:
             raise ParameterError(name, factor, "below 1/theta")
+    checks.scalar("epsilon", epsilon, "(0, inf)")
+    checks.scalar("delta", delta, "(0, 1)")
     noise, neighbour_noise = (
         float(noise_scale(factor, epsilon=epsilon, delta=delta, theta=theta)) for factor in factors
     )

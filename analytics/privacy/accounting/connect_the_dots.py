@@ -199,7 +199,7 @@ def _at_one_loss(step: float, infinite: float) -> LossDistribution:
     if not remaining > _LEAST:
         return LossDistribution(step, 0, np.zeros(1), infinite)
     low = max(int(np.ceil(-np.log(remaining) / step * (1 + 1e-12))), 1) if infinite > 0 else 0
-    return LossDistribution(step, -low, np.append(remaining * (1 - 4 * UNIT), np.zeros(low)), infinite)
+    return LossDistribution(step, -low, np.array([remaining * (1 - 4 * UNIT)]), infinite)
 
 
 def _stepped(forward: Curve, step: float, last: int) -> LossDistribution:

@@ -50,14 +50,21 @@ def factors_of(event: Any, depth: int = 0) -> Factors:
     if kind == "LaplaceDpEvent":
         scale = checks.scalar("noise_multiplier", event.noise_multiplier, "[0, inf]")
         loss = math.nextafter(1 / scale, math.inf) if scale else math.inf
-        return ((Laplace(loss, ADDED) if loss < math.inf else Gaussian(np.inf, ADDED), 1),)
+        return ((Laplace(loss, ADDED, slack=4 * UNIT) if loss < math.inf else Gaussian(np.inf, ADDED), 1),)
     if kind == "RandomizedResponseDpEvent":
         p = checks.scalar("noise_parameter", event.noise_parameter, "[0, 1]")
         symbols = checks.count("num_buckets", event.num_buckets)
         if symbols == 1:
             return ()
         loss = math.log1p(symbols * (1 - p) / p) * (1 + 4 * UNIT) if p else math.inf
-        return ((RandomizedResponse(loss, symbols, REPLACED) if loss < math.inf else Gaussian(np.inf, REPLACED), 1),)
+        return (
+            (
+                RandomizedResponse(loss, symbols, REPLACED, slack=16 * UNIT)
+                if loss < math.inf
+                else Gaussian(np.inf, REPLACED),
+                1,
+            ),
+        )
     if kind == "PoissonSampledDpEvent":
         p = checks.scalar("sampling_probability", event.sampling_probability, "[0, 1]")
         inner = factors_of(event.event, depth + 1)
@@ -115,7 +122,13 @@ def _event(dp_event: Any, release: Mechanism) -> Any:
         p = release.symbols * other / (1 + (release.symbols - 1) * other) * (1 - 8 * UNIT)
         return dp_event.RandomizedResponseDpEvent(float(p), release.symbols)
     if isinstance(release, Subsampled):
-        return dp_event.PoissonSampledDpEvent(release.p, _event(dp_event, release.release))
+        if isinstance(release.release, Gaussian | Laplace):
+            return dp_event.PoissonSampledDpEvent(release.p, _event(dp_event, release.release))
+        raise ParameterError(
+            "curve",
+            f"a sample of {release.release.constructor}",
+            "a sample of a Gaussian or a Laplace release, for an event",
+        )
     raise ParameterError(
         "curve",
         release.constructor,

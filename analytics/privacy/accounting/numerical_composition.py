@@ -52,6 +52,7 @@ _CLOSE = 1e-13  # relative length of an interval at which this search ends
 _EVERY = 3.0  # decades of delta for which many points share a grid
 _GREATEST_TILT = 1e12  # a greater one is needed where no finite loss comes near epsilon
 _TILTS = 150  # tilts at which the sketches tell the level of delta at an epsilon
+_LONGEST_LAW = 1 << 26  # greatest number of values of an exported law
 _KEPT = 1 << 19  # greatest number of losses of such grids that are kept, unless one alone has more
 _MOVES = 24  # greatest number of steps, each four times the one before, that confirm what was read off such a grid
 _ASIDE = 1e-10  # relative distance of a multiple of the step below a loss that has positive mass
@@ -187,6 +188,9 @@ class Composition:
     def law(self, step: float, *, pessimistic: bool) -> LossDistribution:
         """Law of the total loss on a grid of this step, above or below the true law; as accurate as :meth:`breaks`."""
         _, ranges = self._grid(0.0, _ABSOLUTE)
+        widest = max((top - bottom for bottom, top in ranges), default=0.0)
+        if widest > step * _LONGEST_LAW:
+            raise ParameterError("step", step, f"at least {widest / _LONGEST_LAW:.2g}: the law has too many values")
         counts = [count for _, count in self.factors]
         laws = [self._laws(i, step, *grid_range)[int(pessimistic)] for i, grid_range in enumerate(ranges)]
         product = Product(tuple(sorted(zip(laws, counts, strict=True), key=lambda factor: -factor[1])))

@@ -528,7 +528,13 @@ class PrivacyCurve:
             with np.errstate(over="ignore"):
                 lines = [(delta, np.where(eps > _GREATEST, np.inf, np.exp(eps))) for eps, delta in tables]
                 errors = np.maximum(np.min([_highest(*line, levels.ravel()) for line in lines], axis=0), 0.0)
+        told = self._told(orders)
+        errors = np.where(levels.ravel() > 0, errors, (1 - told) * (1 - UNIT) if told else 1.0)
         return np.asarray(errors.reshape(levels.shape))[()]
+
+    def _told(self, orders: Iterable[Order]) -> float:
+        """Upper bound of the probability of outcomes that are impossible for the neighbour, greatest of the orders."""
+        return float(self._deltas(orders, np.array([np.inf]), WIDTH)[1][0])
 
     @own_errstate
     def advantage(self) -> float:
@@ -567,7 +573,9 @@ class PrivacyCurve:
         >>> round(float(gaussian(1.0).tpr(0.001)), 5)
         0.0183
         """
-        return np.asarray(1 - self.beta(real("fpr", fpr, "[0, 1]"), direction=direction))[()]
+        rates = real("fpr", fpr, "[0, 1]")
+        hits = 1 - self.beta(rates, direction=direction)
+        return np.where(rates > 0, hits, self._told(self._selected_orders(direction)))[()]
 
     @own_errstate
     def compose(self, count: int) -> PrivacyCurve:
@@ -841,10 +849,9 @@ def _line(delta: FloatArray, product: FloatArray) -> FloatArray:
     r""":math:`1 - \delta - \lambda\alpha`, given the product, less a bound of its rounding errors.
 
     Where the result is not negative no term exceeds 1, so that the product and its exponential err by at most two units,
-    and the three differences by half a unit each. Where no product is subtracted, a delta below the unit is not seen: the
-    result is 1.
+    and the three differences by half a unit each. Where nothing is subtracted the result is 1.
     """
-    return np.asarray(1 - delta - product - np.where((product > 0) | (delta > UNIT), 4 * UNIT, 0.0))
+    return np.asarray(1 - delta - product - np.where((product > 0) | (delta > 0), 4 * UNIT, 0.0))
 
 
 def _highest(delta: FloatArray, fall: FloatArray, alpha: FloatArray) -> FloatArray:
@@ -852,6 +859,8 @@ def _highest(delta: FloatArray, fall: FloatArray, alpha: FloatArray) -> FloatArr
     at 0 only."""
     start, finite = 1 - delta, np.flatnonzero(fall < np.inf)
     most = _line(np.asarray(np.min(delta)), np.zeros(()))
+    if not finite.size:
+        return np.where(alpha > 0, 0.0, most)
     hull = finite[_hull(fall[finite], start[finite])]
     delta, start, fall = delta[hull], start[hull], fall[hull]
     best = (

@@ -110,10 +110,11 @@ class Subsampled(Mechanism):
         shift = np.repeat([1 + _SHIFT, 1 - _SHIFT], epsilon.size)
         share, inner = self._inner(np.tile(epsilon.ravel(), 2) * shift, reverse)
         lower, upper = self.release.ends(inner * shift, reverse=reverse)
+        least = np.where(upper > 0, SMALLEST, 0.0)[epsilon.size :]  # where products underflow
         lower, upper = (share * lower)[: epsilon.size], (share * upper)[epsilon.size :]
         return (
-            lower.reshape(epsilon.shape) * (1 - _SHIFT),
-            np.minimum(upper.reshape(epsilon.shape) * (1 + _SHIFT), 1.0),
+            np.maximum(lower * (1 - _SHIFT) - SMALLEST, 0.0).reshape(epsilon.shape),
+            np.minimum(upper * (1 + _SHIFT) + least, 1.0).reshape(epsilon.shape),
         )
 
     def _inner(self, epsilon: FloatArray, reverse: bool) -> tuple[FloatArray, FloatArray]:

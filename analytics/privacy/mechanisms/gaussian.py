@@ -330,7 +330,9 @@ def sigma(epsilon: ArrayLike, delta: ArrayLike, *, sensitivity: ArrayLike) -> Fl
     root_search = elementwise.find_root(
         excess, (low, high), args=(eps, target), tolerances={"xrtol": 1e-14, "xatol": 0, "fatol": 0, "frtol": 0}
     )
-    out[regular] = sensitivities[regular] / _step_down(np.exp(root_search.x), target, eps)
+    # at a huge epsilon the search has no bracket in doubles; there the lower bound is the root to all digits
+    mu = np.where(np.isfinite(root_search.x), np.exp(root_search.x), floor)
+    out[regular] = sensitivities[regular] / _step_down(mu, target, eps)
     return np.asarray(out.reshape(shape))[()]
 
 
@@ -343,7 +345,7 @@ def _step_down(mu: FloatArray, target: FloatArray, eps: FloatArray) -> FloatArra
         if not np.any(unsafe):
             return mu
         mu = np.where(unsafe, mu * (1 - step), mu)
-        step = 2 * step
+        step = min(2 * step, 0.5)
 
 
 def classical_epsilon(delta: ArrayLike, *, sensitivity: ArrayLike, sigma: ArrayLike) -> FloatArray:
@@ -426,7 +428,9 @@ class Gaussian(Mechanism):
         error = error + UNIT * (4 - value)
         with np.errstate(under="ignore"):
             lower, upper = np.exp(value - error), np.exp(value + error)
-        return np.where(known, lower, 0.0), np.where(known, np.minimum(upper + SMALLEST, 1.0), 0.0)
+        return np.where(known, np.maximum(lower - SMALLEST, 0.0), 0.0), np.where(
+            known, np.minimum(upper + SMALLEST, 1.0), 0.0
+        )
 
     @property
     def kind(self) -> Hashable:

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from airtight.analytics.checks import FloatArray, broadcast, real
-from airtight.analytics.privacy.mechanisms.mechanism import Bounded, Ends, around, register
+from airtight.analytics.privacy.mechanisms.mechanism import Bounded, register
+from airtight.analytics.rounding import SMALLEST
 
 
 def epsilon(*, sensitivity: ArrayLike, scale: ArrayLike) -> FloatArray:
@@ -70,8 +71,9 @@ class Laplace(Bounded):
     loss: float
     unit: str = ""
 
-    def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
-        return around(0.0 - np.expm1(np.minimum(epsilon - self.loss, 0.0) / 2))
+    def _curve(self, epsilon: FloatArray, loss: float) -> FloatArray:
+        value = 0.0 - np.expm1(np.minimum(epsilon - loss, 0.0) / 2)
+        return np.where(epsilon < loss, np.maximum(value, SMALLEST), 0.0)
 
 
 register(Laplace, "laplace")

@@ -16,14 +16,14 @@ import importlib
 import pkgutil
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
 
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, ParameterError
-from airtight.analytics.rounding import UNIT
+from airtight.analytics.rounding import SMALLEST, UNIT
 
 Ends = tuple[FloatArray, FloatArray]
 
@@ -124,20 +124,38 @@ def _plain(value: Any) -> Any:
 
 
 def around(value: FloatArray) -> Ends:
-    """Lower and upper bound of a divergence whose computed value errs by less than sixteen units in the last place."""
-    return value * (1 - 16 * UNIT), np.minimum(value * (1 + 16 * UNIT), 1.0)
+    """Lower and upper bound of a divergence whose computed value errs by less than sixteen units in the last place, or by
+    the least double; 0 is exact."""
+    least = np.where(value > 0, SMALLEST, 0.0)
+    return np.maximum(value * (1 - 16 * UNIT) - least, 0.0), np.minimum(value * (1 + 16 * UNIT) + least, 1.0)
 
 
 @dataclass(frozen=True)
 class Bounded(Mechanism, ABC):
-    """A mechanism with the pure epsilon `loss`, which both (P, Q) and (Q, P) attain."""
+    """A mechanism with the pure epsilon `loss`, which both (P, Q) and (Q, P) attain.
+
+    The loss is known up to a relative error of `slack`: it may be less than `loss` by so much.
+    """
 
     loss: float
     symmetric = True
+    slack: float = field(default=0.0, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "loss", checks.scalar("epsilon", self.loss, "[0, inf)"))
+        object.__setattr__(self, "slack", checks.scalar("slack", self.slack, "[0, 1)"))
+
+    def parameters(self) -> dict[str, Any]:
+        return {name: value for name, value in super().parameters().items() if name != "slack" or value}
+
+    def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
+        upper = around(self._curve(epsilon, self.loss))
+        return (around(self._curve(epsilon, self.loss * (1 - self.slack))) if self.slack else upper)[0], upper[1]
+
+    @abstractmethod
+    def _curve(self, epsilon: FloatArray, loss: float) -> FloatArray:
+        """The divergence at each epsilon; above 0 where epsilon is less than the loss."""
 
     @property
     def spacing(self) -> float:  # type: ignore[override]
@@ -147,7 +165,7 @@ class Bounded(Mechanism, ABC):
         return self.loss
 
     def reached_loss(self, *, reverse: bool = False) -> float:
-        return self.loss
+        return self.loss * (1 - self.slack)
 
 
 _NAMES: dict[type[Mechanism], str] = {}  # of the constructor in JSON

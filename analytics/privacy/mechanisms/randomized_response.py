@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike
 
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, real
-from airtight.analytics.privacy.mechanisms.mechanism import Bounded, Ends, around, register
+from airtight.analytics.privacy.mechanisms.mechanism import Bounded, register
+from airtight.analytics.rounding import SMALLEST
 
 
 def alpha(epsilon: ArrayLike) -> FloatArray:
@@ -39,9 +40,10 @@ class RandomizedResponse(Bounded):
         super().__post_init__()
         object.__setattr__(self, "symbols", checks.count("symbols", self.symbols, "[2, inf)"))
 
-    def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
-        beyond = 0.0 - np.expm1(np.minimum(epsilon - self.loss, 0.0))
-        return around(beyond / (1 + (self.symbols - 1) * np.exp(-self.loss)))
+    def _curve(self, epsilon: FloatArray, loss: float) -> FloatArray:
+        beyond = 0.0 - np.expm1(np.minimum(epsilon - loss, 0.0))
+        value = beyond / (1 + (self.symbols - 1) * np.exp(-loss))
+        return np.where(epsilon < loss, np.maximum(value, SMALLEST), 0.0)
 
 
 register(RandomizedResponse, "randomized_response")

@@ -140,7 +140,7 @@ class Round:
         if self.separate and self.looks is not None:
             raise ParameterError("looks", "given", "absent where messages arrive separately")
         if self.looks is not None:
-            table = np.asarray(self.looks)
+            table = checks.rectangular("looks", self.looks)
             if (
                 table.ndim != 2
                 or table.shape[0] != K
@@ -355,7 +355,7 @@ class Meter:
 
     def __post_init__(self) -> None:
         self.devices = checks.count("devices", self.devices)
-        self.budget_epsilon = checks.vector("budget_epsilon", self.budget_epsilon, self.devices, "[0, inf)")
+        self.budget_epsilon = checks.vector("budget_epsilon", self.budget_epsilon, self.devices, "[0, 1e300]")
         self.delta = checks.scalar("delta", self.delta, "(0, 1)")
         pairs = isinstance(self.fixed, list | tuple) and all(
             isinstance(e, list | tuple) and len(e) == 2 for e in self.fixed
@@ -666,6 +666,7 @@ class Meter:
         ParameterError
             When a line was changed, is missing or out of order, or lets a round through that overspends; it names the line.
         """
+        checks.instance("text", text, str)
         whole = text[: text.rfind("\n") + 1].splitlines()
         if not whole:
             raise ParameterError("log", text[:40], "JSON lines, the first with the budget")
