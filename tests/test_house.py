@@ -13,7 +13,18 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "airtight"
 FLOORS = {"analytics": 0, "solvers": 1, "validate": 2}
 ROOMS = (  # of analytics: one imports from itself and from those before it
-    ("checks", "errors", "estimate", "extras", "guarantee", "parameters", "progress", "records", "root_search", "rounding"),
+    (
+        "checks",
+        "errors",
+        "estimate",
+        "extras",
+        "guarantee",
+        "parameters",
+        "progress",
+        "records",
+        "root_search",
+        "rounding",
+    ),
     ("distributions",),
     ("inference",),
     ("privacy.mechanisms",),

@@ -102,7 +102,9 @@ def test_fixed_releases_are_paid_beforehand() -> None:
 # ten ways to choose the next mu from the round, the log likelihood ratio of all that was seen, and mu^2 that is left
 STRATEGIES = {
     "constant": lambda t, loss, left: np.full_like(loss, 0.3),
-    "all at once": lambda t, loss, left: np.sqrt(left) * (1 - 1e-12),  # whose square rounding does not raise above what is left
+    "all at once": lambda t, loss, left: (
+        np.sqrt(left) * (1 - 1e-12)
+    ),  # whose square rounding does not raise above what is left
     "halves": lambda t, loss, left: np.sqrt(left / 2),
     "more when it looks like the device": lambda t, loss, left: np.where(loss > 0, 0.5, 0.05),
     "less when it looks like the device": lambda t, loss, left: np.where(loss > 0, 0.05, 0.5),
