@@ -30,7 +30,8 @@ _EVERY, _MOST = 32, 16  # number of counts up to which each is a class; greatest
 _CONCEDED = 0.5  # probability of outcomes impossible for the neighbour from which on a class has V = 1
 _IMPOSSIBLE = 1e-2  # share of delta by which a class may raise the probability of outcomes impossible for the neighbour
 _BELOW = 1e-2  # share of delta / rounds down to which the curve of a class is accurate
-_POINTS = 1024  # greatest number of points of the curve of one parameter
+# greatest number of points of the curve of one parameter: with many others, and with few, whose outcomes make it angular
+_POINTS, _POINTS_OF_FEW, _FEW = 1024, 4096, 64
 _LEAST = 1e-12  # share of delta below which the curve of one parameter is trimmed
 _LOW, _UNDERFLOW = 1e-285, 1e-316  # delta / rounds below which nothing is trimmed; mass that counts may then lack
 _TILTS = np.geomspace(1e-3, 1e5, 161)  # exponents of the moments in Chernoff's bound
@@ -235,7 +236,8 @@ def bounded(
             central.one_parameter(n, epsilon=epsilon, client=mode, bits=bits, delta=delta) for mode, n in cases
         ]
         top = max(min(max(envelope.reach(delta * _LEAST, default=1.0) for envelope in envelopes), pure), 1e-300)
-        step = 2.0 ** math.ceil(math.log2(top / _POINTS))  # so that curves of different reach share their points
+        points = _POINTS_OF_FEW if max(n for _, n in cases) <= _FEW else _POINTS
+        step = 2.0 ** math.ceil(math.log2(top / points))  # so that curves of different reach share their points
         eps = np.arange(math.ceil(top / step) + 1.0) * step
         values = np.maximum.reduce([np.asarray(envelope.delta(eps)) for envelope in envelopes])
         return Majorant(eps, np.minimum.accumulate(values), pure)
