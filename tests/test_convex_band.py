@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy.accounting import connect_the_dots
 from airtight.analytics.privacy.accounting.convex_band import ConvexBand
 from airtight.analytics.privacy.over_the_air import rounds
 
@@ -113,3 +114,27 @@ def test_hidden_rounds_need_few_values(adjacency, monkeypatch):
     found = rounds.bracket(system, rounds=200, observer="others", device=[0])
     assert found.reached and 0 < found.lower[0] <= found.upper[0] <= 1.001 * found.lower[0] < math.inf
     assert sum(asked) < 1200
+
+
+@given(
+    values=st.lists(st.floats(1e-3, 1.0), min_size=2, max_size=14),
+    step=st.floats(-3, 0.5).map(lambda x: 10**x),
+    shape=st.sampled_from(["any", "noisy", "dip"]),
+)
+@settings(max_examples=60, deadline=None)
+def test_hull_of_values_on_a_grid(values, step, shape):
+    """Every value is lowered to the least chord of two others, no farther."""
+    side = np.array(values)
+    if shape != "any":  # convex up to little noise; with a last value that is far below
+        side = np.exp(-np.arange(side.size) * 1.0) * (1 + 0.1 * side)
+    if shape == "dip":
+        side[-1] /= 100
+    found = connect_the_dots._hull(side.copy(), step)
+    x = np.exp(np.arange(side.size) * step)
+    for i in range(side.size):
+        chords = [
+            side[b] + (side[a] - side[b]) * (x[b] - x[i]) / (x[b] - x[a])
+            for a in range(i)
+            for b in range(i + 1, side.size)
+        ]
+        assert found[i] == pytest.approx(min([side[i], *chords]), rel=1e-9)
