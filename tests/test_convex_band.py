@@ -1,6 +1,7 @@
 """A band around a convex curve holds at every epsilon, whatever the nodes and the errors of their values."""
 
 import math
+from unittest import mock
 
 import mpmath
 import numpy as np
@@ -120,16 +121,18 @@ def test_hidden_rounds_need_few_values(adjacency, monkeypatch):
     values=st.lists(st.floats(1e-3, 1.0), min_size=2, max_size=14),
     step=st.floats(-3, 0.5).map(lambda x: 10**x),
     shape=st.sampled_from(["any", "noisy", "dip"]),
+    many=st.sampled_from([0.05, 2.0]),
 )
-@settings(max_examples=60, deadline=None)
-def test_hull_of_values_on_a_grid(values, step, shape):
+@settings(max_examples=80, deadline=None)
+def test_hull_of_values_on_a_grid(values, step, shape, many):
     """Every value is lowered to the least chord of two others, no farther."""
     side = np.array(values)
     if shape != "any":  # convex up to little noise; with a last value that is far below
         side = np.exp(-np.arange(side.size) * 1.0) * (1 + 0.1 * side)
     if shape == "dip":
         side[-1] /= 100
-    found = connect_the_dots._hull(side.copy(), step)
+    with mock.patch.object(connect_the_dots, "_MANY", many):  # 2: one by one from the start
+        found = connect_the_dots._hull(side.copy(), step)
     x = np.exp(np.arange(side.size) * step)
     for i in range(side.size):
         chords = [
