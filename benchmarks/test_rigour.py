@@ -60,6 +60,13 @@ def test_twin(benchmark):
     )
 
 
+@pytest.mark.benchmark(group="check of the certificates FDP-T1, with the standard library")
+def test_check(benchmark, tmp_path):
+    run = {"check": True, "stdout": subprocess.DEVNULL}
+    subprocess.run([sys.executable, "-m", "airtight", "certify", "FDP-T1", "--out", str(tmp_path)], **run)
+    benchmark.pedantic(subprocess.run, ([sys.executable, str(tmp_path / "check.py")],), run, rounds=1)
+
+
 @pytest.mark.benchmark(group="airtight verify; goal: below 300 s, with --effort 40 below 40 s")
 @pytest.mark.parametrize("effort", ["40", "240"])
 def test_audit(benchmark, effort):

@@ -117,6 +117,21 @@ def test_sweep(benchmark):
     benchmark.pedantic(lambda: airtight.sweep(SYSTEM, over, quantities=["epsilon_published"]), rounds=3)
 
 
+@pytest.mark.parametrize("adjacency", ["silent", "absent"])
+def test_sweep_of_epsilon(benchmark, adjacency):
+    pytest.importorskip("xarray")
+    benchmark.group = f"sweep of epsilon, both ends, r = 784, 2000 systems of 12 equal devices, {adjacency}"
+    system = dataclasses.replace(SYSTEM, adjacency=adjacency)
+    over = {"clip": np.linspace(1, 5, 40), "noise_variance": np.linspace(0.05, 0.2, 50)}
+    airtight.sweep(system, {"clip": [1.0]})  # its modules are loaded
+    benchmark.pedantic(lambda: airtight.sweep(system, over), rounds=1)
+
+
+@pytest.mark.benchmark(group="least noise of 30 unlike devices, r = 784, one query, absent")
+def test_calibration(benchmark):
+    benchmark.pedantic(lambda: airtight.calibrate(unlike(30, "absent"), 20.0), rounds=1)
+
+
 @pytest.mark.benchmark(group="CorBin-FL, 20000 others, paired, 5 bits")
 def test_one_parameter(benchmark):
     benchmark.pedantic(
