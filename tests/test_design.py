@@ -328,6 +328,22 @@ def test_different_and_equal_devices_agree():
     assert steps.best(system, asked, Effort(10**9)).value == pytest.approx(boxes.value, rel=2e-3)
 
 
+def test_a_bound_knows_that_weights_are_nonnegative():
+    """A device whose feature is turned round would want a negative weight: its weight is 0, and the gap stays closed."""
+    system, tasks = different("silent", False, 1.0)
+    tasks = [replace(one, f=np.concatenate([-one.f[:1], one.f[1:]])) for one in tasks]
+    free = ["weight", "noise_variance", "decoder_gain"]
+    found = design(system, Requirements(minimise="error", epsilon_at_most=3.0, energy_at_most=5.0, free=free), tasks)
+    assert found.system.weight[0] < 1e-6 * np.max(found.system.weight)
+    assert 0 <= found.gap <= 1e-5 * found.value
+    rng = np.random.default_rng(0)
+    for spread in rng.choice([0.01, 0.1, 0.5], 40)[:, None, None] * rng.normal(size=(40, 2, 6)):
+        weight = (found.system.weight + 0.05 * (rng.random() < 0.5)) * np.exp(spread[0])
+        other = replace(found.system, weight=weight, noise_variance=found.system.noise_variance * np.exp(spread[1]))
+        epsilon, mse, spent = reached(other, tasks)
+        assert epsilon > 3.0 or spent > 5.0 or mse >= found.lower_bound * (1 - 1e-9)
+
+
 def test_least_epsilon_of_different_devices():
     system, tasks = different("silent", False, 1.0)
     own = decoding.constant_output(tasks)

@@ -9,7 +9,8 @@ where Q is the second moment of the devices' decoded codes divided by norm(D), a
 With :math:`a_k = \gamma^2p_k\|z_k\|^2/|h_k|^2` and :math:`b_k = \gamma^2q_kr/|h_k|^2`, the energy and privacy
 constraints are
 
-.. math:: s\sum_k(a_ku_k^2 + b_km_k) \le E\varphi, \qquad C_k^2u_k^2 \le \kappa_k^2\Bigl(\sum_jm_j + \varphi\Bigr).
+.. math:: s\sum_k(a_ku_k^2 + b_km_k) \le E\varphi, \qquad C_k^2u_k^2 \le \kappa_k^2\Bigl(\sum_jm_j + \varphi\Bigr),
+          \qquad u \ge 0.
 
 All of these are convex, so the least MSE is a second-order cone program. It decreases in E, so the least energy is a
 root; so is the least epsilon.
@@ -25,13 +26,13 @@ made exact in the same way.
 Notes
 -----
 *Lower bounds.* With multipliers :math:`\lambda` of privacy, nu of energy, rho and eta of peak power, the Lagrangian is
-minimal at :math:`u = M^{-1}c`, :math:`M = Q + \mathrm{diag}(\lambda C^2/\kappa^2 + \nu sa + \rho sC^2/R^2)`, if its
-slopes in m and phi are not negative:
+minimal at :math:`u = M^{-1}(c + \psi/2)`, :math:`M = Q + \mathrm{diag}(\lambda C^2/\kappa^2 + \nu sa + \rho sC^2/R^2)`, with
+the multipliers :math:`\psi \ge 0` of :math:`u \ge 0`, if its slopes in m and phi are not negative:
 
 .. math:: q_k + \nu sb_k + \eta_k \ge \sum\lambda, \qquad 1 \ge \sum\lambda + \nu E + \sum\rho + \sum\eta S/s.
 
-For any multipliers that satisfy both conditions, :math:`\|f^*\|^2 - c^TM^{-1}c` is a lower bound of every MSE, however
-the multipliers were found. If this number is at least the allowed MSE, the greatest E that the second condition allows
+For any multipliers that satisfy both conditions, :math:`\|f^*\|^2 - (c + \psi/2)^TM^{-1}(c + \psi/2)` is a lower bound of
+every MSE, however the multipliers were found. If this number is at least the allowed MSE, the greatest E that the second condition allows
 is a lower bound of every energy, because no design with less energy has the allowed MSE.
 """
 
@@ -132,16 +133,19 @@ class Limits:
 
 @dataclass(frozen=True)
 class Multipliers:
-    """The multipliers lambda, nu, rho and eta of the Lagrangian in the module's notes."""
+    """The multipliers lambda, nu, rho, eta and psi of the Lagrangian in the module's notes."""
 
     privacy: FloatArray
     energy: float
     reach: FloatArray
     variance: FloatArray
+    sign: FloatArray
 
     def times(self, factor: float) -> Multipliers:
-        """All multipliers times a factor."""
-        return Multipliers(factor * self.privacy, factor * self.energy, factor * self.reach, factor * self.variance)
+        """The multipliers of the limits times a factor; the signs of the weights are no limit."""
+        return Multipliers(
+            factor * self.privacy, factor * self.energy, factor * self.reach, factor * self.variance, self.sign
+        )
 
 
 @dataclass(frozen=True)
@@ -209,13 +213,11 @@ def stated(
     data: Mapping[str, Any] | None = None,
     *,
     along: FloatArray | None = None,
-    nonnegative: bool = False,
 ) -> tuple[Any, dict[str, Any], dict[str, Any]]:
     """The problem of least MSE less the constant, its variables u, m and phi, and its constraints by name.
 
     `data` may hold cvxpy parameters in place of numbers: ``square_roots`` (of the privacy rows, C/kappa) and ``energy``. With
-    `along` the weights are a multiple of these. Unless `nonnegative`, a weight may be negative: a relaxation, in which the lower
-    bounds of this module are attained.
+    `along` the weights are a multiple of these.
     """
     import cvxpy as cp
 
@@ -227,7 +229,7 @@ def stated(
     linear = model.sends @ m + phi - 2 * model.inner @ u
     error = cp.sum_squares(model.root @ u) + cp.sum_squares(cp.multiply(np.sqrt(model.apart), u)) + linear
     limited_ratio, limited_reach, limited_noise = _limited(limits)
-    constraints: dict[str, Any] = {}
+    constraints: dict[str, Any] = {"sign": u >= 0}
     if limited_ratio.size:
         roots = data.get("square_roots", _squares(model, limits)[limited_ratio])
         constraints["privacy"] = cp.square(cp.multiply(roots, u[limited_ratio])) <= total_noise
@@ -244,8 +246,6 @@ def stated(
         constraints["variance"] = m[limited_noise] <= (limits.variance[limited_noise] / receiver_noise) * phi
     if limits.fixed is not None:
         constraints["fixed"] = m == (limits.fixed / receiver_noise) * phi
-    if nonnegative:
-        constraints["nonnegative"] = u >= 0
     if along is not None:
         constraints["along"] = u == along * cp.Variable()
     problem = cp.Problem(cp.Minimize(error), list(constraints.values()))
@@ -261,9 +261,7 @@ def _limited(limits: Limits) -> tuple[IntArray, IntArray, IntArray]:
     )
 
 
-def least_error(
-    model: Model, limits: Limits, *, along: FloatArray | None = None, nonnegative: bool = False
-) -> Relaxed | None:
+def least_error(model: Model, limits: Limits, *, along: FloatArray | None = None) -> Relaxed | None:
     """The least MSE under the limits, for weights `along` given ones if there are any; None where the solver finds no solution.
 
     Raises
@@ -274,7 +272,7 @@ def least_error(
     import cvxpy as cp
 
     K, receiver_noise = model.system.devices, model.system.decoded_receiver_noise
-    problem, variables, constraints = stated(model, limits, along=along, nonnegative=nonnegative)
+    problem, variables, constraints = stated(model, limits, along=along)
     u, m, phi = (variables[name] for name in ("u", "m", "phi"))
     limited_ratio, limited_reach, limited_noise = _limited(limits)
     try:
@@ -296,7 +294,11 @@ def least_error(
         max(_number(constraints["energy"].dual_value), 0.0) / limits.energy if "energy" in constraints else 0.0
     )
     multipliers = Multipliers(
-        dual("privacy", limited_ratio), energy_dual, dual("reach", limited_reach), dual("variance", limited_noise)
+        dual("privacy", limited_ratio),
+        energy_dual,
+        dual("reach", limited_reach),
+        dual("variance", limited_noise),
+        dual("sign", np.arange(K)),
     )
     gain = math.sqrt(_number(phi.value) / receiver_noise) / model.decoder
     noise = np.maximum(m.value, 0.0) / _number(phi.value) * receiver_noise if limits.fixed is None else limits.fixed
@@ -358,19 +360,20 @@ def _corrected(model: Model, limits: Limits, multipliers: Multipliers) -> tuple[
 
 
 def _dual(model: Model, limits: Limits, multipliers: Multipliers) -> float:
-    """The dual value norm(f*)^2 - c'M^-1c, lowered by a bound on the error of the linear solution."""
+    """The dual value norm(f*)^2 - c'M^-1c, c raised by half of psi, lowered by a bound on the error of the linear solution."""
+    inner = model.inner + multipliers.sign / 2
     receiver_noise = model.system.decoded_receiver_noise
     penalty = multipliers.privacy * _squares(model, limits) ** 2 + multipliers.energy * receiver_noise * model.code
     curvature = model.root.T @ model.root + np.diag(
         model.apart + penalty + multipliers.reach * _reaches(model, limits) ** 2
     )
     try:
-        solution = linalg.cho_solve(linalg.cho_factor(curvature), model.inner)
+        solution = linalg.cho_solve(linalg.cho_factor(curvature), inner)
     except linalg.LinAlgError:  # M is singular up to rounding, in directions that c lacks
-        solution = linalg.lstsq(curvature, model.inner)[0]
+        solution = linalg.lstsq(curvature, inner)[0]
     # c'M^-1c = (2c - Mx)'x + e'M^-1e for any x with residual e = c - Mx; `error_bound` covers the residual
-    residual = model.inner - curvature @ solution
+    residual = inner - curvature @ solution
     error_bound = float(np.linalg.norm(residual)) * (1 + float(np.linalg.norm(solution)))
     if error_bound > 1e-6 * model.own:
         return -math.inf
-    return model.own - float(model.inner @ solution) - error_bound
+    return model.own - float(inner @ solution) - error_bound

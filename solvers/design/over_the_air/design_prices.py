@@ -134,7 +134,7 @@ class _Local:
             unlimited,
             self.system.noise_variance,
         )
-        return convex.least_error(self.model, limits, along=self.along, nonnegative=True)
+        return convex.least_error(self.model, limits, along=self.along)
 
 
 def exact_ratio(model: Model, epsilon: float, rounds: int, observer: Observer) -> FloatArray:
@@ -271,6 +271,6 @@ def design_problem(
         )
     if energy_at_most is not None:
         data["energy"] = cp.Parameter(nonneg=True, name="energy", value=energy_at_most)
-    problem, variables, constraints = convex.stated(model, limits, data, nonnegative=True)
+    problem, variables, constraints = convex.stated(model, limits, data)
     whole = cp.Problem(cp.Minimize(problem.objective.args[0] + model.own), list(constraints.values()))
     return whole, variables
