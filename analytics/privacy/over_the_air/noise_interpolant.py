@@ -24,6 +24,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
 from airtight.analytics.checks import FloatArray, IntArray
@@ -385,6 +386,35 @@ def slope_of_pair(
     bound the slope at the middle of the interval; the bound of the logarithmic derivative extends it to the whole
     interval. The bounds are infinite where c may vanish.
     """
+    rate_low, rate_high, bounded = decay_of_pair(level, d, low, high, gap, r)
+    order = r / 2 - 0.5
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
+        v = (low + high) / 2  # the slope itself is bounded here
+        c = level + r / 2 * np.log1p(gap / v) + d * d / (2 * gap)
+        radius_squared = 2 * v * (v + gap) / gap * c
+        kappa = d / gap * np.sqrt(radius_squared)
+        root = np.sqrt(kappa * kappa + order * order)
+        log_bessel = root - order - (order * np.log((order + root) / (2 * order)) if order > 0 else 0.0)
+        log_slope = (
+            np.log(gap / 2) + np.maximum(level, 0.0) + r / 2 * np.log(radius_squared / v) - np.log(v * (v + gap))
+        )
+        log_slope = (
+            log_slope
+            - v * (d / gap) ** 2 / 2
+            - radius_squared / (2 * v)
+            + log_bessel
+            - (r / 2 - 1) * np.log(2)
+            - special.gammaln(r / 2)
+        )
+        # from the middle to the whole interval; 1e-9 is more than the rounding error of this sum
+        log_slope = log_slope + np.maximum(np.abs(rate_low), np.abs(rate_high)) * (high - low) / 2 + 1e-9
+    return np.where(bounded, log_slope, np.inf), rate_low, rate_high
+
+
+def decay_of_pair(
+    level: FloatArray, d: FloatArray | float, low: FloatArray, high: FloatArray, gap: FloatArray | float, r: float
+) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
+    """The bounds of the derivative of log(-dD/dv) alone (:func:`slope_of_pair`), and where they are finite."""
     with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
         c_high = level + r / 2 * np.log1p(gap / low) + d * d / (2 * gap)
         c_low = level + r / 2 * np.log1p(gap / high) + d * d / (2 * gap)
@@ -406,30 +436,7 @@ def slope_of_pair(
         rate_high = rational_high - r / 2 * decay_low - centre_term - c_low / gap + bessel_high
         rate_low = rational_low - r / 2 * decay_high - centre_term - c_high / gap + bessel_low
         bounded = (c_low > 0) & (low > 0)
-        v = (low + high) / 2  # the slope itself is bounded here
-        c = level + r / 2 * np.log1p(gap / v) + d * d / (2 * gap)
-        radius_squared = 2 * v * (v + gap) / gap * c
-        kappa = d / gap * np.sqrt(radius_squared)
-        root = np.sqrt(kappa * kappa + order * order)
-        log_bessel = root - order - (order * np.log((order + root) / (2 * order)) if order > 0 else 0.0)
-        log_slope = (
-            np.log(gap / 2) + np.maximum(level, 0.0) + r / 2 * np.log(radius_squared / v) - np.log(v * (v + gap))
-        )
-        log_slope = (
-            log_slope
-            - v * centre_term
-            - radius_squared / (2 * v)
-            + log_bessel
-            - (r / 2 - 1) * np.log(2)
-            - special.gammaln(r / 2)
-        )
-        # from the middle to the whole interval; 1e-9 is more than the rounding error of this sum
-        log_slope = log_slope + np.maximum(np.abs(rate_low), np.abs(rate_high)) * (high - low) / 2 + 1e-9
-    return (
-        np.where(bounded, log_slope, np.inf),
-        np.where(bounded, rate_low, -np.inf),
-        np.where(bounded, rate_high, np.inf),
-    )
+    return np.where(bounded, rate_low, -np.inf), np.where(bounded, rate_high, np.inf), bounded
 
 
 def concavity_of_pair(d: FloatArray, low: FloatArray, gap: FloatArray, r: float, *, reverse: bool) -> FloatArray:
