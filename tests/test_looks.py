@@ -313,9 +313,6 @@ def test_rounds_fresh_and_static() -> None:
     mu = np.sqrt(5) * scaled.sensitivity[0] / np.sqrt(law.low[0, :, 0] + scaled.received_noise_variance[0])
     at = float(static.upper[0])
     assert np.mean([_gaussian_delta(at, m) for m in mu]) == pytest.approx(one.delta, rel=1e-6)
-    with pytest.raises(ParameterError, match="fresh"):
-        looks.bracket(system(participation=0.5), Channel(model="complex", looks=_table(2), fresh=False), rounds=5)
-
 
 def test_static_absent_is_one_release_of_all_coordinates() -> None:
     one = system(adjacency="absent")

@@ -55,13 +55,14 @@ from airtight.analytics.privacy.accounting.numerical_composition import WIDTH
 from airtight.analytics.privacy.accounting.privacy_curve import Bracket, PrivacyCurve
 from airtight.analytics.privacy.mechanisms.discrete_pair import Discrete
 from airtight.analytics.privacy.mechanisms.mechanism import Ends, Factors, Mechanism, register
-from airtight.analytics.privacy.over_the_air import combined_looks, noise_mixture, observers
+from airtight.analytics.privacy.over_the_air import combined_looks, noise_mixture, observers, static_channel
 from airtight.analytics.privacy.over_the_air import rounds as many
 from airtight.analytics.privacy.over_the_air.hidden_mixtures import Unseen
 from airtight.analytics.privacy.over_the_air.mixtures import below
 from airtight.analytics.privacy.over_the_air.noise_mixture import Participation
 from airtight.analytics.privacy.over_the_air.rounds import Query
 from airtight.analytics.progress import counted
+from airtight.analytics.privacy.over_the_air.shared_curves import EDGES, SharedCurves
 from airtight.analytics.rounding import SMALLEST, UNIT
 
 EFFORT = 1 << 20  # pairs of a state and a set of participants that are enumerated at most
@@ -77,7 +78,7 @@ _ELIMINATED = 1e-6  # bound of the error of q, relative to that without the othe
 _SHARP = 1e-6  # bound of its relative error up to which it is used
 _JITTER = 1e-14  # share of the trace that is added to a covariance before it is solved with
 _FAR = 1e60  # v beyond this multiple of the noise counts as this multiple, which is safe for the upper end
-_BELOW = (1e-9, 1e-6, 1e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1, 0.5)  # relative distances below the upper bound
+_BELOW = (1e-9, 1e-6, 1e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.8)  # relative distances below the upper bound
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _NATS = 24.0  # the quadrature of a divergence errs by e^-24 of it
 _TINY = float(np.finfo(float).tiny)
@@ -577,6 +578,7 @@ class ChannelQuery(Query):
 
     channel: Channel = field(default_factory=Channel)
     eavesdropper: bool = False
+    from_table: bool = False  # whether the curve is one factor of a composition, which needs less accuracy
 
     @property
     def pair(self) -> bool:  # type: ignore[override]
@@ -636,7 +638,17 @@ class ChannelQuery(Query):
     def _log_greatest(self, eps: FloatArray) -> FloatArray:
         return np.zeros(eps.shape)
 
+    def in_composition(self) -> Mechanism:
+        """The same query, its divergences from a table that all devices like this one share."""
+        return self if self.from_table else replace(self, from_table=True, _parts={}, _seen={})
+
     def _ends(self, eps: FloatArray, reverse: bool, negligible: float) -> Ends:
+        if self.from_table:
+            curves, members = _shared(self.system, self.channel, self.observer, self.eavesdropper, _alike(self))
+            if curves is not None:
+                row, share = int(np.searchsorted(members, self.device)), float(self._mixtures.share[0])
+                lower, upper = curves.ends(eps, row, reverse=reverse, doubt=many.SHORTENED)
+                return lower * share * (1 - 3e-15), np.minimum(upper * share * (1 + 3e-15) + SMALLEST, 1.0)
         pair, low, high = self._mixtures, np.empty(eps.size), np.empty(eps.size)
         share, steps = float(pair.share[0]), -(-eps.size * pair.low.weights.shape[1] // _AT_ONCE)
         with np.errstate(under="ignore"):
@@ -658,6 +670,36 @@ class ChannelQuery(Query):
 
 
 register(ChannelQuery, "system_with_channel")
+
+
+def _alike(one: ChannelQuery) -> int:
+    """The first device with the same participation, own noise and sensitivity."""
+    scaled, k = one.system.normalised(), one.device
+    keys = np.stack([scaled.participation, scaled.received_noise_variance, scaled.sensitivity])
+    return int(np.argmax(np.all(keys == keys[:, k : k + 1], axis=0)))
+
+
+@lru_cache(maxsize=8)
+def _shared(
+    system: InferenceSystem, channel: Channel, observer: Observer, eavesdropper: bool, first: int
+) -> tuple[SharedCurves | None, IntArray]:
+    """The curves of all devices like the first one, and these devices; None where divergences are not regular."""
+    scaled = system.normalised()
+    keys = np.stack([scaled.participation, scaled.received_noise_variance, scaled.sensitivity])
+    members = np.flatnonzero(np.all(keys == keys[:, first : first + 1], axis=0))
+    pair = _pairs(system, channel, members[:1], observer, eavesdropper=eavesdropper)
+    of_v = law(system, channel, eavesdropper=eavesdropper)
+    low, high, weights = (part[members].reshape(members.size, -1) for part in (of_v.low, of_v.high, of_v.weights))
+    if system.idle_noise:
+        own = float(scaled.received_noise_variance[first])
+        low, high = low + own * (1 - 4 * UNIT), high + own * (1 + 4 * UNIT)
+    if not np.all(pair.bounded) or not np.all(np.isfinite(low)) or pair.low.participation[0] == 0:
+        return None, members
+    count = EDGES[isinstance(pair.low, Unseen)]
+    first_of_cell = _cells(low.reshape(1, -1), high.reshape(1, -1), weights.reshape(1, -1) / members.size, count)[0][0]
+    finite = high[np.isfinite(high)]
+    edges = np.unique(np.append(first_of_cell, np.max(finite, initial=0.0)))
+    return SharedCurves.of(pair.low, edges, low, high, weights), members
 
 
 def query(
@@ -722,8 +764,8 @@ def bracket(
     delta : float, optional
         For all rounds together; by default that of the system.
     rounds : int
-        T >= 1. With ``channel.fresh`` every round has a state and a set of its own. Otherwise one state lasts, and who sends
-        must be decided by it.
+        T >= 1. With ``channel.fresh`` every round has a state and a set of its own. Otherwise one state lasts; participation that
+        it does not decide is drawn anew in every round.
     device : int or array_like of int, optional
     observer : {"auto", "participants", "others", "signal"}
         Who, unless ``channel.known`` is False, knows the channel as well.
@@ -737,10 +779,6 @@ def bracket(
     Bracket
         At the upper end delta is kept: the mean of delta over the states, never of epsilon.
 
-    Raises
-    ------
-    ParameterError
-        Also where a static channel leaves the participation random.
     """
     count = checks.count("rounds", rounds)
     total = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
@@ -763,17 +801,9 @@ def bracket(
         ends = np.array([PrivacyCurve.of(one).compose(count).bracket(delta=total, width=width)[:2] for one in told])
         lower, upper = (ends[:, i].reshape(which.shape)[()] for i in (0, 1))
         return Bracket.of(lower, upper, width)
-    if (
-        count > 1
-        and not channel.decides_participation
-        and np.any((system.participation > 0) & (system.participation < 1))
-    ):
-        raise ParameterError(
-            "fresh",
-            False,
-            "true, or participation 0 or 1, or max_power given: no bound is known here for a channel that stays while "
-            "participation is random",
-        )
+    random = (system.participation > 0) & (system.participation < 1)
+    if count > 1 and not channel.decides_participation and np.any(random):
+        return _static(system, channel, which, seen, eavesdropper, total, count, width)
     pair = _pairs(system, channel, which.ravel(), seen, eavesdropper=eavesdropper, times=count, once=True)
     attained = _noise_is_known(system, channel) or (channel.known and seen is not Observer.SIGNAL)
     lower, upper = (end.reshape(which.shape)[()] for end in _least_epsilon(pair, total, exact_pair=attained))
@@ -783,6 +813,30 @@ def bracket(
         below_signal = np.array([_attained_epsilon(each, total) for each in told]).reshape(which.shape)
         lower = np.minimum(below_signal, upper)[()]
     return Bracket.of(lower, upper, width)
+
+
+def _static(
+    system: InferenceSystem,
+    channel: Channel,
+    which: IntArray,
+    observer: Observer,
+    eavesdropper: bool,
+    total: float,
+    rounds: int,
+    width: float,
+) -> Bracket:
+    """Rounds with fresh participation over a channel that stays (:mod:`.static_channel`)."""
+    drawn = channel.draw(system, eavesdropper=eavesdropper)
+    heard = replace(system, receiver_noise_variance=drawn.receiver_noise_variance)
+    states = static_channel.single_states(channel, drawn.coefficients)
+    ends = np.array(
+        [
+            static_channel.epsilon_ends(heard, states, int(k), observer, query, delta=total, rounds=rounds)
+            for k in which.ravel()
+        ]
+    )
+    lower, upper = (ends[:, i].reshape(which.shape)[()] for i in (0, 1))
+    return Bracket.of(lower if channel.known else np.zeros_like(lower), upper, width)
 
 
 def _attained_epsilon(release: Mechanism, total: float) -> float:

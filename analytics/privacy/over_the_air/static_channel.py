@@ -1,0 +1,106 @@
+r"""Rounds over a channel that stays while participation and noise are drawn anew in every round.
+
+The state s of the channel is independent of the data. Given s, the T rounds are a composition of T pairs, each dominated by the
+query over the channel that is certainly in state s. So for an observer who knows s
+
+.. math:: \delta_T(\epsilon) \le \frac1n\sum_s\delta_T^{(s)}(\epsilon),
+
+with equality where every round's pair is attained (data that is the same in every round). One who does not know s learns at most
+as much: it has a function of what the other has. The mean is taken of delta in one order of the neighbours, then the greater order
+counts.
+
+*Accuracy.* The curves of the states are read from laws of the total loss on grids, with absolute errors of about 1e-12 each, which
+are added to the safe side. So delta below about 1e-11 has no finite epsilon here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from airtight.analytics.checks import FloatArray
+from airtight.analytics.guarantee import Observer
+from airtight.analytics.inference.channel import Channel
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy.accounting.numerical_composition import Joint
+from airtight.analytics.privacy.mechanisms.mechanism import Mechanism
+
+_POINTS, _NARROWINGS = 33, 5  # of epsilon at which means are taken at a time, and how often their range is narrowed
+_START, _GROWTH, _GREATEST = 1.0, 32.0, 1e9  # of the range
+
+Query = Callable[[InferenceSystem, Channel, int, Observer], Mechanism]
+
+
+def epsilon_ends(
+    system: InferenceSystem,
+    states: list[Channel],
+    device: int,
+    observer: Observer,
+    query: Query,
+    *,
+    delta: float,
+    rounds: int,
+) -> tuple[float, float]:
+    """Lower and upper bound of the least epsilon of a device after T rounds in one of equally likely `states`.
+
+    Parameters
+    ----------
+    system : InferenceSystem
+    states : list of Channel
+        Each with one state.
+    device : int
+    observer : {"participants", "others", "signal"}
+        For `signal` the upper bound is that of `others`, and the lower one is 0.
+    query : callable
+        The query of a system over a channel for a device and an observer, as a pair of laws.
+    delta : float
+        For all rounds together.
+    rounds : int
+    """
+    seen = Observer.OTHERS if observer is Observer.SIGNAL else observer
+    joints = [Joint(((query(system, state, device, seen), rounds),)) for state in states]
+    symmetric = all(release.symmetric for joint in joints for release, _ in joint.factors)
+
+    def mean(epsilon: FloatArray, upper: bool) -> FloatArray:
+        """One end of the greater order's mean."""
+        orders = [
+            np.mean([joint.ends(epsilon, reverse=reverse)[int(upper)] for joint in joints], axis=0)
+            for reverse in ((False,) if symmetric else (False, True))
+        ]
+        return np.asarray(np.max(orders, axis=0))
+
+    high = _least(lambda epsilon: mean(epsilon, True) * (1 + 1e-14) <= delta, 1)
+    if observer is Observer.SIGNAL or high == 0:
+        return 0.0, high
+    return min(_least(lambda epsilon: mean(epsilon, False) * (1 - 1e-14) <= delta, 0), high), high
+
+
+def _least(safe: Callable[[FloatArray], FloatArray], side: int) -> float:
+    """The least epsilon that is safe, from below (side 0) or above (side 1); infinite beyond 1e9."""
+    low, high = 0.0, _START
+    while high <= _GREATEST:
+        points = np.linspace(low, high, _POINTS)
+        kept = safe(points)
+        if kept[0]:
+            return 0.0
+        if np.any(kept):
+            break
+        low, high = high, high * _GROWTH
+    else:
+        return np.inf
+    for _ in range(_NARROWINGS):
+        first = int(np.argmax(kept))
+        low, high = float(points[first - 1]), float(points[first])
+        points = np.linspace(low, high, _POINTS)
+        kept = safe(points)
+        kept[0], kept[-1] = False, True
+    first = int(np.argmax(kept))
+    return float(points[first - 1 + side])
+
+
+def single_states(channel: Channel, coefficients: FloatArray) -> list[Channel]:
+    """Channels that are certainly in one of the states, given by the coefficients, shape (states, K, L)."""
+    return [
+        Channel(model=channel.model, looks=table[None], fresh=True, known=True) for table in np.asarray(coefficients)
+    ]
