@@ -27,7 +27,9 @@ def _noises(one: InferenceSystem, state: np.ndarray, k: int) -> list[tuple[float
     found = []
     others = [j for j in range(3) if j != k]
     for bits in product((0, 1), repeat=2):
-        chance = np.prod([one.participation[j] if b else 1 - one.participation[j] for j, b in zip(others, bits, strict=True)])
+        chance = np.prod(
+            [one.participation[j] if b else 1 - one.participation[j] for j, b in zip(others, bits, strict=True)]
+        )
         V = np.eye(2) * one.receiver_noise_variance
         for j, b in zip(others, bits, strict=True):
             V = V + b * one.noise_variance[j] * np.outer(state[j], state[j])

@@ -47,6 +47,8 @@ _FIRST_CELLS, _CELLS, _MANY_CELLS = 1 << 12, 1 << 16, 1 << 18
 _POINTS = 1 << 21  # grid points of the composed law that the first step aims at, at most
 _REFINEMENTS = 6  # greatest number of grids
 _WORTHWHILE = 1 / 4  # share of the bounds' distance that a grid must gain from below if it gains nothing from above
+_ROUGH_CELLS = 1 << 13  # the same in any grid if the bounds of a curve are known to be apart
+_STUCK = 0.6  # share of the bounds' distance that, left over by a finer grid, shows that rough curves keep them apart
 _SEARCHES = 60  # greatest number of rounds of the search for the epsilon of one release
 _CLOSE = 1e-13  # relative length of an interval at which this search ends
 _EVERY = 3.0  # decades of delta for which many points share a grid
@@ -416,10 +418,11 @@ class Composition:
             if span > _CELLS * _COARSEST:
                 return 0.0, np.inf
             step = _COARSEST
+        rough = any(release.rough for release, _ in self.factors)
         bands = {i: self._band(i, *ranges[i]) for i, (release, _) in enumerate(self.factors) if release.costly}
         if bands:
-            step = max(min(step, self._step_of_bands(tilt, log_width)), span / _CELLS)
-        cells, best, allowed = _MANY_CELLS, (0.0, np.inf), _BAND_SHARE * log_width
+            step = max(min(step, self._step_of_bands(tilt, log_width)), span / (_ROUGH_CELLS if rough else _CELLS))
+        cells, best, allowed = _ROUGH_CELLS if rough else _MANY_CELLS, (0.0, np.inf), _BAND_SHARE * log_width
         log_moments = {i: self._sketches[i].cumulant(tilt)[0] for i in bands}
         for refinement in range(_REFINEMENTS):
             for i, sides in bands.items():
@@ -438,7 +441,8 @@ class Composition:
             # half the step has a fourth of the error, so the error is a third of what halving has gained
             lower_estimate = low if self._bounded_below else high - (best[1] - high) / 3
             gains_little = high >= best[1] and low - best[0] < _WORTHWHILE * (best[1] - best[0])
-            best = max(best[0], low), min(best[1], high)
+            before, best = best[1] - best[0], (max(best[0], low), min(best[1], high))
+            gains_little |= rough and best[1] - best[0] > _STUCK * before
             remaining_excess = excess(max(best[0], lower_estimate), best[1])
             finest = int(np.log2(max(cells * step / span, 1.0)))
             # the distance of the bounds falls as the square of the step

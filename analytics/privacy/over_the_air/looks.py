@@ -61,8 +61,8 @@ from airtight.analytics.privacy.over_the_air.hidden_mixtures import Unseen
 from airtight.analytics.privacy.over_the_air.mixtures import below
 from airtight.analytics.privacy.over_the_air.noise_mixture import Participation
 from airtight.analytics.privacy.over_the_air.rounds import Query
-from airtight.analytics.progress import counted
 from airtight.analytics.privacy.over_the_air.shared_curves import EDGES, SharedCurves
+from airtight.analytics.progress import counted
 from airtight.analytics.rounding import SMALLEST, UNIT
 
 EFFORT = 1 << 20  # pairs of a state and a set of participants that are enumerated at most
@@ -78,7 +78,18 @@ _ELIMINATED = 1e-6  # bound of the error of q, relative to that without the othe
 _SHARP = 1e-6  # bound of its relative error up to which it is used
 _JITTER = 1e-14  # share of the trace that is added to a covariance before it is solved with
 _FAR = 1e60  # v beyond this multiple of the noise counts as this multiple, which is safe for the upper end
-_BELOW = (1e-9, 1e-6, 1e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.8)  # relative distances below the upper bound
+_BELOW = (
+    1e-9,
+    1e-6,
+    1e-4,
+    1e-3,
+    2e-3,
+    5e-3,
+    1e-2,
+    2e-2,
+    5e-2,
+    *np.arange(0.1, 0.9, 0.05).tolist(),
+)  # below the upper bound
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _NATS = 24.0  # the quadrature of a divergence errs by e^-24 of it
 _TINY = float(np.finfo(float).tiny)
@@ -579,6 +590,7 @@ class ChannelQuery(Query):
     channel: Channel = field(default_factory=Channel)
     eavesdropper: bool = False
     from_table: bool = False  # whether the curve is one factor of a composition, which needs less accuracy
+    rough = True
 
     @property
     def pair(self) -> bool:  # type: ignore[override]

@@ -5,12 +5,12 @@ query over the channel that is certainly in state s. So for an observer who know
 
 .. math:: \delta_T(\epsilon) \le \frac1n\sum_s\delta_T^{(s)}(\epsilon),
 
-with equality where every round's pair is attained (data that is the same in every round). One who does not know s learns at most
-as much: it has a function of what the other has. The mean is taken of delta in one order of the neighbours, then the greater order
-counts.
+with equality where every round's pair is attained (data that is the same in every round). One who does not know s learns at
+most as much: it has a function of what the other has. The mean is taken of delta in one order of the neighbours, and the greater
+order counts.
 
-*Accuracy.* The curves of the states are read from laws of the total loss on grids, with absolute errors of about 1e-12 each, which
-are added to the safe side. So delta below about 1e-11 has no finite epsilon here.
+*Accuracy.* The curves of the states are read from laws of the total loss on grids, with absolute errors of about 1e-12 each,
+which are added to the safe side. So delta below about 1e-11 has no finite epsilon here.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.guarantee import Observer
@@ -76,7 +77,7 @@ def epsilon_ends(
     return min(_least(lambda epsilon: mean(epsilon, False) * (1 - 1e-14) <= delta, 0), high), high
 
 
-def _least(safe: Callable[[FloatArray], FloatArray], side: int) -> float:
+def _least(safe: Callable[[FloatArray], NDArray[np.bool_]], side: int) -> float:
     """The least epsilon that is safe, from below (side 0) or above (side 1); infinite beyond 1e9."""
     low, high = 0.0, _START
     while high <= _GREATEST:
