@@ -421,7 +421,8 @@ class Composition:
         rough = any(release.rough for release, _ in self.factors)
         bands = {i: self._band(i, *ranges[i]) for i, (release, _) in enumerate(self.factors) if release.costly}
         if bands:
-            step = max(min(step, self._step_of_bands(tilt, log_width)), span / (_ROUGH_CELLS if rough else _CELLS))
+            least = min(span / (_ROUGH_CELLS if rough else _CELLS), _COARSEST)
+            step = max(min(step, self._step_of_bands(tilt, log_width)), least)
         cells, best, allowed = _ROUGH_CELLS if rough else _MANY_CELLS, (0.0, np.inf), _BAND_SHARE * log_width
         log_moments = {i: self._sketches[i].cumulant(tilt)[0] for i in bands}
         for refinement in range(_REFINEMENTS):

@@ -43,7 +43,9 @@ class Mechanism(ABC):
     spacing: float | None = None  # every privacy loss is a multiple of it
     costly = False  # whether values of the curve cost much more than a composition
     sketched = 20  # points in a decade of epsilon at which a sketch of the curve is evaluated
-    rough = False  # whether the bounds of the curve, not the grid of a composition, may keep those of the composition apart
+    rough = (
+        False  # whether the bounds of the curve, not the grid of a composition, may keep those of the composition apart
+    )
     pair = True  # whether it is one pair of laws, not a family of them
     closed = False  # whether a composition of mechanisms of this kind is one of this kind
 

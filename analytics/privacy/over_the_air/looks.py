@@ -51,11 +51,12 @@ from airtight.analytics.checks import FloatArray, IntArray, ParameterError
 from airtight.analytics.guarantee import Adjacency, Observer
 from airtight.analytics.inference.channel import Channel, Looks, moderate
 from airtight.analytics.inference.system import InferenceSystem, device_indices
+from airtight.analytics.privacy.accounting import shown_states
 from airtight.analytics.privacy.accounting.numerical_composition import WIDTH
 from airtight.analytics.privacy.accounting.privacy_curve import Bracket, PrivacyCurve
 from airtight.analytics.privacy.mechanisms.discrete_pair import Discrete
 from airtight.analytics.privacy.mechanisms.mechanism import Ends, Factors, Mechanism, register
-from airtight.analytics.privacy.over_the_air import combined_looks, noise_mixture, observers, static_channel
+from airtight.analytics.privacy.over_the_air import combined_looks, noise_mixture, observers
 from airtight.analytics.privacy.over_the_air import rounds as many
 from airtight.analytics.privacy.over_the_air.hidden_mixtures import Unseen
 from airtight.analytics.privacy.over_the_air.mixtures import below
@@ -815,7 +816,7 @@ def bracket(
         return Bracket.of(lower, upper, width)
     random = (system.participation > 0) & (system.participation < 1)
     if count > 1 and not channel.decides_participation and np.any(random):
-        return _static(system, channel, which, seen, eavesdropper, total, count, width)
+        return _static(system, channel, which, seen, eavesdropper, total, count, width, progress)
     pair = _pairs(system, channel, which.ravel(), seen, eavesdropper=eavesdropper, times=count, once=True)
     attained = _noise_is_known(system, channel) or (channel.known and seen is not Observer.SIGNAL)
     lower, upper = (end.reshape(which.shape)[()] for end in _least_epsilon(pair, total, exact_pair=attained))
@@ -836,19 +837,22 @@ def _static(
     total: float,
     rounds: int,
     width: float,
+    progress: bool,
 ) -> Bracket:
-    """Rounds with fresh participation over a channel that stays (:mod:`.static_channel`)."""
+    """Rounds with fresh participation over a channel that stays (:mod:`airtight.analytics.privacy.accounting.shown_states`)."""
     drawn = channel.draw(system, eavesdropper=eavesdropper)
     heard = replace(system, receiver_noise_variance=drawn.receiver_noise_variance)
-    states = static_channel.single_states(channel, drawn.coefficients)
+    states = [Channel(model=channel.model, looks=table[None]) for table in drawn.coefficients]
+    seen = Observer.OTHERS if observer is Observer.SIGNAL else observer
     ends = np.array(
         [
-            static_channel.epsilon_ends(heard, states, int(k), observer, query, delta=total, rounds=rounds)
-            for k in which.ravel()
+            shown_states.epsilon_ends([query(heard, one, int(k), seen) for one in states], delta=total, rounds=rounds)
+            for k in counted(which.ravel(), which.size, "devices", progress=progress)
         ]
     )
     lower, upper = (ends[:, i].reshape(which.shape)[()] for i in (0, 1))
-    return Bracket.of(lower if channel.known else np.zeros_like(lower), upper, width)
+    attained = channel.known and observer is not Observer.SIGNAL
+    return Bracket.of(lower if attained else np.zeros_like(lower), upper, width)
 
 
 def _attained_epsilon(release: Mechanism, total: float) -> float:

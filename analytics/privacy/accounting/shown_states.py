@@ -1,7 +1,7 @@
-r"""Rounds over a channel that stays while participation and noise are drawn anew in every round.
+r"""Rounds in one of several states that stays and is shown, while all else is drawn anew in every round.
 
-The state s of the channel is independent of the data. Given s, the T rounds are a composition of T pairs, each dominated by the
-query over the channel that is certainly in state s. So for an observer who knows s
+The state s is independent of the data. Given s, the T rounds are a composition of T pairs, each dominated by the release of that
+state. So for an observer who knows s
 
 .. math:: \delta_T(\epsilon) \le \frac1n\sum_s\delta_T^{(s)}(\epsilon),
 
@@ -15,53 +15,39 @@ which are added to the safe side. So delta below about 1e-11 has no finite epsil
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from airtight.analytics.checks import FloatArray
-from airtight.analytics.guarantee import Observer
-from airtight.analytics.inference.channel import Channel
-from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.accounting.numerical_composition import Joint
 from airtight.analytics.privacy.mechanisms.mechanism import Mechanism
 
 _POINTS, _NARROWINGS = 33, 5  # of epsilon at which means are taken at a time, and how often their range is narrowed
 _START, _GROWTH, _GREATEST = 1.0, 32.0, 1e9  # of the range
 
-Query = Callable[[InferenceSystem, Channel, int, Observer], Mechanism]
 
-
-def epsilon_ends(
-    system: InferenceSystem,
-    states: list[Channel],
-    device: int,
-    observer: Observer,
-    query: Query,
-    *,
-    delta: float,
-    rounds: int,
-) -> tuple[float, float]:
-    """Lower and upper bound of the least epsilon of a device after T rounds in one of equally likely `states`.
+def epsilon_ends(releases: Sequence[Mechanism], *, delta: float, rounds: int) -> tuple[float, float]:
+    """Lower and upper bound of the least epsilon after T rounds in one of equally likely states.
 
     Parameters
     ----------
-    system : InferenceSystem
-    states : list of Channel
-        Each with one state.
-    device : int
-    observer : {"participants", "others", "signal"}
-        For `signal` the upper bound is that of `others`, and the lower one is 0.
-    query : callable
-        The query of a system over a channel for a device and an observer, as a pair of laws.
+    releases : sequence of Mechanism
+        The release of one round in each state, as a pair of laws.
     delta : float
         For all rounds together.
     rounds : int
+
+    Examples
+    --------
+    >>> from airtight.analytics.privacy.mechanisms.gaussian import Gaussian
+    >>> low, high = epsilon_ends([Gaussian(0.5), Gaussian(0.5)], delta=1e-5, rounds=4)  # one release of mu = 1
+    >>> bool(low <= 4.377178 <= high), bool(high - low < 0.01)
+    (True, True)
     """
-    seen = Observer.OTHERS if observer is Observer.SIGNAL else observer
-    joints = [Joint(((query(system, state, device, seen), rounds),)) for state in states]
-    symmetric = all(release.symmetric for joint in joints for release, _ in joint.factors)
+    joints = [Joint(((release, rounds),)) for release in releases]
+    symmetric = all(release.symmetric for release in releases)
 
     def mean(epsilon: FloatArray, upper: bool) -> FloatArray:
         """One end of the greater order's mean."""
@@ -72,8 +58,8 @@ def epsilon_ends(
         return np.asarray(np.max(orders, axis=0))
 
     high = _least(lambda epsilon: mean(epsilon, True) * (1 + 1e-14) <= delta, 1)
-    if observer is Observer.SIGNAL or high == 0:
-        return 0.0, high
+    if high == 0:
+        return 0.0, 0.0
     return min(_least(lambda epsilon: mean(epsilon, False) * (1 - 1e-14) <= delta, 0), high), high
 
 
@@ -98,10 +84,3 @@ def _least(safe: Callable[[FloatArray], NDArray[np.bool_]], side: int) -> float:
         kept[0], kept[-1] = False, True
     first = int(np.argmax(kept))
     return float(points[first - 1 + side])
-
-
-def single_states(channel: Channel, coefficients: FloatArray) -> list[Channel]:
-    """Channels that are certainly in one of the states, given by the coefficients, shape (states, K, L)."""
-    return [
-        Channel(model=channel.model, looks=table[None], fresh=True, known=True) for table in np.asarray(coefficients)
-    ]
