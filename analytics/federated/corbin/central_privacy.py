@@ -505,10 +505,11 @@ def sample_level_epsilon(
 
     Let one parameter move by t radii: :math:`P = Q + gD` with :math:`g = t/(2\alpha)` and D the difference of the
     noise law and its shift by one. With :math:`X = D/Q`, :math:`E_Q(1+gX)^a = 1 + E_Q[(1+gX)^a - 1 - agX]`, and
-    :math:`h_g(x) = ((1+gx)^a-1-agx)/g^2` rises with g for x >= 0 (power series of the second derivative, a >= 2) and
-    is at most :math:`a(a-1)x^2/2` for x < 0. So the Renyi divergence of order a of one parameter is at most
-    :math:`\log(1+g^2C)/(a-1)` with C the mean of h at the greatest g, and the total divergence is at most
-    :math:`C\sum g^2/(a-1) = C\Delta_2^2/(4r^2\alpha^2(a-1))`. C is the mean under Q of a convex function of D/Q, so it
+    :math:`h_g(x) = ((1+gx)^a-1-agx)/g^2` is :math:`a(a-1)x^2\int_0^1(1-s)(1+sgx)^{a-2}\,ds`: as a >= 2, it rises with g
+    for x >= 0 and is at most :math:`a(a-1)x^2/2` for x < 0. So the Renyi divergence of order a of one parameter is at most
+    :math:`\log(1+g^2C)/(a-1)` with C the mean of h at the greatest g, and the divergence of T rounds, whose updates may
+    depend on earlier rounds, is at most :math:`TC\sum g^2/(a-1) \le CT\Delta_2^2/(4r^2\alpha^2(a-1))`. The epsilon follows
+    by LB-RDP-conversion, the least over the orders. C is the mean under Q of a convex function of D/Q, so it
     is jointly convex in the laws and greatest at the corners. For a given move, the client's own probability q of a
     plus lies in [low, high - g] when it rises and in [low + g, high] when it falls; the formula for C is defined and
     convex in q on all of [low, high]. So its values at both ends, with either sign of D, bound C also at the inner

@@ -198,7 +198,8 @@ def central_epsilon(
     Given the set of survivors, the divergence is that of the release with N other unpaired clients
     (:func:`airtight.analytics.federated.corbin.central_privacy.one_parameter`). The set of survivors has the same law
     for both neighbours, so delta is the mean over this law
-    (:func:`airtight.analytics.federated.corbin.dropout_survivors.curve`).
+    (:func:`airtight.analytics.federated.corbin.dropout_survivors.curve`). The value is at least the least epsilon of this
+    mean: classes of N take their least number or V = 1, and chords are above the curve.
 
     Examples
     --------
