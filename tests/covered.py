@@ -167,6 +167,7 @@ def called(claim: Claim) -> set[Name]:
             ways = claim.domain.get("way")  # a row of several questions: each of them
             for way in range(int(ways.high) + 1) if ways else ():
                 claim.compare({**search.seen[-1][1], "way": way})
+        search.computed_otherwise()
     finally:
         sys.setprofile(None)
     places = {module.__file__: name for name, module in sys.modules.items() if getattr(module, "__file__", None)}

@@ -306,7 +306,7 @@ def test_standard_input():
     result = CliRunner().invoke(main, ["bounds", "-", "--json"], input=GOOD)
     assert result.exit_code == 0, result.output
     assert "inference" in json.loads(result.stdout)
-    assert refused(CliRunner().invoke(main, ["bounds", "-"], input="x = 1"), "-: x: unknown key")
+    assert refused(CliRunner().invoke(main, ["bounds", "-"], input="x = 1"), "-: x: unknown table")
 
 
 def test_ctrl_c_is_one_line_and_130(monkeypatch):

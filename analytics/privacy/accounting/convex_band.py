@@ -63,7 +63,7 @@ class ConvexBand:
     ...     value, _, error = gaussian.log_curve(epsilon, np.ones(epsilon.size))
     ...     return np.exp(value - error), np.exp(value + error)
     >>> band, at = ConvexBand(curve, np.linspace(0, 6, 61)), np.array([1.03])
-    >>> bool(band(at)[0] <= curve(at)[0] <= band(at)[1] <= 1.01 * band(at)[0])
+    >>> bool(band(at)[0] <= curve(at)[0] <= band(at)[1] <= 1.02 * band(at)[0])
     True
     """
 

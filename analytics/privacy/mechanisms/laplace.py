@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from airtight.analytics.checks import FloatArray, broadcast, real
-from airtight.analytics.privacy.mechanisms.mechanism import Bounded, register
+from airtight.analytics.privacy.mechanisms.mechanism import Bounded, Ends, register
 from airtight.analytics.rounding import SMALLEST
 
 
@@ -71,9 +71,12 @@ class Laplace(Bounded):
     loss: float
     unit: str = ""
 
-    def _curve(self, epsilon: FloatArray, loss: float) -> FloatArray:
-        value = 0.0 - np.expm1(np.minimum(epsilon - loss, 0.0) / 2)
-        return np.where(epsilon < loss, np.maximum(value, SMALLEST), 0.0)
+    def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
+        def curve(loss: float) -> FloatArray:
+            value = 0.0 - np.expm1(np.minimum(epsilon - loss, 0.0) / 2)
+            return np.where(epsilon < loss, np.maximum(value, SMALLEST), 0.0)
+
+        return self.between(curve)
 
 
 register(Laplace, "laplace")

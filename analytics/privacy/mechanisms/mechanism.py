@@ -15,7 +15,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -152,13 +152,10 @@ class Bounded(Mechanism, ABC):
     def parameters(self) -> dict[str, Any]:
         return {name: value for name, value in super().parameters().items() if name != "slack" or value}
 
-    def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
-        upper = around(self._curve(epsilon, self.loss))
-        return (around(self._curve(epsilon, self.loss * (1 - self.slack))) if self.slack else upper)[0], upper[1]
-
-    @abstractmethod
-    def _curve(self, epsilon: FloatArray, loss: float) -> FloatArray:
-        """The divergence at each epsilon; above 0 where epsilon is less than the loss."""
+    def between(self, curve: Callable[[float], FloatArray]) -> Ends:
+        """Lower and upper bound from a curve that rises with the loss."""
+        upper = around(curve(self.loss))
+        return (around(curve(self.loss * (1 - self.slack))) if self.slack else upper)[0], upper[1]
 
     @property
     def spacing(self) -> float:  # type: ignore[override]

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, real
-from airtight.analytics.privacy.mechanisms.mechanism import Bounded, register
+from airtight.analytics.privacy.mechanisms.mechanism import Bounded, Ends, register
 from airtight.analytics.rounding import SMALLEST
 
 
@@ -40,10 +40,13 @@ class RandomizedResponse(Bounded):
         super().__post_init__()
         object.__setattr__(self, "symbols", checks.count("symbols", self.symbols, "[2, inf)"))
 
-    def _curve(self, epsilon: FloatArray, loss: float) -> FloatArray:
-        beyond = 0.0 - np.expm1(np.minimum(epsilon - loss, 0.0))
-        value = beyond / (1 + (self.symbols - 1) * np.exp(-loss))
-        return np.where(epsilon < loss, np.maximum(value, SMALLEST), 0.0)
+    def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
+        def curve(loss: float) -> FloatArray:
+            beyond = 0.0 - np.expm1(np.minimum(epsilon - loss, 0.0))
+            value = beyond / (1 + (self.symbols - 1) * np.exp(-loss))
+            return np.where(epsilon < loss, np.maximum(value, SMALLEST), 0.0)
+
+        return self.between(curve)
 
 
 register(RandomizedResponse, "randomized_response")

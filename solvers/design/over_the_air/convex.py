@@ -303,7 +303,11 @@ def least_error(model: Model, limits: Limits, *, along: FloatArray | None = None
     )
     gain = math.sqrt(_number(phi.value) / receiver_noise) / model.decoder
     noise = np.maximum(m.value, 0.0) / _number(phi.value) * receiver_noise if limits.fixed is None else limits.fixed
-    weight = np.maximum(u.value, 0.0) / gain / model.decoder
+    u_kept = np.maximum(u.value, 0.0)
+    if along is None and limited_ratio.size:  # the solver keeps its constraints to some digits only
+        received = np.sqrt(np.sum(np.maximum(m.value, 0.0)) + _number(phi.value))
+        u_kept[limited_ratio] = np.minimum(u_kept[limited_ratio], received / _squares(model, limits)[limited_ratio])
+    weight = u_kept / gain / model.decoder
     designed = replace(model.system, weight=weight, noise_variance=noise, decoder_gain=gain)
     return Relaxed(designed, model.own + _number(problem.value), multipliers)
 
