@@ -198,7 +198,7 @@ CLAIMS = (
             "share": Range(0.03, 0.5, logarithmic=True),
         },
         argued="airtight.analytics.federated.corbin.dropout.central_epsilon",
-        statement=r"\epsilon \ge \min\{e : E\,D_{e^e}(N) \le \delta\}",
+        statement=r"\min\{e : E\,D_{e^e}(N) \le \delta\} \le \hat e",
         effort=1 / 6,
     ),
     Claim(
