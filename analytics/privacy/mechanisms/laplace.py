@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 
 from airtight.analytics.checks import FloatArray, broadcast, real
 from airtight.analytics.privacy.mechanisms.mechanism import Bounded, Ends, register
-from airtight.analytics.rounding import SMALLEST
 
 
 def epsilon(*, sensitivity: ArrayLike, scale: ArrayLike) -> FloatArray:
@@ -72,11 +71,7 @@ class Laplace(Bounded):
     unit: str = ""
 
     def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
-        def curve(loss: float) -> FloatArray:
-            value = 0.0 - np.expm1(np.minimum(epsilon - loss, 0.0) / 2)
-            return np.where(epsilon < loss, np.maximum(value, SMALLEST), 0.0)
-
-        return self.between(curve)
+        return self.between(epsilon, lambda loss: 0.0 - np.expm1(np.minimum(epsilon - loss, 0.0) / 2))
 
 
 register(Laplace, "laplace")

@@ -43,9 +43,7 @@ class Mechanism(ABC):
     spacing: float | None = None  # every privacy loss is a multiple of it
     costly = False  # whether values of the curve cost much more than a composition
     sketched = 20  # points in a decade of epsilon at which a sketch of the curve is evaluated
-    rough = (
-        False  # whether the bounds of the curve, not the grid of a composition, may keep those of the composition apart
-    )
+    rough = False  # whether bounds of the curve, rather than a grid, may keep those of a composition apart
     pair = True  # whether it is one pair of laws, not a family of them
     closed = False  # whether a composition of mechanisms of this kind is one of this kind
 
@@ -152,10 +150,14 @@ class Bounded(Mechanism, ABC):
     def parameters(self) -> dict[str, Any]:
         return {name: value for name, value in super().parameters().items() if name != "slack" or value}
 
-    def between(self, curve: Callable[[float], FloatArray]) -> Ends:
-        """Lower and upper bound from a curve that rises with the loss."""
-        upper = around(curve(self.loss))
-        return (around(curve(self.loss * (1 - self.slack))) if self.slack else upper)[0], upper[1]
+    def between(self, epsilon: FloatArray, curve: Callable[[float], FloatArray]) -> Ends:
+        """Lower and upper bound from the curve at each epsilon, a function of the loss; it is above 0 where epsilon is less."""
+
+        def ends(loss: float) -> Ends:
+            return around(np.where(epsilon < loss, np.maximum(curve(loss), SMALLEST), 0.0))
+
+        upper = ends(self.loss)
+        return (ends(self.loss * (1 - self.slack)) if self.slack else upper)[0], upper[1]
 
     @property
     def spacing(self) -> float:  # type: ignore[override]

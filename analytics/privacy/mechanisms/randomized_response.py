@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, real
 from airtight.analytics.privacy.mechanisms.mechanism import Bounded, Ends, register
-from airtight.analytics.rounding import SMALLEST
 
 
 def alpha(epsilon: ArrayLike) -> FloatArray:
@@ -43,10 +42,9 @@ class RandomizedResponse(Bounded):
     def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
         def curve(loss: float) -> FloatArray:
             beyond = 0.0 - np.expm1(np.minimum(epsilon - loss, 0.0))
-            value = beyond / (1 + (self.symbols - 1) * np.exp(-loss))
-            return np.where(epsilon < loss, np.maximum(value, SMALLEST), 0.0)
+            return np.asarray(beyond / (1 + (self.symbols - 1) * np.exp(-loss)))
 
-        return self.between(curve)
+        return self.between(epsilon, curve)
 
 
 register(RandomizedResponse, "randomized_response")

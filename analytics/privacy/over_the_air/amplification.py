@@ -83,7 +83,7 @@ def published(system: concentration.Systems, *, form: TheoremForm | str = Theore
 
     Examples
     --------
-    >>> from airtight.analytics.inference.system import HomogeneousSystems, InferenceSystem
+    >>> from airtight.analytics.inference.system import InferenceSystem
     >>> system = InferenceSystem(devices=12, participation=0.9, noise_variance=0.1, weight=1/12, clip=100.0, alignment=1.0,
     ...     receiver_noise_variance=0.1, dimension=784, delta=1e-5, delta_prime=1e-5)
     >>> published(system).vacuous, float(published(system, form="eq23").epsilon[0])
@@ -146,7 +146,7 @@ def proven(system: InferenceSystem, *, delta: float | None = None) -> Guarantee:
 
     Examples
     --------
-    >>> from airtight.analytics.inference.system import HomogeneousSystems, InferenceSystem
+    >>> from airtight.analytics.inference.system import InferenceSystem
     >>> system = InferenceSystem(devices=12, participation=0.9, noise_variance=0.1, weight=1/12, clip=5.0, alignment=1.0,
     ...     receiver_noise_variance=0.1, dimension=784, delta=1e-5, delta_prime=1e-5, adjacency="silent")
     >>> float(proven(system).epsilon[0]), float(exact_epsilon(system)[0])
@@ -180,7 +180,7 @@ def exact_delta(system: InferenceSystem, epsilon: ArrayLike, *, device: ArrayLik
 
     Examples
     --------
-    >>> from airtight.analytics.inference.system import HomogeneousSystems, InferenceSystem
+    >>> from airtight.analytics.inference.system import InferenceSystem
     >>> system = InferenceSystem(devices=12, participation=0.9, noise_variance=0.1, weight=1/12, clip=5.0, alignment=1.0,
     ...     receiver_noise_variance=0.1, dimension=784, delta=1e-5, delta_prime=1e-5, adjacency="silent")
     >>> float(exact_delta(system, 1.0, device=0))
@@ -219,7 +219,7 @@ def exact_delta_bracket(
 
     Examples
     --------
-    >>> from airtight.analytics.inference.system import HomogeneousSystems, InferenceSystem
+    >>> from airtight.analytics.inference.system import InferenceSystem
     >>> system = InferenceSystem(devices=12, participation=0.9, noise_variance=0.1, weight=1/12, clip=5.0, alignment=1.0,
     ...     receiver_noise_variance=0.1, dimension=784, delta=1e-5, delta_prime=1e-5)
     >>> low, high = exact_delta_bracket(system, 12.0, device=0)
@@ -256,7 +256,7 @@ def exact_epsilon(
 
     Examples
     --------
-    >>> from airtight.analytics.inference.system import HomogeneousSystems, InferenceSystem
+    >>> from airtight.analytics.inference.system import InferenceSystem
     >>> system = InferenceSystem(devices=12, participation=0.9, noise_variance=0.1, weight=1/12, clip=5.0, alignment=1.0,
     ...     receiver_noise_variance=0.1, dimension=784, delta=1e-5, delta_prime=1e-5)
     >>> float(exact_epsilon(system, device=0))

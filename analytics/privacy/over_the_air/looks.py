@@ -79,18 +79,8 @@ _ELIMINATED = 1e-6  # bound of the error of q, relative to that without the othe
 _SHARP = 1e-6  # bound of its relative error up to which it is used
 _JITTER = 1e-14  # share of the trace that is added to a covariance before it is solved with
 _FAR = 1e60  # v beyond this multiple of the noise counts as this multiple, which is safe for the upper end
-_BELOW = (
-    1e-9,
-    1e-6,
-    1e-4,
-    1e-3,
-    2e-3,
-    5e-3,
-    1e-2,
-    2e-2,
-    5e-2,
-    *np.arange(0.1, 0.9, 0.05).tolist(),
-)  # below the upper bound
+# relative distances below the upper bound
+_BELOW = (1e-9, 1e-6, 1e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, *np.arange(0.1, 0.9, 0.05).tolist())
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _NATS = 24.0  # the quadrature of a divergence errs by e^-24 of it
 _TINY = float(np.finfo(float).tiny)
@@ -657,7 +647,8 @@ class ChannelQuery(Query):
 
     def _ends(self, eps: FloatArray, reverse: bool, negligible: float) -> Ends:
         if self.from_table:
-            curves, members = _shared(self.system, self.channel, self.observer, self.eavesdropper, _alike(self))
+            members = _alike(self.system, self.device)
+            curves = _shared(self.system, self.channel, self.observer, self.eavesdropper, int(members[0]))
             if curves is not None:
                 row, share = int(np.searchsorted(members, self.device)), float(self._mixtures.share[0])
                 lower, upper = curves.ends(eps, row, reverse=reverse, doubt=many.SHORTENED)
@@ -685,34 +676,33 @@ class ChannelQuery(Query):
 register(ChannelQuery, "system_with_channel")
 
 
-def _alike(one: ChannelQuery) -> int:
-    """The first device with the same participation, own noise and sensitivity."""
-    scaled, k = one.system.normalised(), one.device
+@lru_cache(maxsize=64)
+def _alike(system: InferenceSystem, device: int) -> IntArray:
+    """All devices with the same participation, own noise and sensitivity, in their order."""
+    scaled = system.normalised()
     keys = np.stack([scaled.participation, scaled.received_noise_variance, scaled.sensitivity])
-    return int(np.argmax(np.all(keys == keys[:, k : k + 1], axis=0)))
+    return np.flatnonzero(np.all(keys == keys[:, device : device + 1], axis=0))
 
 
 @lru_cache(maxsize=8)
 def _shared(
     system: InferenceSystem, channel: Channel, observer: Observer, eavesdropper: bool, first: int
-) -> tuple[SharedCurves | None, IntArray]:
-    """The curves of all devices like the first one, and these devices; None where divergences are not regular."""
-    scaled = system.normalised()
-    keys = np.stack([scaled.participation, scaled.received_noise_variance, scaled.sensitivity])
-    members = np.flatnonzero(np.all(keys == keys[:, first : first + 1], axis=0))
+) -> SharedCurves | None:
+    """The curves of all devices like the first one; None where divergences are not regular."""
+    members = _alike(system, first)
     pair = _pairs(system, channel, members[:1], observer, eavesdropper=eavesdropper)
     of_v = law(system, channel, eavesdropper=eavesdropper)
     low, high, weights = (part[members].reshape(members.size, -1) for part in (of_v.low, of_v.high, of_v.weights))
     if system.idle_noise:
-        own = float(scaled.received_noise_variance[first])
+        own = float(system.normalised().received_noise_variance[first])
         low, high = low + own * (1 - 4 * UNIT), high + own * (1 + 4 * UNIT)
     if not np.all(pair.bounded) or not np.all(np.isfinite(low)) or pair.low.participation[0] == 0:
-        return None, members
+        return None
     count = EDGES[isinstance(pair.low, Unseen)]
     first_of_cell = _cells(low.reshape(1, -1), high.reshape(1, -1), weights.reshape(1, -1) / members.size, count)[0][0]
     finite = high[np.isfinite(high)]
     edges = np.unique(np.append(first_of_cell, np.max(finite, initial=0.0)))
-    return SharedCurves.of(pair.low, edges, low, high, weights), members
+    return SharedCurves.of(pair.low, edges, low, high, weights)
 
 
 def query(

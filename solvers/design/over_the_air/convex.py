@@ -33,8 +33,7 @@ the multipliers :math:`\psi \ge 0` of :math:`u \ge 0`, if its slopes in m and ph
 
 For any multipliers that satisfy both conditions, :math:`\|f^*\|^2 - (c + \psi/2)^TM^{-1}(c + \psi/2)` is a lower bound of
 every MSE, however the multipliers were found. If this number is at least the allowed MSE, the greatest E that the second
-condition allows
-is a lower bound of every energy, because no design with less energy has the allowed MSE.
+condition allows is a lower bound of every energy, because no design with less energy has the allowed MSE.
 """
 
 from __future__ import annotations
