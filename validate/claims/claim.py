@@ -294,7 +294,7 @@ class Claim:
             raise TypeError(f"{self.id}: {error}") from None
         object.__setattr__(self, "relation", made)
         if isinstance(self.form, sp.Expr | Quantity):
-            object.__setattr__(self, "form", made.of(self.form))
+            object.__setattr__(self, "form", made.with_actual(self.form))
         try:
             object.__setattr__(self, "domain", {**made.domain(), **self.domain})
             self._check_names()

@@ -20,6 +20,7 @@ from functools import cache
 from importlib import resources
 from pathlib import Path
 
+from airtight.analytics.checks import AirtightError
 from airtight.validate.claims import code_digest, proofs, sources
 from airtight.validate.claims.claim import Claim
 from airtight.validate.claims.proofs import Section
@@ -157,4 +158,7 @@ def main(names: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    try:
+        main(sys.argv[1:])
+    except AirtightError as error:
+        sys.exit(f"airtight: {error}")

@@ -272,7 +272,7 @@ class Relation:
                 sides, at = (at_point(self.claimed, point), at_point(self.actual, point)), {}
         return claimed, actual, bits
 
-    def of(self, actual: Side) -> Relation:
+    def with_actual(self, actual: Side) -> Relation:
         """The relation with another actual side, and without `balls`."""
         made = _related(actual, self.claimed, self.sign)
         return replace(self, actual=made.actual, balls=None, quantities=made.quantities)

@@ -169,7 +169,7 @@ def _compared(evidence: Sequence[Evidence]) -> str:
 def _sides(claim: Claim) -> list[str]:
     """The quantities of the registry that are compared."""
     names = ", ".join(quantity.name for quantity in claim.quantities)
-    return [f"On its sides stand the [quantities](../quantities.md): {names}.", ""] if names else []
+    return [f"Its sides contain the [quantities](../quantities.md) {names}.", ""] if names else []
 
 
 def _source(claim: Claim) -> list[str]:

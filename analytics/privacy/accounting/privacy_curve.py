@@ -528,12 +528,13 @@ class PrivacyCurve:
             with np.errstate(over="ignore"):
                 lines = [(delta, np.where(eps > _GREATEST, np.inf, np.exp(eps))) for eps, delta in tables]
                 errors = np.maximum(np.min([_highest(*line, levels.ravel()) for line in lines], axis=0), 0.0)
-        told = self._told(orders)
-        errors = np.where(levels.ravel() > 0, errors, (1 - told) * (1 - UNIT) if told else 1.0)
+        infinity_mass = self._infinity_mass(orders)
+        at_zero = (1 - infinity_mass) * (1 - UNIT) if infinity_mass else 1.0
+        errors = np.where(levels.ravel() > 0, errors, at_zero)
         return np.asarray(errors.reshape(levels.shape))[()]
 
-    def _told(self, orders: Iterable[Order]) -> float:
-        """Upper bound of the probability of outcomes that are impossible for the neighbour, greatest of the orders."""
+    def _infinity_mass(self, orders: Iterable[Order]) -> float:
+        """Upper bound of the probability of an infinite loss, the greatest over the orders."""
         return float(self._deltas(orders, np.array([np.inf]), WIDTH)[1][0])
 
     @own_errstate
@@ -575,7 +576,7 @@ class PrivacyCurve:
         """
         rates = real("fpr", fpr, "[0, 1]")
         hits = 1 - self.beta(rates, direction=direction)
-        return np.where(rates > 0, hits, self._told(self._selected_orders(direction)))[()]
+        return np.where(rates > 0, hits, self._infinity_mass(self._selected_orders(direction)))[()]
 
     @own_errstate
     def compose(self, count: int) -> PrivacyCurve:

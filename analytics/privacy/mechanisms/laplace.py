@@ -71,7 +71,7 @@ class Laplace(Bounded):
     unit: str = ""
 
     def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
-        return self.between(epsilon, lambda loss: 0.0 - np.expm1(np.minimum(epsilon - loss, 0.0) / 2))
+        return self.ends_of(epsilon, lambda loss: 0.0 - np.expm1(np.minimum(epsilon - loss, 0.0) / 2))
 
 
 register(Laplace, "laplace")

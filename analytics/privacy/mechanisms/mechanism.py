@@ -150,7 +150,7 @@ class Bounded(Mechanism, ABC):
     def parameters(self) -> dict[str, Any]:
         return {name: value for name, value in super().parameters().items() if name != "slack" or value}
 
-    def between(self, epsilon: FloatArray, curve: Callable[[float], FloatArray]) -> Ends:
+    def ends_of(self, epsilon: FloatArray, curve: Callable[[float], FloatArray]) -> Ends:
         """Lower and upper bound from the curve at each epsilon, a function of the loss; it is above 0 where epsilon is less."""
 
         def ends(loss: float) -> Ends:

@@ -44,7 +44,7 @@ class RandomizedResponse(Bounded):
             beyond = 0.0 - np.expm1(np.minimum(epsilon - loss, 0.0))
             return np.asarray(beyond / (1 + (self.symbols - 1) * np.exp(-loss)))
 
-        return self.between(epsilon, curve)
+        return self.ends_of(epsilon, curve)
 
 
 register(RandomizedResponse, "randomized_response")

@@ -800,8 +800,8 @@ def bracket(
         return Bracket.of(epsilon, epsilon, width)
     if channel.fresh and count > 1:
         curves = [query(system, channel, int(k), seen, eavesdropper=eavesdropper) for k in which.ravel()]
-        told = counted(curves, len(curves), "devices", progress=progress)
-        ends = np.array([PrivacyCurve.of(one).compose(count).bracket(delta=total, width=width)[:2] for one in told])
+        in_turn = counted(curves, len(curves), "devices", progress=progress)
+        ends = np.array([PrivacyCurve.of(one).compose(count).bracket(delta=total, width=width)[:2] for one in in_turn])
         lower, upper = (ends[:, i].reshape(which.shape)[()] for i in (0, 1))
         return Bracket.of(lower, upper, width)
     random = (system.participation > 0) & (system.participation < 1)
@@ -812,8 +812,8 @@ def bracket(
     lower, upper = (end.reshape(which.shape)[()] for end in _least_epsilon(pair, total, exact_pair=attained))
     if seen is Observer.SIGNAL and channel.known and not attained:
         one = [query(system, channel, int(k), seen, eavesdropper=eavesdropper) for k in which.ravel()]
-        told = counted(one, len(one), "devices", progress=progress)
-        below_signal = np.array([_attained_epsilon(each, total) for each in told]).reshape(which.shape)
+        in_turn = counted(one, len(one), "devices", progress=progress)
+        below_signal = np.array([_attained_epsilon(each, total) for each in in_turn]).reshape(which.shape)
         lower = np.minimum(below_signal, upper)[()]
     return Bracket.of(lower, upper, width)
 
