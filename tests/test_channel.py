@@ -15,6 +15,7 @@ import airtight
 from airtight import Channel, Features, InferenceSystem, ParameterError
 from airtight.analytics.inference import combiner, decoding
 from airtight.analytics.inference.channel import CodeModel
+from airtight.analytics.inference.fading import Fading, PowerGain
 from airtight.validate.commands.cli import main
 from airtight.validate.experiments.monte_carlo import antennas
 
@@ -117,6 +118,66 @@ def test_the_mean_energy_of_a_sent_block_keeps_the_limit() -> None:
         noise = np.sqrt(one.noise_variance[k]) * rng.standard_normal((200_000, 4))
         energy = one.alignment**2 / channel.threshold(one)[k] * np.sum((code + noise) ** 2, axis=1)
         assert abs(np.mean(energy) - 0.8) < 5 * np.std(energy) / np.sqrt(200_000)
+
+
+@pytest.mark.parametrize("fading", [*_FADINGS, "seldom"])
+def test_a_long_term_limit_is_met_and_not_by_less_than_needed(fading: str) -> None:
+    """The mean over a million gains of what is spent: the limit, unless the device can always send."""
+    law = {"fading": "nakagami", "shape": 0.6} if fading == "seldom" else {"fading": fading, **_FADINGS[fading]}
+    channel = Channel(mean_power=[0.5, 1.0, 2.0], max_power=0.4, power_limit="long_term", **law)
+    one, rng, size = system(), np.random.default_rng(3), 1_000_000
+    threshold, block = channel.threshold(one), replace(channel, power_limit="block").threshold(one)
+    assert np.all(threshold <= block * (1 + 1e-9)) or fading == "none"
+    for k, mean in enumerate([0.5, 1.0, 2.0]):
+        gains = rng.gamma(0.6, mean / 0.6, size) if fading == "seldom" else _powers(fading, mean, rng, size)
+        energy = one.alignment**2 * (one.weight[k] ** 2 + 4 * one.noise_variance[k])
+        spent = np.where(gains >= threshold[k], energy / gains, 0.0)
+        margin = 5 * np.std(spent) / np.sqrt(size) + 1e-12
+        assert np.mean(spent) <= 0.4 + margin
+        if fading != "none" and threshold[k] > 0:
+            assert np.mean(spent) >= 0.4 - margin
+
+
+def test_a_peak_limit_is_exceeded_as_often_as_allowed() -> None:
+    channel = Channel(fading="rayleigh", max_power=0.8, power_limit="peak", peak_outage=0.03)
+    one, rng, size = system(), np.random.default_rng(4), 400_000
+    for k in range(3):
+        noise = np.sqrt(one.noise_variance[k]) * rng.standard_normal((size, 4))
+        noise[:, 0] += one.weight[k] * one.clip[k]
+        energy = one.alignment**2 / channel.threshold(one)[k] * np.sum(noise**2, axis=1)
+        assert abs(np.mean(energy > 0.8) - 0.03) < 5 * np.sqrt(0.03 * 0.97 / size)
+    silent = replace(one, noise_variance=0.0)  # a code without noise exceeds the limit always or never
+    np.testing.assert_allclose(channel.threshold(silent), one.alignment**2 * one.weight**2 / 0.8)
+
+
+@given(
+    law=st.sampled_from(
+        [{"fading": "rayleigh"}, {"fading": "rician", "k_factor": 2.0}, {"fading": "nakagami", "shape": 1.5}]
+    ),
+    power=st.floats(1e-2, 1e3),
+    outage=st.floats(1e-9, 0.3),
+)
+@settings(max_examples=40, deadline=None)
+def test_power_limits_are_ordered(law: dict[str, object], power: float, outage: float) -> None:
+    """Whatever keeps each block keeps the mean over blocks; an outage below a third asks for more than the mean of a block."""
+    one = system()
+    block = Channel(max_power=power, **law).threshold(one)
+    long_term = Channel(max_power=power, power_limit="long_term", **law).threshold(one)
+    peak = Channel(max_power=power, power_limit="peak", peak_outage=outage, **law).threshold(one)
+    assert np.all(long_term <= block * (1 + 1e-9)) and np.all(block <= peak)
+
+
+def test_long_term_thresholds_beside_mpmath() -> None:
+    import mpmath
+
+    for limit in (1e-3, 0.2, 1.0, 3.0, 30.0):
+        g = PowerGain(Fading.RAYLEIGH).threshold_for(np.array([limit]))[0]
+        assert abs(mpmath.e1(g) / limit - 1) < 1e-10
+        for m in (0.55, 0.8, 1.2):
+            g = PowerGain(Fading.NAKAGAMI, shape=m).threshold_for(np.array([limit]))[0]
+            if g > 0:
+                found = m * mpmath.gammainc(m - 1, m * mpmath.mpf(g)) / mpmath.gamma(m)
+                assert abs(found / limit - 1) < 1e-8, (m, limit)
 
 
 def _received(drawn, one: InferenceSystem, z: np.ndarray, rng: np.random.Generator, model: CodeModel) -> np.ndarray:
@@ -285,6 +346,11 @@ def test_round_trip_and_reproducible(fading: str, antennas: int, model: str, err
         ({"path_loss_exponent": 2.0}, "path_loss_exponent"),
         ({"csi_error": -1.0}, "csi_error"),
         ({"max_power": float("nan")}, "max_power"),
+        ({"power_limit": "peak"}, "power_limit"),
+        ({"max_power": 1.0, "power_limit": "mean"}, "power_limit"),
+        ({"max_power": 1.0, "power_limit": "peak"}, "peak_outage"),
+        ({"max_power": 1.0, "power_limit": "peak", "peak_outage": 0.0}, "peak_outage"),
+        ({"max_power": 1.0, "peak_outage": 0.1}, "peak_outage"),
         ({"looks": np.ones((2, 3))}, "looks"),
         ({"looks": np.full((1, 3, 2), np.nan)}, "looks"),
         ({"looks": np.ones((1, 3, 2)), "max_power": 1.0}, "max_power"),

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, ParameterError
+from airtight.analytics.inference.fading import Fading, PowerGain
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.parameters import (
     Choice,
@@ -32,7 +33,6 @@ from airtight.analytics.parameters import (
     of,
 )
 
-_LEAST_DRAWN = 1e-9  # probability of sending from which a Rician power above the threshold can be drawn
 _LEAST, _GREATEST = 1e-75, 1e75  # moduli of coefficients: their squares, and quotients of these, are normal doubles
 _AGREEMENT = 1e-9  # relative difference up to which a system's participation is that of its power limit
 
@@ -54,25 +54,21 @@ class CodeModel(StrEnum):
     COMPLEX = "complex"
 
 
-class Fading(StrEnum):
-    """The law of the power gain of one device at one antenna; phases are uniform and independent.
+class PowerLimit(StrEnum):
+    """What `max_power` limits; in every case who sends depends on the channel alone, never on data.
 
-    ========= ===================================================================================
-    value     power gain
-    ========= ===================================================================================
-    none      the mean power, and every antenna receives the same
-    rayleigh  exponential
-    rician    line of sight and scatter, `k_factor` their ratio
-    nakagami  gamma law of `shape` m
-    lognormal shadowing of `shadowing_db` standard deviation, the same for all antennas of the server
-    ========= ===================================================================================
+    ========= ==================================================================================================
+    value     a device sends where the gain suffices for
+    ========= ==================================================================================================
+    block     the mean energy of a block, given the gain, to be at most the limit
+    peak      the energy of a block, given the gain, to exceed the limit with probability `peak_outage` at most
+    long_term the mean energy over blocks and gains to be at most the limit; a silent device spends none
+    ========= ==================================================================================================
     """
 
-    NONE = "none"
-    RAYLEIGH = "rayleigh"
-    RICIAN = "rician"
-    NAKAGAMI = "nakagami"
-    LOGNORMAL = "lognormal"
+    BLOCK = "block"
+    PEAK = "peak"
+    LONG_TERM = "long_term"
 
 
 def moderate(name: str, table: NDArray[Any]) -> NDArray[Any]:
@@ -166,8 +162,12 @@ class Channel(Described):
     path_loss_exponent, reference_gain : float, optional
         4 and 1 by default, with `distance` only.
     max_power : array_like, shape (K,) or scalar, optional
-        P_k in W times symbol periods, the mean energy of a sent block. A device sends when its power suffices
+        P_k in W times symbol periods, a limit of the energy of a block. A device sends when its gain suffices
         (:meth:`threshold`), so the channel decides who takes part.
+    power_limit : {"block", "peak", "long_term"}
+        What `max_power` limits; see :class:`PowerLimit`.
+    peak_outage : float, optional
+        Probability with which a block may exceed `max_power`, with ``power_limit="peak"`` only.
     csi_error : float
         Variance of the relative error of the inverted coefficient, circular and independent over devices.
     known : bool
@@ -213,7 +213,13 @@ class Channel(Described):
     path_loss_exponent: OptionalNumber = OptionalNumber("", "[0, 100]", "of the distance", default=None)
     reference_gain: OptionalNumber = OptionalNumber("", "(0, inf)", "power gain at one metre", default=None)
     max_power: OptionalVector = OptionalVector(
-        "P_k", "(0, inf)", "mean energy of a sent block, at most", unit="W times symbol periods", default=None
+        "P_k", "(0, inf)", "energy of a block, at most", unit="W times symbol periods", default=None
+    )
+    power_limit: Choice[PowerLimit] = Choice(
+        "", "", "what max_power limits: block, peak or long_term", default=PowerLimit.BLOCK
+    )
+    peak_outage: OptionalNumber = OptionalNumber(
+        r"\eta", "(0, 1)", "probability that a block exceeds max_power (peak)", default=None
     )
     csi_error: Number = Number(
         "", "[0, inf)", "variance of the relative error of the inverted coefficient", default=0.0
@@ -232,6 +238,11 @@ class Channel(Described):
                 raise ParameterError(name, None, f"a number, since fading = {fading.value!r}")
             if self.fading is not fading and value is not None:
                 raise ParameterError(name, value, f"absent unless fading = {fading.value!r}")
+        if self.max_power is None and self.power_limit is not PowerLimit.BLOCK:
+            raise ParameterError("power_limit", self.power_limit.value, "absent without max_power")
+        if (self.power_limit is PowerLimit.PEAK) != (self.peak_outage is not None):
+            allowed = "a number, since" if self.peak_outage is None else "absent unless"
+            raise ParameterError("peak_outage", self.peak_outage, f"{allowed} power_limit = 'peak'")
         if self.distance is None:
             for name in ("path_loss_exponent", "reference_gain"):
                 if getattr(self, name) is not None:
@@ -273,32 +284,72 @@ class Channel(Described):
             gain = (1.0 if self.reference_gain is None else self.reference_gain) * distance**-exponent
         return checks.vector("distance", gain, devices, "(0, inf)")
 
-    def threshold(self, system: InferenceSystem) -> FloatArray:
-        r"""Power gain from which a device sends: :math:`g_k = \gamma^2(w_k^2C_k^2 + r\sigma_k^2)/P_k`, shape (K,).
+    @property
+    def power_gain(self) -> PowerGain:
+        """The law of the power gain of a device at one antenna, over its mean."""
+        return PowerGain(self.fading, self.k_factor or 0.0, self.shape or 1.0, self.shadowing_db or 1.0)
 
-        With it the *mean* energy of a sent block, given the channel, is at most P_k whatever the feature, so that who sends
-        does not depend on data. It is not the papers' peak constraint: at the threshold a block exceeds P_k with a
-        probability of .37 to .5.
+    def threshold(self, system: InferenceSystem) -> FloatArray:
+        r"""Power gain from which a device sends, shape (K,); 0 without a power limit.
+
+        Notes
+        -----
+        A block :math:`x_k` of a code as long as the clip has the mean energy
+        :math:`\gamma^2e_k/|h_k|^2`, :math:`e_k = w_k^2C_k^2 + r\sigma_k^2`. The thresholds are
+
+        * ``block``: :math:`g_k = \gamma^2e_k/P_k`;
+        * ``peak``: :math:`g_k = \gamma^2\sigma_k^2F^{-1}(1-\eta)/P_k`, F the noncentral :math:`\chi^2` law of r degrees and
+          noncentrality :math:`w_k^2C_k^2/\sigma_k^2`: at the gain :math:`g_k` the energy exceeds :math:`P_k` with probability
+          :math:`\eta`, and shorter codes or greater gains make this less likely;
+        * ``long_term``: the least :math:`g_k` with :math:`\gamma^2e_kE[1/|h_k|^2; |h_k|^2 \ge g_k] \le P_k`.
+
+        Each counts every code as long as its clip, so that who sends does not depend on data. A block of mean energy
+        :math:`P_k` exceeds :math:`P_k` with a probability of .37 to .5.
+
+        Examples
+        --------
+        >>> system = InferenceSystem(devices=1, participation=1.0, noise_variance=0.1, weight=1.0, clip=1.0, alignment=1.0,
+        ...     receiver_noise_variance=0.1, dimension=8, delta=1e-5)
+        >>> limits = {"block": {}, "peak": {"peak_outage": 0.01}, "long_term": {}}
+        >>> [float(Channel(fading="rayleigh", max_power=2.0, power_limit=limit, **keys).threshold(system)[0].round(3))
+        ...     for limit, keys in limits.items()]
+        [0.9, 1.96, 0.23]
         """
         if self.max_power is None:
             return np.zeros(system.devices)
         power = checks.vector("max_power", self.max_power, system.devices, "(0, inf)")
-        with np.errstate(over="ignore"):
-            energy = (system.weight * system.clip) ** 2 + system.dimension * system.noise_variance
-            return np.asarray(system.alignment**2 * energy / power)
+        code, noise = (system.weight * system.clip) ** 2, system.noise_variance
+        energy = code + system.dimension * noise
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            match self.power_limit:
+                case PowerLimit.BLOCK:
+                    threshold = system.alignment**2 * energy / power
+                case PowerLimit.PEAK:
+                    threshold = system.alignment**2 * self._greatest_energy(code, noise, system.dimension) / power
+                case PowerLimit.LONG_TERM:
+                    mean = self.gain_means(system.devices)
+                    allowed = np.where(energy > 0, power * mean / (system.alignment**2 * energy), np.inf)
+                    threshold = mean * self.power_gain.threshold_for(allowed)
+        return np.asarray(threshold)
+
+    def _greatest_energy(self, code: FloatArray, noise: FloatArray, dimension: int) -> FloatArray:
+        """The energy that a block at gain 1 exceeds with probability `peak_outage`, raised by the error of the quantile."""
+        from scipy import stats
+
+        noisy = noise > 0
+        unit = np.where(noisy, noise, 1.0)
+        quantile = unit * stats.ncx2.isf(self.peak_outage, dimension, np.where(noisy, code / unit, 0.0))
+        return np.where(noisy, quantile * (1 + 1e-9), code)
 
     def participation(self, system: InferenceSystem) -> FloatArray:
-        r"""Probability that each device sends: :math:`P(|h_k|^2 \ge g_k)`, or the system's where no power is limited.
-
-        Notes
-        -----
-        Rayleigh: :math:`e^{-g/\Omega}`; Nakagami: :math:`Q(m, mg/\Omega)`, the regularised upper gamma function; Rician:
-        :meth:`~airtight.analytics.inference.transmission.RicianFading.outage` at :math:`\sqrt g`; log-normal:
-        :math:`\Phi((\mu_{dB} - 10\log_{10}g)/\sigma_{dB})`, with :math:`\mu_{dB}` such that the mean power is :math:`\Omega`.
-        """
+        r"""Probability that each device sends, :math:`P(|h_k|^2 \ge g_k)`, or the system's where no power is limited."""
         if self.max_power is None:
             return system.participation
-        return _exceedance(self, self.threshold(system), self.gain_means(system.devices))
+        return self._exceeds(self.threshold(system), self.gain_means(system.devices))
+
+    def _exceeds(self, threshold: FloatArray, mean: FloatArray) -> FloatArray:
+        with np.errstate(over="ignore"):
+            return self.power_gain.exceeds(threshold / mean)
 
     def inverse_gain(self, system: InferenceSystem) -> FloatArray:
         r"""Mean of :math:`1/|h_k|^2` given that device k sends, shape (K,): the price of inverting the channel.
@@ -313,9 +364,7 @@ class Channel(Described):
 
         Notes
         -----
-        With :math:`g` the threshold, Rayleigh: :math:`E_1(g/\Omega)/\Omega` over the probability of sending; Nakagami:
-        :math:`m\,\Gamma(m-1, mg/\Omega)/(\Omega\Gamma(m))`; Rician: the Poisson mixture of gamma laws that its power is;
-        log-normal: a normal law moved by its variance.
+        :meth:`~airtight.analytics.inference.fading.PowerGain.inverse_above` over the probability of sending.
 
         Examples
         --------
@@ -327,9 +376,10 @@ class Channel(Described):
         if self.looks is not None:
             raise ParameterError("looks", "given", "absent where energy is asked for: looks do not tell the gains")
         mean, threshold = self.gain_means(system.devices), self.threshold(system)
-        sends = _exceedance(self, threshold, mean)
+        sends = self._exceeds(threshold, mean)
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(np.where(sends > 0, _inverse_above(self, threshold / mean) / mean / sends, np.inf))
+            inverse = self.power_gain.inverse_above(threshold / mean) / mean
+            return np.asarray(np.where(sends > 0, inverse / sends, np.inf))
 
     def with_participation(self, system: InferenceSystem) -> InferenceSystem:
         """The system with the participation that the power limit decides; the system itself without such a limit.
@@ -395,7 +445,8 @@ class Channel(Described):
         rng, shape = np.random.default_rng(self.seed), (self.states, system.devices)
         mean, threshold = self.gain_means(system.devices), self.threshold(system)
         sends = rng.random(shape) < system.participation if self.decides_participation else None
-        aligned = _gains_above(self, rng.random(shape), threshold, mean)  # of antenna 1, given that the device sends
+        # the gain at antenna 1, given that the device sends
+        aligned = self.power_gain.drawn_above(rng.random(shape), threshold, mean)
         error = np.sqrt(self.csi_error / 2) * (rng.standard_normal(shape) + 1j * rng.standard_normal(shape))
         others = _ratios(self, rng, aligned, mean, self.antennas - 1, same_place=True)
         if listener is not None:
@@ -438,108 +489,6 @@ def _looked(coefficients: NDArray[Any], model: CodeModel) -> NDArray[Any]:
     return np.concatenate([coefficients.real, coefficients.imag], axis=2)
 
 
-def _exceedance(channel: Channel, threshold: FloatArray, mean: FloatArray) -> FloatArray:
-    """P(power gain >= threshold) for every device."""
-    from scipy import special
-
-    from airtight.analytics.inference.transmission import RicianFading
-
-    with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
-        ratio = threshold / mean
-        match channel.fading:
-            case Fading.NONE:
-                probability = (threshold <= mean).astype(float)
-            case Fading.RAYLEIGH:
-                probability = np.exp(-ratio)
-            case Fading.NAKAGAMI:
-                m = float(channel.shape or 0.0)
-                probability = special.gammaincc(m, m * ratio)
-            case Fading.RICIAN:
-                law = RicianFading(k_factor=float(channel.k_factor or 0.0))
-                finite = np.where(np.isfinite(ratio), ratio, 0.0)
-                probability = np.where(np.isfinite(ratio), 1 - law.outage(np.sqrt(finite)), 0.0)
-            case Fading.LOGNORMAL:
-                spread, center = _shadowing(channel)
-                probability = special.ndtr((center - 10 * np.log10(ratio)) / spread)
-    return np.asarray(np.clip(probability, 0.0, 1.0))
-
-
-def _inverse_above(channel: Channel, ratio: FloatArray) -> FloatArray:
-    """Mean of 1/power where the power, of mean 1, is at least `ratio`, and 0 elsewhere."""
-    from scipy import special
-
-    with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
-        match channel.fading:
-            case Fading.NONE:
-                found = (ratio <= 1).astype(float)
-            case Fading.RAYLEIGH:
-                found = special.exp1(ratio)
-            case Fading.NAKAGAMI:
-                found = _gamma_inverse(float(channel.shape or 0.0), ratio)
-            case Fading.RICIAN:
-                k_factor = float(channel.k_factor or 0.0)
-                count = np.arange(int(k_factor + 12 * np.sqrt(k_factor) + 40))
-                poisson = np.exp(special.xlogy(count, k_factor) - k_factor - special.gammaln(count + 1))
-                x = np.asarray((1 + k_factor) * ratio)
-                terms = [special.exp1(x), *(special.gammaincc(j, x) / j for j in count[1:])]
-                found = (1 + k_factor) * sum(p * term for p, term in zip(poisson, terms, strict=True))
-            case _:
-                spread, center = _shadowing(channel)
-                scale = np.log(10.0) / 10
-                moved = center - scale * spread * spread
-                tail = special.ndtr((moved - 10 * np.log10(ratio)) / spread)
-                found = np.exp(-scale * center + (scale * spread) ** 2 / 2) * tail
-    return np.asarray(found, dtype=float)
-
-
-def _gamma_inverse(m: float, ratio: FloatArray) -> FloatArray:
-    """The same for a gamma law of shape m, by quadrature where m is below 1."""
-    from scipy import integrate, special
-
-    if m > 1:
-        return np.asarray(special.gammaincc(m - 1, m * ratio) * m / (m - 1))
-    if m == 1:
-        return np.asarray(special.exp1(ratio))
-    found = np.full(ratio.shape, np.inf)
-    for i in np.ndindex(ratio.shape):
-        if ratio[i] > 0:  # in the logarithm of the power the integrand has no singularity
-            end = float(np.log(ratio[i]))
-            value = integrate.quad(
-                lambda t: float(np.exp((m - 1) * t - m * np.exp(t))), end, max(end, 0) + 40 / m, epsabs=0
-            )
-            found[i] = value[0] * m**m / special.gamma(m)
-    return found
-
-
-def _gains_above(channel: Channel, u: FloatArray, threshold: FloatArray, mean: FloatArray) -> FloatArray:
-    """Power gains at antenna 1 given that they are above the threshold, by inversion of their tail at u P(above)."""
-    from scipy import special
-
-    if channel.fading is Fading.NONE:
-        return np.broadcast_to(mean, u.shape)
-    tail = np.maximum((1 - u) * _exceedance(channel, threshold, mean), 1e-300)
-    with np.errstate(over="ignore", under="ignore", divide="ignore"):
-        match channel.fading:
-            case Fading.RAYLEIGH:
-                gain = threshold - mean * np.log1p(-u)
-            case Fading.NAKAGAMI:
-                m = float(channel.shape or 0.0)
-                gain = mean / m * special.gammainccinv(m, tail)
-            case Fading.RICIAN:
-                k_factor = float(channel.k_factor or 0.0)
-                if channel.decides_participation and np.any(
-                    (p := _exceedance(channel, threshold, mean)) < _LEAST_DRAWN
-                ):
-                    raise ParameterError(
-                        "max_power", float(np.min(p)), f"enough to send with probability {_LEAST_DRAWN:g}"
-                    )
-                gain = mean * special.chndtrix(1 - tail, 2.0, 2 * k_factor) / (2 * (1 + k_factor))
-            case _:
-                spread, center = _shadowing(channel)
-                gain = mean * 10 ** ((center - spread * special.ndtri(tail)) / 10)
-    return np.asarray(np.maximum(gain, np.maximum(threshold, np.finfo(float).tiny)))
-
-
 def _ratios(
     channel: Channel,
     rng: np.random.Generator,
@@ -556,15 +505,9 @@ def _ratios(
     zero = np.zeros(aligned.shape[1])
     phase = np.exp(2j * np.pi * rng.random(shape))
     if channel.fading is Fading.LOGNORMAL:  # a shadow falls on all antennas of one place
-        shadow = aligned if same_place else _gains_above(channel, rng.random(aligned.shape), zero, mean)
+        shadow = aligned if same_place else channel.power_gain.drawn_above(rng.random(aligned.shape), zero, mean)
         gains = np.broadcast_to(shadow[..., None], shape)
     else:
-        drawn = _gains_above(channel, rng.random((shape[0], antennas, shape[1])), zero, mean)
+        drawn = channel.power_gain.drawn_above(rng.random((shape[0], antennas, shape[1])), zero, mean)
         gains = np.moveaxis(drawn, 1, 2)
     return np.asarray(np.sqrt(gains / aligned[..., None]) * phase)
-
-
-def _shadowing(channel: Channel) -> tuple[float, float]:
-    """Standard deviation in dB, and the mean in dB of a log-normal power of mean 1."""
-    spread = float(channel.shadowing_db or 0.0)
-    return spread, -np.log(10.0) / 20 * spread * spread

@@ -1,0 +1,206 @@
+r"""Laws of the power gain of a fading channel: how likely a threshold is exceeded, what inverting the gain costs, and draws.
+
+A law has mean 1; the power gain of a device is its mean power :math:`\Omega` times G. Thresholds are relative to the mean.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from airtight.analytics.checks import FloatArray, ParameterError
+
+_LEAST_DRAWN = 1e-9  # probability of exceeding the threshold from which a Rician gain can be drawn
+_LEAST_RATIO = 1e-300  # the least threshold but 0
+_ERROR = 1e-12  # by which a threshold is raised
+
+
+class Fading(StrEnum):
+    """The law of the power gain of one device at one antenna; phases are uniform and independent.
+
+    ========= ===================================================================================
+    value     power gain
+    ========= ===================================================================================
+    none      the mean power, and every antenna receives the same
+    rayleigh  exponential
+    rician    line of sight and scatter, `k_factor` their ratio
+    nakagami  gamma law of `shape` m
+    lognormal shadowing of `shadowing_db` standard deviation, the same for all antennas of the server
+    ========= ===================================================================================
+    """
+
+    NONE = "none"
+    RAYLEIGH = "rayleigh"
+    RICIAN = "rician"
+    NAKAGAMI = "nakagami"
+    LOGNORMAL = "lognormal"
+
+
+@dataclass(frozen=True)
+class PowerGain:
+    """The law of the power gain G over its mean.
+
+    Attributes
+    ----------
+    fading : Fading
+    k_factor, shape, shadowing_db : float
+        Of Rician, Nakagami and log-normal fading.
+    """
+
+    fading: Fading
+    k_factor: float = 0.0
+    shape: float = 1.0
+    shadowing_db: float = 1.0
+
+    def exceeds(self, ratio: FloatArray) -> FloatArray:
+        r"""P(G >= ratio).
+
+        Notes
+        -----
+        Rayleigh: :math:`e^{-g}`; Nakagami: :math:`Q(m, mg)`, the regularised upper gamma function; Rician:
+        :meth:`~airtight.analytics.inference.transmission.RicianFading.outage` at :math:`\sqrt g`; log-normal:
+        :math:`\Phi((\mu_{dB} - 10\log_{10}g)/\sigma_{dB})`, with :math:`\mu_{dB}` such that the mean is 1.
+
+        Examples
+        --------
+        >>> PowerGain(Fading.NAKAGAMI, shape=2.0).exceeds(np.array([0.0, 1.0])).round(4)
+        array([1.   , 0.406])
+        """
+        from scipy import special
+
+        from airtight.analytics.inference.transmission import RicianFading
+
+        with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
+            match self.fading:
+                case Fading.NONE:
+                    probability = (ratio <= 1).astype(float)
+                case Fading.RAYLEIGH:
+                    probability = np.exp(-ratio)
+                case Fading.NAKAGAMI:
+                    probability = special.gammaincc(self.shape, self.shape * ratio)
+                case Fading.RICIAN:
+                    finite = np.where(np.isfinite(ratio), ratio, 0.0)
+                    below = RicianFading(k_factor=self.k_factor).outage(np.sqrt(finite))
+                    probability = np.where(np.isfinite(ratio), 1 - below, 0.0)
+                case Fading.LOGNORMAL:
+                    probability = special.ndtr((self._center - 10 * np.log10(ratio)) / self.shadowing_db)
+        return np.asarray(np.clip(probability, 0.0, 1.0))
+
+    def inverse_above(self, ratio: FloatArray) -> FloatArray:
+        r"""E[1/G; G >= ratio], the mean of 1/G where G is at least `ratio`, and of 0 elsewhere; it may be infinite at 0.
+
+        Notes
+        -----
+        Rayleigh: :math:`E_1(g)`; Nakagami: :math:`m\,\Gamma(m-1, mg)/\Gamma(m)`; Rician: the Poisson mixture of gamma laws
+        that its power is; log-normal: a normal law moved by its variance.
+
+        Examples
+        --------
+        >>> PowerGain(Fading.RAYLEIGH).inverse_above(np.array([0.0, 0.5])).round(4)
+        array([   inf, 0.5598])
+        """
+        from scipy import special
+
+        with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
+            match self.fading:
+                case Fading.NONE:
+                    found = (ratio <= 1).astype(float)
+                case Fading.RAYLEIGH:
+                    found = special.exp1(ratio)
+                case Fading.NAKAGAMI:
+                    found = _gamma_inverse(self.shape, ratio)
+                case Fading.RICIAN:
+                    count = np.arange(int(self.k_factor + 12 * np.sqrt(self.k_factor) + 40))
+                    poisson = np.exp(special.xlogy(count, self.k_factor) - self.k_factor - special.gammaln(count + 1))
+                    x = np.asarray((1 + self.k_factor) * ratio)
+                    terms = [special.exp1(x), *(special.gammaincc(j, x) / j for j in count[1:])]
+                    found = (1 + self.k_factor) * sum(p * term for p, term in zip(poisson, terms, strict=True))
+                case _:
+                    scale = np.log(10.0) / 10
+                    moved = self._center - scale * self.shadowing_db**2
+                    tail = special.ndtr((moved - 10 * np.log10(ratio)) / self.shadowing_db)
+                    found = np.exp(-scale * self._center + (scale * self.shadowing_db) ** 2 / 2) * tail
+        return np.asarray(found, dtype=float)
+
+    def threshold_for(self, inverse: FloatArray) -> FloatArray:
+        r"""The least g with :math:`E[1/G; G \ge g] \le` `inverse`, shape (n,): a long-term limit of the energy, rounded up.
+
+        Notes
+        -----
+        The left side falls in g and is at most 1/g, since 1/G is at most 1/g where G is at least g: so 1/`inverse` is an upper
+        end. The threshold is raised by a relative 1e-12, more than the logarithms and the special functions err by.
+
+        Examples
+        --------
+        >>> PowerGain(Fading.RAYLEIGH).threshold_for(np.array([0.5598, 0.0])).round(3)
+        array([0.5, inf])
+        """
+        from scipy.optimize import elementwise
+
+        distinct, place = np.unique(inverse, return_inverse=True)
+        found = np.where(distinct > 0, 0.0, np.inf)
+        at_least = self.inverse_above(np.full(distinct.size, _LEAST_RATIO))
+        found[(distinct > 0) & (self.inverse_above(np.zeros(distinct.size)) > distinct)] = _LEAST_RATIO
+        some = (distinct > 0) & (at_least > distinct)
+        if np.any(some):
+            limit = distinct[some]
+
+            def excess(log_ratio: FloatArray, limit: FloatArray) -> FloatArray:
+                with np.errstate(over="ignore"):
+                    return np.asarray(np.log(np.maximum(self.inverse_above(np.exp(log_ratio)), 1e-300) / limit))
+
+            ends = np.full(limit.size, np.log(_LEAST_RATIO)), np.maximum(-np.log(limit), np.log(_LEAST_RATIO) + 1)
+            root = elementwise.find_root(excess, ends, args=(limit,), tolerances={"xatol": 0.0, "xrtol": 1e-15})
+            found[some] = np.exp(root.x) * (1 + _ERROR)
+        return np.asarray(found[place].reshape(inverse.shape))
+
+    def drawn_above(self, u: FloatArray, threshold: FloatArray, mean: FloatArray) -> FloatArray:
+        """Power gains of mean `mean` given that they are at least `threshold`, by inversion of their tail at u P(above)."""
+        from scipy import special
+
+        if self.fading is Fading.NONE:
+            return np.broadcast_to(mean, u.shape)
+        with np.errstate(over="ignore", divide="ignore"):
+            above = self.exceeds(threshold / mean)
+        tail = np.maximum((1 - u) * above, 1e-300)
+        with np.errstate(over="ignore", under="ignore", divide="ignore"):
+            match self.fading:
+                case Fading.RAYLEIGH:
+                    gain = threshold - mean * np.log1p(-u)
+                case Fading.NAKAGAMI:
+                    gain = mean / self.shape * special.gammainccinv(self.shape, tail)
+                case Fading.RICIAN:
+                    if np.any(above < _LEAST_DRAWN):
+                        raise ParameterError(
+                            "max_power", float(np.min(above)), f"enough to send with probability {_LEAST_DRAWN:g}"
+                        )
+                    gain = mean * special.chndtrix(1 - tail, 2.0, 2 * self.k_factor) / (2 * (1 + self.k_factor))
+                case _:
+                    gain = mean * 10 ** ((self._center - self.shadowing_db * special.ndtri(tail)) / 10)
+        return np.asarray(np.maximum(gain, np.maximum(threshold, np.finfo(float).tiny)))
+
+    @property
+    def _center(self) -> float:
+        """The mean of a log-normal gain in dB."""
+        return float(-np.log(10.0) / 20 * self.shadowing_db * self.shadowing_db)
+
+
+def _gamma_inverse(m: float, ratio: FloatArray) -> FloatArray:
+    """E[1/G; G >= ratio] for a gamma law of shape m, by quadrature where m is below 1."""
+    from scipy import integrate, special
+
+    if m > 1:
+        return np.asarray(special.gammaincc(m - 1, m * ratio) * m / (m - 1))
+    if m == 1:
+        return np.asarray(special.exp1(ratio))
+    found = np.full(ratio.shape, np.inf)
+    for i in np.ndindex(ratio.shape):
+        if ratio[i] > 0:  # in the logarithm of the power the integrand has no singularity
+            end = float(np.log(ratio[i]))
+            value = integrate.quad(
+                lambda t: float(np.exp((m - 1) * t - m * np.exp(t))), end, max(end, 0) + 40 / m, epsabs=0
+            )
+            found[i] = value[0] * m**m / special.gamma(m)
+    return found
