@@ -68,6 +68,7 @@ ELSEWHERE = {  # no quantity of a paper's model: why no row is asked of it
             "delta_at",
             "epsilon",
             "epsilon_by_state",
+            "epsilon_of_fading",
             "epsilon_quantiles",
             "law",
             "others_noise",

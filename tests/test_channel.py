@@ -416,7 +416,7 @@ def test_bounds_of_a_file(tmp_path, adjacency: str) -> None:
     assert found.exit_code == 0, found.output
     inference = json.loads(found.stdout)["inference"]
     part = inference["channel"]
-    assert set(part) == {"participation", "outage", "states", "epsilon", "epsilon_quantiles", "eavesdropper"}
+    assert set(part) == {"participation", "outage", "states", "epsilon", "epsilon_quantiles", "fading", "eavesdropper"}
     assert part["participation"] == [0.8] * 3 and part["outage"] == [0.0] * 3 and part["states"] == 6
     seen = "others" if adjacency == "absent" else "participants"
     assert part["epsilon"][seen] == inference["privacy"]["exact"]["epsilon"]

@@ -314,6 +314,7 @@ def test_rounds_fresh_and_static() -> None:
     at = float(static.upper[0])
     assert np.mean([_gaussian_delta(at, m) for m in mu]) == pytest.approx(one.delta, rel=1e-6)
 
+
 def test_static_absent_is_one_release_of_all_coordinates() -> None:
     one = system(adjacency="absent")
     channel = Channel(model="complex", looks=_table(2, 1), fresh=False)
@@ -534,3 +535,47 @@ def test_errors_of_inversion_are_looks() -> None:
     assert float(np.median(low)) == pytest.approx(0.70, abs=0.03)
     one, _ = looks.others_noise(np.ones((12, 1)), present=np.ones(12, dtype=bool), **given_)  # type: ignore[arg-type]
     assert one[0] == pytest.approx(1.101)
+
+
+@pytest.mark.parametrize("adjacency", ["silent", "replace"])
+def test_the_bound_for_the_law_of_the_fading_covers_it(adjacency: str) -> None:
+    """Samples of 40 states against 60 000: the bound covers at least as often as it says, epsilon of the sample does not."""
+    one = system(participation=0.8 if adjacency == "replace" else 1.0, adjacency=adjacency, delta=1e-2)
+    drawn = {"model": "complex", "antennas": 2, "fading": "rayleigh"}
+    truth = float(looks.epsilon(one, Channel(**drawn, states=20_000, seed=7), device=0, observer="participants"))
+    covered = plain = 0
+    for seed in range(10):
+        channel = Channel(**drawn, states=40, seed=1000 + seed)
+        bound = looks.epsilon_of_fading(one, channel, confidence=0.8, observer="participants")
+        own = looks.epsilon(one, channel, observer="participants")
+        assert bound is not None and np.all(bound >= own)
+        covered += bound[0] >= truth
+        plain += own[0] >= truth
+    assert covered >= 8 and plain <= 8
+
+
+def test_the_bound_of_a_mean_is_above_that_of_clopper_and_pearson() -> None:
+    """Of Bernoulli variables, whose exact bound is a quantile of a beta law; and it refutes what it should."""
+    for n in (5, 200, 10_000):
+        for k in (0, 1, n // 3, n - 1):
+            found = float(looks._greatest_mean(np.array([k / n]), n, 0.05)[0])
+            assert found >= stats.beta.ppf(0.95, k + 1, n - k)
+            with mpmath.workdps(30):
+                share, mean = mpmath.mpf(k) / n, mpmath.mpf(found)
+                kl = (share * mpmath.log(share / mean) if k else 0) + (1 - share) * mpmath.log((1 - share) / (1 - mean))
+                assert abs(n * kl / mpmath.log(20) - 1) < 1e-9
+
+
+def test_the_law_of_the_fading_in_cases() -> None:
+    rayleigh = {"model": "complex", "antennas": 2, "fading": "rayleigh", "states": 30}
+    one, channel = system(), Channel(**rayleigh)
+    assert looks.epsilon_of_fading(one, Channel(looks=np.ones((2, 3, 2)) * [1.0, 0.5])) is None
+    np.testing.assert_array_equal(
+        looks.epsilon_of_fading(one, Channel(antennas=3)), looks.epsilon(one, Channel(antennas=3))
+    )
+    absent = system(adjacency="absent")
+    assert np.all(looks.epsilon_of_fading(absent, channel) == np.inf)
+    seldom = looks.epsilon_of_fading(system(adjacency="absent", participation=1e-2, delta=5e-3), channel)
+    assert seldom is not None and np.all(np.isfinite(seldom))  # .01 (1 - .05^(1/30)) is below delta
+    with pytest.raises(ParameterError, match="confidence"):
+        looks.epsilon_of_fading(one, channel, confidence=1.0)

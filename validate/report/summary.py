@@ -156,6 +156,12 @@ def over_channel(system: InferenceSystem, bounds: InferenceBounds) -> dict[str, 
         text = "In one query ε {} {} for device {}. In the median state of the channel it is {}, which is no guarantee."
         median = float(channel.epsilon_quantiles["0.5"][k])
         found.append(_said("", text, relation(privacy.observer), float(true[k]), k, median))
+    if channel.fading is not None:
+        sure = float(np.max(channel.fading.epsilon))
+        text = "For the law of the fading, of which the {} states are a sample, ε is at most {} with {} confidence, against {}."
+        if not np.isfinite(sure):
+            text = "{} states are too few to bound ε for the law of the fading: {}, with {} confidence, against {}."
+        found.append(_said("", text, channel.states, sure, f"{channel.fading.confidence:.0%}", channel.fading.observer))
     if privacy.composed is not None:
         worst = int(np.argmax(privacy.composed.epsilon))
         text = "After {} queries ε is {} for device {}."

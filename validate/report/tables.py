@@ -149,12 +149,13 @@ def metered(summary: Mapping[str, Any]) -> None:
 
 
 def observer_columns(part: ChannelBounds) -> dict[str, FloatArray]:
-    """Epsilon of one query over a channel by observer, and its quantiles over the states."""
-    listener = part.eavesdropper
+    """Epsilon of one query over a channel by observer, for the law of the fading, and its quantiles over the states."""
+    listener, fading = part.eavesdropper, part.fading
     return {
         "participants": part.epsilon.participants,
         "others": part.epsilon.others,
         **({"eavesdropper": listener.epsilon} if listener is not None else {}),
+        **({f"{fading.confidence:.0%} sure": fading.epsilon} if fading is not None else {}),
         **{f"{float(level):.0%} of states": value for level, value in part.epsilon_quantiles.items()},
     }
 
@@ -172,6 +173,12 @@ def _channel(console: Console, part: ChannelBounds) -> None:
     for devices, values in groups(list(zip(*columns.values(), strict=True))):
         table.add_row(devices, *map(number, values))
     console.print(table)
+    if part.fading is not None:
+        console.print(
+            f"  {part.fading.confidence:.0%} sure: for the law that the states are drawn from, against {part.fading.observer}; "
+            "infinite where too few are drawn",
+            highlight=False,
+        )
     if part.decoder is not None:
         console.print(
             f"  best combination of the looks: MSE {number(part.decoder.mse)} "

@@ -19,6 +19,8 @@ from airtight.analytics.privacy.over_the_air import rounds as many
 from airtight.analytics.privacy.over_the_air.amplification import TheoremForm
 from airtight.validate.system_file.description import Scores, Task
 
+_CONFIDENCE = 0.95  # of the bounds for the law of the fading
+
 
 @dataclass(frozen=True, kw_only=True)
 class EpsilonDelta:
@@ -483,6 +485,32 @@ class Decoder:
 
 
 @dataclass(frozen=True, kw_only=True)
+class FadingBounds:
+    """Epsilon of one query for the law that the states of a channel are drawn from.
+
+    Attributes
+    ----------
+    confidence : float
+        Probability over the draw of the states that the bound of a device holds.
+    observer : Observer
+    epsilon : ndarray, shape (K,)
+        Upper bounds; infinite where too few states are drawn.
+    """
+
+    confidence: float
+    observer: Observer
+    epsilon: FloatArray
+
+    @classmethod
+    def of(cls, system: InferenceSystem, channel: Channel) -> FadingBounds | None:
+        """None where the states are given and nothing is drawn."""
+        bound = looks.epsilon_of_fading(system, channel, confidence=_CONFIDENCE)
+        if bound is None:
+            return None
+        return cls(confidence=_CONFIDENCE, observer=observers.meaning(system), epsilon=bound)
+
+
+@dataclass(frozen=True, kw_only=True)
 class ChannelBounds:
     """What the channel decides.
 
@@ -494,6 +522,8 @@ class ChannelBounds:
     epsilon : EpsilonByObserver
     epsilon_quantiles : dict
         Quantiles over the states of epsilon given the state; no guarantee.
+    fading : FadingBounds, optional
+        Where states are drawn.
     eavesdropper : EavesdropperBounds, optional
     decoder : Decoder, optional
         With features.
@@ -504,6 +534,7 @@ class ChannelBounds:
     states: int
     epsilon: EpsilonByObserver
     epsilon_quantiles: dict[str, FloatArray]
+    fading: FadingBounds | None = None
     eavesdropper: EavesdropperBounds | None = None
     decoder: Decoder | None = None
 
@@ -525,6 +556,7 @@ class ChannelBounds:
             states=channel.states if channel.looks is None else len(channel.looks),
             epsilon=EpsilonByObserver(participants=seen.participants, others=seen.others, signal=seen.signal.epsilon),
             epsilon_quantiles=looks.epsilon_quantiles(system, channel),
+            fading=FadingBounds.of(system, channel),
             eavesdropper=listener,
             decoder=decoder,
         )

@@ -38,7 +38,8 @@ over the joint law of state and S, of the divergence at device k's participation
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any
@@ -54,6 +55,7 @@ from airtight.analytics.inference.system import InferenceSystem, device_indices
 from airtight.analytics.privacy.accounting import shown_states
 from airtight.analytics.privacy.accounting.numerical_composition import WIDTH
 from airtight.analytics.privacy.accounting.privacy_curve import Bracket, PrivacyCurve
+from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.privacy.mechanisms.discrete_pair import Discrete
 from airtight.analytics.privacy.mechanisms.mechanism import Ends, Factors, Mechanism, register
 from airtight.analytics.privacy.over_the_air import combined_looks, noise_mixture, observers
@@ -82,6 +84,9 @@ _FAR = 1e60  # v beyond this multiple of the noise counts as this multiple, whic
 # relative distances below the upper bound
 _BELOW = (1e-9, 1e-6, 1e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, *np.arange(0.1, 0.9, 0.05).tolist())
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+_POINTS, _REFINED, _FARTHEST = 64, 2, 1e3  # of the search for an epsilon with confidence
+_HALVINGS = 60  # of the interval of a mean
+_KL_ERROR = 1e-11  # relative error of a divergence of at least 1/n between Bernoulli laws, n up to 1e6
 _NATS = 24.0  # the quadrature of a divergence errs by e^-24 of it
 _TINY = float(np.finfo(float).tiny)
 
@@ -980,3 +985,119 @@ def epsilon_quantiles(
     states = epsilon_by_state(system, channel, delta=delta, observer=observer)
     levels = np.quantile(states, _QUANTILES, axis=0, method="inverted_cdf")
     return {str(level): value for level, value in zip(_QUANTILES, levels, strict=True)}
+
+
+def epsilon_of_fading(
+    system: InferenceSystem,
+    channel: Channel,
+    *,
+    confidence: float = 0.95,
+    delta: float | None = None,
+    observer: Observer | str | None = None,
+) -> FloatArray | None:
+    r"""Upper confidence bound of epsilon of one query for the law that the states are drawn from, shape (K,).
+
+    :func:`epsilon` is a guarantee for the drawn states, each equally likely. A continuous law has worse states too: this
+    bound holds for it, for each device with probability `confidence` over the draw of the states. It is infinite where too few
+    are drawn, as a rule for ``absent``, whose delta tends to the probability of taking part where the channel is bad.
+
+    Parameters
+    ----------
+    confidence : float
+        In (0, 1).
+    delta, observer
+        As in :func:`bracket`.
+
+    Returns
+    -------
+    ndarray, or None where the states are given and nothing is drawn
+
+    Notes
+    -----
+    *Theorem.* Let :math:`\bar\delta(\epsilon)` be the mean of the divergences :math:`D_s(\epsilon)` over n independent states and
+    :math:`0\le D_s(\epsilon)\le R(\epsilon)`, R falling. Let u be the greatest :math:`\mu\in[0,1]` with
+    :math:`n\,\mathrm{kl}(\bar\delta/R\,\|\,\mu) \le \ln(1/\alpha)`, kl being the divergence of Bernoulli laws. The least
+    :math:`\epsilon` with :math:`Ru\le\delta` is, with probability :math:`1-\alpha`, at least that of the law of the states.
+
+    *Proof.* By Chernoff and Hoeffding :math:`\delta(\epsilon) > Ru` has at most probability :math:`\alpha` for any fixed
+    :math:`\epsilon`. Ru falls in :math:`\epsilon`: it increases with the mean at fixed R, and with R at a fixed mean, as
+    u is concave in its argument and at least 0 at 0. Take any fixed :math:`\epsilon` with
+    :math:`\delta(\epsilon) > \delta`. If the bound were at most this :math:`\epsilon`, then
+    :math:`Ru \le \delta < \delta(\epsilon)` there, which has probability :math:`\alpha` at most; let :math:`\epsilon` increase to
+    the least epsilon of the law.
+
+    R is the divergence at v = 0, which no other exceeds (V4): that of the device's own noise. Where it is not seen whether the
+    device takes part, or its noise leaves with it, R is the probability of taking part.
+
+    Examples
+    --------
+    >>> system = InferenceSystem(devices=12, participation=1.0, noise_variance=0.1, weight=0.1, clip=1.0, alignment=1.0,
+    ...     receiver_noise_variance=0.1, dimension=8, delta=1e-5, adjacency="silent")
+    >>> for states in (200, 5000):
+    ...     drawn = Channel(model="complex", antennas=2, fading="rayleigh", states=states)
+    ...     print([round(float(value[0]), 2) for value in (epsilon(system, drawn), epsilon_of_fading(system, drawn))])
+    [0.57, 0.79]
+    [0.58, 0.64]
+    """
+    alpha = 1 - checks.scalar("confidence", confidence, "(0, 1)")
+    total = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
+    seen = observers.resolved(system, observer)
+    if channel.looks is not None:
+        return None
+    found = np.atleast_1d(np.asarray(epsilon(system, channel, delta=total, observer=seen)))
+    if _plain(system, channel, eavesdropper=False) is not None or observers.roll_call(system, seen):
+        return found
+    p = system.participation
+    amplified = _hidden(channel, seen) & (p < 1)
+    scaled = system.normalised()
+    bounded = (system.adjacency is not Adjacency.ABSENT) & ~amplified
+    greatest = np.full(p.shape, np.inf)
+    own = np.sqrt(scaled.received_noise_variance)
+    for k in np.flatnonzero(bounded & (total < p)):
+        greatest[k] = gaussian.epsilon(total / p[k] * (1 - 4 * UNIT), sensitivity=scaled.sensitivity[k], sigma=own[k])
+    greatest[p <= total] = 0.0
+    hopeless = ~bounded & (
+        p * -math.expm1(math.log(alpha) / channel.states) > total
+    )  # even where all divergences are 0
+    found = np.where(hopeless, np.inf, found)
+    for k in np.flatnonzero(np.isfinite(found) & (found < greatest)):
+        one = PrivacyCurve.of(query(system, channel, int(k), seen))
+
+        def bound(at: FloatArray, k: int = k, one: PrivacyCurve = one) -> FloatArray:
+            most = np.full(at.shape, p[k])
+            if bounded[k]:
+                most *= np.minimum(1.0, gaussian.delta(at, sensitivity=scaled.sensitivity[k], sigma=own[k]))
+            most = np.maximum(most, SMALLEST)
+            return most * _greatest_mean(np.minimum(one.delta(at) / most, 1.0), channel.states, alpha)
+
+        found[k] = _first_below(bound, total, float(found[k]), float(greatest[k]))
+    return found
+
+
+def _first_below(falling: Callable[[FloatArray], FloatArray], limit: float, low: float, high: float) -> float:
+    """An argument at which the function is at most `limit`, near the least one; `high` where none below is found."""
+    if not math.isfinite(high):
+        ends = low + np.geomspace(1e-2, _FARTHEST, _POINTS)
+        enough = np.flatnonzero(falling(ends) <= limit)
+        if not enough.size:
+            return high
+        low, high = (float(ends[enough[0] - 1]) if enough[0] else low), float(ends[enough[0]])
+    for _ in range(_REFINED):
+        points = np.linspace(low, high, _POINTS)
+        first = int(np.argmax(np.append(falling(points[:-1]) <= limit, True)))
+        low, high = float(points[max(first - 1, 0)]), float(points[first])
+    return high
+
+
+def _greatest_mean(mean: FloatArray, n: int, alpha: float) -> FloatArray:
+    """The greatest mean of n independent variables in [0, 1] that is not refuted by theirs at level alpha; rounded up."""
+    from scipy import special
+
+    low, high, refuted = mean, np.ones(mean.shape), -math.log(alpha) * (1 + _KL_ERROR) / n
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        with np.errstate(divide="ignore", invalid="ignore"):
+            kl = special.rel_entr(mean, middle) + (1 - mean) * np.log1p((middle - mean) / (1 - middle))
+        kept = (kl <= refuted) & (middle < 1)
+        low, high = np.where(kept, middle, low), np.where(kept, high, middle)
+    return high
