@@ -41,7 +41,7 @@ import heapq
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -1051,26 +1051,25 @@ def epsilon_of_fading(
     amplified = _hidden(channel, seen) & (p < 1)
     scaled = system.normalised()
     bounded = (system.adjacency is not Adjacency.ABSENT) & ~amplified
-    greatest = np.full(p.shape, np.inf)
-    own = np.sqrt(scaled.received_noise_variance)
-    for k in np.flatnonzero(bounded & (total < p)):
-        greatest[k] = gaussian.epsilon(total / p[k] * (1 - 4 * UNIT), sensitivity=scaled.sensitivity[k], sigma=own[k])
-    greatest[p <= total] = 0.0
+    reach, own = scaled.sensitivity, np.sqrt(scaled.received_noise_variance)
+    greatest = np.where(p <= total, 0.0, np.inf)
+    some = bounded & (p > total)
+    greatest[some] = gaussian.epsilon(total / p[some] * (1 - 4 * UNIT), sensitivity=reach[some], sigma=own[some])
     hopeless = ~bounded & (
         p * -math.expm1(math.log(alpha) / channel.states) > total
     )  # even where all divergences are 0
     found = np.where(hopeless, np.inf, found)
+
+    def bound(at: FloatArray, k: int) -> FloatArray:
+        most = np.full(at.shape, p[k])
+        if bounded[k]:
+            most *= np.minimum(1.0, gaussian.delta(at, sensitivity=reach[k], sigma=own[k]))
+        most = np.maximum(most, SMALLEST)
+        mean = PrivacyCurve.of(query(system, channel, k, seen)).delta(at)
+        return np.asarray(most * _greatest_mean(np.minimum(mean / most, 1.0), channel.states, alpha))
+
     for k in np.flatnonzero(np.isfinite(found) & (found < greatest)).tolist():
-        one = PrivacyCurve.of(query(system, channel, k, seen))
-
-        def bound(at: FloatArray, k: int = k, one: PrivacyCurve = one) -> FloatArray:
-            most = np.full(at.shape, p[k])
-            if bounded[k]:
-                most *= np.minimum(1.0, gaussian.delta(at, sensitivity=scaled.sensitivity[k], sigma=own[k]))
-            most = np.maximum(most, SMALLEST)
-            return np.asarray(most * _greatest_mean(np.minimum(one.delta(at) / most, 1.0), channel.states, alpha))
-
-        found[k] = _first_below(bound, total, float(found[k]), float(greatest[k]))
+        found[k] = _first_below(partial(bound, k=k), total, float(found[k]), float(greatest[k]))
     return found
 
 
