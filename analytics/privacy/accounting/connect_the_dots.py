@@ -333,21 +333,21 @@ def _law(
     to the point (0, 1).
     """
     is_upper, required_total = total_limit is None and not sunk, 1.0 if total_limit is None else total_limit
-    width, growth = np.expm1(step), np.exp(step)
+    decay, width = np.exp(-step), -np.expm1(-step)  # not exp(step), which a great step takes beyond the doubles
     right, left = values.right, values.left
     mass = np.zeros(left.size + right.size - 1)
     zero = left.size - 1
     with np.errstate(under="ignore"):
         rise = np.diff(right)
-        mass[zero + 1 :] = (np.append(rise[1:], 0.0) - growth * rise) / width
+        mass[zero + 1 :] = (np.append(rise[1:], 0.0) * decay - rise) / width
         fall = np.diff(left)
-        mass[:zero] = (fall - growth * np.concatenate([[left[0] / growth * width], fall[:-1]])) / width
+        mass[:zero] = (fall * decay - np.concatenate([[left[0] * width], fall[:-1]])) / width
         to_right = rise[0] if rise.size else 0.0
         to_left = left[-2] if zero else 0.0
         if zero:
-            mass[zero] = 1 + (to_right + growth * (to_left - left[-1])) / width
+            mass[zero] = 1 + (to_right * decay + to_left - left[-1]) / width
         else:  # the chord from (0, 1) to (1, delta(0))
-            mass[zero] = 1 - float(right[0]) + to_right / width
+            mass[zero] = 1 - float(right[0]) + to_right * decay / width
     mass = np.maximum(mass, 0.0)
     if not (is_upper or sunk) and zero:
         mass[0] = 0.0
@@ -369,24 +369,23 @@ def _law(
 
 def summed(mass: FloatArray, infinite: float, step: float) -> tuple[FloatArray, float]:
     """Hockey-stick curve of masses at the grid points, from sums of positive terms; and the total mass."""
-    width = np.expm1(step)
     with np.errstate(under="ignore"):
-        shifted = np.append(mass[::-1][:-1], 0.0)  # p_last, ..., p_{first + 1}
-        # decayed: sums over j > i of p_j exp((i - j) step); the curve at i less that at i + 1 is width times this sum
-        below_last = infinite + width * np.cumsum(_decayed(shifted[:-1], step))
+        shifted = mass[::-1][:-1]  # p_last, ..., p_{first + 1}
+        # decayed: sums over j > i of p_j exp((i - j + 1) step); times 1 - exp(-step) the curve at i less that at i + 1
+        below_last = infinite - np.expm1(-step) * np.cumsum(_decayed(shifted, step))
     return np.append(below_last[::-1], infinite), float(np.sum(mass)) + infinite
 
 
 def _decayed(mass: FloatArray, step: float) -> FloatArray:
-    """Sums over j <= i of mass_j exp(-(i - j + 1) step), in blocks over which the exponential stays below e^30."""
+    """Sums over j <= i of mass_j exp(-(i - j) step), in blocks over which the exponential stays below e^30."""
     length = min(max(int(_BLOCK / step), 1), max(mass.size, 1))
     growth = np.exp(step * np.arange(length))
-    sums, carried = np.empty_like(mass), 0.0  # carried: the sum at the end of the block before
+    sums, carried = np.empty_like(mass), 0.0  # carried: the sum at the end of the block before, a step later
     for start in range(0, mass.size, length):
         block = mass[start : start + length]
         grown = growth[: block.size]
-        sums[start : start + length] = (np.cumsum(block * grown) + carried) / grown * np.exp(-step)
-        carried = float(sums[start + block.size - 1])
+        sums[start : start + length] = (np.cumsum(block * grown) + carried) / grown
+        carried = float(sums[start + block.size - 1]) * np.exp(-step)
     return sums
 
 

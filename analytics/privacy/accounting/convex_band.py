@@ -33,7 +33,7 @@ import numpy as np
 from airtight.analytics.checks import FloatArray, IntArray
 from airtight.analytics.rounding import UNIT
 
-_LONGEST = 500.0  # greatest distance of nodes: the exponential of a greater one might overflow
+_LONGEST = 700.0  # a corner lies at most so far right of its node: the exponential of more might overflow
 _MOST_HALVINGS = 3  # of a cell at a time
 _ROUNDS = 10  # greatest number of times that nodes are added
 _MOST = 1 << 13  # nodes of a curve, at most
@@ -41,6 +41,8 @@ _AIM = 0.7  # share of the allowed integral that a division aims at, so that ano
 _GAIN = 0.9  # share of the integral that a division must reach to be worth another one
 _ROUNDING = 64 * UNIT  # of values of the band, relative to the greatest number that they are made from
 _PLACES = 4  # in a cell at which the width of the band is computed
+_BESIDES = 0.25  # share that suffices for what cells add, where errors of the values alone exceed the allowed integral;
+_LARGE = 3.0  # of the integral of these errors, less so many times the allowed one
 Curve = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 
 
@@ -75,7 +77,6 @@ class ConvexBand:
     _corners: tuple[FloatArray, FloatArray] = field(init=False)  # of the lower side: epsilons and values
 
     def __post_init__(self) -> None:
-        self.nodes = _divided(self.nodes, np.ceil(np.diff(self.nodes) / _LONGEST).astype(np.int64))
         self._least = float(self.curve(np.array([np.inf]))[0][0])
         self._lower, self._upper = self.curve(self.nodes)
         self._form()
@@ -94,24 +95,30 @@ class ConvexBand:
         """Add nodes until the integral over epsilon of `weight` times the width is at most `allowed`, if they gain much."""
         before = np.inf
         for _ in range(_ROUNDS):
-            cost = self._costs(weight)
+            cost, own = self._costs(weight)
+            doubt = float(np.sum(own))
+            remaining = max(allowed - doubt, _BESIDES * max(allowed, doubt - _LARGE * allowed))
             total = float(np.sum(cost))
-            if total <= allowed or not total <= _GAIN * before or self.nodes.size > _MOST:
+            if total <= remaining or not total <= _GAIN * before or self.nodes.size > _MOST:
                 return
             before = total
-            # cost / parts^2 adds up to a share of `allowed`, with the least number of parts
+            # cost / parts^2 adds up to a share of what remains, with the least number of parts
             roots = np.cbrt(cost)
-            parts = roots * np.sqrt(np.sum(roots) / (_AIM * allowed))
+            parts = roots * np.sqrt(np.sum(roots) / (_AIM * remaining))
             halvings = np.clip(np.round(np.log2(np.maximum(parts, 1.0))), 0, _MOST_HALVINGS)
             self._add(2 ** halvings.astype(np.int64))
 
-    def _costs(self, weight: Callable[[FloatArray], FloatArray]) -> FloatArray:
-        """Nearly the integral of weight times width over each cell."""
+    def _costs(self, weight: Callable[[FloatArray], FloatArray]) -> tuple[FloatArray, FloatArray]:
+        """Nearly the integral of weight times width over each cell: what the cell adds, and what errors at its nodes cause."""
         length = np.diff(self.nodes)[:, None]
-        at = self.nodes[:-1, None] + length * ((np.arange(_PLACES) + 0.5) / _PLACES)
+        place = (np.arange(_PLACES) + 0.5) / _PLACES
+        at = self.nodes[:-1, None] + length * place
         lower, upper = self(at.ravel())
         width = np.maximum(upper - lower, 0.0).reshape(at.shape)
-        return np.asarray(np.mean(width * weight(at), axis=1) * length[:, 0])
+        doubt = np.maximum(self._upper - self._lower, 0.0)
+        own = np.minimum(doubt[:-1, None] + place * np.diff(doubt)[:, None], width)
+        scaled = weight(at) * length / _PLACES
+        return np.sum((width - own) * scaled, axis=1), np.sum(own * scaled, axis=1)
 
     def _add(self, parts: IntArray) -> None:
         """Divide each cell into parts of equal length."""
@@ -132,11 +139,11 @@ class ConvexBand:
         nodes, high, low = self.nodes, self._upper, np.minimum(self._lower, self._upper)
         # lines in z = exp(epsilon - start) - 1: low - a z from the start of a cell, low + b (size - z) from its end
         step = np.diff(nodes)
-        size = np.expm1(step)
+        size = np.expm1(np.minimum(step, _LONGEST))  # in a longer cell the corner lies left of its end all the same
         steepness = (high[:-1] - low[1:]) / -np.expm1(-step) * (1 + _ROUNDING)  # in units of the end of the cell
         a = np.append(1.0 + _ROUNDING, steepness[:-1])
-        b = np.append((low[1:-1] - high[2:]) / size[1:] * np.exp(-step[:-1]) * (1 - _ROUNDING), 0.0)
-        b = np.maximum(b, 0.0)
+        drop = np.maximum(low[1:-1] - high[2:], 0.0)
+        b = np.append(drop * np.exp(-step[1:] - step[:-1]) / -np.expm1(-step[1:]) * (1 - _ROUNDING), 0.0)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
             z = (low[:-1] - low[1:] - b * size) / (a - b)
             noise = _ROUNDING * (1 + nodes[1:]) * (high[:-1] + a * (1 + np.clip(z, 0.0, size)))

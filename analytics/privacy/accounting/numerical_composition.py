@@ -60,7 +60,7 @@ _MOVES = 24  # greatest number of steps, each four times the one before, that co
 _ASIDE = 1e-10  # relative distance of a multiple of the step below a loss that has positive mass
 _ABSOLUTE = 1e-12  # error of delta where only absolute accuracy is needed
 _FINER = 4  # divisor of the first step there
-_FINEST, _COARSEST = 1e-12, 256.0  # least and greatest step; the exponential of a greater one may overflow
+_FINEST = 1e-12  # least step
 _AN_OCTAVE = 8  # steps to choose from between h and 2h: so both orders mostly evaluate the curve at equal points
 _ONE_BY_ONE = 16  # greatest number of epsilons for which a composition is made anew at each
 _NOTHING = 1e-290  # a delta up to this one counts as 0
@@ -151,6 +151,8 @@ class Composition:
             return self._pure()
         if self.single:
             return self._inverse(delta)
+        if 0 < (greatest := self._greatest()) <= floor:
+            return 0.0, greatest
 
         low, high = self._refined_at(
             delta, lambda lower, upper: (lower.least_epsilon(delta), upper.epsilon(delta)), width, floor
@@ -404,7 +406,7 @@ class Composition:
         The bounds of log delta should be at most `log_width` apart. A costly curve is evaluated at few points, and the
         grids are made from a band around it (:mod:`airtight.analytics.privacy.accounting.convex_band`).
         If no release has a lower bound, the upper bound of a grid is assumed to err by a third of what it gained over
-        the grid before. If even the greatest allowed step gives too many cells, the bounds are 0 and infinity.
+        the grid before.
         """
         counts = [count for _, count in self.factors]
         table_steps = {release.step for release, _ in self.factors if isinstance(release, Tabulated)}
@@ -414,14 +416,10 @@ class Composition:
         if table_steps:
             step = table_steps.pop()
         span = max([2 * step, *(top - bottom for bottom, top in ranges)])
-        if step > _COARSEST:
-            if span > _CELLS * _COARSEST:
-                return 0.0, np.inf
-            step = _COARSEST
         rough = any(release.rough for release, _ in self.factors)
         bands = {i: self._band(i, *ranges[i]) for i, (release, _) in enumerate(self.factors) if release.costly}
         if bands:
-            least = min(span / (_ROUGH_CELLS if rough else _CELLS), _COARSEST)
+            least = span / (_ROUGH_CELLS if rough else _CELLS)
             step = max(min(step, self._step_of_bands(tilt, log_width)), least)
         cells, best, allowed = _ROUGH_CELLS if rough else _MANY_CELLS, (0.0, np.inf), _BAND_SHARE * log_width
         log_moments = {i: self._sketches[i].cumulant(tilt)[0] for i in bands}
