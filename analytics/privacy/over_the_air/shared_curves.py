@@ -49,6 +49,11 @@ _FAR = {False: 128, True: 24}  # nodes beyond
 _DEVIATIONS, _FARTHEST = 8.0, 2000.0
 _AT_ONCE = 1 << 19  # entries of arrays (edges, epsilons) that are computed at a time
 _SLACK = 1e-9  # share of the magnitudes of its terms by which a rate of decay is widened: more than rounding
+_DOUBTS = 1e5  # the same for each unit of doubt of epsilon
+_CANCELLING = 1 / 32  # share of the terms of c that must be left of them for a rate to be known
+_CANCELLED = 16 * UNIT  # error of a moment, and of what is made from it, relative to the probability in its cell
+_LITTLE = 1e-7  # share of the least mean below which the fall of the divergence in a cell is not resolved
+_RARE = 1e-9  # share of the greatest mean below which a device is left out there
 _EXPONENTIAL = 1e-11  # relative error of an exponential of an interpolated logarithm, whose magnitude is below 1e4
 _LEAST, _GREATEST = 1e-30, 1e16  # of the squared distance and the own noise over v: outside, no table is made
 _KEPT = 1 << 23  # values of the curves that are kept at most
@@ -98,8 +103,7 @@ class SharedCurves:
     upper: Moments
     error: float
     _tables: dict[bool, _Table] = field(default_factory=dict, compare=False, repr=False)
-    # for each order, rows: epsilon, lower and upper ends of all devices
-    _seen: dict[bool, FloatArray] = field(default_factory=dict, compare=False, repr=False)
+    _seen: dict[bool, _Kept] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of(
@@ -158,45 +162,71 @@ class SharedCurves:
         What is computed for one device is computed for all, and kept.
         """
         devices = self.lower.whole.shape[0]
-        known = self._seen.get(reverse, np.empty((1 + 2 * devices, 0)))
-        known = known if known.size <= _KEPT else known[:, :0]
-        missing = np.setdiff1d(epsilon, known[0])
-        if missing.size:
-            known = np.hstack([known, self._all(missing, reverse, doubt)])
-            known = self._seen[reverse] = known[:, np.argsort(known[0])]
-        place = np.searchsorted(known[0], epsilon)
-        return known[1 + row, place], known[1 + devices + row, place]
-
-    def _all(self, epsilon: FloatArray, reverse: bool, doubt: float) -> FloatArray:
-        """Epsilon, and both ends of every device there, as rows."""
+        if reverse not in self._seen or self._seen[reverse].count * 2 * devices > _KEPT:
+            self._seen[reverse] = _Kept(np.empty(0), np.empty(0, dtype=np.int64), np.empty((0, 2 * devices)))
+        kept = self._seen[reverse]
+        missing = np.setdiff1d(epsilon, kept.epsilon)
         step = max(_AT_ONCE // self.part.receiver.size, 1)
-        chunks = [epsilon[start : start + step] for start in range(0, epsilon.size, step)]
-        lower = np.hstack([self._mean(chunk * (1 + doubt), reverse, upper=False) for chunk in chunks])
-        upper = np.hstack([self._mean(chunk * (1 - doubt), reverse, upper=True) for chunk in chunks])
-        return np.vstack([epsilon, lower, upper])
+        for start in range(0, missing.size, step):
+            chunk = missing[start : start + step]
+            kept.add(chunk, np.vstack(self._both(chunk, reverse, doubt)).T)
+        return kept.at(epsilon, row), kept.at(epsilon, devices + row)
 
-    def _mean(self, epsilon: FloatArray, reverse: bool, *, upper: bool) -> FloatArray:
-        """One end of the mean over v, shape (devices, epsilons)."""
-        inner, factor = self._amplified(epsilon, reverse)
-        values = self._table(reverse).at(inner, upper=upper)
-        drop = np.maximum(values[:-1] - values[1:], 0.0)
-        slow, fast = self._rates(inner, reverse)
-        moments, rounding = self.upper if upper else self.lower, self.error + _EXPONENTIAL
+    def _both(self, epsilon: FloatArray, reverse: bool, doubt: float) -> Ends:
+        """Lower and upper bound of the mean over v, shape (devices, epsilons)."""
+        inner_far, factor_far = self._amplified(epsilon * (1 + doubt), reverse)
+        inner, factor = self._amplified(epsilon * (1 - doubt), reverse)
+        table = self._table(reverse)
+        low, high = table.at(inner_far, upper=False), table.at(inner, upper=True)
+        fall_low, fall_high = (np.maximum(values[:-1] - values[1:], 0.0) for values in (low, high))
         with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
-            if upper:
-                bend = np.where(slow == 0, 0.0, 1 - slow / np.expm1(slow))  # k_1
-                known = bend > -1
-                values = values[1:] + np.where(known, 0.0, drop)
-            else:
-                bend = np.where(fast == 0, 0.0, fast / -np.expm1(-fast) - 1)  # k_2
-                known = bend < 1
-                values = values[1:]
-            linear = moments.nearer @ np.where(known, drop, 0.0)
-            mean = moments.whole @ values + linear - moments.curved @ np.where(known, bend * drop, 0.0)
-            cancelled = rounding * linear + 8 * UNIT * (moments.whole @ drop)
-            if upper:
-                return np.asarray(np.minimum((mean + cancelled) * factor * (1 + rounding) + SMALLEST, 1.0))
-            return np.asarray(np.maximum(mean - cancelled, 0.0) * factor * (1 - rounding))
+            least = self.lower.whole @ low[1:]
+            enough = np.min(np.maximum(least, _RARE * np.max(least, axis=0)), axis=0)
+            matters = np.max(self.upper.nearer, axis=0)[:, None] * fall_high > _LITTLE * enough
+            cell, place = np.nonzero(matters)
+            slow, fast = self._rates(cell, inner[place], reverse, doubt)
+            curved_high = np.where(slow == 0, 0.0, 1 - slow / np.expm1(slow))  # k_1
+            curved_low = np.where(fast == 0, 0.0, fast / -np.expm1(-fast) - 1)  # k_2
+            return (
+                self._lower_mean(low[1:], fall_low, cell, place, curved_low) * factor_far * (1 - self._rounding),
+                np.minimum(
+                    self._upper_mean(high[1:], fall_high, cell, place, curved_high) * factor * (1 + self._rounding)
+                    + SMALLEST,
+                    1.0,
+                ),
+            )
+
+    @property
+    def _rounding(self) -> float:
+        return self.error + _EXPONENTIAL
+
+    def _upper_mean(
+        self, values: FloatArray, fall: FloatArray, cell: IntArray, place: IntArray, bend: FloatArray
+    ) -> FloatArray:
+        """An upper bound of the mean of the table's upper ends, from k_1 where it is known."""
+        known = bend > -1
+        cell, place, bend = cell[known], place[known], bend[known]
+        linear, curved = np.zeros(fall.shape), np.zeros(fall.shape)
+        linear[cell, place] = fall[cell, place]
+        curved[cell, place] = bend * fall[cell, place]
+        rest, moments = fall - linear, self.upper
+        straight = moments.nearer @ linear
+        mean = moments.whole @ (values + rest) + straight - moments.curved @ curved
+        return np.asarray(mean + 2 * self._rounding * straight + _CANCELLED * (moments.whole @ fall))
+
+    def _lower_mean(
+        self, values: FloatArray, fall: FloatArray, cell: IntArray, place: IntArray, bend: FloatArray
+    ) -> FloatArray:
+        """A lower bound of the mean of the table's lower ends, from k_2 where it is known."""
+        known = bend < 1
+        cell, place, bend = cell[known], place[known], bend[known]
+        linear, curved = np.zeros(fall.shape), np.zeros(fall.shape)
+        linear[cell, place] = fall[cell, place]
+        curved[cell, place] = bend * fall[cell, place]
+        moments = self.lower
+        straight = moments.nearer @ linear
+        mean = moments.whole @ values + straight - moments.curved @ curved
+        return np.maximum(mean - 2 * self._rounding * straight - _CANCELLED * (moments.whole @ fall), 0.0)
 
     def _amplified(self, epsilon: FloatArray, reverse: bool) -> tuple[FloatArray, FloatArray]:
         """The epsilon of the divergences in the table, and the factor on them."""
@@ -211,36 +241,71 @@ class SharedCurves:
         log_factor, inner = subsampling.reversed_order(epsilon, p)
         return inner, np.exp(log_factor)
 
-    def _rates(self, epsilon: FloatArray, reverse: bool) -> tuple[FloatArray, FloatArray]:
-        r"""Bounds :math:`\rho_1 \le \rho_2` in every cell at every epsilon, shape (cells, epsilons); infinite where unknown."""
+    def _rates(
+        self, cell: IntArray, epsilon: FloatArray, reverse: bool, doubt: float
+    ) -> tuple[FloatArray, FloatArray]:
+        r"""Bounds :math:`\rho_1 \le \rho_2` in a cell at an epsilon and within 3 `doubt` of it; infinite where unknown."""
         edges, own, d = self.part.receiver, float(self.part.own_noise[0]), float(self.part.sensitivity[0])
-        low, high = edges[:-1, None], edges[1:, None]
-        shape = low.size, epsilon.size
+        low, high = edges[cell], edges[cell + 1]
         if isinstance(self.part, Unseen):
-            return np.full(shape, -np.inf), np.full(shape, np.inf)
+            return np.full(cell.size, -np.inf), np.full(cell.size, np.inf)
         leaves = self.part.adjacency is Adjacency.ABSENT
+        width = high - low
         with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
             if leaves and own > 0:
                 level, r = (-epsilon if reverse else epsilon), float(self.part.dimension[0])
                 rate_low, rate_high, _ = noise_interpolant.decay_of_pair(level, d, low, high, own, r)
-                c = np.abs(level) + r / 2 * np.log1p(own / low) + d * d / (2 * own)
-                kappa = d / own * np.sqrt(2 * high * (high + own) / own * c)
-                magnitude = (r + 2 + kappa) / low + (d / own) ** 2 + c / own + r * own / (low * low)
+                whole = epsilon + r / 2 * np.log1p(own / edges)[cell] + d * d / (2 * own)
+                least = level + r / 2 * np.log1p(own / edges)[cell + 1] + d * d / (2 * own)
+                kappa = d / own * np.sqrt(2 * high * (high + own) / own * whole)
+                magnitude = (r + 2 + kappa) / low + (d / own) ** 2 + whole / own
+                known = least > _CANCELLING * whole
             else:  # the second derivative over the first is minus (ab + 3) / 2w, ab increases in w
                 low, high = (low, high) if leaves else (low + own, high + own)
                 first, last = ((epsilon / d) ** 2 * w - d * d / (4 * w) + 3 for w in (low, high))
                 rate_high = -first / (2 * np.where(first > 0, high, low))
                 rate_low = -last / (2 * np.where(last > 0, low, high))
                 magnitude = ((epsilon / d) ** 2 * high + d * d / low + 3) / low
-            width = np.diff(edges)[:, None]
-            slow = -(rate_high + _SLACK * magnitude) * width * (1 - 8 * UNIT)
-            fast = -(rate_low - _SLACK * magnitude) * width * (1 + 8 * UNIT)
-        return np.where(np.isnan(slow), -np.inf, slow), np.where(np.isnan(fast), np.inf, fast)
+                known = np.ones(cell.size, dtype=bool)
+            slack = (_SLACK + _DOUBTS * doubt) * magnitude
+            slow = -(rate_high + slack) * width * (1 - 8 * UNIT)
+            fast = -(rate_low - slack) * width * (1 + 8 * UNIT)
+        slow = np.where(known & ~np.isnan(slow), slow, -np.inf)
+        return slow, np.where(known & ~np.isnan(fast), fast, np.inf)
 
     def _table(self, reverse: bool) -> _Table:
         if reverse not in self._tables:
             self._tables[reverse] = _Table.of(self.part, reverse)
         return self._tables[reverse]
+
+
+@dataclass
+class _Kept:
+    """Values at epsilons in increasing order: rows of an array with some room at its end, in the order in which they came."""
+
+    epsilon: FloatArray
+    row: IntArray
+    values: FloatArray
+
+    @property
+    def count(self) -> int:
+        return self.epsilon.size
+
+    def add(self, epsilon: FloatArray, values: FloatArray) -> None:
+        """Rows for epsilons that are not there yet."""
+        start, stop = self.count, self.count + epsilon.size
+        if stop > self.values.shape[0]:
+            room = np.empty((2 * stop, values.shape[1]))
+            room[:start] = self.values[:start]
+            self.values = room
+        self.values[start:stop] = values
+        together = np.append(self.epsilon, epsilon)
+        order = np.argsort(together)
+        self.epsilon, self.row = together[order], np.append(self.row, np.arange(start, stop))[order]
+
+    def at(self, epsilon: FloatArray, column: int) -> FloatArray:
+        """The values of one column at epsilons that are there."""
+        return np.asarray(self.values[self.row[np.searchsorted(self.epsilon, epsilon)], column])
 
 
 @dataclass(frozen=True)
