@@ -38,8 +38,9 @@ _MOST_HALVINGS = 3  # of a cell at a time
 _ROUNDS = 10  # greatest number of times that nodes are added
 _MOST = 1 << 13  # nodes of a curve, at most
 _AIM = 0.7  # share of the allowed integral that a division aims at, so that another one is seldom needed
-_GAIN = 0.9  # share of the integral that a division must reach to be worth another one
+_GAIN = 0.9  # power of the growth of the nodes by which a division must lower the integral to be worth another one
 _ROUNDING = 64 * UNIT  # of values of the band, relative to the greatest number that they are made from
+_MANY = 0.02  # share of points above the chords of their neighbours from which they are left out together
 _PLACES = 4  # in a cell at which the width of the band is computed
 _BESIDES = 0.25  # share that suffices for what cells add, where errors of the values alone exceed the allowed integral;
 _LARGE = 3.0  # of the integral of these errors, less so many times the allowed one
@@ -93,15 +94,16 @@ class ConvexBand:
 
     def refine(self, weight: Callable[[FloatArray], FloatArray], allowed: float) -> None:
         """Add nodes until the integral over epsilon of `weight` times the width is at most `allowed`, if they gain much."""
-        before = np.inf
+        before, nodes = np.inf, 1
         for _ in range(_ROUNDS):
             cost, own = self._costs(weight)
             doubt = float(np.sum(own))
             remaining = max(allowed - doubt, _BESIDES * max(allowed, doubt - _LARGE * allowed))
             total = float(np.sum(cost))
-            if total <= remaining or not total <= _GAIN * before or self.nodes.size > _MOST:
+            worth = total <= before * (nodes / self.nodes.size) ** _GAIN
+            if total <= remaining or not worth or self.nodes.size > _MOST:
                 return
-            before = total
+            before, nodes = total, self.nodes.size
             # cost / parts^2 adds up to a share of what remains, with the least number of parts
             roots = np.cbrt(cost)
             parts = roots * np.sqrt(np.sum(roots) / (_AIM * remaining))
@@ -175,9 +177,21 @@ def _interpolated(corners: FloatArray, values: FloatArray, epsilon: FloatArray) 
 
 
 def _hull(at: FloatArray, height: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Corners of the lower convex hull in exp(at), lowered by the little by which rounding puts it above a point."""
-    places, heights = [float(at[0])], [float(height[0])]
-    for x, y in zip(at[1:].tolist(), height[1:].tolist(), strict=True):
+    """Corners of the lower convex hull in exp(at), lowered by the little by which rounding puts it above a point.
+
+    A point above the chord of its neighbours is above the hull: such points are left out together while they are many.
+    """
+    place, value = at, height
+    while place.size > 2:
+        with np.errstate(invalid="ignore"):
+            share = np.expm1(place[1:-1] - place[2:]) / np.expm1(place[:-2] - place[2:])
+        bent = value[1:-1] >= value[2:] + share * (value[:-2] - value[2:])
+        if np.sum(bent) < _MANY * place.size:
+            break
+        kept = np.concatenate([[True], ~bent, [True]])
+        place, value = place[kept], value[kept]
+    places, heights = [float(place[0])], [float(value[0])]
+    for x, y in zip(place[1:].tolist(), value[1:].tolist(), strict=True):
         if x <= places[-1]:
             if y >= heights[-1]:
                 continue

@@ -64,14 +64,14 @@ from airtight.analytics.privacy.over_the_air.hidden_mixtures import Unseen
 from airtight.analytics.privacy.over_the_air.mixtures import below
 from airtight.analytics.privacy.over_the_air.noise_mixture import Participation
 from airtight.analytics.privacy.over_the_air.rounds import Query
-from airtight.analytics.privacy.over_the_air.shared_curves import EDGES, SharedCurves
+from airtight.analytics.privacy.over_the_air.shared_curves import SharedCurves, edges_of
 from airtight.analytics.progress import counted
 from airtight.analytics.rounding import SMALLEST, UNIT
 
 EFFORT = 1 << 20  # pairs of a state and a set of participants that are enumerated at most
 _CELLS = {"visible": 256, "absent": 128, "hidden": 48}  # of v, fewer for the kinds whose divergence costs more
 _ONE_ROUND = 8  # times as many cells for one round, which evaluates few divergences
-_ATOMS = 1 << 15  # atoms of the law of v, of all states together
+_ATOMS = 1 << 16  # atoms of the law of v, of all states together
 _BY_STATE = 16  # cells of the law of v within one state, for quantiles over states
 _AT_ONCE = 1 << 18  # epsilons times atoms whose divergences are computed at a time
 _BATCH = 1 << 18  # entries of arrays (sets, K, K) that are computed at a time
@@ -703,11 +703,7 @@ def _shared(
         low, high = low + own * (1 - 4 * UNIT), high + own * (1 + 4 * UNIT)
     if not np.all(pair.bounded) or not np.all(np.isfinite(low)) or pair.low.participation[0] == 0:
         return None
-    count = EDGES[isinstance(pair.low, Unseen)]
-    first_of_cell = _cells(low.reshape(1, -1), high.reshape(1, -1), weights.reshape(1, -1) / members.size, count)[0][0]
-    finite = high[np.isfinite(high)]
-    edges = np.unique(np.append(first_of_cell, np.max(finite, initial=0.0)))
-    return SharedCurves.of(pair.low, edges, low, high, weights)
+    return SharedCurves.of(pair.low, edges_of(pair.low, low, high, weights), low, high, weights)
 
 
 def query(

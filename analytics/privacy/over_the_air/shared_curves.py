@@ -40,12 +40,13 @@ from airtight.analytics.privacy.over_the_air.hidden_mixtures import Unseen
 from airtight.analytics.privacy.over_the_air.noise_mixture import Participation
 from airtight.analytics.rounding import SMALLEST, UNIT
 
-EDGES = {
-    False: 192,
-    True: 128,
-}  # values of v; the second number is for hidden participation, whose divergence costs more
-_NEAR = {False: 512, True: 144}  # nodes within so many deviations of the mean loss
-_FAR = {False: 128, True: 24}  # nodes beyond
+_EDGES = {False: (160, 480), True: (128, 128)}  # least and greatest number; with hidden participation divergences cost more
+_CELL = 0.6  # deviations of the loss by which its mean moves in a cell at most, where edges suffice
+_OCTAVES = 3.0  # deviations that a change of v by the factor e counts besides
+_TAIL = 4  # power of 1/v whose mean the edges in the tail follow
+_GRID = 1024  # values of v at which the loss is described for that
+_NEAR = {"visible": 512, "absent": 256, "hidden": 144}  # nodes within so many deviations of the mean loss
+_FAR = {"visible": 128, "absent": 64, "hidden": 24}  # nodes beyond
 _DEVIATIONS, _FARTHEST = 8.0, 2000.0
 _AT_ONCE = 1 << 19  # entries of arrays (edges, epsilons) that are computed at a time
 _SLACK = 1e-9  # share of the magnitudes of its terms by which a rate of decay is widened: more than rounding
@@ -320,12 +321,13 @@ class _Table:
 
     @classmethod
     def of(cls, part: Participation, reverse: bool) -> _Table:
-        hidden = isinstance(part, Unseen)
+        hidden, leaves = isinstance(part, Unseen), part.adjacency is Adjacency.ABSENT
+        kind = "hidden" if hidden else "absent" if leaves else "visible"
         mean, deviation = _moments_of_loss(part, reverse)
-        near = np.maximum(mean - _DEVIATIONS * deviation, deviation / _NEAR[hidden] * 2 * _DEVIATIONS)
+        near = np.maximum(mean - _DEVIATIONS * deviation, deviation / _NEAR[kind] * 2 * _DEVIATIONS)
         end = mean + _DEVIATIONS * deviation
-        inside = near[:, None] + (end - near)[:, None] * np.linspace(0, 1, _NEAR[hidden])
-        tail = np.geomspace(_DEVIATIONS, _FARTHEST, _FAR[hidden] + 1)[1:]
+        inside = near[:, None] + (end - near)[:, None] * np.linspace(0, 1, _NEAR[kind])
+        tail = np.geomspace(_DEVIATIONS, _FARTHEST, _FAR[kind] + 1)[1:]
         nodes = np.hstack([np.zeros((near.size, 1)), inside, mean[:, None] + deviation[:, None] * tail])
         rows = np.repeat(np.arange(near.size), nodes.shape[1])
         with np.errstate(under="ignore"):
@@ -336,7 +338,7 @@ class _Table:
             # the divergence falls in epsilon
             low = np.maximum.accumulate(low.reshape(nodes.shape)[:, ::-1], axis=1)[:, ::-1]
             high = np.minimum.accumulate(high.reshape(nodes.shape), axis=1)
-            concave = not hidden and (part.adjacency is not Adjacency.ABSENT or part.dimension[0] > 1)
+            concave = not hidden and not (leaves and part.dimension[0] == 1)
             if not concave:
                 low, high = np.exp(low), np.exp(high)
             return cls(nodes, low, high, (np.exp(far[0]), np.exp(far[1])), bool(concave))
@@ -387,8 +389,36 @@ class _Table:
         return np.asarray(np.where(epsilon > nodes[last], 0.0, best))
 
 
+def edges_of(part: Participation, low: FloatArray, high: FloatArray, weights: FloatArray) -> FloatArray:
+    """Edges for atoms of v, arguments as of :meth:`SharedCurves.of`: all lower ends where these are few, else some of them.
+
+    Cells are spent on equal movements of the loss, in its standard deviations, and on equal shares of the means of 1/v and of a
+    power of it, for the tail, in which every device counts as much. Where there are no atoms a cell may be wide.
+    """
+    values, place = np.unique(low, return_inverse=True)
+    last = np.max(high[np.isfinite(high)], initial=0.0)
+    least, most = _EDGES[isinstance(part, Unseen)]
+    if values.size > most and values[0] > 0:
+        first = replace(part, variance=np.geomspace(values[0], values[-1], _GRID)[:, None])
+        mean, deviation = _moments_of_loss(first, False)
+        logs = np.log(first.variance[:, 0] + (0.0 if part.adjacency is Adjacency.ABSENT else part.own_noise[0]))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            moved = np.abs(np.diff(mean)) / deviation[1:]
+        moved = np.cumsum(np.nan_to_num(moved, nan=0.0, posinf=0.0) + _OCTAVES * np.diff(logs))
+        at = np.interp(np.log(values), np.log(first.variance[:, 0]), np.append(0.0, moved))
+        at = np.append(0.0, np.cumsum(np.minimum(np.diff(at), _CELL)))
+        ratio = np.min(low, axis=1, keepdims=True) / low
+        shares = [weights * ratio**power for power in (1, _TAIL)]
+        total = sum(share / np.sum(share, axis=1, keepdims=True) for share in shares) / weights.shape[0]
+        density = at / at[-1] + np.cumsum(np.bincount(place.ravel(), np.ravel(total)))
+        count = int(np.clip(2 * at[-1] / _CELL, least, most))
+        chosen = np.searchsorted(density / density[-1], np.linspace(0, 1, count + 1)[1:-1])
+        values = values[np.unique(np.append(0, chosen[chosen < values.size]))]
+    return np.unique(np.append(values, last))
+
+
 def _moments_of_loss(part: Participation, reverse: bool) -> tuple[FloatArray, FloatArray]:
-    """Mean and standard deviation of the privacy loss at each edge; a hidden device's as if it were visible."""
+    """Mean and standard deviation of the privacy loss at each variance; a hidden device's as if it were visible."""
     v, own, d = part.variance[:, 0], part.own_noise, part.sensitivity
     if part.adjacency is not Adjacency.ABSENT:
         square = d * d / (v + own)
