@@ -126,7 +126,7 @@ def test_sums_of_decayed_masses():
         mass = rng.random(200) * 10.0 ** -rng.integers(0, 12, 200)
         expected, total = [], 0.0
         for each in mass:
-            total = (total + each) * np.exp(-step)
+            total = total * np.exp(-step) + each
             expected.append(total)
         assert connect_the_dots._decayed(mass, step) == pytest.approx(expected, rel=1e-12)
         assert connect_the_dots._decayed(np.zeros(0), step).size == 0

@@ -48,6 +48,7 @@ _POINTS = 1 << 21  # grid points of the composed law that the first step aims at
 _REFINEMENTS = 6  # greatest number of grids
 _WORTHWHILE = 1 / 4  # share of the bounds' distance that a grid must gain from below if it gains nothing from above
 _ROUGH_CELLS = 1 << 13  # the same in any grid if the bounds of a curve are known to be apart
+_TRIED = 4.0  # steps in one of the grid that is tried first
 _STUCK = 0.6  # share of the bounds' distance that, left over by a finer grid, shows that rough curves keep them apart
 _SEARCHES = 60  # greatest number of rounds of the search for the epsilon of one release
 _CLOSE = 1e-13  # relative length of an interval at which this search ends
@@ -182,7 +183,7 @@ class Composition:
 
         tilt = self._tilt(lambda value, slope, t: t * slope - value + np.log(delta))
         log_width = width * _sharpness(tilt, self._cumulant(tilt)[1])
-        return self._narrowed(tilt, delta, bounds_of, excess, log_width)
+        return self._narrowed(tilt, delta, bounds_of, excess, log_width, tried=floor > 0)
 
     @property
     def single(self) -> bool:
@@ -400,15 +401,16 @@ class Composition:
         bounds_of: Callable[[Product, Product], tuple[float, float]],
         excess: Callable[[float, float], float],
         log_width: float,
+        tried: bool = False,
     ) -> tuple[float, float]:
         """Lower and upper bound on finer and finer grids, until an excess of at most 1 says that they are close enough.
 
         The bounds of log delta should be at most `log_width` apart. A costly curve is evaluated at few points, and the
-        grids are made from a band around it (:mod:`airtight.analytics.privacy.accounting.convex_band`).
+        grids are made from a band around it (:mod:`airtight.analytics.privacy.accounting.convex_band`). Where it is `tried`, bands
+        of the sketches' few nodes come first.
         If no release has a lower bound, the upper bound of a grid is assumed to err by a third of what it gained over
         the grid before.
         """
-        counts = [count for _, count in self.factors]
         table_steps = {release.step for release, _ in self.factors if isinstance(release, Tabulated)}
         if len(table_steps) > 1:
             raise ParameterError("step", sorted(table_steps), "the same in all tables of losses that are composed")
@@ -423,14 +425,14 @@ class Composition:
             step = max(min(step, self._step_of_bands(tilt, log_width)), least)
         cells, best, allowed = _ROUGH_CELLS if rough else _MANY_CELLS, (0.0, np.inf), _BAND_SHARE * log_width
         log_moments = {i: self._sketches[i].cumulant(tilt)[0] for i in bands}
+        if tried and bands:
+            low, high = bounds_of(*self._products(_TRIED * step, ranges, bands)[:2])
+            if excess(low, high) == 0:
+                return low, high
         for refinement in range(_REFINEMENTS):
             for i, sides in bands.items():
                 self._refine(i, sides, ranges[i], tilt, log_moments[i], allowed / len(bands))
-            laws_of_releases = [self._laws(i, step, *ranges[i], bands.get(i)) for i in range(len(ranges))]
-            lower, upper = (
-                Product(tuple(sorted(zip(laws, counts, strict=True), key=lambda factor: -factor[1])))
-                for laws in zip(*laws_of_releases, strict=True)
-            )
+            lower, upper, laws_of_releases = self._products(step, ranges, bands)
             try:
                 low, high = bounds_of(lower, upper)
             except ConvergenceError:
@@ -459,6 +461,18 @@ class Composition:
                 tilt = upper.tilt_of_level(float(np.log(level)))
                 log_moments = {i: laws_of_releases[i][1].cumulant(tilt)[0] for i in bands}
         return best
+
+    def _products(
+        self, step: float, ranges: list[tuple[float, float]], bands: dict[int, _Band]
+    ) -> tuple[Product, Product, list[tuple[LossDistribution, LossDistribution]]]:
+        """The compositions of the laws below and above all curves on one grid, and the laws of each release."""
+        laws_of_releases = [self._laws(i, step, *ranges[i], bands.get(i)) for i in range(len(ranges))]
+        counts = [count for _, count in self.factors]
+        lower, upper = (
+            Product(tuple(sorted(zip(laws, counts, strict=True), key=lambda factor: -factor[1])))
+            for laws in zip(*laws_of_releases, strict=True)
+        )
+        return lower, upper, laws_of_releases
 
     def _band(self, i: int, bottom: float, top: float) -> _Band:
         """Bands around the curve of a release and around the curve in the other order; their nodes are the sketch's."""

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from airtight.analytics import checks
-from airtight.analytics.checks import FloatArray, IntArray, choice, real
+from airtight.analytics.checks import FloatArray, IntArray, absent, choice, real
 from airtight.analytics.guarantee import Adjacency, Observer
 from airtight.analytics.inference.system import InferenceSystem, device_indices
 from airtight.analytics.privacy.accounting.numerical_composition import WIDTH
@@ -103,7 +103,7 @@ class Query(Mechanism):
     def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
         order, rounded = reverse and not self.symmetric, _shortened(epsilon)
         known = self._seen.get(order, np.empty((3, 0)))
-        missing = np.setdiff1d(rounded, known[0])
+        missing = absent(rounded, known[0])
         if missing.size:
             known = np.concatenate([known, np.stack([missing, *self._divergences(missing, order)])], axis=1)
             known = self._seen[order] = known[:, np.argsort(known[0])]

@@ -30,8 +30,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from airtight.analytics.checks import FloatArray, IntArray
+from airtight.analytics.checks import FloatArray, IntArray, absent
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.privacy.mechanisms import subsampling
 from airtight.analytics.privacy.mechanisms.mechanism import Ends
@@ -53,6 +54,7 @@ _SLACK = 1e-9  # share of the magnitudes of its terms by which a rate of decay i
 _DOUBTS = 1e5  # the same for each unit of doubt of epsilon
 _CANCELLING = 1 / 32  # share of the terms of c that must be left of them for a rate to be known
 _CANCELLED = 16 * UNIT  # error of a moment, and of what is made from it, relative to the probability in its cell
+_LEVELS = (2.0, 8.0, 64.0, 1e3, 1e6)  # to which great bends are rounded
 _LITTLE = 1e-7  # share of the least mean below which the fall of the divergence in a cell is not resolved
 _RARE = 1e-9  # share of the greatest mean below which a device is left out there
 _EXPONENTIAL = 1e-11  # relative error of an exponential of an interpolated logarithm, whose magnitude is below 1e4
@@ -166,7 +168,7 @@ class SharedCurves:
         if reverse not in self._seen or self._seen[reverse].count * 2 * devices > _KEPT:
             self._seen[reverse] = _Kept(np.empty(0), np.empty(0, dtype=np.int64), np.empty((0, 2 * devices)))
         kept = self._seen[reverse]
-        missing = np.setdiff1d(epsilon, kept.epsilon)
+        missing = absent(epsilon, kept.epsilon)
         step = max(_AT_ONCE // self.part.receiver.size, 1)
         for start in range(0, missing.size, step):
             chunk = missing[start : start + step]
@@ -188,46 +190,49 @@ class SharedCurves:
             slow, fast = self._rates(cell, inner[place], reverse, doubt)
             curved_high = np.where(slow == 0, 0.0, 1 - slow / np.expm1(slow))  # k_1
             curved_low = np.where(fast == 0, 0.0, fast / -np.expm1(-fast) - 1)  # k_2
+            lower = self._mean(low[1:], fall_low, cell, place, curved_low, upper=False)
+            upper = self._mean(high[1:], fall_high, cell, place, -curved_high, upper=True)
             return (
-                self._lower_mean(low[1:], fall_low, cell, place, curved_low) * factor_far * (1 - self._rounding),
-                np.minimum(
-                    self._upper_mean(high[1:], fall_high, cell, place, curved_high) * factor * (1 + self._rounding)
-                    + SMALLEST,
-                    1.0,
-                ),
+                lower * factor_far * (1 - self._rounding),
+                np.minimum(upper * factor * (1 + self._rounding) + SMALLEST, 1.0),
             )
 
     @property
     def _rounding(self) -> float:
         return self.error + _EXPONENTIAL
 
-    def _upper_mean(
-        self, values: FloatArray, fall: FloatArray, cell: IntArray, place: IntArray, bend: FloatArray
+    def _mean(
+        self, values: FloatArray, fall: FloatArray, cell: IntArray, place: IntArray, bend: FloatArray, *, upper: bool
     ) -> FloatArray:
-        """An upper bound of the mean of the table's upper ends, from k_1 where it is known."""
-        known = bend > -1
-        cell, place, bend = cell[known], place[known], bend[known]
-        linear, curved = np.zeros(fall.shape), np.zeros(fall.shape)
-        linear[cell, place] = fall[cell, place]
-        curved[cell, place] = bend * fall[cell, place]
-        rest, moments = fall - linear, self.upper
-        straight = moments.nearer @ linear
-        mean = moments.whole @ (values + rest) + straight - moments.curved @ curved
-        return np.asarray(mean + 2 * self._rounding * straight + _CANCELLED * (moments.whole @ fall))
+        """One end of the mean over v of D(b) + s (D(a) - D(b)), where s is (1-t) times 1 + bend t (upper) or 1 - bend t."""
+        moments, sign = (self.upper, 1) if upper else (self.lower, -1)
+        spread = moments.whole @ fall
+        mean, straight = moments.whole @ values, np.zeros(spread.shape)
 
-    def _lower_mean(
-        self, values: FloatArray, fall: FloatArray, cell: IntArray, place: IntArray, bend: FloatArray
-    ) -> FloatArray:
-        """A lower bound of the mean of the table's lower ends, from k_2 where it is known."""
-        known = bend < 1
-        cell, place, bend = cell[known], place[known], bend[known]
-        linear, curved = np.zeros(fall.shape), np.zeros(fall.shape)
-        linear[cell, place] = fall[cell, place]
-        curved[cell, place] = bend * fall[cell, place]
-        moments = self.lower
-        straight = moments.nearer @ linear
-        mean = moments.whole @ values + straight - moments.curved @ curved
-        return np.maximum(mean - 2 * self._rounding * straight - _CANCELLED * (moments.whole @ fall), 0.0)
+        def where(chosen: NDArray[np.bool_], factor: FloatArray | float = 1.0) -> FloatArray:
+            out = np.zeros(fall.shape)
+            out[cell[chosen], place[chosen]] = fall[cell[chosen], place[chosen]] * factor
+            return out
+
+        small = np.abs(bend) < 1
+        if np.any(small):
+            straight = moments.nearer @ where(small)
+            mean = mean + straight + sign * (moments.curved @ where(small, bend[small]))
+        rest = np.ones(fall.shape)
+        rest[cell[small], place[small]] = 0.0
+        # a greater bend is rounded to a level: the sums over atoms of min(1, s) or max(0, s) are not linear in it
+        for below, level in zip((1.0, *_LEVELS), _LEVELS, strict=False):
+            here = (bend >= below) & (bend < level)
+            if np.any(here):
+                shares = moments.nearer + sign * level * moments.curved
+                shares = np.minimum(shares, moments.whole) if upper else np.maximum(shares, 0.0)
+                term = shares @ where(here)
+                mean, straight = mean + term, straight + moments.nearer @ where(here, level)
+                rest[cell[here], place[here]] = 0.0
+        if upper:
+            mean = mean + moments.whole @ (rest * fall)
+        doubt = 2 * self._rounding * straight + _CANCELLED * spread
+        return np.asarray(mean + doubt if upper else np.maximum(mean - doubt, 0.0))
 
     def _amplified(self, epsilon: FloatArray, reverse: bool) -> tuple[FloatArray, FloatArray]:
         """The epsilon of the divergences in the table, and the factor on them."""
