@@ -100,8 +100,7 @@ def above(forward: Curve, reverse: Curve, *, step: float, first: int, last: int)
     eps = -np.arange(first, 1) * step
     # L(x) = x R(-log x), where R is the reverse curve
     left = np.exp(-eps) * reverse(eps * _BEFORE)[1]
-    at_zero = min(float(right[0]), float(left[-1]))
-    right[0] = left[-1] = at_zero
+    right[0] = left[-1] = min(float(right[0]), float(left[-1]), _across(right, left, step))
     values = _straightened(Sides(right, left), step)
     return _law(values, step, first, float(values.right[-1]))
 
@@ -270,6 +269,19 @@ def _extended(
     right = low + (low - before - noise) * to_right - noise
     left = low - (after - low + noise) * to_left - noise
     return left, right
+
+
+def _across(right: FloatArray, left: FloatArray, step: float) -> float:
+    """The least chord at loss 0 from a point on its left to one on its right.
+
+    Each side alone is made convex up to loss 0. A value there that is too great by a small share of delta would bend both, and
+    a law whose mass at 0 is negative would be scaled up by as much, the more the smaller the step.
+    """
+    a, b = (2 ** np.arange(int(side.size - 1).bit_length()) for side in (left, right))
+    start, stop = np.expm1(-a * step)[:, None], np.expm1(np.minimum(b * step, _BLOCK))
+    # of delta - (1 - x), which has no terms that cancel
+    values = left[-1 - a][:, None] * stop - (right[b] + stop) * start
+    return float(np.min(values / (stop - start), initial=1.0)) * (1 + 16 * UNIT)
 
 
 def _straightened(values: Sides, step: float) -> Sides:

@@ -792,11 +792,7 @@ def bracket(
             plain, delta=total, rounds=count, device=which, observer=seen, width=width, progress=progress
         )
     if observers.roll_call(system, seen):
-        p = (
-            system.participation[which]
-            if not channel.fresh and channel.decides_participation
-            else _ever(system, which, count)
-        )
+        p = _seen_once(system, channel, which, count)
         epsilon = np.where(p <= total, 0.0, np.inf)
         return Bracket.of(epsilon, epsilon, width)
     if channel.fresh and count > 1:
@@ -805,8 +801,7 @@ def bracket(
         ends = np.array([PrivacyCurve.of(one).compose(count).bracket(delta=total, width=width)[:2] for one in in_turn])
         lower, upper = (ends[:, i].reshape(which.shape)[()] for i in (0, 1))
         return Bracket.of(lower, upper, width)
-    random = (system.participation > 0) & (system.participation < 1)
-    if count > 1 and not channel.decides_participation and np.any(random):
+    if count > 1 and _drawn_anew(system, channel):
         return _static(system, channel, which, seen, eavesdropper, total, count, width, progress)
     pair = _pairs(system, channel, which.ravel(), seen, eavesdropper=eavesdropper, times=count, once=True)
     attained = _noise_is_known(system, channel) or (channel.known and seen is not Observer.SIGNAL)
@@ -831,19 +826,34 @@ def _static(
     progress: bool,
 ) -> Bracket:
     """Rounds with fresh participation over a channel that stays (:mod:`airtight.analytics.privacy.accounting.shown_states`)."""
-    drawn = channel.draw(system, eavesdropper=eavesdropper)
-    heard = replace(system, receiver_noise_variance=drawn.receiver_noise_variance)
-    states = [Channel(model=channel.model, looks=table[None]) for table in drawn.coefficients]
-    seen = Observer.OTHERS if observer is Observer.SIGNAL else observer
+    releases = _by_state(system, channel, observer, eavesdropper)
     ends = np.array(
         [
-            shown_states.epsilon_ends([query(heard, one, int(k), seen) for one in states], delta=total, rounds=rounds)
+            shown_states.epsilon_ends(releases(int(k)), delta=total, rounds=rounds)
             for k in counted(which.ravel(), which.size, "devices", progress=progress)
         ]
     )
     lower, upper = (ends[:, i].reshape(which.shape)[()] for i in (0, 1))
     attained = channel.known and observer is not Observer.SIGNAL
     return Bracket.of(lower if attained else np.zeros_like(lower), upper, width)
+
+
+def _by_state(
+    system: InferenceSystem, channel: Channel, observer: Observer, eavesdropper: bool = False
+) -> Callable[[int], list[Mechanism]]:
+    """For each device the query in every state, which is shown; against `signal` that of `others`, an upper bound."""
+    drawn = channel.draw(system, eavesdropper=eavesdropper)
+    heard = replace(system, receiver_noise_variance=drawn.receiver_noise_variance)
+    states = [Channel(model=channel.model, looks=table[None]) for table in drawn.coefficients]
+    seen = Observer.OTHERS if observer is Observer.SIGNAL else observer
+    return lambda device: [query(heard, one, device, seen) for one in states]
+
+
+def _drawn_anew(system: InferenceSystem, channel: Channel) -> bool:
+    """Whether participation over a static channel is drawn in every round, so that rounds are more than one release."""
+    return not channel.decides_participation and bool(
+        np.any((system.participation > 0) & (system.participation < 1))
+    )
 
 
 def _attained_epsilon(release: Mechanism, total: float) -> float:
@@ -860,8 +870,10 @@ def _plain(system: InferenceSystem, channel: Channel, eavesdropper: bool) -> Inf
     return None if eavesdropper else one_look_system(system, channel)
 
 
-def _ever(system: InferenceSystem, which: IntArray, count: int) -> FloatArray:
+def _seen_once(system: InferenceSystem, channel: Channel, which: IntArray, count: int) -> FloatArray:
     """Probability of taking part at least once."""
+    if not channel.fresh and channel.decides_participation:
+        return np.asarray(system.participation[which])
     with np.errstate(divide="ignore"):
         return np.asarray(-np.expm1(count * np.log1p(-system.participation[which])))
 
@@ -919,17 +931,24 @@ def delta_at(
     observer: Observer | str | None = None,
     progress: bool = False,
 ) -> FloatArray:
-    """delta(epsilon) of each device after T rounds over a channel of fresh states, never below the truth.
+    """delta(epsilon) of each device after T rounds over a channel, never below the truth.
 
-    Raises
-    ------
-    ParameterError
-        For more than one round over a static channel.
+    Over a static channel it is the mean over the states of delta after T rounds in that state
+    (:mod:`airtight.analytics.privacy.accounting.shown_states`); participation that the channel does not decide is drawn anew
+    in every round.
+
+    Examples
+    --------
+    >>> system = InferenceSystem(devices=12, participation=1.0, noise_variance=0.1, weight=0.1, clip=1.0, alignment=1.0,
+    ...     receiver_noise_variance=0.1, dimension=8, delta=1e-5, adjacency="silent")
+    >>> static = Channel(antennas=2, fading="rayleigh", states=50, fresh=False)
+    >>> bool(delta_at(system, static, epsilon(system, static, rounds=5, device=0), rounds=5, device=0) <= 1e-5)
+    True
     """
     count, seen = checks.count("rounds", rounds), observers.resolved(system, observer)
-    if count > 1 and not channel.fresh:
-        raise ParameterError("rounds", count, "1 for delta over a static channel; ask for epsilon")
     which = device_indices(system, device)
+    if count > 1 and not channel.fresh and _plain(system, channel, False) is None:
+        return _static_delta(system, channel, which, checks.real("epsilon", epsilon, "[0, inf]"), seen, count, progress)
     which, eps = checks.broadcast(device=which, epsilon=checks.real("epsilon", epsilon, "[0, inf]"))
     out = np.empty(which.size)
     distinct = np.unique(which)
@@ -937,6 +956,34 @@ def delta_at(
         places = which.ravel() == k
         one = PrivacyCurve.of(query(system, channel, int(k), seen))
         out[places] = one.compose(count).delta(eps.ravel()[places])
+    return out.reshape(which.shape)[()]
+
+
+def _static_delta(
+    system: InferenceSystem,
+    channel: Channel,
+    which: IntArray,
+    epsilon: FloatArray,
+    observer: Observer,
+    rounds: int,
+    progress: bool,
+) -> FloatArray:
+    """:func:`delta_at` over a channel that stays; the cases are those of :func:`bracket`."""
+    which, eps = checks.broadcast(device=which, epsilon=epsilon)
+    device, at = which.ravel(), eps.ravel()
+    if observers.roll_call(system, observer):
+        return np.asarray(_seen_once(system, channel, which, rounds))[()]
+    if not _drawn_anew(system, channel):
+        pair = _pairs(system, channel, device, observer, times=rounds, once=True)
+        with np.errstate(under="ignore"):
+            delta = np.exp(pair.low.log_upper(at, np.arange(device.size)))
+        upper = np.minimum(pair.share * delta * (1 + 4 * UNIT) + SMALLEST, 1.0)
+        return np.where(delta > 0, upper, 0.0).reshape(which.shape)[()]
+    releases, out = _by_state(system, channel, observer), np.empty(device.size)
+    distinct = np.unique(device)
+    for k in counted(distinct, distinct.size, "devices", progress=progress):
+        places = device == k
+        out[places] = shown_states.delta_ends(releases(int(k)), at[places], rounds=rounds)[1]
     return out.reshape(which.shape)[()]
 
 
