@@ -306,13 +306,76 @@ def test_rounds_fresh_and_static() -> None:
     once = airtight.epsilon(one, channel=channel)
     fresh = looks.bracket(one, channel, rounds=5)
     assert np.all(fresh.lower <= fresh.upper * (1 + 1e-12)) and np.all(fresh.upper > once)
-    static = looks.bracket(one, Channel(model="complex", looks=_table(2), fresh=False), rounds=5)
+    lasting = Channel(model="complex", looks=_table(2), fresh=False)
+    static = looks.bracket(one, lasting, rounds=5)
     # by hand: the mean over states of a Gaussian release with five times the squared distance
     law = looks.law(one, channel)
     scaled = one.normalised()
     mu = np.sqrt(5) * scaled.sensitivity[0] / np.sqrt(law.low[0, :, 0] + scaled.received_noise_variance[0])
     at = float(static.upper[0])
     assert np.mean([_gaussian_delta(at, m) for m in mu]) == pytest.approx(one.delta, rel=1e-6)
+    assert float(looks.delta_at(one, lasting, at, rounds=5, device=0)) == pytest.approx(one.delta, rel=1e-6)
+    eps = np.array([0.0, 0.3, 1.0, np.inf])
+    truth = [np.mean([_gaussian_delta(x, m) for m in mu]) if x < np.inf else 0.0 for x in eps]
+    found = looks.delta_at(one, lasting, eps, rounds=5, device=0)
+    np.testing.assert_allclose(found, truth, rtol=1e-9)
+    assert np.all(found >= np.array(truth) * (1 - 1e-12))
+
+
+@pytest.mark.parametrize("adjacency", ["silent", "replace"])
+def test_delta_over_a_static_channel_with_participation_anew(adjacency: str) -> None:
+    """Who takes part is seen: given how often, a Gaussian release; binomial mixtures, averaged over the states, in 30 digits."""
+    rounds, p = 4, 0.3
+    one = system(adjacency=adjacency, devices=2, participation=[p, 1.0], noise_variance=0.2, weight=0.4)
+    channel = Channel(model="complex", looks=_table(2)[:, :2], fresh=False)
+    law, scaled = looks.law(one, channel), one.normalised()
+    distance = float(scaled.sensitivity[0])
+    found = looks.delta_at(one, channel, eps := [0.1, 0.7, 2.0], rounds=rounds, device=0, observer="participants")
+    for at, delta in zip(eps, found, strict=True):
+        with mpmath.workdps(30):
+            total = mpmath.mpf(0)
+            for v in law.low[0, :, 0]:
+                mu = distance / mpmath.sqrt(v + scaled.received_noise_variance[0])
+                for j in range(1, rounds + 1):
+                    m = mpmath.sqrt(j) * mu
+                    value = mpmath.ncdf(m / 2 - at / m) - mpmath.e**at * mpmath.ncdf(-m / 2 - at / m)
+                    total += (
+                        mpmath.binomial(rounds, j) * mpmath.mpf(p) ** j * (1 - mpmath.mpf(p)) ** (rounds - j) * value
+                    )
+            truth = float(total / law.low.shape[1])
+        assert truth * (1 - 1e-12) <= delta <= truth * 1.01
+    with pytest.raises(ParameterError, match="epsilon"):
+        looks.delta_at(one, channel, -1.0, rounds=rounds)
+    many = looks.delta_at(one, channel, np.linspace(0.1, 2, 20), rounds=rounds, device=0, observer="participants")
+    assert found[0] * 0.99 <= many[0] <= found[0] * 1.01 and np.all(np.diff(many) < 0)
+    assert float(airtight.delta(one, 0.7, rounds=rounds, channel=channel, observer="participants")[0]) == found[1]
+
+
+def test_delta_over_a_static_channel_of_a_device_that_leaves() -> None:
+    """Given the state one release of all coordinates of all rounds: probabilities of balls."""
+    one = system(adjacency="absent")
+    channel = Channel(model="complex", looks=_table(2), fresh=False)
+    law, scaled = looks.law(one, channel), one.normalised()
+    own, T = float(scaled.received_noise_variance[0]), 3
+    d, r = float(scaled.sensitivity[0]) * np.sqrt(T), one.dimension * T
+    for eps in (0.5, 3.0):
+        each = []
+        for v in law.low[0, :, 0]:
+            radius2 = 2 * v * (v + own) / own * (eps + r / 2 * np.log1p(own / v) + d * d / (2 * own))
+            center = d * v / own
+            outside = stats.ncx2.sf(radius2 / (v + own), r, (d + center) ** 2 / (v + own))
+            each.append(outside - np.exp(eps) * stats.ncx2.sf(radius2 / v, r, center**2 / v))
+        found = float(looks.delta_at(one, channel, eps, rounds=T, device=0))
+        assert found == pytest.approx(np.mean(each), rel=1e-6)
+
+
+def test_delta_where_the_roll_is_called() -> None:
+    """Devices without noise or neighbours' noise: whoever sends once is known, in a lasting state as in fresh ones."""
+    one = system(adjacency="absent", participation=0.25)
+    static = Channel(model="complex", looks=_table(2), fresh=False)
+    found = looks.delta_at(one, static, 1.0, rounds=3, device=0, observer="participants")
+    assert float(found) == pytest.approx(1 - 0.75**3, rel=1e-12)
+
 
 
 def test_static_absent_is_one_release_of_all_coordinates() -> None:

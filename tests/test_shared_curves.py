@@ -14,7 +14,7 @@ from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.privacy.over_the_air import looks
 from airtight.analytics.privacy.over_the_air.hidden_mixtures import Unseen
 from airtight.analytics.privacy.over_the_air.noise_mixture import Participation
-from airtight.analytics.privacy.over_the_air.shared_curves import SharedCurves
+from airtight.analytics.privacy.over_the_air.shared_curves import SharedCurves, edges_of
 
 
 def _part(
@@ -179,3 +179,85 @@ def test_rounds_with_the_table_agree_with_rounds_without(adjacency: str, monkeyp
     assert np.all(shared.lower <= alone.upper) and np.all(alone.lower <= shared.upper)
     np.testing.assert_allclose(shared.upper, alone.upper, rtol=2e-3)
     np.testing.assert_allclose(shared.lower, alone.lower, rtol=6e-3)
+
+
+def _leaving_in_digits(epsilon: float, d: float, v: mpmath.mpf, own: float, r: int, *, reverse: bool) -> mpmath.mpf:
+    """:func:`_leaving` in the working precision; noncentral chi-square laws as Poisson mixtures."""
+    level = mpmath.mpf(-epsilon if reverse else epsilon)
+    radius2 = (
+        2 * v * (v + own) / own * (level + mpmath.mpf(r) / 2 * mpmath.log(1 + own / v) + mpmath.mpf(d) ** 2 / (2 * own))
+    )
+
+    def inside(x: mpmath.mpf, noncentral: mpmath.mpf) -> mpmath.mpf:
+        weight = mpmath.e ** (-noncentral / 2)
+        term = mpmath.gammainc(mpmath.mpf(r) / 2, 0, x / 2, regularized=True)
+        step = (x / 2) ** (mpmath.mpf(r) / 2) * mpmath.e ** (-x / 2) / mpmath.gamma(mpmath.mpf(r) / 2 + 1)
+        total, j = mpmath.mpf(0), 0
+        while j < noncentral / 2 or weight > mpmath.mpf(10) ** (-mpmath.mp.dps - 5):
+            total += weight * term
+            j += 1
+            weight *= noncentral / 2 / j
+            term, step = term - step, step * (x / 2) / (mpmath.mpf(r) / 2 + j)
+        return total
+
+    center = d * v / own
+    p_inside = inside(radius2 / (v + own), (d + center) ** 2 / (v + own))
+    q_inside = inside(radius2 / v, center**2 / v)
+    lam = mpmath.e ** mpmath.mpf(epsilon)
+    return q_inside - lam * p_inside if reverse else (1 - p_inside) - lam * (1 - q_inside)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_rates_enclose_the_logarithmic_derivative_of_the_slope(reverse: bool) -> None:
+    """D''/D' in v, by differences of D in 60 digits, at both edges and within cells that are so narrow that slack matters."""
+    rng = np.random.default_rng(3)
+    for _ in range(12):
+        own, d, r = 10 ** rng.uniform(-1.5, 0.5), 10 ** rng.uniform(-1, 0.5), int(rng.integers(1, 12))
+        v = 10 ** rng.uniform(-1, 0.5)
+        edges = v * (1 + np.array([0.0, 10 ** rng.uniform(-9, -1)]))
+        greatest = r / 2 * np.log1p(own / edges[1]) + d * d / (2 * own)
+        epsilon = rng.uniform(0.05, 0.8) * (greatest if reverse else 2.0)
+        atoms, weights = edges[None, :], np.full((1, 2), 0.5)
+        curves = SharedCurves.of(_part(Adjacency.ABSENT, 1.0, own, d, r), edges, atoms, atoms, weights)
+        assert curves is not None
+        slow, fast = curves._rates(np.zeros(1, dtype=np.int64), np.array([epsilon]), reverse, np.full(1, 1e-12))
+        with mpmath.workdps(60):
+            width = mpmath.mpf(edges[1]) - mpmath.mpf(edges[0])
+            for share in (0, 0.5, 1):
+                at = mpmath.mpf(edges[0]) + share * width
+                h = at * mpmath.mpf(10) ** -15
+                low, here, high = (
+                    _leaving_in_digits(epsilon, d, at + k * h, own, r, reverse=reverse) for k in (-1, 0, 1)
+                )
+                rate = -(high - 2 * here + low) / h / ((high - low) / 2) * width
+                assert (
+                    slow[0] <= rate + abs(rate) * mpmath.mpf(10) ** -14
+                    and rate <= fast[0] + abs(rate) * mpmath.mpf(10) ** -14
+                )
+                assert not share or fast[0] - slow[0] <= 20 * float(width / v) * (abs(float(rate)) + 1) + 1e-6
+
+
+def test_an_atom_in_a_wide_cell_near_its_edge_keeps_both_ends_together() -> None:
+    """The divergence falls by many powers of ten in the cell, where bends are great: both ends stay near D at the atom."""
+    v = np.array([[0.1, 3.0], [1.0, 3.0]])
+    high = v * (1 + 1e-10)
+    edges = np.array([0.1, 1.0, 3.001])
+    part = _part(Adjacency.ABSENT, 1.0, 0.4, 0.2, 8)
+    curves = SharedCurves.of(part, edges, v, high, np.array([[0.01, 0.99], [0.5, 0.5]]))
+    assert curves is not None
+    low, up = curves.ends(np.array([12.0]), 0, reverse=False, doubt=1e-12)
+    truth = 0.01 * _leaving(12.0, 0.2, 0.1, 0.4, 8, reverse=False)
+    assert low[0] <= truth * (1 + 1e-9) and truth <= up[0] * (1 + 1e-9) and up[0] <= low[0] * 1.01
+
+
+def test_edges_follow_the_tail_of_every_device() -> None:
+    """Of a thousand atoms of each of ten devices the least one of every device is an edge; all others lie within the edges."""
+    rng = np.random.default_rng(0)
+    low = np.sort(10 ** rng.uniform(-0.5, 0.5, (10, 1000)), axis=1)
+    low[:, 0] = np.geomspace(0.01, 0.1, 10)
+    part = _part(Adjacency.ABSENT, 1.0, 0.4, 0.2, 8)
+    edges = edges_of(part, low, low * (1 + 1e-12), np.full(low.shape, 1e-3))
+    assert np.all(np.isin(low[:, 0], edges)) and 60 <= edges.size <= 482
+    assert edges[0] == np.min(low) and edges[-1] >= np.max(low) and np.all(np.diff(edges) > 0)
+    few = edges_of(part, low[:1, :100], low[:1, :100], np.full((1, 100), 0.01))
+    np.testing.assert_array_equal(few, low[0, :100])

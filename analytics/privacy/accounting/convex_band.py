@@ -9,8 +9,24 @@ f(x_i) \le u_i` at nodes :math:`1 = x_0 < \dots < x_n`, and let c be a lower bou
 and so is the one through :math:`(x_{i+1}, l_{i+1})` and :math:`(x_{i+2}, u_{i+2})`, because f is convex. In the first cell
 the slope -1 takes the place of the first secant, in the last one the slope 0 that of the second. Right of :math:`x_n`
 the secant goes on down to c. The lower convex hull of these lines is a convex, decreasing function that is nowhere
-above f: a curve from which laws can be made. Its corners are put where the second line is still below the first one by
-more than the rounding error, and have the value of the second line, so that both lines stay above the hull.
+above f: a curve from which laws can be made. Its corner in a cell lies left of the point where the lines meet by more than
+the rounding error, and has the lesser of their values there. So the two chords of the corner and the nodes are below the lines.
+
+*Rounding.* Let u be half of `UNIT`, and let `exp`, `expm1` and `log1p` err by 4 u, relatively. A difference of two nodes errs
+by u, relatively, and so :math:`e^s - 1` of it by (6 + s) u, and :math:`1 - e^{-s}` by 6 u, because
+:math:`se^{-s} \le 1 - e^{-s}`.
+
+- A chord's share is a quotient of two such numbers for -s, and errs by 13 u. The chord is a sum of positive terms, and errs by
+  16 u.
+- The corner's place p is a double. With y, the distance from p to the end of its cell, and s, the length of the next cell, the
+  second line has the height :math:`l_{i+1} + (l_{i+1} - u_{i+2})(1 - e^{-y})/(e^s - 1)` there: positive terms again, the second
+  of which errs by (30 + s) u; it is lowered by (1 + s) times `_ROUNDING`, which is 128 u. The first line has the height
+  :math:`l_i - a(e^z - 1)`, z the distance of p from its node: a and :math:`e^z - 1` err by (20 + z) u, and are raised by more.
+- Right of the last node p errs by :math:`4u\log(1 + \beta) + u|p|`, hence :math:`\beta`, the way down to c, by less than
+  :math:`10u(1 + \epsilon_n)(1 + \beta)`; it is shortened by twelve times as much.
+- A corner of the hull is kept where it is below the chord of its neighbours by 32 u at least, twice the error of the chord. So
+  the hull is convex. It is scaled until its value at each point is not above the point, up to the error of a chord. Between two
+  points both it and the lines are straight. What the band returns is lowered, or raised, by `_ROUNDING` in the end.
 
 *Where nodes matter.* A composition of T releases, with tilt t and the moment generating function M of one loss, sees a
 difference d of two curves of one release as the relative error
@@ -31,7 +47,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from airtight.analytics.checks import FloatArray, IntArray
-from airtight.analytics.rounding import UNIT
+from airtight.analytics.rounding import SMALLEST, UNIT
 
 _LONGEST = 700.0  # a corner lies at most so far right of its node: the exponential of more might overflow
 _MOST_HALVINGS = 3  # of a cell at a time
@@ -39,7 +55,9 @@ _ROUNDS = 10  # greatest number of times that nodes are added
 _MOST = 1 << 13  # nodes of a curve, at most
 _AIM = 0.7  # share of the allowed integral that a division aims at, so that another one is seldom needed
 _GAIN = 0.9  # power of the growth of the nodes by which a division must lower the integral to be worth another one
-_ROUNDING = 64 * UNIT  # of values of the band, relative to the greatest number that they are made from
+_ROUNDING = 64 * UNIT  # of the values that the band returns; see the module
+_UNDERFLOW = 1e-300  # below it products lose more than a share of them: a lower bound counts as 0
+_BENT = 16 * UNIT  # share of its height by which a corner of the hull lies below the chord of its neighbours
 _MANY = 0.02  # share of points above the chords of their neighbours from which they are left out together
 _PLACES = 4  # in a cell at which the width of the band is computed
 _BESIDES = 0.25  # share that suffices for what cells add, where errors of the values alone exceed the allowed integral;
@@ -85,12 +103,13 @@ class ConvexBand:
     def __call__(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Lower and upper bounds of the curve at each epsilon in [0, inf]."""
         chords = _interpolated(self.nodes, self._upper, epsilon)
-        return self.below(epsilon)[0], np.minimum(chords * (1 + _ROUNDING), 1.0)
+        upper = np.minimum(chords * (1 + _ROUNDING) + SMALLEST, 1.0)
+        return self.below(epsilon)[0], np.where(chords > 0, upper, 0.0)
 
     def below(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Lower and upper bounds of the lower side of the band, which is a convex curve itself."""
         value = np.maximum(_interpolated(*self._corners, epsilon), self._least)
-        return value * (1 - _ROUNDING), value * (1 + _ROUNDING)
+        return np.where(value > _UNDERFLOW, value * (1 - _ROUNDING), 0.0), value * (1 + _ROUNDING) + SMALLEST
 
     def refine(self, weight: Callable[[FloatArray], FloatArray], allowed: float) -> None:
         """Add nodes until the integral over epsilon of `weight` times the width is at most `allowed`, if they gain much."""
@@ -139,23 +158,29 @@ class ConvexBand:
         self._lower = np.maximum.accumulate(self._lower[::-1])[::-1]  # the curve is decreasing
         self._upper = np.minimum.accumulate(self._upper)
         nodes, high, low = self.nodes, self._upper, np.minimum(self._lower, self._upper)
-        # lines in z = exp(epsilon - start) - 1: low - a z from the start of a cell, low + b (size - z) from its end
+        # lines in z = exp(epsilon - start) - 1: low - a z from the start of a cell, low + b (size - z) from its end; the second
+        # one in the distance y from the end is low + lift (1 - exp(-y))
         step = np.diff(nodes)
         size = np.expm1(np.minimum(step, _LONGEST))  # in a longer cell the corner lies left of its end all the same
         steepness = (high[:-1] - low[1:]) / -np.expm1(-step) * (1 + _ROUNDING)  # in units of the end of the cell
         a = np.append(1.0 + _ROUNDING, steepness[:-1])
-        drop = np.maximum(low[1:-1] - high[2:], 0.0)
-        b = np.append(drop * np.exp(-step[1:] - step[:-1]) / -np.expm1(-step[1:]) * (1 - _ROUNDING), 0.0)
+        lift = np.maximum(low[1:-1] - high[2:], 0.0) / np.expm1(np.minimum(step[1:], _LONGEST))
+        lift = np.append(lift * np.where(step[1:] < _LONGEST, 1 - _ROUNDING * (1 + step[1:]), 0.0), 0.0)
+        b = lift * np.exp(-step)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
             z = (low[:-1] - low[1:] - b * size) / (a - b)
             noise = _ROUNDING * (1 + nodes[1:]) * (high[:-1] + a * (1 + np.clip(z, 0.0, size)))
             z = np.where(a > b, z - noise / (a - b), 0.0)
             z = np.clip(np.where(z == z, z, 0.0), 0.0, size)
-            height = np.minimum(low[:-1], low[1:] + b * (size - z))
+            place = np.minimum(nodes[:-1] + np.log1p(z), nodes[1:])
+            z = np.expm1(place - nodes[:-1]) * (1 + _ROUNDING * (1 + place - nodes[:-1]))
+            height = np.minimum(low[:-1] * (1 - 4 * UNIT) - a * z, low[1:] - lift * np.expm1(place - nodes[1:]))
+            place = np.where(height >= 0, place, nodes[:-1])
+            height = np.where(place > nodes[:-1], height, low[:-1])
             beyond = (low[-1] - self._least) / steepness[-1]
             beyond -= _ROUNDING * (1 + nodes[-1]) * (high[-1] / steepness[-1] + 1 + beyond)
             last = nodes[-1] + np.log1p(max(beyond, 0.0) if steepness[-1] > 0 else 0.0)
-        places = np.stack([nodes[:-1], np.minimum(nodes[:-1] + np.log1p(z), nodes[1:])], axis=1)
+        places = np.stack([nodes[:-1], place], axis=1)
         heights = np.stack([low[:-1], height], axis=1)
         corners = np.append(places.ravel(), [nodes[-1], last]), np.append(heights.ravel(), [low[-1], self._least])
         self._corners = _hull(corners[0], corners[1] * (1 - _ROUNDING))
@@ -198,8 +223,8 @@ def _hull(at: FloatArray, height: FloatArray) -> tuple[FloatArray, FloatArray]:
             places.pop()
             heights.pop()
         while len(places) > 1:
-            share = math.expm1(places[-1] - x) / math.expm1(places[-2] - x)
-            if heights[-1] < y + share * (heights[-2] - y):
+            chord = y + math.expm1(places[-1] - x) / math.expm1(places[-2] - x) * (heights[-2] - y)
+            if heights[-1] < chord * (1 - _BENT):
                 break
             places.pop()
             heights.pop()

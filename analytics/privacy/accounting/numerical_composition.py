@@ -406,8 +406,8 @@ class Composition:
         """Lower and upper bound on finer and finer grids, until an excess of at most 1 says that they are close enough.
 
         The bounds of log delta should be at most `log_width` apart. A costly curve is evaluated at few points, and the
-        grids are made from a band around it (:mod:`airtight.analytics.privacy.accounting.convex_band`). Where it is `tried`, bands
-        of the sketches' few nodes come first.
+        grids are made from a band around it (:mod:`airtight.analytics.privacy.accounting.convex_band`); if `tried`, first
+        from bands with the sketches' few nodes on a coarse grid.
         If no release has a lower bound, the upper bound of a grid is assumed to err by a third of what it gained over
         the grid before.
         """

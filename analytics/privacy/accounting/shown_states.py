@@ -86,9 +86,7 @@ class _States:
 
     @classmethod
     def of(cls, releases: Sequence[Mechanism], rounds: int) -> _States:
-        return cls(
-            tuple(Joint(((release, rounds),)) for release in releases), all(each.symmetric for each in releases)
-        )
+        return cls(tuple(Joint(((release, rounds),)) for release in releases), all(each.symmetric for each in releases))
 
     def ends(self, epsilon: FloatArray) -> Ends:
         """Both ends of the greater order's mean of delta over the states."""

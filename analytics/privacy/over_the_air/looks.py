@@ -851,9 +851,7 @@ def _by_state(
 
 def _drawn_anew(system: InferenceSystem, channel: Channel) -> bool:
     """Whether participation over a static channel is drawn in every round, so that rounds are more than one release."""
-    return not channel.decides_participation and bool(
-        np.any((system.participation > 0) & (system.participation < 1))
-    )
+    return not channel.decides_participation and bool(np.any((system.participation > 0) & (system.participation < 1)))
 
 
 def _attained_epsilon(release: Mechanism, total: float) -> float:

@@ -41,7 +41,10 @@ from airtight.analytics.privacy.over_the_air.hidden_mixtures import Unseen
 from airtight.analytics.privacy.over_the_air.noise_mixture import Participation
 from airtight.analytics.rounding import SMALLEST, UNIT
 
-_EDGES = {False: (160, 480), True: (128, 128)}  # least and greatest number; with hidden participation divergences cost more
+_EDGES = {
+    False: (160, 480),
+    True: (128, 128),
+}  # least and greatest number; True: participation is hidden, which costs more
 _CELL = 0.6  # deviations of the loss by which its mean moves in a cell at most, where edges suffice
 _OCTAVES = 3.0  # deviations that a change of v by the factor e counts besides
 _TAIL = 4  # power of 1/v whose mean the edges in the tail follow
@@ -50,14 +53,16 @@ _NEAR = {"visible": 512, "absent": 256, "hidden": 144}  # nodes within so many d
 _FAR = {"visible": 128, "absent": 64, "hidden": 24}  # nodes beyond
 _DEVIATIONS, _FARTHEST = 8.0, 2000.0
 _AT_ONCE = 1 << 19  # entries of arrays (edges, epsilons) that are computed at a time
-_SLACK = 1e-9  # share of the magnitudes of its terms by which a rate of decay is widened: more than rounding
-_DOUBTS = 1e5  # the same for each unit of doubt of epsilon
+_SLACK = 1e-11  # share of the magnitudes of its terms by which a rate of decay is widened: more than rounding (_rates)
+_DOUBTS = 1e4  # the same for each unit of doubt of epsilon
 _CANCELLING = 1 / 32  # share of the terms of c that must be left of them for a rate to be known
 _CANCELLED = 16 * UNIT  # error of a moment, and of what is made from it, relative to the probability in its cell
 _LEVELS = (2.0, 8.0, 64.0, 1e3, 1e6)  # to which great bends are rounded
 _LITTLE = 1e-7  # share of the least mean below which the fall of the divergence in a cell is not resolved
 _RARE = 1e-9  # share of the greatest mean below which a device is left out there
-_EXPONENTIAL = 1e-11  # relative error of an exponential of an interpolated logarithm, whose magnitude is below 1e4
+_FAR_OUT = 16.0  # lengths of a chord to which it is continued at most
+_CONTINUED = 256 * UNIT  # error of what is continued, relative to the values it is made from: 8 units for each length
+_EXPONENTIAL = 1e-11  # relative error of exponentials and of their means
 _LEAST, _GREATEST = 1e-30, 1e16  # of the squared distance and the own noise over v: outside, no table is made
 _KEPT = 1 << 23  # values of the curves that are kept at most
 
@@ -187,7 +192,8 @@ class SharedCurves:
             enough = np.min(np.maximum(least, _RARE * np.max(least, axis=0)), axis=0)
             matters = np.max(self.upper.nearer, axis=0)[:, None] * fall_high > _LITTLE * enough
             cell, place = np.nonzero(matters)
-            slow, fast = self._rates(cell, inner[place], reverse, doubt)
+            apart = np.where(inner > 0, np.abs(inner_far - inner) / inner, 0.0)
+            slow, fast = self._rates(cell, inner[place], reverse, apart[place])
             curved_high = np.where(slow == 0, 0.0, 1 - slow / np.expm1(slow))  # k_1
             curved_low = np.where(fast == 0, 0.0, fast / -np.expm1(-fast) - 1)  # k_2
             lower = self._mean(low[1:], fall_low, cell, place, curved_low, upper=False)
@@ -248,9 +254,28 @@ class SharedCurves:
         return inner, np.exp(log_factor)
 
     def _rates(
-        self, cell: IntArray, epsilon: FloatArray, reverse: bool, doubt: float
+        self, cell: IntArray, epsilon: FloatArray, reverse: bool, doubt: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        r"""Bounds :math:`\rho_1 \le \rho_2` in a cell at an epsilon and within 3 `doubt` of it; infinite where unknown."""
+        r"""Bounds :math:`\rho_1 \le \rho_2` in a cell, at all epsilons within the relative distance `doubt` of one.
+
+        Infinite where nothing is known.
+
+        Notes
+        -----
+        *Slack, where own noise leaves*
+        (:func:`airtight.analytics.privacy.over_the_air.noise_interpolant.decay_of_pair`). Let u be `UNIT`, s the own noise, and
+        :math:`C = \epsilon + \tfrac r2\log(1 + s/v) + d^2/2s` at the lower edge v, the sum of the magnitudes of the terms of
+        c. Rounding and doubt change c by (8 u + doubt) C at most. Where c is above C/32 at both edges, this is a relative
+        :math:`\eta = 256u + 32\,\mathrm{doubt}`. Because of :math:`\log(1+x) \ge x/(1+x)`, -c'/c is then at most 32/v. It
+        errs by :math:`\eta + 8u`, relatively, and its half times r by less than :math:`(16\eta + 128u)\,r/v`. With
+        :math:`\kappa` at its greatest, the term of Bessel functions is a product of :math:`\kappa/2` and a ratio below 1, which
+        err by :math:`\eta/2 + 16u`, and of a bracket below 34/v, which errs by :math:`(32\eta + 528u)/v`: in all by
+        :math:`(33\eta + 808u)\kappa/v`. The other terms err by 8 u, and c/s by a share 8 u + doubt of C/s. So the sum errs by
+        less than :math:`33\eta + 1000u < 10^4u + 1100\,\mathrm{doubt}` times the magnitude in the code, where `_SLACK` and
+        `_DOUBTS` are more.
+
+        *Otherwise* the terms are squares and quotients that err by 8 u and 3 doubt, and add up to the magnitude.
+        """
         edges, own, d = self.part.receiver, float(self.part.own_noise[0]), float(self.part.sensitivity[0])
         low, high = edges[cell], edges[cell + 1]
         if isinstance(self.part, Unseen):
@@ -274,6 +299,7 @@ class SharedCurves:
                 magnitude = ((epsilon / d) ** 2 * high + d * d / low + 3) / low
                 known = np.ones(cell.size, dtype=bool)
             slack = (_SLACK + _DOUBTS * doubt) * magnitude
+            known &= np.isfinite(slack)
             slow = -(rate_high + slack) * width * (1 - 8 * UNIT)
             fast = -(rate_low - slack) * width * (1 + 8 * UNIT)
         slow = np.where(known & ~np.isnan(slow), slow, -np.inf)
@@ -380,13 +406,19 @@ class _Table:
             value = np.where(share == 0, ends[right], value)
             if upper:
                 return np.asarray(value * (1 + 16 * UNIT))
+            value = value - 8 * UNIT * (np.abs(ends[right]) + np.abs(ends[right - 1]))  # of logarithms
             return np.asarray(np.where((epsilon > nodes[last]) | np.isnan(value), -np.inf, value))
         sign, near, other = (1.0, high, low) if upper else (-1.0, low, high)
         before, after = np.maximum(right - 2, 0), np.minimum(right + 1, last)
-        from_left = near[right - 1] + along(right - 1, before) * (other[before] - near[right - 1])
-        from_right = near[right] + along(right, after) * (other[after] - near[right])
-        from_left = np.where((right < 2) | np.isnan(from_left), np.inf * sign, from_left)
-        from_right = np.where((right == last) | np.isnan(from_right), np.inf * sign, from_right)
+
+        def continued(start: IntArray, stop: IntArray, missing: NDArray[np.bool_]) -> FloatArray:
+            """The chord from start to stop on the other side of start, with its rounding; a far one is of no use."""
+            share = along(start, stop)
+            line = near[start] + share * (other[stop] - near[start])
+            line = line + sign * _CONTINUED * (np.abs(near[start]) + np.abs(other[stop]))
+            return np.where(missing | np.isnan(line) | (np.abs(share) > _FAR_OUT), np.inf * sign, line)
+
+        from_left, from_right = continued(right - 1, before, right < 2), continued(right, after, right == last)
         if upper:
             best = np.fmin(np.fmin(from_left, from_right), high[right - 1])
             return np.asarray(np.where(epsilon > nodes[last], high[last], best))
