@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.accounting import connect_the_dots
 from airtight.analytics.privacy.accounting.convex_band import ConvexBand
+from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.privacy.over_the_air import rounds
 
 
@@ -68,6 +69,24 @@ def test_band_holds_everywhere(losses, scale, infinite, steps, noise, seed):
                 chord = share * mpmath.mpf(below[i - 1]) + (1 - share) * mpmath.mpf(below[i + 1])
                 assert below[i] <= chord * (1 + mpmath.mpf(10) ** -13)
         assert band.below(np.array([np.inf]))[0][0] <= infinite <= band(np.array([np.inf]))[1][0]
+
+
+@pytest.mark.parametrize("length", [0.1, 0.7, 3.0, 40.0])
+def test_band_holds_far_in_a_tail(length):
+    """A Gaussian curve down to e^-700 between sparse nodes, where it falls by many powers of ten in a cell."""
+
+    def curve(epsilon):
+        value, _, error = gaussian.log_curve(epsilon, np.ones(epsilon.size))
+        with np.errstate(under="ignore"):
+            return np.exp(value - error), np.exp(value + error)
+
+    band = ConvexBand(curve, np.arange(0.0, 38.0 + length, length))
+    at = np.linspace(0, 38, 301)
+    lower, upper = band(at)
+    with mpmath.workdps(40):
+        for e, low, high in zip(at, lower, upper, strict=True):
+            exact = mpmath.ncdf(mpmath.mpf(0.5) - e) - mpmath.exp(mpmath.mpf(e)) * mpmath.ncdf(-mpmath.mpf(0.5) - e)
+            assert low <= exact <= high
 
 
 def test_nodes_are_added_where_they_matter():
@@ -199,7 +218,6 @@ def test_laws_on_coarse_grids_are_on_their_sides(step):
 
 def test_a_value_at_loss_0_that_errs_does_not_bend_the_law():
     """An error of a thousandth of delta(0) was a mass of -.09 there at a fine step, and 200 laws were scaled up by e^17."""
-    from airtight.analytics.privacy.mechanisms import gaussian
 
     def curve(epsilon):
         value = np.exp(gaussian.log_curve(epsilon, np.full(epsilon.size, 0.1))[0])

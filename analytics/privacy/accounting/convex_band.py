@@ -173,10 +173,9 @@ class ConvexBand:
             z = np.where(a > b, z - noise / (a - b), 0.0)
             z = np.clip(np.where(z == z, z, 0.0), 0.0, size)
             place = np.minimum(nodes[:-1] + np.log1p(z), nodes[1:])
-            z = np.expm1(place - nodes[:-1]) * (1 + _ROUNDING * (1 + place - nodes[:-1]))
-            height = np.minimum(low[:-1] * (1 - 4 * UNIT) - a * z, low[1:] - lift * np.expm1(place - nodes[1:]))
+            height = _corner(nodes, place, low, a, lift)
             place = np.where(height >= 0, place, nodes[:-1])
-            height = np.where(place > nodes[:-1], height, low[:-1])
+            height = _corner(nodes, place, low, a, lift)
             beyond = (low[-1] - self._least) / steepness[-1]
             beyond -= _ROUNDING * (1 + nodes[-1]) * (high[-1] / steepness[-1] + 1 + beyond)
             last = nodes[-1] + np.log1p(max(beyond, 0.0) if steepness[-1] > 0 else 0.0)
@@ -184,6 +183,13 @@ class ConvexBand:
         heights = np.stack([low[:-1], height], axis=1)
         corners = np.append(places.ravel(), [nodes[-1], last]), np.append(heights.ravel(), [low[-1], self._least])
         self._corners = _hull(corners[0], corners[1] * (1 - _ROUNDING))
+
+
+def _corner(nodes: FloatArray, place: FloatArray, low: FloatArray, a: FloatArray, lift: FloatArray) -> FloatArray:
+    """The lesser height of both lines of each cell at a place in it."""
+    z = place - nodes[:-1]
+    first = low[:-1] * (1 - 4 * UNIT) - a * np.expm1(z) * (1 + _ROUNDING * (1 + z))
+    return np.asarray(np.minimum(first, low[1:] - lift * np.expm1(place - nodes[1:])))
 
 
 def _divided(nodes: FloatArray, parts: IntArray) -> FloatArray:
