@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy.accounting import connect_the_dots
+from airtight.analytics.privacy.accounting import connect_the_dots, numerical_composition
 from airtight.analytics.privacy.accounting.convex_band import ConvexBand
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.privacy.over_the_air import rounds
@@ -226,3 +226,27 @@ def test_a_value_at_loss_0_that_errs_does_not_bend_the_law():
     law = connect_the_dots.above(curve, curve, step=1e-4, first=-8000, last=8000)
     assert np.sum(law.mass) + law.infinite <= 1 + 1e-7
     assert law.infinite + np.sum((law.mass * -np.expm1(-law.losses))[law.losses > 0]) >= curve(np.zeros(1))[0][0]
+
+
+def test_a_sketch_fills_in_a_costly_tail():
+    """Evaluated down to e^-100 at least, beyond as a power of epsilon: that of a normal loss within a few per cent."""
+    asked = []
+
+    def curve(epsilon):
+        asked.append(epsilon)
+        with np.errstate(under="ignore"):
+            value = np.exp(gaussian.log_curve(epsilon, np.ones(epsilon.size))[0])
+        return value, value
+
+    decades = 10.0 ** np.arange(-15, 6)
+    eps = np.append(0.0, np.geomspace(0.01, 100.0, 29))
+    known = curve(decades)[1]
+    asked.clear()
+    filled = numerical_composition._tail_filled(curve, eps, decades, known, 3)
+    exact = curve(eps)[1]
+    near = np.isin(eps, np.concatenate(asked[:-1]))
+    assert np.all(exact[~near] <= np.exp(-100)) and np.sum(~near) >= 5
+    np.testing.assert_array_equal(filled[near], exact[near])
+    some = exact > 1e-280
+    np.testing.assert_allclose(np.log(filled[some]), np.log(exact[some]), rtol=0.3)
+    assert np.all(np.diff(filled) <= 0)

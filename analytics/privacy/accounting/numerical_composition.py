@@ -48,6 +48,8 @@ _POINTS = 1 << 21  # grid points of the composed law that the first step aims at
 _REFINEMENTS = 6  # greatest number of grids
 _WORTHWHILE = 1 / 4  # share of the bounds' distance that a grid must gain from below if it gains nothing from above
 _ROUGH_CELLS = 1 << 13  # the same in any grid if the bounds of a curve are known to be apart
+_FAR_TAIL = 100.0  # minus the logarithm of a delta, from which on a sketch fills in what is costly to evaluate
+_LEAST_SKETCHED = 1e-300
 _TRIED = 4.0  # steps in one of the grid that is tried first
 _STUCK = 0.6  # share of the bounds' distance that, left over by a finer grid, shows that rough curves keep them apart
 _SEARCHES = 60  # greatest number of rounds of the search for the epsilon of one release
@@ -368,7 +370,10 @@ class Composition:
 
     @cached_property
     def _sketches(self) -> list[_Sketch]:
-        return [_Sketch.of(*self._curves(i), release.sketched) for i, (release, _) in enumerate(self.factors)]
+        return [
+            _Sketch.of(*self._curves(i), release.sketched, sparing=release.sketched < Mechanism.sketched)
+            for i, (release, _) in enumerate(self.factors)
+        ]
 
     def _cumulant(self, tilt: float) -> tuple[float, float, float]:
         """Cumulant generating function of the sketched total loss, and its first and second derivative."""
@@ -427,7 +432,7 @@ class Composition:
         log_moments = {i: self._sketches[i].cumulant(tilt)[0] for i in bands}
         if tried and bands:
             low, high = bounds_of(*self._products(_TRIED * step, ranges, bands)[:2])
-            if excess(low, high) == 0:
+            if high < np.inf and excess(low, high) == 0:
                 return low, high
         for refinement in range(_REFINEMENTS):
             for i, sides in bands.items():
@@ -631,7 +636,10 @@ class _Sketch:
     infinite: float
 
     @classmethod
-    def of(cls, forward: connect_the_dots.Curve, reverse: connect_the_dots.Curve, points: int) -> _Sketch:
+    def of(
+        cls, forward: connect_the_dots.Curve, reverse: connect_the_dots.Curve, points: int, *, sparing: bool = False
+    ) -> _Sketch:
+        """From so many points in a decade; if `sparing`, only decades are evaluated in the far tail."""
         far_ends = np.array([_DECADES[-1], np.inf])
         has_far_losses = any(values[0][0] > values[1][1] for values in (forward(far_ends), reverse(far_ends)))
         decades: FloatArray = np.asarray(_FAR_DECADES if has_far_losses else _DECADES, dtype=np.float64)
@@ -640,8 +648,11 @@ class _Sketch:
         stops = [int(np.argmax(side <= max(side[-1], 1e-320))) for side in decade_curves]
         high = min(max(*stops, start + 1), decades.size - 1)
         low = min(max(start - 1, 0), high - 1)
-        eps: FloatArray = np.append(0.0, np.geomspace(decades[low], decades[high], (high - low) * points))
-        right, left = forward(eps)[1], reverse(eps)[1]
+        eps: FloatArray = np.append(0.0, np.geomspace(decades[low], decades[high], (high - low) * points + 1))
+        right, left = (
+            _tail_filled(side, eps, decades, known, -(-points // 3)) if sparing else side(eps)[1]
+            for side, known in zip((forward, reverse), decade_curves, strict=True)
+        )
         with np.errstate(under="ignore", over="ignore"):
             right_mass = _masses(eps, right)
             left_mass = _masses(-eps[::-1], (left * np.exp(-eps))[::-1])[::-1]
@@ -674,6 +685,33 @@ class _Sketch:
         below = np.cumsum(self._tilted(tilt)[0]) <= left_out
         last = int(np.sum(np.cumprod(below)))
         return min(float(self.losses[max(last - 1, 0)]), 0.0), top
+
+
+def _tail_filled(
+    curve: connect_the_dots.Curve, eps: FloatArray, decades: FloatArray, known: FloatArray, points: int
+) -> FloatArray:
+    """Upper bounds of a curve at `eps`, the first of which is 0; in the far tail, where they may cost most, interpolated.
+
+    Between points that are evaluated the logarithm is taken for a power of epsilon.
+    """
+
+    def logs(values: FloatArray) -> FloatArray:
+        return np.log(np.maximum(-np.log(np.maximum(values, _LEAST_SKETCHED)), _LEAST_SKETCHED))
+
+    values, last = np.zeros(0), 0  # of the points up to the first few in the far tail
+    while last < eps.size and not (last and values[-1] <= np.exp(-_FAR_TAIL)):
+        stop = last + (
+            points if last else max(points, int(np.sum(eps <= decades[np.sum(known > np.exp(-_FAR_TAIL)) - 1])))
+        )
+        values, last = np.append(values, curve(eps[last:stop])[1]), min(stop, eps.size)
+    if last == eps.size:
+        return values
+    beyond = decades > eps[last - 1]
+    places = np.append(eps[1:last], decades[beyond])
+    heights = logs(np.append(values[1:], known[beyond]))
+    filled = np.exp(-np.exp(np.interp(np.log(eps[last:]), np.log(places), heights)))
+    filled = np.where(filled > _NOTHING, filled, 0.0)  # what vanishes has no mass, whatever the tilt
+    return np.minimum.accumulate(np.append(values, filled))
 
 
 def _masses(losses: FloatArray, curve: FloatArray) -> FloatArray:
