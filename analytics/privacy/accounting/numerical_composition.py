@@ -48,7 +48,7 @@ _POINTS = 1 << 21  # grid points of the composed law that the first step aims at
 _REFINEMENTS = 6  # greatest number of grids
 _WORTHWHILE = 1 / 4  # share of the bounds' distance that a grid must gain from below if it gains nothing from above
 _ROUGH_CELLS = 1 << 13  # the same in any grid if the bounds of a curve are known to be apart
-_FAR_TAIL = 100.0  # minus the logarithm of a delta, from which on a sketch fills in what is costly to evaluate
+_FAR_TAIL = 70.0  # minus the logarithm of a delta, from which on a sketch fills in what is costly to evaluate
 _LEAST_SKETCHED = 1e-300
 _TRIED = 4.0  # steps in one of the grid that is tried first
 _STUCK = 0.6  # share of the bounds' distance that, left over by a finer grid, shows that rough curves keep them apart
@@ -706,10 +706,12 @@ def _tail_filled(
         values, last = np.append(values, curve(eps[last:stop])[1]), min(stop, eps.size)
     if last == eps.size:
         return values
-    beyond = decades > eps[last - 1]
-    places = np.append(eps[1:last], decades[beyond])
-    heights = logs(np.append(values[1:], known[beyond]))
-    filled = np.exp(-np.exp(np.interp(np.log(eps[last:]), np.log(places), heights)))
+    beyond = (decades > eps[last - 1]) & (known > _LEAST_SKETCHED)
+    places = np.log(np.append(eps[1:last], decades[beyond]))
+    heights, at = logs(np.append(values[1:], known[beyond])), np.log(eps[last:])
+    power = (heights[-1] - heights[-2]) / (places[-1] - places[-2])
+    fall = np.interp(at, places, heights) + power * np.maximum(at - places[-1], 0.0)
+    filled = np.exp(-np.exp(np.minimum(fall, 700.0)))
     filled = np.where(filled > _NOTHING, filled, 0.0)  # what vanishes has no mass, whatever the tilt
     return np.minimum.accumulate(np.append(values, filled))
 
