@@ -201,6 +201,19 @@ def _among(clients: int, epsilon: float, asked: float) -> tuple[float, float]:
     return float(aggregation.aggregation(made).delta(asked)), worst
 
 
+def _among_many(clients: int, epsilon: float, share: float) -> tuple[float, float]:
+    """The lower end of delta at `share` of epsilon, and the sum over all counts in fractions, all others at one end."""
+    made = FederatedSystem(clients=clients, parameters=1, epsilon=epsilon, ldp_fraction=1.0, dropout=0.0)
+    asked, minus, others = share * epsilon, Fraction(1 / (1 + math.exp(epsilon))), clients - 1
+    noise = [math.comb(others, k) * minus**k * (1 - minus) ** (others - k) for k in range(clients)]
+    padded, odds = [Fraction(0), *noise, Fraction(0)], Fraction(math.exp(asked))
+    p, q = (
+        [plus * padded[k] + (1 - plus) * padded[k + 1] for k in range(clients + 1)] for plus in (1 - minus, minus)
+    )
+    ends = (sum(max(x - odds * y, Fraction(0)) for x, y in zip(a, b, strict=True)) for a, b in ((p, q), (q, p)))
+    return float(aggregation.aggregation(made).bracket(epsilon=asked)[0]), float(max(ends))
+
+
 def _designed(clients: int, epsilon: float, budget: int) -> tuple[float, float]:
     """Least error for bounded epsilon and bits: by the design, and over every number of shared bits at the greatest epsilon."""
     made = FederatedSystem(clients=clients, parameters=10, epsilon=1.0)
@@ -365,6 +378,17 @@ CLAIMS = (
         {"clients": Range(1, 8, integer=True), "epsilon": _EPSILON, "asked": _ANY_EPSILON},
         r"\delta(\epsilon) = \max_k D_{e^\epsilon}",
         scale=absolute("", 1e-2),
+        tolerance=1e-6,
+        effort=1 / 4,
+    ),
+    _row(
+        "CB-Q-aggregation-lower",
+        "ours: the lower end of delta of one client among many that quantize alone, one parameter",
+        _among_many,
+        "Compared with the sum over all counts as fractions, with all other clients at one end of their interval, which "
+        "is the choice of updates that the lower end makes for these epsilons.",
+        {"clients": Range(2, 60, integer=True), "epsilon": _EPSILON, "share": Range(0.4, 0.9)},
+        r"\underline\delta(s\epsilon_p) = D_{e^{s\epsilon_p}},\quad \text{all others at one end}",
         tolerance=1e-6,
         effort=1 / 4,
     ),
