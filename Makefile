@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: report test quick lint docs ledger read findings formal bench mutants hunt bare lowest release lock clean
+.PHONY: report test quick lint docs live certificates ledger read findings formal bench mutants hunt bare lowest release lock clean
 SECONDS ?= 600
 ID ?=
 PYODIDE ?= build/pyodide
@@ -21,12 +21,16 @@ lint: .venv/installed
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-docs: .venv/installed
+docs: live certificates
+	$(BIN)/sphinx-build -j auto -W --keep-going -q docs docs/_build/html
+
+live: .venv/installed
 	$(BIN)/airtight report examples/paper.toml --out docs/_extra/live
+
+certificates: .venv/installed
 	$(BIN)/airtight certify --out docs/_extra/ledger/certificates
 	$(BIN)/python docs/fetch_pyodide.py $(PYODIDE)
 	$(BIN)/python -m airtight.validate.report.library docs/_extra/ledger $(PYODIDE)
-	$(BIN)/sphinx-build -j auto -W --keep-going -q docs docs/_build/html
 
 ledger: .venv/installed
 	$(BIN)/python -m airtight.validate.report.document docs $(ID)

@@ -176,8 +176,13 @@ def _parameters(node: ast.FunctionDef | ast.Lambda) -> tuple[str, ...]:
 
 
 @cache
+def _inside(node: ast.AST) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(node))
+
+
+@cache
 def _attributes(node: ast.AST) -> frozenset[str]:
-    return frozenset(each.attr for each in ast.walk(node) if isinstance(each, ast.Attribute))
+    return frozenset(each.attr for each in _inside(node) if isinstance(each, ast.Attribute))
 
 
 @cache
@@ -219,8 +224,8 @@ def _is_idle(statement: ast.stmt) -> bool:
 
 def _assigned(node: ast.AST) -> list[str]:
     """The local variables of a function, its parameters aside, in the order in which they appear."""
-    parameters = {each.arg for each in ast.walk(node) if isinstance(each, ast.arg)}
-    stored = (each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store))
+    parameters = {each.arg for each in _inside(node) if isinstance(each, ast.arg)}
+    stored = (each.id for each in _inside(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store))
     return list(dict.fromkeys(name for name in stored if name not in parameters))
 
 
@@ -247,7 +252,7 @@ def _used(function: FunctionType, node: ast.AST) -> Iterator[tuple[str, Any]]:
 @cache
 def _names(node: ast.AST) -> tuple[list[str], list[tuple[str, str]], list[tuple[str, str, str]]]:
     """Names in a function that are not its own, attributes of such names, and what it imports from the package."""
-    inside = list(ast.walk(node))
+    inside = _inside(node)
     own = {each.arg for each in inside if isinstance(each, ast.arg)} | set(_assigned(node))
     free = dict.fromkeys(each.id for each in inside if isinstance(each, ast.Name) and each.id not in own)
     attributes = (each for each in inside if isinstance(each, ast.Attribute))
