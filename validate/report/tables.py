@@ -56,6 +56,14 @@ def screen() -> Console:
     return console
 
 
+def _table(title: str, headings: Iterable[str], left: Sequence[str] = ("", "devices")) -> Table:
+    """A table whose numbers are aligned to the right, and the columns of the headings `left` to the left."""
+    table = Table(title=title or None, box=box.SIMPLE_HEAD, title_justify="left")
+    for heading in headings:
+        table.add_column(heading, justify="left" if heading in left else "right")
+    return table
+
+
 def number(value: float) -> str:
     """The number with six digits; infinity as its sign."""
     return "∞" if value == float("inf") else f"{value:.6g}"
@@ -130,19 +138,16 @@ def meter_rows(meter: Meter) -> dict[str, Any]:
 def metered(summary: Mapping[str, Any]) -> None:
     """Print what a meter says of every device."""
     console = screen()
-    table = Table(
-        title=f"{summary['rounds']} rounds, delta = {number(summary['delta'])}; amounts are {summary['unit']}",
-        box=box.SIMPLE_HEAD,
-        title_justify="left",
-    )
     columns = {
         f"budget epsilon ({summary['budget_meaning']})": summary["budget_epsilon"],
         f"spent epsilon ({summary['spent_meaning']})": summary["spent_epsilon"],
         "amount spent": summary["spent"],
         "amount left": summary["left"],
     }
-    for heading in ("devices", *columns):
-        table.add_column(heading, justify="left" if heading == "devices" else "right")
+    table = _table(
+        f"{summary['rounds']} rounds, delta = {number(summary['delta'])}; amounts are {summary['unit']}",
+        ("devices", *columns),
+    )
     for devices, values in groups(list(zip(*columns.values(), strict=True)))[:_MOST]:
         table.add_row(devices, *map(number, values))
     console.print(table)
@@ -162,14 +167,11 @@ def observer_columns(part: ChannelBounds) -> dict[str, FloatArray]:
 
 def _channel(console: Console, part: ChannelBounds) -> None:
     """Print who sends, and epsilon of one query: the guarantee, and how it varies over the states."""
-    table = Table(
-        title=f"  the channel: epsilon of one query over {part.states} states (the quantiles are no guarantee)",
-        box=box.SIMPLE_HEAD,
-        title_justify="left",
-    )
     columns = {"sends": part.participation, **observer_columns(part)}
-    for heading in ("devices", *columns):
-        table.add_column(heading, justify="left" if heading == "devices" else "right")
+    table = _table(
+        f"  the channel: epsilon of one query over {part.states} states (the quantiles are no guarantee)",
+        ("devices", *columns),
+    )
     for devices, values in groups(list(zip(*columns.values(), strict=True))):
         table.add_row(devices, *map(number, values))
     console.print(table)
@@ -191,30 +193,23 @@ def _channel(console: Console, part: ChannelBounds) -> None:
 def _inference(console: Console, name: str, part: InferenceBounds) -> None:
     """Print the privacy of one system and, where it has features, its MSE and accuracy."""
     privacy = part.privacy
-    table = Table(
-        title=f"{name}: epsilon at delta = {number(privacy.exact.delta)}, adjacency {privacy.adjacency}",
-        box=box.SIMPLE_HEAD,
-        title_justify="left",
+    table = _table(
+        f"{name}: epsilon at delta = {number(privacy.exact.delta)}, adjacency {privacy.adjacency}",
+        ("devices", "published (Theorem 1)", "published (Eq. 23)", "proven", "exact"),
     )
-    for heading in ("devices", "published (Theorem 1)", "published (Eq. 23)", "proven", "exact"):
-        table.add_column(heading, justify="left" if heading == "devices" else "right")
     for devices, values in privacy_rows(privacy):
         table.add_row(devices, *map(number, values))
     console.print(table)
     asked = "" if privacy.observer is Observer.AUTO else f" (asked for: {privacy.observer})"
-    table = Table(title=f"  the same by what the server sees{asked}", box=box.SIMPLE_HEAD, title_justify="left")
-    for heading in ("devices", "participants", "others", "signal: from", "to"):
-        table.add_column(heading, justify="left" if heading == "devices" else "right")
+    table = _table(
+        f"  the same by what the server sees{asked}", ("devices", "participants", "others", "signal: from", "to")
+    )
     for devices, values in observer_rows(privacy):
         table.add_row(devices, *map(number, values))
     console.print(table)
     if privacy.composed is not None:
         many = privacy.composed
-        table = Table(
-            title=f"  {many.rounds} rounds, seen by {many.observer}", box=box.SIMPLE_HEAD, title_justify="left"
-        )
-        for heading in ("devices", "epsilon: from", "to"):
-            table.add_column(heading, justify="left" if heading == "devices" else "right")
+        table = _table(f"  {many.rounds} rounds, seen by {many.observer}", ("devices", "epsilon: from", "to"))
         for devices, values in groups(list(zip(many.lower, many.epsilon, strict=True))):
             table.add_row(devices, *map(number, values))
         console.print(table)
@@ -230,9 +225,10 @@ def _inference(console: Console, name: str, part: InferenceBounds) -> None:
 
 def _devices(console: Console, name: str, rows: Sequence[DeviceBounds]) -> None:
     """Print what each device of a fleet can reach."""
-    table = Table(title=f"{name}: devices", box=box.SIMPLE_HEAD, title_justify="left")
-    for heading in ("device", "gain (1/W)", "least power (W)", "most iterations", "least deadline (s)", "feasible"):
-        table.add_column(heading, justify="right")
+    table = _table(
+        f"{name}: devices",
+        ("device", "gain (1/W)", "least power (W)", "most iterations", "least deadline (s)", "feasible"),
+    )
     for k, row in enumerate(rows):
         numbers = map(number, (row.gain, row.min_power, row.max_iterations, row.least_deadline))
         table.add_row(str(k), *numbers, "yes" if row.feasible else "NO")
@@ -267,10 +263,8 @@ def registry(quantities: Iterable[Quantity]) -> None:
 def energy(name: str, method: str, rows: Sequence[EnergyResult], devices: Sequence[str] = ()) -> None:
     """Print the plan of every device, the published solution and the certificate; of many devices only the first ones."""
     console = screen()
-    table = Table(title=f"{name}: energy and utility, {method}", box=box.SIMPLE_HEAD, title_justify="left")
     headings = ("device", "iterations", "power (W)", "Mbit/s", "slack (ms)", "energy (mJ)", "utility", "gap")
-    for heading in (*headings, "published iterations", "published utility"):
-        table.add_column(heading, justify="right")
+    table = _table(f"{name}: energy and utility, {method}", (*headings, "published iterations", "published utility"))
     table.add_column("case")
     for k, row in enumerate(rows[:_MOST]):
         table.add_row(
@@ -291,9 +285,7 @@ def energy(name: str, method: str, rows: Sequence[EnergyResult], devices: Sequen
         f"greatest gap {greatest:.2g}; the published solution is not optimal for {worse} of {len(rows)} devices",
     ):
         console.print(f"  {line}", highlight=False)
-    table = Table(title="price of a second of the deadline", box=box.SIMPLE_HEAD, title_justify="left")
-    for heading in ("device", "dE/dT (mW)", "dU/dT (1/s)"):
-        table.add_column(heading, justify="right")
+    table = _table("price of a second of the deadline", ("device", "dE/dT (mW)", "dU/dT (1/s)"))
     for k, row in enumerate(rows[:_MOST]):
         table.add_row(devices[k] if devices else str(k), _price(row.price.energy, 1e3), _price(row.price.utility))
     console.print(table)
@@ -331,10 +323,8 @@ def pair(name: str, found: PairResult) -> None:
 
 def _law(title: str, found: QuantizerResult | PairResult, lines: Sequence[str]) -> None:
     console = screen()
-    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left")
     places = (0, len(found.inputs) // 2, len(found.inputs) - 1)
-    for heading in ("output", *(f"P(. | {number(float(found.inputs[i]))})" for i in places)):
-        table.add_column(heading, justify="right")
+    table = _table(title, ("output", *(f"P(. | {number(float(found.inputs[i]))})" for i in places)))
     for j, output in enumerate(found.outputs):
         table.add_row(number(float(output)), *(number(float(found.law[i, j])) for i in places))
     console.print(table)
@@ -461,9 +451,9 @@ def _of_package(console: Console, name: str, part: PackageBounds) -> None:
 def _federated(console: Console, name: str, part: FederatedBounds) -> None:
     """Print the errors, the privacy against each observer and the bits of CorBin-FL."""
     mse, central, server, bits = part.mse, part.central, part.server, part.communication
-    table = Table(title=f"{name}: worst mean squared error of a parameter", box=box.SIMPLE_HEAD, title_justify="left")
-    for heading in ("", "published", "exact, d = ∞", "at most, this d"):
-        table.add_column(heading, justify="left" if not heading else "right")
+    table = _table(
+        f"{name}: worst mean squared error of a parameter", ("", "published", "exact, d = ∞", "at most, this d")
+    )
     table.add_row("LDP-FL", "", number(mse.ldp), "")
     for label, values in (
         ("CorBin-FL", (mse.corbin_published, mse.corbin_worst, mse.corbin_worst_finite_bits)),
@@ -509,9 +499,7 @@ def _federated(console: Console, name: str, part: FederatedBounds) -> None:
 
 def _task(console: Console, mse: Distortion, accuracy: Accuracy) -> None:
     """Print MSE and accuracy of one system, one line each."""
-    table = Table(box=box.SIMPLE_HEAD)
-    for heading in ("", "published", "proven", "exact", "constant"):
-        table.add_column(heading, justify="right" if heading else "left")
+    table = _table("", ("", "published", "proven", "exact", "constant"))
     nothing, chance = mse.constant_output, accuracy.constant_output
     table.add_row("mean squared error", *map(number, (mse.published, mse.proven, mse.exact, nothing)))
     table.add_row("accuracy, at least", *map(number, (accuracy.published, accuracy.markov, accuracy.exact, chance)))
@@ -534,9 +522,7 @@ def _task(console: Console, mse: Distortion, accuracy: Accuracy) -> None:
 def weights(name: str, found: WeightResult) -> None:
     """Print weights and their certificate."""
     console = screen()
-    table = Table(title=f"{name}: weights, {found.method}", box=box.SIMPLE_HEAD, title_justify="left")
-    for heading in ("devices", "w", "w_max"):
-        table.add_column(heading, justify="left" if heading == "devices" else "right")
+    table = _table(f"{name}: weights, {found.method}", ("devices", "w", "w_max"))
     for devices, values in groups(list(zip(found.w, found.w_max, strict=True))):
         table.add_row(devices, *map(number, values))
     console.print(table)
@@ -572,10 +558,8 @@ def selection_rows(selection: Selection) -> list[tuple[str, tuple[float, ...]]]:
 
 
 def _selection(console: Console, selection: Selection) -> None:
-    table = Table(title="participation probabilities", box=box.SIMPLE_HEAD, title_justify="left")
     headings = ("devices", "2.1", "2.2 ≥ (20)", "≤ (21)", "proven ≥", "proven ≤", "exact")
-    for heading in headings:
-        table.add_column(heading, justify="left" if heading == "devices" else "right")
+    table = _table("participation probabilities", headings)
     for devices, values in selection_rows(selection):
         table.add_row(devices, *(f"{value:.4g}" for value in values))
     console.print(table)
@@ -585,16 +569,13 @@ def attacked(name: str, found: AttackResult) -> None:
     """Print for each run of equal devices the epsilon that the attack has shown, the exact and the published one."""
     console = screen()
     queries = "one query" if found.rounds == 1 else f"{found.rounds} queries"
-    table = Table(
-        title=f"{name}: epsilon from {found.samples} samples at delta = {number(found.delta)}, {queries}, "
-        f"adjacency {found.adjacency}",
-        box=box.SIMPLE_HEAD,
-        title_justify="left",
-    )
     on_features = any(one.attack_on_features is not None for one in found.devices)
     headings = ["devices", "attack, at least", *(["on these features"] if on_features else []), "exact, at most"]
-    for heading in [*headings, "Theorem 1", "attack at its delta", ""]:
-        table.add_column(heading, justify="left" if heading in ("devices", "") else "right")
+    table = _table(
+        f"{name}: epsilon from {found.samples} samples at delta = {number(found.delta)}, {queries}, "
+        f"adjacency {found.adjacency}",
+        [*headings, "Theorem 1", "attack at its delta", ""],
+    )
 
     def shown(value: float | None) -> str:
         return "" if value is None else number(value)
@@ -612,14 +593,12 @@ def trained(name: str, found: list[TrainingAttack]) -> None:
     """Print for each mechanism the epsilon that the attack on one client has shown, the exact one and that of Theorem 3."""
     console, first = screen(), found[0]
     rounds = "one round" if first.rounds == 1 else f"{first.rounds} rounds"
-    table = Table(
-        title=f"{name}: epsilon of one client from {first.runs} runs at delta = {number(first.delta)}, {rounds}, "
+    table = _table(
+        f"{name}: epsilon of one client from {first.runs} runs at delta = {number(first.delta)}, {rounds}, "
         f"{first.clients} clients, {first.parameters} parameters, adjacency {first.adjacency}, observer {first.observer}",
-        box=box.SIMPLE_HEAD,
-        title_justify="left",
+        ("mechanism", "canary, at least", "on these data", "exact, at most", "Theorem 3", ""),
+        left=("mechanism", ""),
     )
-    for heading in ("mechanism", "canary, at least", "on these data", "exact, at most", "Theorem 3", ""):
-        table.add_column(heading, justify="left" if heading in ("mechanism", "") else "right")
     for one in found:
         published = "" if one.published is None else number(one.published)
         verdict = "refuted" if one.refuted else ""
@@ -644,14 +623,11 @@ def calibration(name: str, found: CalibrationResult) -> None:
     console = screen()
     sought = _SOUGHT[found.variable]
     queries = "one query" if found.rounds == 1 else f"{found.rounds} queries"
-    table = Table(
-        title=f"{name}: {sought} for epsilon at most {number(found.target)} at delta = {number(found.delta)}, {queries}, "
+    table = _table(
+        f"{name}: {sought} for epsilon at most {number(found.target)} at delta = {number(found.delta)}, {queries}, "
         f"adjacency {found.adjacency}, observer {found.observer}",
-        box=box.SIMPLE_HEAD,
-        title_justify="left",
+        ("devices", sought, "epsilon"),
     )
-    for heading in ("devices", sought, "epsilon"):
-        table.add_column(heading, justify="left" if heading == "devices" else "right")
     for devices, values in groups(list(zip(found.value.tolist(), found.epsilon.tolist(), strict=True))):
         table.add_row(devices, *map(number, values))
     console.print(table)
@@ -675,9 +651,7 @@ def design(name: str, found: DesignResult) -> None:
         listed = str(value) if isinstance(value, bool) else ", ".join(number(float(x)) for x in np.ravel(value))
         table.add_row(key, listed)
     console.print(table)
-    table = Table(box=box.SIMPLE_HEAD)
-    for heading in ("", "design", "as described", "output that ignores y"):
-        table.add_column(heading, justify="right" if heading else "left")
+    table = _table("", ("", "design", "as described", "output that ignores y"))
     before = {} if found.baseline is None else found.baseline.published_design
     nothing = {} if found.baseline is None else found.baseline.constant_output
 
@@ -708,9 +682,7 @@ def design(name: str, found: DesignResult) -> None:
 def federated_design(name: str, found: FederatedDesignResult) -> None:
     """Print a design of CorBin-FL."""
     console = screen()
-    table = Table(title=f"{name}: least {found.minimised}", box=box.SIMPLE_HEAD, title_justify="left")
-    for heading in ("", "design", "constant mean"):
-        table.add_column(heading, justify="right" if heading else "left")
+    table = _table(f"{name}: least {found.minimised}", ("", "design", "constant mean"))
     for key, value in found.variables.items():
         table.add_row(key, number(float(value)), "")
     nothing = found.baseline["constant_output"]["error"]
@@ -727,7 +699,6 @@ def fleet_design(name: str, found: FleetDesignResult) -> None:
     """Print a design of a utility-fair fleet."""
     console = screen()
     sought = f"least {found.minimised}" if found.minimised else f"greatest {found.maximised}"
-    table = Table(title=f"{name}: {sought}", box=box.SIMPLE_HEAD, title_justify="left")
     columns = {
         "iterations": found.variables["iterations"],
         "power, W": found.variables["power"],
@@ -736,14 +707,11 @@ def fleet_design(name: str, found: FleetDesignResult) -> None:
         "noise heard": found.noise_heard,
         "epsilon of its copy": found.own_epsilon,
     }
-    for heading in ("devices", *columns):
-        table.add_column(heading, justify="left" if heading == "devices" else "right")
+    table = _table(f"{name}: {sought}", ("devices", *columns))
     for devices, values in groups(list(zip(*(column.tolist() for column in columns.values()), strict=True))):
         table.add_row(devices, *map(number, values))
     console.print(table)
-    table = Table(box=box.SIMPLE_HEAD)
-    for heading in ("of all devices, a round", "design", "greatest power"):
-        table.add_column(heading, justify="left" if heading.startswith("of") else "right")
+    table = _table("", ("of all devices, a round", "design", "greatest power"), left=("of all devices, a round",))
     before = found.baseline["greatest_power"]
     table.add_row("energy, J", number(float(np.sum(found.energy))), number(before["energy"]))
     table.add_row("utility", number(float(np.sum(found.utility))), number(before["utility"]))
