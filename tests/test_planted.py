@@ -14,6 +14,7 @@ import pytest
 
 from airtight.analytics.distributions import selection, weighted_sum
 from airtight.analytics.federated.corbin import (
+    aggregation,
     antithetic,
     central_privacy,
     communication,
@@ -91,6 +92,14 @@ PLANTS = {
     "a tenth of those who stay forgotten": (
         rewritten(dropout_survivors, "curve", "values = missed + sum(", "values = missed + 0.9 * sum("),
         ["CB-T4*-privacy"],
+    ),
+    "a lower end with half of the others at each end": (
+        rewritten(aggregation, "_choices", "{0, singles} | ({singles // 2} if system.dropout == 0 else set())", "{singles // 2}"),
+        ["CB-Q-aggregation-lower"],
+    ),
+    "a lower end with one client too many": (
+        rewritten(aggregation, "_choices", "system.alone - (kind is Client.UNPAIRED)", "system.alone"),
+        ["CB-Q-aggregation-lower"],
     ),
     "half the energy gap": (
         wrapped(Problem, "gap_bound", lambda right: lambda self, x, Z: right(self, x, Z) / 2),
