@@ -25,6 +25,7 @@ from airtight.analytics.checks import FloatArray
 from airtight.analytics.inference.channel import Channel, Looks
 from airtight.analytics.inference.features import Features, matched
 from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.rounding import UNIT
 
 _CUT = 1e-13  # share of the greatest eigenvalue below which a direction of u carries rounding only
 
@@ -39,14 +40,17 @@ class Combiner:
         u; complex where the looks are.
     mse : ndarray, shape (states,)
         Given the state; its mean is that over the states.
+    least : ndarray, shape (states,)
+        A proved lower bound of the MSE of every combination; 0 where nothing better is known.
     """
 
     combination: NDArray[Any]
     mse: FloatArray
+    least: FloatArray
 
 
 def best(system: InferenceSystem, features: Features, channel: Channel) -> Combiner:
-    """The combination of least MSE in every state of a channel, and this MSE.
+    r"""The combination of least MSE in every state of a channel, and this MSE.
 
     Parameters
     ----------
@@ -60,6 +64,9 @@ def best(system: InferenceSystem, features: Features, channel: Channel) -> Combi
     The MSE is that of the combination returned, evaluated by the formula above as a sum of squares, so that an inaccurate
     solution of the normal equations shows in it. The gain on the decoder is part of u, so ``decoder_gain`` plays no role. The
     output that ignores y is u = 0, so the MSE never exceeds that of it.
+
+    *Lower bound.* The MSE is a quadratic form in u with a Hessian of at least 2m, :math:`m = N\|D\|_F^2`. Where its gradient is G,
+    no u has less than the MSE there minus :math:`|G|^2/(4m)`. Rounding is added to both.
 
     Examples
     --------
@@ -84,7 +91,7 @@ def at_states(system: InferenceSystem, features: Features | Sequence[Features], 
         parts = [np.concatenate([a.real, a.imag], axis=2), np.concatenate([a.imag, -a.real], axis=2)]
     decoded = [share * np.concatenate([one[0][i] for one in each], axis=1) for i in range(len(parts))]
     states = a.shape[0]
-    u, mse = np.empty((states, parts[0].shape[2])), np.empty(states)
+    u, mse, least = np.empty((states, parts[0].shape[2])), np.empty(states), np.zeros(states)
     for s in range(states):
         p = system.participation if drawn.sends is None else drawn.sends[s].astype(float)
         sends = np.ones_like(p) if system.idle_noise else p
@@ -96,10 +103,18 @@ def at_states(system: InferenceSystem, features: Features | Sequence[Features], 
         rows = np.concatenate([mean, roll.reshape(-1, mean.shape[1]), noise, rest])
         goal = np.concatenate([target, np.zeros(rows.shape[0] - target.size)])
         u[s] = np.linalg.lstsq(rows, goal, rcond=_CUT)[0]
-        mse[s] = min(float(np.sum((rows @ u[s] - goal) ** 2)), float(target @ target))
+        remainder = rows @ u[s] - goal
+        reached = float(np.sum(remainder**2))
+        mse[s] = min(reached, float(target @ target))
+        size, rounding = float(np.linalg.norm(rows)), (rows.shape[1] + np.log2(rows.shape[0]) + 32) * UNIT
+        blur = rounding * (size * float(np.linalg.norm(u[s])) + float(np.linalg.norm(goal)))  # of the remainder
+        gradient = float(np.linalg.norm(remainder @ rows)) + size * (blur + rounding * np.sqrt(reached))
+        if N * squared > 0:
+            above = gradient * gradient / (N * squared) * (1 + 16 * UNIT)
+            least[s] = max(max(np.sqrt(reached) - blur, 0.0) ** 2 * (1 - rounding) - above, 0.0)
     half = u.shape[1] // 2
     combination = u[:, :half] + 1j * u[:, half:] if np.iscomplexobj(a) else u
-    return Combiner(combination, mse)
+    return Combiner(combination, mse, np.minimum(least, mse))
 
 
 def errors(system: InferenceSystem, features: Features, drawn: Looks, combination: NDArray[Any]) -> FloatArray:

@@ -7,8 +7,8 @@ inverted channel given that the device sends (:meth:`~airtight.analytics.inferen
 
 Where the noise alone is free, epsilon falls with its scale (:mod:`airtight.solvers.design.channel_noise`) and the power limit
 does not act, energy and error rise with it: the MSE of every combination does, so the least one does too. The least scale that
-keeps epsilon is then optimal among all scales, and a scale at which epsilon is proved to be above its limit bounds the value of
-all of them from below. Everything else is a local search.
+keeps epsilon is then optimal among all scales, if it keeps the other limits, and a scale at which epsilon is proved to be above
+its limit bounds the value of all of them from below. Everything else is a local search.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from airtight.analytics.progress import reported
 from airtight.solvers.design import channel_noise
 from airtight.solvers.design.effort import Effort
 from airtight.solvers.design.over_the_air import joint, joint_problem, local_search
-from airtight.solvers.design.over_the_air.requirements import Free, Goal, JointDesign, Nothing, Purpose, Requirements
+from airtight.solvers.design.over_the_air.requirements import Free, Goal, JointDesign, Nothing, Purpose, Question, Requirements
 from airtight.solvers.errors import NotSettledError
 
 _COST = 500  # evaluations that one epsilon over a channel counts for at least
@@ -148,10 +148,15 @@ class _Problem:
 
     @property
     def is_scale_of_noise(self) -> bool:
-        """Whether the least noise that keeps epsilon is optimal."""
-        wanted = self.wanted
-        alone = {f for f in wanted.free if f is not Free.GAIN} == {Free.NOISE}
-        return alone and wanted.kept == {Goal.EPSILON} and wanted.minimise is not Goal.EPSILON
+        """Whether the least noise that keeps epsilon is optimal, if it keeps the other limits."""
+        alone = {f for f in self.wanted.free if f is not Free.GAIN} == {Free.NOISE}
+        return alone and Goal.EPSILON in self.wanted.kept and self.wanted.minimise is not Goal.EPSILON
+
+    def keeps_the_rest(self, candidate: InferenceSystem) -> bool:
+        """Whether the limits on error and energy do not bind; where one does, the least noise is no answer."""
+        reached = self._useful(candidate)
+        limits = {Goal.ERROR: self.error_limit, Goal.ENERGY: self.wanted.energy_at_most}
+        return all(limit is None or reached[goal] < limit for goal, limit in limits.items())
 
     def by_noise(self) -> tuple[InferenceSystem, float | None, str, bool] | None:
         """The least noise, and a bound from a scale at which epsilon is proved too great; None where it need not be optimal."""
@@ -161,6 +166,8 @@ class _Problem:
         found = channel_noise.calibrate(
             self.system, self.channel, limit, rounds=self.rounds, observer=self.observer
         ).system
+        if not self.keeps_the_rest(found):
+            return None
         method = "one scale of the noise, bisected"
         if not np.any(found.noise_variance > 0):
             return found, self.value(found), method, True
@@ -256,6 +263,13 @@ class _Problem:
             boxes=0,
             settled=settled,
             seconds=seconds,
+            question=Question(
+                wanted=self.wanted,
+                purpose=self.purpose,
+                rounds=self.rounds,
+                observer=self.observer,
+                channel=self.channel,
+            ),
         )
 
 

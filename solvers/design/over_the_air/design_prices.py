@@ -27,6 +27,7 @@ from airtight.analytics.checks import FloatArray, ParameterError
 from airtight.analytics.guarantee import Observer
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
+from airtight.solvers.design import channel_prices
 from airtight.solvers.design.calibrate import Variable, calibrate
 from airtight.solvers.design.over_the_air import convex
 from airtight.solvers.design.over_the_air.convex import Limits, Model, Relaxed
@@ -42,7 +43,8 @@ _AGREED = 0.03  # relative difference up to which the differences on both sides 
 def of(found: JointDesign) -> list[Price]:
     """The prices of the limits on epsilon, energy and error of a design.
 
-    Empty without features, over a channel, with a limit on the peak power, and unless weights and decoder gain are free.
+    Over a channel they are those of :mod:`airtight.solvers.design.channel_prices`. Otherwise the list is empty without features, with a
+    limit on the peak power, and unless weights and decoder gain are free.
 
     Raises
     ------
@@ -61,6 +63,8 @@ def of(found: JointDesign) -> list[Price]:
     d error / d epsilon = -0.1394
     """
     question = found.question
+    if question is not None and question.channel is not None:
+        return channel_prices.of(found, question, question.channel)
     if question is None or question.purpose is None:
         return []
     wanted = question.wanted

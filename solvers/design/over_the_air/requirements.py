@@ -9,6 +9,7 @@ from enum import StrEnum
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, ParameterError
 from airtight.analytics.guarantee import Observer
+from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.records import Record
@@ -161,6 +162,7 @@ class Question:
     purpose: Purpose | None
     rounds: int
     observer: Observer
+    channel: Channel | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -194,7 +196,7 @@ class JointDesign(Record):
         Whether the search ended before its effort was spent, and reached the requested gap where it has one.
     seconds : float
     question : Question or None
-        What was asked for, which :func:`airtight.prices` reads; None over a channel.
+        What was asked for, which :func:`airtight.prices` reads.
     """
 
     system: InferenceSystem
