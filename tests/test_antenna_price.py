@@ -10,6 +10,7 @@ import pytest
 import airtight
 from airtight import Channel, Features, InferenceSystem, ParameterError
 from airtight.analytics.inference import combiner
+from airtight.analytics.privacy.over_the_air import looks
 from airtight.solvers.design.antenna_price import turning_noise
 
 SYSTEM = InferenceSystem(
@@ -34,11 +35,25 @@ def test_a_price_is_what_calibration_and_combination_say(adjacency: str) -> None
         less = replace(kept, noise_variance=0.999 * kept.noise_variance)
         assert np.max(airtight.epsilon(less, channel=channel)) > 1.0
         assert np.mean(combiner.best(kept, FEATURES, channel).mse) == pytest.approx(found.error_kept[i], rel=1e-9)
+        assert found.method[i].startswith("global") and 0 <= found.gap[i] < 1e-4 * found.error_kept[i]
+        quiet = replace(one, noise_variance=found.noise_factor_bound[i] * one.noise_variance)
+        assert np.max(looks.bracket(quiet, channel).lower) > 1.0
+        assert np.mean(combiner.best(quiet, FEATURES, channel).mse) >= found.error_bound[i]
+
+
+def test_without_a_proof_it_says_local() -> None:
+    """Another noise may keep the target where a power limit decides who sends, or where the lower end is 0."""
+    for channel in (replace(CHANNEL, max_power=5.0), replace(CHANNEL, known=False)):
+        found = airtight.antenna_price(SYSTEM, channel, [2], epsilon=1.0, features=FEATURES)
+        assert found.method == ("local",) and np.isnan(found.gap[0]) and np.isnan(found.noise_factor_bound[0])
+    tree = found.to_dict()
+    assert tree["method"] == ["local"] and tree["error_bound"] == ["nan"] and tree["constant_output"] > 0
 
 
 def test_absent_is_not_kept_by_noise_with_two_antennas() -> None:
     one = replace(SYSTEM, adjacency="absent", dimension=16)
     found = airtight.antenna_price(one, CHANNEL, [2], epsilon=1.0)
+    assert found.method == ("none found",)
     assert found.noise_factor[0] == np.inf and found.error is None and found.helps is None
     idle = airtight.antenna_price(replace(one, idle_noise=True), CHANNEL, [2], epsilon=1.0)
     assert np.isfinite(idle.noise_factor[0])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -113,7 +112,7 @@ def test_the_lower_end_of_the_error_is_one() -> None:
     ("changes", "channel", "asked"),
     [
         ({}, {"known": False}, {}),  # no lower end, so no gap
-        ({"participation": [0.5, 0.7, 1.0]}, {"fresh": True}, {"rounds": 2, "observer": "participants"}),
+        ({"participation": [0.5, 1.0, 1.0]}, {"fresh": True, "states": 2}, {"rounds": 2, "observer": "participants"}),
         ({"adjacency": "absent"}, {"antennas": 1}, {"epsilon_at_most": 8.0}),
         ({}, {}, {"free": ("weight", "noise_variance"), "effort": 20_000}),
     ],

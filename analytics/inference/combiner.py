@@ -65,8 +65,8 @@ def best(system: InferenceSystem, features: Features, channel: Channel) -> Combi
     solution of the normal equations shows in it. The gain on the decoder is part of u, so ``decoder_gain`` plays no role. The
     output that ignores y is u = 0, so the MSE never exceeds that of it.
 
-    *Lower bound.* The MSE is a quadratic form in u with a Hessian of at least 2m, :math:`m = N\|D\|_F^2`. Where its gradient is G,
-    no u has less than the MSE there minus :math:`|G|^2/(4m)`. Rounding is added to both.
+    *Lower bound.* The MSE is a quadratic form in u with a Hessian of at least 2m, :math:`m = N\|D\|_F^2`. Where its gradient
+    is G, no u has less than the MSE there minus :math:`|G|^2/(4m)`. Rounding is added to both.
 
     Examples
     --------

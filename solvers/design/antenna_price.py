@@ -22,12 +22,16 @@ from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import looks
+from airtight.analytics.records import Record
+from airtight.analytics.rounding import UNIT
 from airtight.solvers.design import channel_noise
 from airtight.solvers.errors import InfeasibleError
 
+_GLOBAL, _LOCAL, _NONE = "global: one scale of the noise", "local", "none found"
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class AntennaPrice:
+class AntennaPrice(Record):
     """Privacy and error against the number of antennas.
 
     Attributes
@@ -37,9 +41,16 @@ class AntennaPrice:
         Of the device that has the greatest, at the given noise.
     noise_factor : ndarray, shape (n,)
         Factor on the given noise variances with which every device keeps the target; inf where none was found.
+    noise_factor_bound : ndarray, shape (n,)
+        Proved: no smaller factor keeps the target; nan where nothing is proved.
     error, error_kept : ndarray, shape (n,), or None
         Mean over states of the MSE of the best combination at the given noise, and at the noise that keeps the target; None
         without features.
+    error_bound : ndarray, shape (n,), or None
+        Proved: with no factor that keeps the target is the error lower; nan where nothing is proved.
+    method : tuple of str
+        "global: one scale of the noise" where epsilon falls with the noise and both bounds are proved, "local" where another
+        noise may keep the target, too, and "none found" where no noise that was tried does.
     constant_output : float or None
         The MSE of an output that ignores the antennas.
     """
@@ -47,9 +58,17 @@ class AntennaPrice:
     antennas: IntArray
     epsilon: FloatArray
     noise_factor: FloatArray
+    noise_factor_bound: FloatArray
     error: FloatArray | None
     error_kept: FloatArray | None
+    error_bound: FloatArray | None
     constant_output: float | None
+    method: tuple[str, ...]
+
+    @property
+    def gap(self) -> FloatArray | None:
+        """Error at the target minus its bound, nan where nothing is proved; None without features."""
+        return None if self.error_kept is None or self.error_bound is None else self.error_kept - self.error_bound
 
     @property
     def helps(self) -> bool | None:
@@ -89,6 +108,8 @@ def antenna_price(
     >>> found = antenna_price(system, Channel(fading="rayleigh", states=50), [1, 2, 8], epsilon=1.0)
     >>> found.epsilon.round(2), found.noise_factor.round(2)
     (array([0.25, 0.74, 0.96]), array([0.07, 0.58, 0.92]))
+    >>> found.method[0], bool(np.all(found.noise_factor_bound > 0.9999 * found.noise_factor))
+    ('global: one scale of the noise', True)
     """
     checks.instance("system", system, InferenceSystem)
     checks.instance("channel", channel, Channel)
@@ -103,18 +124,26 @@ def antenna_price(
         raise ParameterError("noise_variance", 0.0, "positive for some device")
     asked: dict[str, Any] = {"rounds": rounds, "observer": observer}
     at_noise, factors, error, kept_error = np.empty((4, counts.size))
+    factor_bound, error_bound = np.full((2, counts.size), np.nan)
+    method = [_LOCAL] * counts.size
     for i, count in enumerate(counts):
         one = replace(channel, antennas=int(count))
         given = one.with_participation(system)
         at_noise[i] = np.max(looks.epsilon(given, one, **asked))
-        error[i] = _error(given, one, features)
+        error[i] = _error(given, one, features)[1]
         try:
             kept = channel_noise.calibrate(system, one, epsilon, **asked).system
         except InfeasibleError:
             factors[i] = kept_error[i] = np.inf
+            method[i] = _NONE
             continue
         factors[i] = np.max(kept.noise_variance) / np.max(system.noise_variance)
-        kept_error[i] = _error(kept, one, features)
+        kept_error[i] = _error(kept, one, features)[1]
+        below = channel_noise.too_quiet(kept, one, epsilon, **asked)
+        if below is not None:
+            method[i] = _GLOBAL
+            factor_bound[i] = np.max(below.noise_variance) / np.max(system.noise_variance) * (1 - 2 * UNIT)
+            error_bound[i] = _error(below, one, features)[0]
     nothing = None
     if features is not None:
         nothing = decoding.constant_output((features,) if isinstance(features, Features) else tuple(features))
@@ -123,9 +152,12 @@ def antenna_price(
         antennas=counts,
         epsilon=at_noise,
         noise_factor=factors,
+        noise_factor_bound=factor_bound,
         error=error if known else None,
         error_kept=kept_error if known else None,
+        error_bound=error_bound if known else None,
         constant_output=nothing,
+        method=tuple(method),
     )
 
 
@@ -173,7 +205,11 @@ def turning_noise(
     return low, high
 
 
-def _error(system: InferenceSystem, channel: Channel, features: Features | Sequence[Features] | None) -> float:
+def _error(
+    system: InferenceSystem, channel: Channel, features: Features | Sequence[Features] | None
+) -> tuple[float, float]:
+    """A proved lower bound and the value of the mean error of the best combination; nan without features."""
     if features is None:
-        return float("nan")
-    return float(np.mean(combiner.at_states(system, features, channel.draw(system)).mse))
+        return float("nan"), float("nan")
+    best = combiner.at_states(system, features, channel.draw(system))
+    return float(np.mean(best.least)) * (1 - 8 * UNIT), float(np.mean(best.mse))

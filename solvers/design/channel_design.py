@@ -17,6 +17,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -32,18 +33,19 @@ from airtight.analytics.progress import reported
 from airtight.solvers.design import channel_noise
 from airtight.solvers.design.effort import Effort
 from airtight.solvers.design.over_the_air import joint, joint_problem, local_search
-from airtight.solvers.design.over_the_air.requirements import Free, Goal, JointDesign, Nothing, Purpose, Question, Requirements
+from airtight.solvers.design.over_the_air.requirements import (
+    Free,
+    Goal,
+    JointDesign,
+    Nothing,
+    Purpose,
+    Question,
+    Requirements,
+)
 from airtight.solvers.errors import NotSettledError
 
 _COST = 500  # evaluations that one epsilon over a channel counts for at least
 _SETS_IN_ONE = 400  # pairs of a state and a set that count as one evaluation
-_BELOW = (
-    1e-5,
-    1e-4,
-    1e-3,
-    1e-2,
-    0.1,
-)  # relative distances below the found scale at which epsilon may be proved too great
 
 
 def design(
@@ -163,20 +165,14 @@ class _Problem:
         limit = self.wanted.epsilon_at_most
         if limit is None or not channel_noise.monotone(self.system, self.channel, self.observer):
             return None
-        found = channel_noise.calibrate(
-            self.system, self.channel, limit, rounds=self.rounds, observer=self.observer
-        ).system
+        asked: dict[str, Any] = {"rounds": self.rounds, "observer": self.observer}
+        found = channel_noise.calibrate(self.system, self.channel, limit, **asked).system
         if not self.keeps_the_rest(found):
             return None
-        method = "one scale of the noise, bisected"
-        if not np.any(found.noise_variance > 0):
-            return found, self.value(found), method, True
-        for share in _BELOW:
-            below = replace(found, noise_variance=found.noise_variance * (1 - share))
-            ends = looks.bracket(below, self.channel, rounds=self.rounds, observer=self.observer)
-            if np.max(ends.lower) > limit:
-                return found, self.value(below), method, True
-        return found, None, "local", True
+        below = channel_noise.too_quiet(found, self.channel, limit, **asked)
+        if below is None:
+            return found, None, "local", True
+        return found, self.value(below), "one scale of the noise, bisected", True
 
     def locally(self) -> tuple[InferenceSystem, float | None, str, bool]:
         """The best design of a local search."""

@@ -29,6 +29,8 @@ from airtight.solvers.errors import InfeasibleError
 _NEAR = 1e-5  # ratio less 1 of the ends between which the scale is found
 _FACTOR = 4.0  # between scales that are tried until one keeps the target
 _RANGE = 1e15  # from the first scale, in both directions
+# relative distances below the found scale at which epsilon may be proved too great
+_BELOW = (1e-5, 1e-4, 1e-3, 1e-2, 0.1)
 
 
 def calibrate(
@@ -112,6 +114,35 @@ def monotone(system: InferenceSystem, channel: Channel, observer: Observer) -> b
     stays = system.adjacency is not Adjacency.ABSENT or system.idle_noise
     shown = not random or observer is Observer.PARTICIPANTS or system.idle_noise
     return stays and shown and not channel.decides_participation
+
+
+def too_quiet(
+    found: InferenceSystem, channel: Channel, epsilon: float, *, rounds: int = 1, observer: Observer | str = Observer.AUTO
+) -> InferenceSystem | None:
+    """A calibrated system with slightly less noise: it is proved that no noise below it keeps epsilon; None without a proof.
+
+    Without noise it is the system itself. A proof needs a case in which epsilon falls with the noise, and a lower end of
+    epsilon above the target.
+
+    Examples
+    --------
+    >>> system = InferenceSystem(devices=12, participation=1.0, noise_variance=0.1, weight=1/12, clip=1.0, alignment=1.0,
+    ...     receiver_noise_variance=0.01, dimension=8, delta=1e-5, adjacency="silent")
+    >>> channel = Channel(antennas=2, fading="rayleigh", states=50)
+    >>> found = calibrate(system, channel, 1.0).system
+    >>> bool(np.all(too_quiet(found, channel, 1.0).noise_variance > 0.9999 * found.noise_variance))
+    True
+    """
+    seen = observers.resolved(found, observer)
+    if not monotone(found, channel, seen):
+        return None
+    if not np.any(found.noise_variance > 0):
+        return found
+    for share in _BELOW:
+        below = replace(found, noise_variance=found.noise_variance * (1 - share))
+        if np.max(looks.bracket(below, channel, rounds=rounds, observer=seen).lower) > epsilon:
+            return below
+    return None
 
 
 def _least(kept: Callable[[float], bool], first: float) -> float | None:

@@ -16,9 +16,9 @@ Notes
 *Derivatives.* :math:`\partial\delta_G/\partial\mu = \varphi(\mu/2 - \epsilon'/\mu)` and
 :math:`\partial\delta_G/\partial\epsilon' = -e^{\epsilon'}\Phi(-\mu/2 - \epsilon'/\mu)`.
 
-*Slopes in t.* :math:`\mu_s^{-2}` is a minimum of affine functions of t (:mod:`airtight.solvers.design.channel_noise`), and so is the
-least error (of each combination it is affine). Both are concave: chords beside an interval enclose the derivative on it, whatever
-the computation of the values is, as long as these have proved ends. The energy is affine.
+*Slopes in t.* :math:`\mu_s^{-2}` is a minimum of affine functions of t (:mod:`airtight.solvers.design.channel_noise`), and
+the least error is one, because the error of each combination is affine. Both are concave: chords of their proved ends beside an
+interval enclose the derivative on it. The energy is affine.
 
 *The scale* is enclosed by two scales: at the lower one a device is proved to exceed delta, at the upper one none does. All
 terms are enclosed over this interval. A device that is proved to keep delta at its lower end does not bind. Of the others the
@@ -34,8 +34,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import optimize, special
 
 from airtight.analytics.checks import FloatArray
@@ -62,9 +64,9 @@ _Ends = tuple[FloatArray, FloatArray]  # lower and upper
 def of(found: JointDesign, question: Question, channel: Channel) -> list[Price]:
     """The prices of the limits of a design over a channel.
 
-    That of epsilon is known where the noise alone is free and the gap is proved, and the losses given a state are Gaussian: one query,
-    or all rounds over a static channel with participation 0 or 1. Its error is proved to be below 1e-4 of it. A limit on error or
-    energy beside it does not bind there, since both rise with the noise. Every other price is nan: not proved optimal.
+    That of epsilon is known where the noise alone is free and the gap is proved, and the losses given a state are Gaussian: one
+    query, or all rounds over a static channel with participation 0 or 1. Its error is proved to be below 1e-4 of it. A limit on
+    error or energy beside it does not bind there, since both rise with the noise. Every other price is nan: not proved optimal.
 
     Examples
     --------
@@ -76,7 +78,7 @@ def of(found: JointDesign, question: Question, channel: Channel) -> list[Price]:
     >>> channel = Channel(antennas=4, fading="rayleigh", states=20)
     >>> found = design(system, channel, wanted, views)
     >>> print(*of(found, found.question, channel))
-    d error / d epsilon = -0.5172
+    d error / d epsilon = -0.08989
     """
     limits = [goal for goal in Goal if goal in question.wanted.kept and goal is not found.minimised]
     slope = math.nan
@@ -137,7 +139,7 @@ def _errors(
 def _chords(ends: Callable[[float], _Ends], low: float, high: float) -> _Ends:
     """Both ends of the derivative of concave functions on [low, high], by the chords beside it."""
     low_low, low_high = ends(low)
-    high_low, high_high = ends(high)
+    high_high = ends(high)[1]
     least, greatest = np.zeros_like(low_low), np.full_like(low_low, np.inf)
     for step in _STEPS:
         least = np.maximum(least, (ends(high + step)[0] - high_high) / step)
@@ -158,8 +160,10 @@ class _Scale:
     present : ndarray of bool, shape (1, sets, K)
     weights : ndarray, shape (sets,)
         Of the sets, divided by the number of states.
-    share, epsilon : ndarray, shape (K,)
-        c and epsilon' of the module.
+    share : ndarray, shape (K,)
+        Participation.
+    limit : float
+        On epsilon.
     sampled : bool
         Whether participation is hidden.
     distance : ndarray, shape (K,)
@@ -167,9 +171,9 @@ class _Scale:
     """
 
     system: InferenceSystem
-    coefficients: FloatArray
+    coefficients: NDArray[Any]
     receiver: float
-    present: FloatArray
+    present: NDArray[np.bool_]
     weights: FloatArray
     share: FloatArray
     limit: float
@@ -265,7 +269,7 @@ class _Scale:
                     return low, high, (min(g[0] for g in growth), max(g[1] for g in growth))
         return None
 
-    def _growth(self, low: float, high: float, devices: FloatArray) -> Iterator[tuple[float, float]]:
+    def _growth(self, low: float, high: float, devices: NDArray[np.intp]) -> Iterator[tuple[float, float]]:
         """Both ends of minus dt/d epsilon of each device, over all scales between both."""
         slope_low, slope_high = _chords(self.inverse_square, low, high)
         g_low, g_high = self.inverse_square(low)[0], self.inverse_square(high)[1]

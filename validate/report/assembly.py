@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from airtight.validate.report import page
 from airtight.validate.report.drawing import drawings
 from airtight.validate.report.page import EnergyPart, Parts
+from airtight.validate.results.antenna_table import AntennaTable
 from airtight.validate.results.bounds import Bounds
 from airtight.validate.results.weights import Designs
 from airtight.validate.system_file.description import Description
@@ -91,11 +92,15 @@ def _later(
             parts.designs = {name: Designs.of(s, task) for name, s in description.systems.items() if task.fits(s)}
         parts.draw(drawings.of_design(description))
 
+    def antennas() -> None:
+        parts.antennas = AntennaTable.of(description)
+
     def redrawn() -> None:
         parts.gallery = gallery() if gallery is not None else ()
 
     chosen: list[tuple[str, Callable[[], None], bool]] = [
         ("audit", tried, True),
+        ("antennas", antennas, description.channel is not None),
         ("design", design, description.task is not None and one_look),
         (
             "frontier",

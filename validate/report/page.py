@@ -27,10 +27,11 @@ from airtight.validate.claims.claim import FAILING, REFUTED, Severity, Verdict
 from airtight.validate.claims.evidence import Evidence, Shipped
 from airtight.validate.files import OutputFolder
 from airtight.validate.report import live, numbers, rows, summary, tables
-from airtight.validate.report.drawing import channel_plots, drawings, inference_plots
+from airtight.validate.report.drawing import drawings, inference_plots
 from airtight.validate.report.drawing.drawings import Drawn
 from airtight.validate.report.summary import Card
 from airtight.validate.report.verdicts import severities, told
+from airtight.validate.results.antenna_table import STATES, AntennaTable
 from airtight.validate.results.bounds import Bounds
 from airtight.validate.results.energy import EnergyResult
 from airtight.validate.results.schema import as_json
@@ -59,6 +60,8 @@ class Parts:
     designs, training, energy, audit, gallery : optional
     meter : Meter, optional
         Of the log of rounds that the report is asked to show.
+    antennas : AntennaTable, optional
+        The price of an antenna, over a channel whose looks are not given.
     trained : str
         Says how much shorter the training is than the description asks for.
     audited : str
@@ -75,6 +78,7 @@ class Parts:
     training: dict[str, Any] | None = None
     trained: str = ""
     energy: EnergyPart | None = None
+    antennas: AntennaTable | None = None
     audit: Shipped | None = None
     audited: str = ""
     gallery: Sequence[Rendered] = ()
@@ -145,6 +149,8 @@ def tree(parts: Parts) -> dict[str, Any]:
     }
     if parts.energy is not None:
         found["energy"] = parts.energy.rows
+    if parts.antennas is not None:
+        found["antennas"] = parts.antennas
     if parts.meter is not None:
         found["meter"] = parts.meter.summary()
     if parts.training is not None:
@@ -225,7 +231,8 @@ def render(parts: Parts) -> str:
             starts=live.starts([(card, systems[card.name]) for card in cards]) if cards else "",
             script=Markup(live.script()) if cards else "",
             channel=channel,
-            states=channel_plots.STATES,
+            states=STATES,
+            antennas=parts.antennas,
             selection=None if selection is None else tables.selection_rows(selection),
             designs=parts.designs,
             frontier="frontier" in parts.figures,

@@ -43,8 +43,8 @@ _AGREED = 0.03  # relative difference up to which the differences on both sides 
 def of(found: JointDesign) -> list[Price]:
     """The prices of the limits on epsilon, energy and error of a design.
 
-    Over a channel they are those of :mod:`airtight.solvers.design.channel_prices`. Otherwise the list is empty without features, with a
-    limit on the peak power, and unless weights and decoder gain are free.
+    Over a channel they are those of :mod:`airtight.solvers.design.channel_prices`. Otherwise the list is empty without features,
+    with a limit on the peak power, and unless weights and decoder gain are free.
 
     Raises
     ------

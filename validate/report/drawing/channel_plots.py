@@ -12,12 +12,11 @@ from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import looks
 from airtight.validate.experiments.figures.style import STYLE, figure_of
+from airtight.validate.results.antenna_table import ANTENNAS, STATES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-STATES = 50  # of the channel in a figure
-_ANTENNAS = (1, 2, 4, 8)
 _COLOURS = {"silent": "#2166ac", "replace": "#1b7837", "absent": "#b2182b", "absent, idle noise": "#b2182b"}
 
 
@@ -34,7 +33,7 @@ def epsilon_against_antennas(system: InferenceSystem, channel: Channel) -> Figur
     import matplotlib as mpl
 
     few = replace(channel, states=min(channel.states, STATES))
-    counts = sorted({*_ANTENNAS, channel.antennas})
+    counts = sorted({*ANTENNAS, channel.antennas})
     device = int(np.argmax(np.atleast_1d(looks.epsilon(system, few))))
     with mpl.rc_context(STYLE):
         figure = figure_of()
