@@ -496,11 +496,13 @@ def calibrate(
     rounds: int | None = None,
     observer: str | None = None,
     channel: Channel | None = None,
+    progress: bool = False,
 ) -> FloatArray:
     """The least noise variances (greatest ``clip``, ``participation``) that keep epsilon at most at this, shape (K,).
 
     See :func:`airtight.solvers.design.calibrate.calibrate`, which also says what is proved about them, and over a `channel`
-    :func:`airtight.solvers.design.channel_noise.calibrate`.
+    :func:`airtight.solvers.design.channel_noise.calibrate`. With `progress`, lines on stderr say how many evaluations
+    are done.
 
     Examples
     --------
@@ -513,19 +515,19 @@ def calibrate(
     _over_the_air(system, channel)
     from airtight.solvers.design import calibrate as problem
 
-    asked = "auto" if observer is None else observer
+    asked: dict[str, Any] = {
+        "rounds": 1 if rounds is None else rounds,
+        "observer": "auto" if observer is None else observer,
+        "progress": progress,
+    }
     if channel is not None:
         from airtight.analytics.checks import ParameterError
         from airtight.solvers.design import channel_noise
 
         if variable != "noise":
             raise ParameterError("variable", variable, "noise over a channel")
-        times = 1 if rounds is None else rounds
-        return channel_noise.calibrate(system, channel, epsilon, rounds=times, observer=asked).value
-    found = problem.calibrate(
-        system, epsilon, variable=variable, rounds=1 if rounds is None else rounds, observer=asked
-    )
-    return found.value
+        return channel_noise.calibrate(system, channel, epsilon, **asked).value
+    return problem.calibrate(system, epsilon, variable=variable, **asked).value
 
 
 @_own_errstate
@@ -547,8 +549,8 @@ def design(
     :class:`airtight.solvers.design.over_the_air.requirements.Requirements`, over a `channel`
     :func:`airtight.solvers.design.channel_design.design`; of a `FederatedSystem` and a
     `DeviceFleet`, which need no features, :mod:`airtight.solvers.design.federated.federated_design` and
-    :mod:`airtight.solvers.design.fleet.fleet_design`. With `progress`, lines on stderr say how many evaluations are
-    spent, where a design has an effort.
+    :mod:`airtight.solvers.design.fleet.fleet_design`. With `progress`, lines on stderr say how many evaluations
+    are spent, or how many prices of energy (numbers of bits) are tried.
 
     Examples
     --------
@@ -572,13 +574,15 @@ def design(
         from airtight.solvers.design.fleet import fleet_design
         from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
 
-        return fleet_design.design(system, FleetRequirements(rounds=queries, **_known(FleetRequirements, requirements)))
+        fleet_wanted = FleetRequirements(rounds=queries, **_known(FleetRequirements, requirements))
+        return fleet_design.design(system, fleet_wanted, progress=progress)
     if isinstance(system, FederatedSystem):
         _without(system, features=features, margin=margin, observer=observer, rounds=rounds)
         from airtight.solvers.design.federated import federated_design
         from airtight.solvers.design.federated.federated_requirements import FederatedRequirements
 
-        return federated_design.design(system, FederatedRequirements(**_known(FederatedRequirements, requirements)))
+        federated_wanted = FederatedRequirements(**_known(FederatedRequirements, requirements))
+        return federated_design.design(system, federated_wanted, progress=progress)
     from airtight.analytics.inference.system import InferenceSystem
     from airtight.solvers.design.over_the_air.requirements import Requirements
 

@@ -13,8 +13,10 @@ _SECONDS = 2.0  # between two lines, at least
 Item = TypeVar("Item")
 
 
-def reported(total: int, what: str, *, progress: bool) -> Callable[[int], None]:
+def reported(total: int | None, what: str, *, progress: bool) -> Callable[[int], None]:
     """A function of how much is done; where `progress` is true, it says so on stderr, at most every two seconds.
+
+    `total` is None where it is not known beforehand, as in a search for a root.
 
     Examples
     --------
@@ -28,13 +30,14 @@ def reported(total: int, what: str, *, progress: bool) -> Callable[[int], None]:
         nonlocal last
         now = time.monotonic()
         if told and number and now - last >= _SECONDS:
-            print(f"airtight: {number} of {total} {what} ({now - start:.0f} s)", file=sys.stderr, flush=True)
+            part = f"{number}" if total is None else f"{number} of {total}"
+            print(f"airtight: {part} {what} ({now - start:.0f} s)", file=sys.stderr, flush=True)
             last = now
 
     return done
 
 
-def each_reported(total: int, what: str, *, progress: bool) -> Callable[[str], None]:
+def each_reported(total: int | None, what: str, *, progress: bool) -> Callable[[str], None]:
     """As :func:`reported`, a function that is called after every single part, with its name."""
     done, number = reported(total, what, progress=progress), 0
 

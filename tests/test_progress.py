@@ -6,6 +6,7 @@ import pytest
 import airtight
 from airtight.analytics import progress
 from airtight.analytics.checks import ParameterError
+from airtight.analytics.federated.fair.device import table_1
 from airtight.solvers.weights.weight_problem import _example
 
 
@@ -62,6 +63,16 @@ LONG = {
     "evaluations": lambda system: airtight.design(
         system, minimise="energy", epsilon_at_most=2.0, free=["clip", "noise_variance"], effort=200, progress=True
     ),
+    "scales": lambda system: airtight.calibrate(
+        system, 1.0, channel=airtight.Channel(antennas=2, fading="rayleigh", states=3), progress=True
+    ),
+    "prices": lambda system: airtight.design(
+        table_1(distance=[50.0, 200.0]), energy_at_most=0.4, epsilon_at_most=2.0, rounds=10, progress=True
+    ),
+    "numbers of bits": lambda system: airtight.design(
+        airtight.FederatedSystem(clients=50, parameters=1000, epsilon=1.0),
+        minimise="epsilon", error_at_most=0.05, progress=True,
+    ),
     "rounds": lambda system: airtight.train(
         airtight.FederatedSystem(clients=4, parameters=1, epsilon=1.0),
         np.eye(8).repeat(5, axis=0),
@@ -95,3 +106,36 @@ def test_a_list_of_claims_has_its_time(system):
     """The limit counts from now on: with an hour, nothing is stopped."""
     found = airtight.try_claims(airtight.papers()["corbin-fl"].claims[:1], effort=32, limit=3600.0)
     assert "stopped" not in found[0].fault
+
+
+@pytest.mark.parametrize("variable", ["noise", "clip", "participation"])
+def test_calibrations(system, capsys, monkeypatch, variable):
+    """The number of evaluations is not known beforehand; the answer does not depend on who listens."""
+    monkeypatch.setattr(progress, "_SECONDS", 0.0)
+    asked = {"variable": variable, "rounds": 2}
+    found = airtight.calibrate(system, 0.5, progress=True, **asked)
+    said = capsys.readouterr().err.splitlines()
+    assert said[0].startswith("airtight: 1 evaluations (") and len(said) > 3
+    assert np.array_equal(found, airtight.calibrate(system, 0.5, **asked)) and capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_commands_on_a_terminal(capsys, monkeypatch, terminal):
+    from click.testing import CliRunner
+
+    from airtight.validate.commands import design_command
+    from airtight.validate.commands.cli import main
+
+    monkeypatch.setattr(progress, "_SECONDS", 0.0)
+    monkeypatch.setattr(design_command, "heard", lambda: terminal)
+    for words in (["calibrate", "examples/good.toml", "--epsilon", "2"], ["design", "examples/good.toml"]):
+        assert ("evaluations (" in CliRunner().invoke(main, words).stderr) == terminal
+
+
+def test_a_terminal_is_heard_unless_quiet(monkeypatch):
+    from airtight.validate import running
+
+    for there, asked in ((True, False), (True, True), (False, False)):
+        monkeypatch.setattr(running.sys.stderr, "isatty", lambda there=there: there)
+        monkeypatch.setattr(running, "quiet", lambda asked=asked: asked)
+        assert running.heard() is (there and not asked)

@@ -79,6 +79,11 @@ def quiet() -> bool:
     return context is not None and bool(context.meta.get(QUIET))
 
 
+def heard() -> bool:
+    """Whether the running command says how far it is: stderr is a terminal, and it was not asked to be quiet."""
+    return sys.stderr.isatty() and not quiet()
+
+
 @contextmanager
 def progress(title: str, total: int) -> Iterator[Callable[[str], None]]:
     """A progress bar on stderr where that is a terminal; the yielded function advances it by one and names what was done."""

@@ -42,6 +42,7 @@ from airtight.analytics.guarantee import Adjacency, Observer
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import observers
 from airtight.analytics.privacy.over_the_air import rounds as many
+from airtight.analytics.progress import each_reported
 from airtight.analytics.records import Record
 from airtight.solvers.errors import InfeasibleError
 from airtight.solvers.weights import caps
@@ -56,14 +57,16 @@ _EDGES = 8  # bisection steps for the proved part of the last cell
 
 @dataclass(frozen=True)
 class Target:
-    """The target epsilon, the number of rounds and the observer."""
+    """The target epsilon, the number of rounds and the observer, and who hears of each evaluation."""
 
     epsilon: float
     rounds: int
     observer: Observer
+    heard: Callable[[str], None] = lambda done: None  # called before each evaluation
 
     def upper(self, system: InferenceSystem, device: IntArray | None = None) -> FloatArray:
         """An upper bound of the epsilon of the devices, by default of all."""
+        self.heard("")
         if self.rounds > 1:
             return np.atleast_1d(many.epsilon(system, rounds=self.rounds, device=device, observer=self.observer))
         return np.atleast_1d(observers.exact_epsilon(system, device=device, observer=self.observer))
@@ -75,6 +78,7 @@ class Target:
         to z = sqrt(-2 log delta), which is nearly linear in the logarithm of the scale, and compared with z of the
         allowed delta.
         """
+        self.heard("")
         with np.errstate(divide="ignore"):
             if self.rounds > 1:
                 value = many.epsilon(system, rounds=self.rounds, device=device, observer=self.observer)
@@ -89,6 +93,7 @@ class Target:
         With `quieter` it is proved for all lower noises as well, where the device takes its noise along. A proof for
         one round holds for several rounds: they reveal no less.
         """
+        self.heard("")
         if observers.exceeds(system, self.epsilon, device=device, observer=self.observer, quieter=quieter):
             return True
         if self.rounds == 1 or quieter:
@@ -281,6 +286,7 @@ def calibrate(
     variable: Variable | str = Variable.NOISE,
     rounds: int = 1,
     observer: Observer | str = Observer.AUTO,
+    progress: bool = False,
 ) -> Calibration:
     """The least noise, the greatest clips or the greatest participation with which every device keeps epsilon.
 
@@ -297,6 +303,8 @@ def calibrate(
         T >= 1.
     observer : {"auto", "participants", "others", "signal"}
         For `signal`, the target is kept by the upper bound of epsilon, which is that of `others`.
+    progress : bool
+        Whether to say on stderr every two seconds how many evaluations of epsilon are done.
 
     Returns
     -------
@@ -320,7 +328,10 @@ def calibrate(
     observer_kind = checks.choice("observer", observer, Observer)
     target = checks.scalar("epsilon", epsilon, "(0, inf)")
     asked = Target(
-        target, checks.count("rounds", rounds), Observer.OTHERS if observer_kind is Observer.SIGNAL else observer_kind
+        target,
+        checks.count("rounds", rounds),
+        Observer.OTHERS if observer_kind is Observer.SIGNAL else observer_kind,
+        each_reported(None, "evaluations", progress=progress),
     )
     if variable_kind is Variable.CLIP:
         return _clips(system, asked)

@@ -23,6 +23,7 @@ from airtight.analytics.guarantee import Adjacency, Observer
 from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import looks, observers
+from airtight.analytics.progress import each_reported
 from airtight.solvers.design.calibrate import Calibration, Variable
 from airtight.solvers.errors import InfeasibleError
 
@@ -40,6 +41,7 @@ def calibrate(
     *,
     rounds: int = 1,
     observer: Observer | str = Observer.AUTO,
+    progress: bool = False,
 ) -> Calibration:
     """The least noise variances, in the ratios of the given ones, with which every device keeps epsilon over a channel.
 
@@ -53,6 +55,8 @@ def calibrate(
         The target in (0, inf), at the system's delta, over all rounds.
     rounds : int
     observer : {"auto", "participants", "others", "signal"}
+    progress : bool
+        Whether to say on stderr every two seconds how many scales of the noise are tried.
 
     Returns
     -------
@@ -83,11 +87,13 @@ def calibrate(
     length = float(np.max(system.weight * system.clip))
     if length == 0 and not (system.adjacency is Adjacency.ABSENT and not system.idle_noise):
         raise ParameterError("weight", 0.0, "positive for some device: otherwise epsilon does not depend on the noise")
+    heard = each_reported(None, "scales", progress=progress)
     tried: dict[float, tuple[InferenceSystem, FloatArray]] = {}
 
     def kept(scale: float) -> bool:
         if scale not in tried:
             at = channel.with_participation(replace(system, noise_variance=scale * profile))
+            heard("")
             tried[scale] = at, np.atleast_1d(looks.epsilon(at, channel, rounds=count, observer=seen))
         return bool(np.all(tried[scale][1] <= target))
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from airtight.analytics.checks import ParameterError
-from airtight.validate.commands.options import DEVICES, FEATURES, FILE, JSON, LEAVE_OUT, PLAN, print_json
-from airtight.validate.running import progress
+from airtight.validate.commands.options import DEVICES, FEATURES, FILE, JSON, LEAVE_OUT, PLAN, QUIET, print_json
+from airtight.validate.running import heard, progress
 from airtight.validate.system_file.config import SystemFileError
 from airtight.validate.system_file.description import Description
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 )
 @DEVICES
 @JSON
+@QUIET
 def calibrate(
     file: Path, epsilon: float, variable: str, rounds: int | None, devices: Path | None, as_json: bool
 ) -> None:
@@ -45,7 +46,7 @@ def calibrate(
         raise SystemFileError(f"{file}: inference: missing; there is nothing to calibrate")
     queries = description.rounds if rounds is None else rounds
     observer = description.observer
-    asked: dict[str, Any] = {"rounds": queries, "observer": observer}
+    asked: dict[str, Any] = {"rounds": queries, "observer": observer, "progress": heard()}
     if description.channel is None:
         found = calibrated(description.inference, epsilon, variable=variable, **asked)
     elif variable == "noise":
@@ -77,6 +78,7 @@ def calibrate(
     "--plot", type=click.Path(path_type=Path, dir_okay=False), help="Draw the frontier: FILE.svg, .png or .pdf."
 )
 @JSON
+@QUIET
 def design(
     file: Path,
     devices: Path | None,
@@ -121,7 +123,7 @@ def design(
         raise SystemFileError(f"{file}: design: missing; it says what is free and what is kept")
     options: dict[str, Any] = {} if task is None else {"margin": task.margin, "ideal_accuracy": task.ideal_accuracy}
     samples = None if task is None else task.samples
-    options |= {"observer": description.observer, "rounds": description.rounds}
+    options |= {"observer": description.observer, "rounds": description.rounds, "progress": heard()}
     channel = description.channel
     if channel is None:
         found = joint.design(system, wanted, samples, **options)
@@ -156,7 +158,7 @@ def _federated(description: Description, wanted: FederatedRequirements, as_json:
     from airtight.validate.results.design import FederatedDesignResult
 
     assert description.federated is not None
-    result = FederatedDesignResult.of(federated_design.design(description.federated, wanted), wanted)
+    result = FederatedDesignResult.of(federated_design.design(description.federated, wanted, progress=heard()), wanted)
     if as_json:
         print_json(result)
     else:
@@ -190,7 +192,7 @@ def _fleet(
     from airtight.validate.results.design import FleetDesignResult
 
     assert description.energy is not None
-    found = fleet_design.design(description.energy, wanted)
+    found = fleet_design.design(description.energy, wanted, progress=heard())
     if out is not None:
         fleets.write(out, fleets.planned(found, rows))
         if str(out) == "-":

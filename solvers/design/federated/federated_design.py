@@ -16,6 +16,7 @@ from scipy import optimize
 
 from airtight.analytics.federated.corbin import communication, mean_estimation
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem
+from airtight.analytics.progress import counted
 from airtight.solvers.design.federated.federated_requirements import FederatedRequirements, Free, Goal
 from airtight.solvers.errors import InfeasibleError
 
@@ -56,8 +57,10 @@ class FederatedDesign:
         return self.value * (1 - _ROUNDING)
 
 
-def design(system: FederatedSystem, wanted: FederatedRequirements) -> FederatedDesign:
+def design(system: FederatedSystem, wanted: FederatedRequirements, *, progress: bool = False) -> FederatedDesign:
     """The best epsilon and number of shared bits.
+
+    With `progress`, lines on stderr say how many numbers of bits are tried.
 
     Raises
     ------
@@ -73,8 +76,11 @@ def design(system: FederatedSystem, wanted: FederatedRequirements) -> FederatedD
     (0.9555, 53, True)
     """
     started = time.monotonic()
+    feasible = _feasible_bits(system, wanted)
     options = [
-        option for bits in _feasible_bits(system, wanted) if (option := _with_bits(system, wanted, bits)) is not None
+        option
+        for bits in counted(feasible, len(feasible), "numbers of bits", progress=progress)
+        if (option := _with_bits(system, wanted, bits)) is not None
     ]
     if not options:
         nearest = _nearest(system, wanted)

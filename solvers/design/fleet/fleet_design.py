@@ -33,6 +33,7 @@ from airtight.analytics.checks import FloatArray
 from airtight.analytics.federated.fair import fairness
 from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.analytics.privacy.mechanisms import gaussian
+from airtight.analytics.progress import each_reported
 from airtight.analytics.records import Record
 from airtight.analytics.rounding import UNIT
 from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements, Goal, Hears
@@ -95,13 +96,15 @@ class FleetDesign(Record):
         return abs(self.bound - self.value)
 
 
-def design(fleet: DeviceFleet, wanted: FleetRequirements) -> FleetDesign:
+def design(fleet: DeviceFleet, wanted: FleetRequirements, *, progress: bool = False) -> FleetDesign:
     """The best iterations, powers and noise.
 
     Parameters
     ----------
     fleet : DeviceFleet
     wanted : FleetRequirements
+    progress : bool
+        Whether to say on stderr every two seconds how many prices of energy are tried.
 
     Raises
     ------
@@ -119,7 +122,7 @@ def design(fleet: DeviceFleet, wanted: FleetRequirements) -> FleetDesign:
     """
     started = time.monotonic()
     utility.demand_feasible(fleet)
-    market = _Market(Problem.of(fleet), fleet)
+    market = _Market(Problem.of(fleet), fleet, each_reported(None, "prices", progress=progress))
     noise, epsilon = _noise(fleet, wanted)
     nearest_limits: dict[str, str] = {}
     if wanted.epsilon_at_most is not None and wanted.noise_at_most is not None and noise > wanted.noise_at_most:
@@ -204,12 +207,13 @@ class _Offer:
 class _Market:
     """The optimal plans over the price of energy; every plan computed so far contributes to the bounds."""
 
-    def __init__(self, problem: Problem, fleet: DeviceFleet) -> None:
-        self.problem, self.fleet = problem, fleet
+    def __init__(self, problem: Problem, fleet: DeviceFleet, heard: Callable[[str], None]) -> None:
+        self.problem, self.fleet, self.heard = problem, fleet, heard
         self.offers: list[_Offer] = []
 
     def at(self, price: float) -> _Offer:
         """The best plan at a price."""
+        self.heard("")
         priced = replace(self.problem, half=self.problem.half - price / 2)
         x, Z, _, bound = exact.exact_cases(priced)
         utility_bound = utility.upper_bound(priced, x, Z, bound)
