@@ -11,7 +11,6 @@ code and renews the line::
 
 from __future__ import annotations
 
-import sys
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from functools import cache
 from importlib import resources
 from pathlib import Path
 
-from airtight.analytics.checks import AirtightError
+from airtight.validate import program
 from airtight.validate.claims import code_digest, proofs, sources
 from airtight.validate.claims.claim import Claim
 from airtight.validate.claims.proofs import Section
@@ -158,7 +157,4 @@ def main(names: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main(sys.argv[1:])
-    except AirtightError as error:
-        sys.exit(f"airtight: {error}")
+    program.run(main, "airtight.validate.claims.readings [ID ...]")

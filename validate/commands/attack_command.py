@@ -14,7 +14,7 @@ from airtight.validate.system_file.description import Description
 
 @click.command()
 @FILE
-@click.option("--samples", type=click.IntRange(min=8), help="Outputs under either neighbour; 100000 by default.")
+@click.option("--samples", type=click.IntRange(8, 10**10), help="Outputs under either neighbour; 100000 by default.")
 @click.option(
     "--rounds", type=click.IntRange(min=1), help="Queries that are attacked together; as FILE says by default."
 )

@@ -17,7 +17,7 @@ from airtight.validate.commands import plain_text
 from airtight.validate.commands.attack_command import attack
 from airtight.validate.commands.design_command import calibrate, design
 from airtight.validate.commands.meter_command import meter
-from airtight.validate.commands.options import DEVICES, FEATURES, LEAVE_OUT, print_json
+from airtight.validate.commands.options import DEVICES, FEATURES, LEAVE_OUT, as_typed, print_json
 from airtight.validate.commands.options import EFFORT as _EFFORT
 from airtight.validate.commands.options import FILE as _FILE
 from airtight.validate.commands.options import IDS as _IDS
@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from airtight.validate.claims.sources import Source
     from airtight.validate.results.bounds import Part
     from airtight.validate.system_file.description import Description
+
+
+_WORDS = "airtight.words"  # key of what was typed in the meta data of the click context
 
 
 def _warn(message: Warning | str, *_: Any) -> None:
@@ -64,6 +67,10 @@ class _Group(click.Group):
             found[command.name] = command
         return found
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta[_WORDS] = list(args)
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("always", UserWarning)
@@ -87,11 +94,16 @@ class _Group(click.Group):
             click.echo(f"airtight: not settled: {error}", err=True)
             ctx.exit(4)
         except AirtightError as error:
+            if isinstance(error, ParameterError):
+                error = as_typed(error, self, ctx.meta[_WORDS])
             for line in str(error).splitlines():
                 click.echo(f"airtight: {line}", err=True)
             ctx.exit(1 if isinstance(error, ConvergenceError) else 2)
         except click.UsageError as error:
             click.echo(f"airtight: {error.format_message()}", err=True)
+            ctx.exit(2)
+        except MemoryError as error:
+            click.echo(f"airtight: not enough memory: {error}", err=True)
             ctx.exit(2)
         except OSError as error:
             click.echo(f"airtight: {error.filename or 'standard output'}: {error.strerror or error}", err=True)

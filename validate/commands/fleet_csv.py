@@ -98,10 +98,12 @@ def load(
     try:
         return described(raw, path, channel=channel), rows, left
     except SystemFileError as error:
-        if devices is None:
-            raise
-        name = _own_table(raw, table)
-        raise SystemFileError(f"{error} ({name} with the {len(rows)} devices of {devices})") from None
+        text = str(error)
+        if features is not None:  # the user named the file by an option, not by a key
+            text = text.replace(f"{path}: inference.features.table = {str(features.resolve())!r}", f"--features {features}")
+        if devices is not None:
+            text += f" ({_own_table(raw, table)} with the {len(rows)} devices of {devices})"
+        raise SystemFileError(text) from None
 
 
 def _own_table(raw: Mapping[str, Any], table: str | None) -> str:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from importlib import resources
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import click
 
 from airtight.analytics import checks
+from airtight.analytics.checks import ParameterError
 from airtight.validate.claims import EFFORT as EVALUATIONS
 from airtight.validate.running import QUIET as SILENT
 
@@ -69,6 +72,44 @@ def _limit(ctx: click.Context, option: click.Parameter, seconds: float | None) -
 LIMIT = click.option(
     "--limit", type=float, callback=_limit, help="Seconds after which what is left stays unsettled; none by default."
 )
+
+
+_FLAGS = {"budget_epsilon": "budget"}  # parameters of the library whose option has another name
+
+
+def as_typed(error: ParameterError, command: click.Command, words: Sequence[str]) -> ParameterError:
+    """The error with the option in the place of the parameter, where the user typed this option with this value.
+
+    Examples
+    --------
+    >>> @click.command()
+    ... @click.option("--epsilon", type=float)
+    ... def run(epsilon): ...
+    >>> wrong = ParameterError("epsilon", -1.0, "a number in (0, inf)")
+    >>> print(as_typed(wrong, run, ["a.toml", "--epsilon", "-1"]))
+    --epsilon = -1.0: must be a number in (0, inf)
+    >>> print(as_typed(wrong, run, ["a.toml", "--epsilon", "2"]))
+    epsilon = -1.0: must be a number in (0, inf)
+    """
+    for word in words:
+        if isinstance(command, click.Group):
+            command = command.get_command(click.Context(command), word) or command
+    name = _FLAGS.get(error.name, error.name)
+    flags = {flag: each.name for each in command.params if isinstance(each, click.Option) for flag in each.opts}
+    pairs = [*pairwise(words), *(word.split("=", 1) for word in words if word.startswith("--") and "=" in word)]
+    for flag, value in pairs:
+        if flags.get(flag) == name and _same(value, error.value):
+            return ParameterError(flag, error.value, error.allowed)
+        if flag in flags and value.startswith(f"{error.name}="):  # KEY=VALUES
+            return ParameterError(f"{flag} {error.name}", error.value, error.allowed, error.index)
+    return error
+
+
+def _same(typed: str, value: object) -> bool:
+    try:
+        return repr(float(typed)) == repr(float(value))  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return typed == str(value) or typed.startswith(f"{value}=")
 
 
 def print_json(result: Any) -> None:

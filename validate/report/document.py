@@ -7,7 +7,6 @@ certificates. With identifiers of claims only these claims are tried anew; the o
 from __future__ import annotations
 
 import ast
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -24,7 +23,7 @@ from airtight.analytics.inference.channel import Channel, Eavesdropper
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.parameters import of
 from airtight.solvers.quantities import quantities
-from airtight.validate import papers
+from airtight.validate import papers, program
 from airtight.validate.claims import audit, evidence
 from airtight.validate.claims.certificates import writing
 from airtight.validate.claims.claim import Claim, Item, Paper, Verdict
@@ -360,6 +359,8 @@ def main(folder: str, names: Sequence[str] = ()) -> None:
     Where claims are named, the other claims keep their evidence, their certificates are made anew only if the source of their
     paper has changed, and the page of the quantities stays as it is.
     """
+    if not Path(folder).is_dir():
+        raise ParameterError("FOLDER", folder, "a folder")
     by_id = {e.claim.id: e for e in evidence.shipped().evidence} if names else {}
     tried = {claim.id for claim in audit.selected(names)}
     if missing := INSTALLED.claims().keys() - by_id.keys() - tried:
@@ -393,4 +394,4 @@ def main(folder: str, names: Sequence[str] = ()) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2:])
+    program.run(lambda words: main(words[0], words[1:]), "airtight.validate.report.document FOLDER [ID ...]", least=1)

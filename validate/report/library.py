@@ -14,13 +14,13 @@ reader's browser if the folder PYODIDE holds Pyodide (:mod:`airtight.validate.re
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from airtight.validate import program
 from airtight.validate.claims.claim import FAILING, Claim, Severity, Verdict
 from airtight.validate.claims.evidence import Evidence, How, item_as_json, shipped
 from airtight.validate.claims.sources import INSTALLED
@@ -151,4 +151,8 @@ def _certified(out: Path, claim: Claim) -> bool:
 
 
 if __name__ == "__main__":
-    print(f"{len(write(*map(Path, sys.argv[1:])))} files")
+    program.run(
+        lambda words: print(f"{len(write(*map(Path, words[:2])))} files"),
+        "airtight.validate.report.library FOLDER [PYODIDE]",
+        least=1,
+    )

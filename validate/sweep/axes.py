@@ -160,6 +160,9 @@ def parsed(
     return axes
 
 
+_MOST = 10**7  # values of an axis
+
+
 def _range_values(key: str, text: str, option: str) -> list[Value]:
     parts = text.split(":")
     if len(parts) == 1:
@@ -167,13 +170,15 @@ def _range_values(key: str, text: str, option: str) -> list[Value]:
     try:
         first, last, count = float(parts[0]), float(parts[1]), int(parts[2])
         spread = np.geomspace if parts[3:] == ["log"] else np.linspace if not parts[3:] else None
-        if spread is None or count < 1 or not np.isfinite([first, last]).all():
+        if spread is None or not 1 <= count <= _MOST or not np.isfinite([first, last]).all():
             raise ValueError
         if spread is np.geomspace and not first * last > 0:
             raise ValueError
     except (ValueError, IndexError):
         raise ParameterError(
-            option, f"{key}={text}", "FIRST:LAST:COUNT or FIRST:LAST:COUNT:log (of one sign), COUNT at least 1"
+            option,
+            f"{key}={text}",
+            f"FIRST:LAST:COUNT or FIRST:LAST:COUNT:log (of one sign), COUNT at least 1 and at most {_MOST}",
         ) from None
     return [float(value) for value in spread(first, last, count)]
 

@@ -13,7 +13,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +21,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from airtight.analytics.forms.balls.compiled import UnsupportedExpression
+from airtight.validate import program
 from airtight.validate.claims.certificates.coq import LIBRARY, SHARED, coq_name, stated
 from airtight.validate.claims.certificates.second_judge import AGREES, DISAGREES, judged
 
@@ -215,4 +215,8 @@ def _reason(folder: Path) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else os.cpu_count() or 1))
+    program.run(
+        lambda words: main(Path(words[0]), int(words[1]) if len(words) > 1 else os.cpu_count() or 1),
+        "airtight.validate.claims.certificates.formal FOLDER [PROCESSES]",
+        least=1,
+    )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
-from airtight.validate import packages, papers
+from airtight.validate import packages, papers, program
 from airtight.validate.claims import sources
 from airtight.validate.experiments.figures import (
     collaborative,
@@ -147,4 +147,4 @@ def main(names: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    program.run(main, "airtight.validate.experiments.figures.gallery [ID ...]")

@@ -1,0 +1,31 @@
+"""Modules that are programs end a wrong call in one line and exit code 2, and change nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+WRONG = "airtight: ID = 'WRONGID': must be one of "
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["airtight.validate.report.document", "docs", "WRONGID"], WRONG),
+        (["airtight.validate.claims.readings", "WRONGID"], WRONG),
+        (["airtight.validate.experiments.figures.gallery", "WRONGID"], WRONG),
+        (["airtight.validate.report.document"], "usage: python -m airtight.validate.report.document FOLDER [ID ...]"),
+        (["airtight.validate.report.document", "no/where"], "airtight: FOLDER = 'no/where': must be a folder"),
+        (["airtight.validate.report.library"], "usage: python -m airtight.validate.report.library FOLDER [PYODIDE]"),
+        (["airtight.validate.claims.certificates.formal"], "usage: python -m "),
+        (["airtight.validate.claims.certificates.formal", "no/where"], "airtight: no/where"),
+    ],
+    ids=lambda given: " ".join(given) if isinstance(given, list) else "",
+)
+def test_a_wrong_call(words: list[str], says: str) -> None:
+    found = subprocess.run([sys.executable, "-m", *words], capture_output=True, text=True, check=False, timeout=120)
+    assert found.returncode == 2 and found.stdout == ""
+    (line,) = found.stderr.splitlines()
+    assert line.startswith(says)
