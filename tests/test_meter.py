@@ -617,7 +617,7 @@ def test_errors_of_the_command(tmp_path: Path) -> None:
     for arguments, needle in (
         ((log,), "--budget"),
         ((log, "--budget", 1), "--delta"),
-        ((log, "--budget", -1, "--delta", 1e-5, "--devices", 3), "budget_epsilon"),
+        ((log, "--budget", -1, "--delta", 1e-5, "--devices", 3), "--budget = -1.0"),
         ((log, "--budget", 1, "--delta", 2, "--devices", 3), "delta"),
     ):
         found = run(*arguments)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from airtight.validate.system_file import untrusted
 from airtight.validate.system_file.config import SystemFileError
 
 REFUSED = 3
+LONG = 1000  # rounds from which on a file beside the log says how far it was checked
 
 
 @click.command()
@@ -35,7 +37,11 @@ def meter(
     order: float | None,
     as_json: bool,
 ) -> None:
-    """What has been spent by the rounds in LOG, and with --add whether the next one may run: it is recorded, or exit 3."""
+    """What has been spent by the rounds in LOG, and with --add whether the next one may run: it is recorded, or exit 3.
+
+    Without --add every line is checked and every round computed again. From 1000 rounds on, --add does so only for lines that
+    LOG.checked does not know to the letter.
+    """
     from airtight.analytics.privacy.over_the_air.meter import Meter, OverspentError
     from airtight.validate import files
 
@@ -60,7 +66,8 @@ def meter(
         whole = content.rfind(b"\n") + 1
         if fresh is not None and content:
             raise SystemFileError(f"{log}: exists already; a new log needs a new file")
-        account = read(log, content) if fresh is None else fresh
+        beside = log.with_name(f"{log.name}.checked")
+        account = read(log, content, _text(beside)) if fresh is None else fresh
         known = 0 if fresh is not None else len(account.lines)
         if given is not None:
             try:
@@ -76,21 +83,33 @@ def meter(
             if whole < len(content):
                 stream.truncate(whole)  # the rest of a line that a crash cut off: its round was never allowed
             stream.write("".join(line + "\n" for line in account.lines[known:]).encode())
+            stream.flush()
+            if account.rounds >= LONG:
+                with suppress(OSError), files.whole(beside) as state:  # without it the next run checks all
+                    state.write(account.checked().encode())
     _print(account, allowed, as_json)
     if allowed is False:
         raise click.exceptions.Exit(REFUSED)
 
 
-def read(log: Path, content: bytes) -> Any:
-    """The meter of a log; an error names the file and the line."""
+def read(log: Path, content: bytes, checked: str | None = None) -> Any:
+    """The meter of a log; an error names the file and the line. Lines that are known to be checked are not checked again."""
     from airtight.analytics.privacy.over_the_air.meter import Meter
 
     try:
-        return Meter.from_json(content.decode())
+        return Meter.from_json(content.decode(), checked=checked)
     except UnicodeDecodeError:
         raise SystemFileError(f"{log}: not a text in UTF-8") from None
     except ParameterError as error:
         raise SystemFileError(f"{log}: {error}") from None
+
+
+def _text(path: Path) -> str | None:
+    """The text of a file; None where there is none that can be read."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
 
 
 def _round(path: Path) -> tuple[Any, ...]:

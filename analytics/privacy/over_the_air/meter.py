@@ -26,9 +26,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import islice
 from typing import Any, NotRequired, TypedDict
 
 import numpy as np
@@ -47,7 +49,7 @@ from airtight.analytics.privacy.mechanisms.mechanism import Bounded, Mechanism
 from airtight.analytics.privacy.over_the_air import looks
 from airtight.analytics.rounding import UNIT
 
-SCHEMA = "airtight-meter-1"
+SCHEMA, CHECKED = "airtight-meter-1", "airtight-meter-checked-1"
 START = "0" * 64  # what the first line gives as the hash of the line before it
 _BISECTIONS = 60
 _MANY = 1e18  # rounds, beyond which a plan says infinity
@@ -655,11 +657,31 @@ class Meter:
         """The log: JSON lines, each with the hash of the one before it; :meth:`from_json` reads it."""
         return "".join(line + "\n" for line in self.lines)
 
+    def checked(self) -> str:
+        """What :meth:`from_json` may take as checked already: the log up to here by its SHA-256 sum, and what it has spent."""
+        text = self.to_json()
+        state = {
+            "schema": CHECKED,
+            "characters": len(text),
+            "sha256": hashlib.sha256(text.encode()).hexdigest(),
+            "spent": self._spent.tolist(),
+            "left_of_fixed": self._left_of_fixed,
+        }
+        return _sealed(state, START)[0] + "\n"
+
     @classmethod
-    def from_json(cls, text: str) -> Meter:
+    def from_json(cls, text: str, *, checked: str | None = None) -> Meter:
         """The meter of a log, after every line was checked and every round was computed again.
 
         A last line without its end is what a crash has left of a round that was not yet allowed, and is dropped.
+
+        Parameters
+        ----------
+        text : str
+        checked : str, optional
+            What :meth:`checked` has said of a meter of this log. If the log still begins with these lines, to the letter by
+            their SHA-256 sum, only the first line and those after them are checked and computed again. If it does not, or
+            if this text was changed, all are.
 
         Raises
         ------
@@ -670,8 +692,9 @@ class Meter:
         whole = text[: text.rfind("\n") + 1].splitlines()
         if not whole:
             raise ParameterError("log", text[:40], "JSON lines, the first with the budget")
-        previous, meter = START, None
-        for number, line in enumerate(whole, start=1):
+        previous, meter, known = START, None, _known_part(text, checked)
+        numbered = enumerate(whole, start=1)
+        for number, line in numbered:
             try:
                 entry = json.loads(line)
                 if line != _sealed({k: v for k, v in entry.items() if k not in ("previous", "hash")}, previous)[0]:
@@ -680,6 +703,9 @@ class Meter:
                     meter = cls._opened(entry)
                     if meter.lines[0] != line:
                         raise ValueError("is not the first line of a meter")
+                    if known is not None:
+                        meter._resume(known, text[: known["characters"]].splitlines())
+                        deque(islice(numbered, meter.rounds), maxlen=0)
                 else:
                     meter._again(entry)
                     if meter.lines[-1] != line:
@@ -694,10 +720,16 @@ class Meter:
                 OverspentError,
             ) as error:
                 raise ParameterError(f"log, line {number}", line[:60], f"as it was written: {error}") from None
-            previous = entry["hash"]
+            previous = meter._hash
         if meter is None:
             raise ParameterError("log", text[:40], "JSON lines, the first with the budget")
         return meter
+
+    def _resume(self, state: Mapping[str, Any], lines: list[str]) -> None:
+        """Go on after lines that are known to be checked."""
+        self._spent = checks.vector("spent", state["spent"], self.devices, "[0, inf)")
+        self._left_of_fixed = list(state["left_of_fixed"])
+        self.lines, self._hash = lines, json.loads(lines[-1])["hash"]
 
     @classmethod
     def _opened(cls, head: Mapping[str, Any]) -> Meter:
@@ -756,6 +788,20 @@ def _plain(values: ArrayLike) -> Any:
     """An array for JSON: one number where all entries are equal."""
     array = np.asarray(values, dtype=float)
     return float(array[0]) if array.size > 1 and np.all(array == array[0]) else array.tolist()
+
+
+def _known_part(text: str, checked: str | None) -> dict[str, Any] | None:
+    """What is known of the beginning of a log; None where it is not what was checked."""
+    if checked is None:
+        return None
+    try:
+        state = json.loads(checked)
+        body = {name: state[name] for name in ("schema", "characters", "sha256", "spent", "left_of_fixed")}
+        part = text[: body["characters"]]
+        same = hashlib.sha256(part.encode()).hexdigest() == body["sha256"] and part.endswith("\n")
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+    return body if same and body["schema"] == CHECKED and checked == _sealed(body, START)[0] + "\n" else None
 
 
 def _sealed(entry: Mapping[str, Any], previous: str) -> tuple[str, str]:

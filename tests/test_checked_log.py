@@ -1,0 +1,119 @@
+"""A log of which a part is known to be checked: the same meter, for less work, and nothing that was changed passes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import airtight
+from airtight import Meter, OverspentError, ParameterError, Round
+from airtight.analytics.privacy.over_the_air import meter as meter_module
+from airtight.validate.commands import meter_command
+from airtight.validate.commands.cli import main
+
+CURVE = airtight.gaussian(0.1)
+KINDS = {
+    "gaussian": {},
+    "order": {"order": 8.0},
+    "fixed": {"fixed": [(CURVE, 6)]},
+}
+
+
+def one(participants: list[int], noise: float = 600.0) -> Round:
+    return Round(
+        participants=participants, devices=3, noise_variance=noise, weight=1.0, clip=1.0, receiver_noise_variance=0.1
+    )
+
+
+def filled(kind: str, rounds: int, seed: int) -> Meter:
+    rng, meter = np.random.default_rng(seed), Meter(3.0, 1e-5, devices=3, **KINDS[kind])
+    for t in range(rounds):
+        if kind == "fixed" and t % 3 == 1:
+            meter.record(CURVE)
+        else:
+            meter.record(one(np.flatnonzero(rng.random(3) < 0.7).tolist(), float(rng.uniform(500, 900))))
+    return meter
+
+
+@given(st.sampled_from(["gaussian", "order"]), st.integers(0, 8), st.integers(0, 8), st.integers(0, 100))
+@example("fixed", 5, 4, 0)
+@settings(max_examples=30, deadline=None)
+def test_the_same_meter(kind: str, before: int, after: int, seed: int) -> None:
+    text = filled(kind, before + after, seed).to_json()
+    part = Meter.from_json("".join(text.splitlines(keepends=True)[: before + 1]))
+    again, whole = Meter.from_json(text, checked=part.checked()), Meter.from_json(text)
+    for meter in (again, whole):
+        meter.record(one([0, 2]))
+    assert again.to_json() == whole.to_json() and again._left_of_fixed == whole._left_of_fixed
+    np.testing.assert_array_equal(again._spent, whole._spent)
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=60, deadline=None)
+def test_a_changed_log_or_state_is_checked_whole(seed: int) -> None:
+    rng, meter = np.random.default_rng(seed), filled("gaussian", 5, 0)
+    text, state = meter.to_json(), meter.checked()
+    place, digit = int(rng.integers(len(text) - 1)), str(rng.integers(10))
+    if text[place] not in (digit, "\n"):
+        with pytest.raises(ParameterError, match="log"):
+            Meter.from_json(text[:place] + digit + text[place + 1 :], checked=state)
+    place = int(rng.integers(len(state)))
+    known = state[:place] + digit + state[place + 1 :]
+    assert known == state or meter_module._known_part(text, known) is None
+    np.testing.assert_array_equal(Meter.from_json(text, checked=known)._spent, meter._spent)
+
+
+def test_a_log_that_was_cut_is_checked_whole() -> None:
+    meter = filled("gaussian", 5, 0)
+    shorter = "".join(line + "\n" for line in meter.lines[:-1])
+    assert meter_module._known_part(shorter, meter.checked()) is None
+    assert Meter.from_json(shorter, checked=meter.checked()).rounds == 4
+
+
+def test_who_forges_the_state_is_found_by_the_log_alone() -> None:
+    """It is not signed, as the log is not: what it hides shows when the log is read without it."""
+    meter = Meter(1.0, 1e-5, devices=3)
+    while meter.may(one([0], 60.0)):
+        meter.record(one([0], 60.0))
+    state = json.loads(meter.checked())
+    forged = {**{k: v for k, v in state.items() if k not in ("previous", "hash")}, "spent": [0.0, 0.0, 0.0]}
+    cheated = Meter.from_json(meter.to_json(), checked=meter_module._sealed(forged, meter_module.START)[0] + "\n")
+    cheated.record(one([0], 60.0))
+    with pytest.raises(ParameterError, match=f"line {len(cheated.lines)}.*would spend"):
+        Meter.from_json(cheated.to_json())
+    with pytest.raises(OverspentError):
+        meter.record(one([0], 60.0))
+
+
+def test_the_command_computes_no_known_round_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(meter_command, "LONG", 3)
+    computed: list[int] = []
+    again = Meter._again
+    monkeypatch.setattr(Meter, "_again", lambda self, entry: (computed.append(self.rounds), again(self, entry))[1])
+    log, new, state = tmp_path / "log.jsonl", tmp_path / "round.toml", tmp_path / "log.jsonl.checked"
+    new.write_text(
+        "participants = [0]\ndevices = 3\nnoise_variance = 600.0\nweight = 1.0\nclip = 1.0\nreceiver_noise_variance = 0.1\n"
+    )
+
+    def run(*words: str) -> int:
+        computed.clear()
+        return CliRunner().invoke(main, ["meter", str(log), *words]).exit_code
+
+    assert run("--budget", "1", "--delta", "1e-5", "--devices", "3") == 0
+    for known in (0, 1, 2):
+        assert not state.exists() and run("--add", str(new)) == 0 and len(computed) == known
+    assert state.exists() and run("--add", str(new)) == 0 and not computed
+    assert run() == 0 and len(computed) == 4  # reading checks all
+    log.write_text(log.read_text().replace("600.0", "601.0", 1))
+    before = log.read_bytes()
+    assert run("--add", str(new)) == 2 and log.read_bytes() == before
+    log.write_text(before.decode().replace("601.0", "600.0", 1))
+    state.write_bytes(b"\xff")
+    assert run("--add", str(new)) == 0 and len(computed) == 4
+    assert Meter.from_json(log.read_text()).rounds == 5
