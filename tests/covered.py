@@ -77,6 +77,8 @@ ELSEWHERE = {  # no quantity of a paper's model: why no row is asked of it
         )
     },
     "airtight.solvers.design.channel_noise.calibrate": "no paper has several looks; held to looks.epsilon on both sides",
+    "airtight.analytics.privacy.mechanisms.gaussian.log_curve": "the logarithm of gaussian.delta with its error, held to mpmath",
+    "airtight.analytics.privacy.over_the_air.looks.others_noise": "both ends of v of theorem V1, held to balls in AT",
     "airtight.solvers.design.antenna_price.antenna_price": "no paper has several looks; held to calibration and combination",
     "airtight.solvers.design.channel_design.design": "no paper has several looks; held to grids and simulated energies",
     "airtight.solvers.design.round_budget.budget_problem": "states the problem that spread_budget solves",
