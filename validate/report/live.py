@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -16,20 +17,26 @@ from scipy import special
 
 from airtight.analytics.forms import theorem1
 from airtight.analytics.forms.quantity import Quantity
+from airtight.analytics.guarantee import Observer
+from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.validate.report.summary import Card
+from airtight.analytics.privacy.over_the_air import observers
+from airtight.validate.report import summary
+from airtight.validate.results.inference_results import Privacy
 from airtight.validate.results.schema import as_json
 
 _PARTS_OF_ERFCX, _DEGREE = 32, 8  # intervals and degree of the polynomials for erfcx: their error is below 3e-15
 _MIDDLE = 3.75
 _NODES = (4, 8, 16)  # quadrature nodes: for short differences, and for the norm across with a loose and a close rule
 _TEMPLATES = resources.files("airtight.validate.report").joinpath("templates")
-_PARTS = ("exact", "hidden", "rounds")
+_PARTS = ("exact", "hidden", "rounds", "channel")
 _OFFERED = (
-    "erfcx, gaussian, unlike, hidden, binomial, covered, "
-    "logDelta, logDeltaOver, epsilon, oneQuery, proven, overRounds, finished"
+    "erfcx, gaussian, unlike, hidden, binomial, covered, logDelta, logDeltaOver, epsilon, oneQuery, proven, overRounds, finished, "
+    "several, limited, decided, refusal, drawn, receivedOver, greatestEpsilon, limitOfAntennas, lastingRefused, overRoundsAndStates"
 )
 _MOST_ROUNDS = 1000  # greatest number of rounds that the slider offers
+_MOST_STATES = 200  # of a channel, that the page draws
+_MOST_ANTENNAS = 16  # for which it solves at once
 
 
 @cache
@@ -95,31 +102,75 @@ def _rules() -> list[list[list[float]]]:
     return [[each.tolist() for each in leggauss(number)] for number in _NODES]
 
 
-def start(card: Card, system: InferenceSystem) -> dict[str, Any]:
-    """Initial values of the sliders: every device equals the least protected one; and the values of Python for them."""
-    k = card.worst
-    vectors = ("participation", "noise_variance", "weight", "clip")
-    alike = all(np.ptp(getattr(system, name)) == 0 for name in vectors)
+def start(name: str, system: InferenceSystem, privacy: Privacy, channel: Channel | None = None) -> dict[str, Any]:
+    """Initial values of the controls: every device equals the least protected one; and the epsilon of Python for them."""
+    true = summary.true_epsilon(privacy)
+    k, over = int(np.argmax(true)), Channel() if channel is None else channel
+    states = min(over.states, _MOST_STATES)
+    seen = privacy.observer if privacy.observer is not Observer.AUTO else observers.meaning(system)
+    vectors = [getattr(system, name) for name in ("participation", "noise_variance", "weight", "clip")]
+    suffices = None
+    if over.max_power is not None:
+        vectors.append(np.broadcast_to(over.max_power, (system.devices,)) * over.gain_means(system.devices))
+        suffices = float(vectors[-1][k])
+    alike = all(np.ptp(vector) == 0 for vector in vectors)
     return {
-        "name": card.name,
+        "name": name,
         "alike": bool(alike),
         "device": k,
         "devices": system.devices,
-        **{name: float(getattr(system, name)[k]) for name in vectors},
+        **{name: float(getattr(system, name)[k]) for name in ("participation", "noise_variance", "weight", "clip")},
         "alignment": system.alignment,
         "receiver_noise_variance": system.receiver_noise_variance,
         "dimension": system.dimension,
         "delta": system.delta,
         "delta_prime": system.delta_prime,
-        "rounds": min(card.rounds, _MOST_ROUNDS),
+        "rounds": 1 if privacy.composed is None else min(privacy.composed.rounds, _MOST_ROUNDS),
         "adjacency": system.adjacency.value,
-        "observer": card.observer.value,
+        "observer": seen.value,
         "idle_noise": system.idle_noise,
-        "exact": as_json(float(card.true[k])) if alike else None,
+        "exact": as_json(float(true[k])) if alike and states == over.states else None,
+        "model": over.model.value,
+        "antennas": over.antennas,
+        "fading": over.fading.value,
+        "k_factor": over.k_factor,
+        "shape": over.shape,
+        "shadowing_db": over.shadowing_db,
+        "max_power": suffices,
+        "known": over.known,
+        "fresh": over.fresh,
+        "states": states,
+        "seed": over.seed,
+        "streams": _streams(over, (states, system.devices)),
     }
 
 
-def starts(cards: list[tuple[Card, InferenceSystem]]) -> Markup:
+def _streams(channel: Channel, shape: tuple[int, int]) -> dict[str, str]:
+    """States of the generator of :meth:`Channel.draw`, in hexadecimal: at its start, and where coefficients of further antennas follow."""
+    rng = np.random.default_rng(channel.seed)
+
+    def place(name: str = "state") -> str:
+        found: dict[str, Any] = rng.bit_generator.state  # type: ignore[assignment]
+        return f"{found['state'][name]:x}"
+
+    streams = {"first": place(), "increment": place("inc")}
+    for _ in range(2 if channel.decides_participation else 1):  # who sends, and the gain of antenna 1
+        rng.random(shape)
+    for _ in range(2):  # the error of its inversion
+        rng.standard_normal(shape)
+    return {**streams, "then": place()}
+
+
+def unserved(channel: Channel) -> str:
+    """Why the controls cannot begin with this channel; empty where they can."""
+    if channel.looks is not None:
+        return "the coefficients come from a file"
+    if channel.csi_error > 0:
+        return "the inversion has an error (csi_error)"
+    return f"it has more than {_MOST_ANTENNAS} antennas" if channel.antennas > _MOST_ANTENNAS else ""
+
+
+def starts(values: Sequence[Mapping[str, Any]]) -> Markup:
     """The initial values of every system, as JSON that may be embedded in a page."""
-    text = json.dumps([start(card, system) for card, system in cards], allow_nan=False)
+    text = json.dumps(values, allow_nan=False)
     return Markup(text.replace("<", "\\u003c"))

@@ -104,23 +104,23 @@
 
   const meaning = ({ observer = "auto", adjacency, idle_noise }) => (observer !== "auto" ? observer
     : adjacency === "absent" || idle_noise ? "others" : "participants");
-  const visible = (s) => meaning(s) === "participants" && s.adjacency !== "absent";
+  const visible = (s) => (meaning(s) === "participants" || limited(s)) && s.adjacency !== "absent";
   const covered = (s) => !visible(s) && s.adjacency !== "absent" && !s.idle_noise;
   const rollCall = (s) => meaning(s) === "participants" && s.adjacency === "absent";
 
   // what a device alike the others gives away: distance, own noise, and the others' noise with its probabilities
   function received(s) {
     const factor = s.adjacency === "replace" ? 2 : 1, gain = s.alignment * s.alignment;
-    const constant = s.idle_noise && visible(s), others = (n) => gain * n * s.noise_variance + s.receiver_noise_variance;
-    const count = constant ? [0] : binomial(s.devices - 1, s.participation);
+    const receiver = s.receiver_noise_variance / (s.antennas ?? 1);  // of what all antennas receive alike
+    const others = (n) => gain * n * s.noise_variance + receiver;
+    const count = s.idle_noise ? [0] : binomial(s.devices - 1, s.participation);
     return {
       distance: factor * s.alignment * s.weight * s.clip,
       own: gain * s.noise_variance,
       weights: count,
       least: Math.log(s.delta) - 35,  // rarer numbers of others do not count
       room: 1e-12,  // relative, for what is left out
-      noise: count.map((_, n) => others(constant ? s.devices - 1 : n)),
-      whole: others(s.devices),
+      noise: count.map((_, n) => others(s.idle_noise ? s.devices - 1 : n)),
     };
   }
 
@@ -181,10 +181,11 @@
     if (rollCall(s)) return [() => log];
     if (visible(s)) return [(eps) => log + expected((v) => gaussian(eps, d / Math.sqrt(v + law.own)), law)];
     if (s.idle_noise || s.adjacency === "absent") {
-      const mu = d / Math.sqrt(law.whole);
-      if (s.idle_noise && s.adjacency === "replace") return [(eps) => opposite(eps, p, mu)];
-      const pair = s.idle_noise ? (eps) => gaussian(eps, mu) : (eps, reverse) => expected((v) => unlike(
-        eps, d / Math.sqrt(v), law.own / v, s.dimension, reverse, law.room), law);
+      const always = (v) => d / Math.sqrt(v + law.own);
+      if (s.idle_noise && s.adjacency === "replace") return [(eps) => expected((v) => opposite(eps, p, always(v)), law)];
+      const pair = (eps, reverse) => expected((v) => (s.idle_noise ? gaussian(eps, always(v)) : unlike(
+        eps, d / Math.sqrt(v), law.own / v, s.dimension, reverse, law.room)), law);
+      if (limited(s)) return [false, true].map((reverse) => (eps) => log + pair(eps, reverse));  // who sends is shown
       return [(eps) => log + pair(unamplified(eps, p), false), (eps) => {
         const used = p < 1 ? Math.expm1(eps) * (1 - p) / p : 0, share = Math.log1p(-used);
         return used >= 1 ? -Infinity : log + share + pair(eps - share, true);
@@ -285,19 +286,19 @@
 
   // nothing to hide behind: no noise where the device shows
   function bare(s, law) {
-    if (s.idle_noise) return law.whole === 0 && s.participation > s.delta;
+    if (s.idle_noise) return law.noise[0] + law.own === 0 && s.participation > s.delta;
     return law.noise[0] === 0 && s.participation * Math.exp(law.weights[0]) >= s.delta && (s.adjacency === "absent" || law.own === 0);
   }
 
   // least eps of one query; a hidden device takes longer, and has no more than a visible one
-  function* oneQuery(s) {
+  function* oneQuery(s, law = received(s)) {
     if (rollCall(s)) return s.participation > s.delta ? Infinity : 0;
-    const law = received(s), target = Math.log(s.delta);
+    const target = Math.log(s.delta);
     if (bare(s, law)) return Infinity;
-    if (s.idle_noise && law.whole === 0) return 0;
+    if (s.idle_noise && law.noise[0] + law.own === 0) return 0;
     const curve = worst(orders(s, law));
     if (!covered(s)) return leastEpsilon(curve, s.delta);
-    const most = epsilon({ ...s, observer: "participants" });
+    const most = finished(oneQuery({ ...s, observer: "participants" }, law));
     if (most === Infinity || curve(0) <= target) return most === Infinity ? most : 0;
     return (yield* rooted((eps) => curve(eps) - target, 0, most, 1e-10)) ?? most;
   }
@@ -310,7 +311,7 @@
     const s = { ...system, observer: "auto" };
     if (s.idle_noise) {
       if (s.adjacency !== "replace") return epsilon(s);
-      const mu = received(s).distance / Math.sqrt(received(s).whole);
+      const { distance, noise, own } = received(s), mu = distance / Math.sqrt(noise[0] + own);
       return leastEpsilon((eps) => gaussian(eps, mu), Math.min(s.delta / s.participation, 1 - 1e-16));
     }
     const law = received(s), budget = s.delta / (2 * s.participation);

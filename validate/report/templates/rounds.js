@@ -7,9 +7,9 @@
 
   // delta(eps) of one query on the grid, each order, and the same from half as many chords; yields, for it may take a while
   function* onGrid(s, law, kept) {
-    const key = JSON.stringify({ ...s, rounds: 0 }), curves = orders(s, { ...law, room: ROOM }), floor = s.delta * FLOOR;
+    const key = JSON.stringify([{ ...s, rounds: 0 }, law.device]), curves = orders(s, { ...law, room: ROOM }), floor = s.delta * FLOOR;
     if (kept.key === key) return kept;
-    const seen = orders({ ...s, observer: "participants" }), level = s.delta * CUT;  // gives more away, and is quickly told
+    const seen = orders({ ...s, observer: "participants" }, law), level = s.delta * CUT;  // gives more away, and is quickly told
     const start = covered(s) ? yield* greatest(worst(seen), level) : undefined;
     const top = yield* greatest(worst(curves), level, start), fine = [], coarse = [];
     const places = Float64Array.from({ length: CELLS + 1 }, (_, i) => Math.sqrt(i / CELLS));
@@ -170,12 +170,12 @@
   }
 
   // least eps after T queries, and a function that says by what share it may be too great: 0 where the integral is exact
-  function* overRounds(s, kept = {}) {
-    const { rounds } = s, law = received(s), exactly = (value) => ({ value, above: () => 0 });
+  function* overRounds(s, kept = {}, law = received(s)) {
+    const { rounds } = s, exactly = (value) => ({ value, above: () => 0 });
     if (rollCall(s)) return exactly(-Math.expm1(rounds * Math.log1p(-s.participation)) > s.delta ? Infinity : 0);
-    if (rounds === 1) return exactly(yield* oneQuery(s));
+    if (rounds === 1) return exactly(yield* oneQuery(s, law));
     if (bare(s, { ...law, weights: [law.weights[0] + Math.log(rounds)] })) return exactly(Infinity);
-    if (visible(s)) return exactly(leastEpsilon((eps) => logDeltaOver(s, eps, rounds, law), s.delta));
+    if (visible(s) && law.device === undefined) return exactly(leastEpsilon((eps) => logDeltaOver(s, eps, rounds, law), s.delta));
     const { top, fine, coarse, off } = yield* onGrid(s, law, kept);
     let value = 0, above = () => 0;
     for (const [right, reverse] of fine.length === 1 ? [[0, 0]] : [[0, 1], [1, 0]]) {
