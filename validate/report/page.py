@@ -199,13 +199,17 @@ def render(parts: Parts) -> str:
     if parts.energy is not None:
         found = parts.energy
         others.append(("Energy and utility", summary.of_fleet(found.rows, found.cut, found.infeasible)))
-    channel = {}
-    if description.channel is not None and bounds.inference is not None:
+    channel, begun, unserved = {}, [], "" if description.channel is None else live.unserved(description.channel)
+    if bounds.inference is not None:
         known = bounds.inference.named(description.name)
-        channel = {name: summary.over_channel(system, known[name]) for name, system in description.systems.items()}
+        for name, system in description.systems.items():
+            if description.channel is not None:
+                channel[name] = summary.over_channel(system, known[name])
+            if not unserved:
+                begun.append(live.start(name, system, known[name].privacy, description.channel))
     anchors = {
         "channel": (channel, "Channel"),
-        "live": (cards, "Live"),
+        "live": (begun, "Live"),
         "privacy": (cards, "Privacy"),
         "design": (parts.designs, "Design"),
         "frontier": ("frontier" in parts.figures, "Frontier"),
@@ -228,8 +232,9 @@ def render(parts: Parts) -> str:
             cards=cards,
             others=others,
             audit=None if parts.audit is None else _counted(parts.audit.evidence),
-            starts=live.starts([(card, systems[card.name]) for card in cards]) if cards else "",
-            script=Markup(live.script()) if cards else "",
+            starts=live.starts(begun) if begun else "",
+            script=Markup(live.script()) if begun else "",
+            unserved=unserved,
             channel=channel,
             states=STATES,
             antennas=parts.antennas,

@@ -3,22 +3,45 @@
   const starts = JSON.parse(document.getElementById("live-start").textContent);
   const SLIDERS = [
     ["participation", "p", 0.01, 1, false], ["dimension", "r", 1, 25088, true], ["noise_variance", "σ²", 1e-3, 1e2, true],
-    ["clip", "C", 1e-2, 1e3, true], ["alignment", "γ", 1e-2, 1e2, true], ["rounds", "T", 1, 1000, true],
+    ["clip", "C", 1e-2, 1e3, true], ["alignment", "γ", 1e-2, 1e2, true], ["rounds", "T", 1, 1000, true], ["max_power", "PΩ", 1e-2, 1e2, true],
   ];
+  const FADING = [["none"], ["rayleigh"], ["rician", "k_factor", "K", 1], ["rician", "k_factor", "K", 10], ["nakagami", "shape", "m", 0.5],
+    ["nakagami", "shape", "m", 4], ["lognormal", "shadowing_db", "dB", 8]];
+  const ANTENNAS = [1, 2, 4, 8];
+  const SEEN = { participants: "y and who takes part", others: "y and who of the others takes part", signal: "y and nothing else" };
   const WHOLE = new Set(["dimension", "rounds"]), STEPS = 400, POINTS = 41, FEW = 13;
   const SLICE = 12, SLOW = 25;  // milliseconds: of work at a time, and what a value may take for many of them to be drawn
   const FAR = 0.02;  // a share that is no estimate any more
   const at = (id) => document.getElementById("live-" + id);
-  let now, start, moved = SLIDERS[0], turn = 0;
+  let now, start, fadings, moved = SLIDERS[0], turn = 0;
   const kept = {};  // the curve of the system as it stands, for all T
 
   const digits = (x) => (x === Infinity ? "∞" : x === 0 ? "0"
     : x >= 1e-3 && x < 1e5 ? String(Number(x.toPrecision(4))) : x.toExponential(2).replace("e+", "e"));
-  const place = ([name, , low, high, log], t) => {
-    const x = log ? low * (high / low) ** t : low + (high - low) * t;
-    return WHOLE.has(name) ? Math.max(1, Math.round(x)) : x;
+  // rounded up to the digits that are shown
+  function upward(x) {
+    if (!(x > 0 && isFinite(x))) return digits(x);
+    const y = x * (1 + 1e-9), shown = Number(y.toPrecision(x >= 1e-3 && x < 1e5 ? 4 : 3)), unit = 10 ** (Math.floor(Math.log10(y)) - (x >= 1e-3 && x < 1e5 ? 3 : 2));
+    return digits(shown < y ? shown + unit : shown);
+  }
+  const told = (s, x) => (airtight.several(s) ? upward(x) : digits(x));
+
+  // the ends of a slider: farther where the file begins outside
+  const ends = ([name, , low, high, log]) => (log && start[name] > 0 ? [start[name] < low ? start[name] / 100 : low, start[name] > high ? start[name] * 100 : high] : [low, high]);
+  const place = (row, t) => {
+    const [low, high] = ends(row), x = row[4] ? low * (high / low) ** t : low + (high - low) * t;
+    return WHOLE.has(row[0]) ? Math.max(1, Math.round(x)) : x;
   };
-  const position = ([, , low, high, log], x) => (log ? Math.log(x / low) / Math.log(high / low) : (x - low) / (high - low));
+  const position = (row, x) => {
+    const [low, high] = ends(row);
+    return row[4] ? Math.log(x / low) / Math.log(high / low) : (x - low) / (high - low);
+  };
+
+  // what is computed with: a coordinate of complex codes is half of a symbol, and a power limit decides who takes part
+  function described(s) {
+    const odd = airtight.several(s) && s.model === "complex" && s.dimension % 2;
+    return airtight.decided(odd ? { ...s, dimension: s.dimension + 1 } : s);
+  }
 
   // Theorem 1's claim: infinite where t is not below the mean noise; its exponential may overflow
   function claimed(s, form) {
@@ -32,20 +55,30 @@
   const oneOrder = (s) => s.rounds > 1 && s.adjacency === "silent" && airtight.covered(s);
 
   function show() {
+    const s = described(now), over = airtight.several(s), refused = airtight.refusal(s), later = !refused && airtight.lastingRefused(s);
     for (const row of SLIDERS) {
-      at("value-" + row[0]).textContent = digits(now[row[0]]);
-      at("slider-" + row[0]).setAttribute("aria-valuetext", digits(now[row[0]]));
+      const value = s[row[0]] === null ? "" : digits(s[row[0]]);
+      at("value-" + row[0]).textContent = value;
+      at("slider-" + row[0]).setAttribute("aria-valuetext", value);
     }
-    at("theorem1").textContent = digits(claimed(now, "theorem1"));
-    at("eq23").textContent = digits(claimed(now, "eq23"));
-    at("proven").textContent = digits(airtight.proven(now));
-    const upper = now.observer === "signal" && !now.idle_noise;
+    at("theorem1").textContent = over ? "–" : digits(claimed(s, "theorem1"));
+    at("eq23").textContent = over ? "–" : digits(claimed(s, "eq23"));
+    at("proven").textContent = over ? "–" : digits(airtight.proven(s));
+    const upper = (s.observer === "signal" && !s.idle_noise && !airtight.limited(s)) || (over && !s.known);
     at("one").textContent = upper ? "at most, one query" : "exact, one query";
-    at("all").textContent = upper || oneOrder(now) ? "at most, after T queries" : "after T queries";
-    for (const id of ["exact", "rounds"]) at(id).textContent = "…";
-    at("why").textContent = "";
-    run(work({ ...now }, moved));
+    at("all").textContent = upper || oneOrder(s) ? "at most, after T queries" : "after T queries";
+    at("whom").textContent = `Neighbours: ${s.adjacency}. The server sees ${SEEN[s.observer]}${over ? `, at ${s.antennas} antenna${s.antennas > 1 ? "s" : ""} whose coefficients it knows; claimed and proven are of one look, and say nothing here` : ""}. δ = ${digits(s.delta)}.`;
+    at("refused").textContent = refused || (later ? "Over a channel that lasts the page serves T queries only where all take part: choose p = 1 or a fresh state, or ask airtight bounds." : "");
+    at("file").innerHTML = over && !airtight.limited(s) ? `The same states in a file: <code>[inference.channel] ${inFile(s)}</code>` : "";
+    at("exact").textContent = refused ? "–" : "…";
+    at("rounds").textContent = refused || later ? "–" : "…";
+    for (const id of ["why", "few-said", "legend"]) at(id).textContent = "";
+    for (const id of ["lines", "few-lines"]) if (refused) at(id).innerHTML = "";
+    if (refused) run([].values()); else run(work({ ...s }, moved, later));
   }
+
+  const inFile = (s) => [["model", `"${s.model}"`], ["antennas", s.antennas], ["fading", `"${s.fading}"`], ["k_factor", s.k_factor], ["shape", s.shape],
+    ["shadowing_db", s.shadowing_db], ["states", s.states], ["seed", s.seed], ["fresh", s.fresh]].filter(([, x]) => x !== null).map(([key, x]) => `${key} = ${x}`).join(", ");
 
   // what takes longer, some milliseconds at a time, between which the page hears and draws; the next move ends it
   const turns = new MessageChannel();
@@ -62,32 +95,65 @@
     turns.port2.postMessage(++turn);
   }
 
-  function* work(system, row) {
-    const began = performance.now(), exact = yield* airtight.oneQuery(system), took = performance.now() - began;
-    at("exact").textContent = digits(exact);
-    agree(exact);
-    const { value, above } = yield* airtight.overRounds(system, kept);
-    at("rounds").textContent = digits(value);
-    at("why").textContent = `T = ${system.rounds}` + (oneOrder(system) ? "; one curve for both orders, which costs up to 10 %" : "");
-    yield;
-    const over = above();
-    if (over > 5e-5) at("why").textContent += over > FAR ? "; from above, and far from exact" : `; too great by some ${(100 * over).toPrecision(1)} % (measured)`;
+  function* work(system, row, later) {
+    const began = performance.now(), found = yield* airtight.greatestEpsilon(system), took = performance.now() - began, several = airtight.several(system);
+    at("exact").textContent = told(system, found.value);
+    agree(found.value);
+    if (!later) {
+      const { value, above } = yield* airtight.overRoundsAndStates(system, found, kept);
+      at("rounds").textContent = told(system, value);
+      at("why").textContent = `T = ${system.rounds}` + (several && system.rounds > 1 && system.fresh ? `; device ${found.law.device}, the least protected in one` : "")
+        + (oneOrder(system) ? "; one curve for both orders, which costs up to 10 %" : "");
+      yield;
+      const over = above();
+      if (over > 5e-5) at("why").textContent += over > FAR ? "; from above, and far from exact" : `; too great by some ${(100 * over).toPrecision(1)} % (measured)`;
+    }
+    yield* againstAntennas(system);
     const overT = row[0] === "rounds";  // claimed and proven are of one query: not drawn beside what T of them give away
-    const lines = overT ? { exact: [] } : { claimed: [], proven: [], exact: [] }, points = took < SLOW ? POINTS : FEW;
+    const lines = overT || several ? { exact: [] } : { claimed: [], proven: [], exact: [] }, points = took < SLOW ? POINTS : FEW;
     for (let i = 0; i < points; i++) {
-      const t = i / (points - 1), s = { ...system, [row[0]]: place(row, t) };
-      if (!overT) lines.claimed.push([t, claimed(s, "eq23")]);
-      if (!overT) lines.proven.push([t, airtight.proven(s)]);
-      lines.exact.push([t, overT ? (yield* airtight.overRounds(s, kept)).value : yield* airtight.oneQuery(s)]);
+      const t = i / (points - 1), s = described({ ...system, [row[0]]: place(row, t) });
+      if (lines.claimed) lines.claimed.push([t, claimed(s, "eq23")]);
+      if (lines.proven) lines.proven.push([t, airtight.proven(s)]);
+      if (overT) lines.exact.push([t, airtight.lastingRefused(s) ? NaN : (yield* airtight.overRoundsAndStates(s, found, kept)).value]);
+      else lines.exact.push([t, airtight.refusal(s) ? NaN : (yield* airtight.greatestEpsilon(s)).value]);
       yield;
     }
     plot(row, lines);
+  }
+
+  // the small figure: epsilon of one query for 1, 2, 4 and 8 antennas, and where it ends
+  function* againstAntennas(system) {
+    const counts = [...new Set([...ANTENNAS, system.antennas])].sort((a, b) => a - b), values = [];
+    for (const antennas of counts) {
+      const s = described({ ...system, antennas });
+      values.push(airtight.refusal(s) ? NaN : (yield* airtight.greatestEpsilon(s)).value);
+      yield;
+    }
+    const limit = yield* airtight.limitOfAntennas(system), drawn = (y) => isFinite(y) && y > 0, finite = [...values, limit].filter(drawn);
+    const most = Math.max(...finite, 0) * 1.1 || 1, least = Math.min(...finite, most) / 1.1, log = most / least > 30, last = counts.at(-1);
+    const X = (m) => 46 + 250 * Math.log(m) / Math.log(last), Y = (y) => 170 - 150 * (log ? Math.log(y / least) / Math.log(most / least) : y / most);
+    const parts = [`<line x1="46" x2="310" y1="170" y2="170" stroke="var(--line)"/><text x="171" y="198" text-anchor="middle">antennas</text><text x="46" y="12" text-anchor="end">ε</text>`];
+    for (const y of [...new Set(finite.length ? [Math.min(...finite), Math.max(...finite)] : [])]) parts.push(`<text x="40" y="${Y(y) + 4}" text-anchor="end">${upward(y)}</text>`);
+    const points = counts.map((m, i) => [m, values[i]]).filter(([, y]) => drawn(y)), style = 'fill="none" stroke="var(--bad)" stroke-width="2"';
+    for (const m of counts) parts.push(`<text x="${X(m)}" y="184" text-anchor="middle">${m}</text>`);
+    parts.push(`<path d="${points.map(([m, y], i) => `${i ? "L" : "M"}${X(m).toFixed(1)} ${Y(y).toFixed(1)}`).join("")}" ${style}/>`);
+    for (const [m, y] of points) parts.push(`<circle cx="${X(m)}" cy="${Y(y)}" r="${m === system.antennas ? 5 : 3}" fill="var(--bad)"/>`);
+    if (drawn(limit)) parts.push(`<line x1="46" x2="310" y1="${Y(limit)}" y2="${Y(limit)}" stroke="var(--soft)" stroke-dasharray="2 3"/>`);
+    at("few-lines").innerHTML = parts.join("");
+    const said = counts.map((m, i) => `${m}: ${Number.isNaN(values[i]) ? "not served" : upward(values[i])}`).join(", ");
+    at("few-said").textContent = `ε of one query against antennas, ${system.adjacency}, the server sees ${SEEN[system.observer]}${said ? `; ${said}` : ""}. `
+      + `Dashed: ${upward(limit)}, ${system.fading === "none" ? "the devices' noise alone, as all antennas receive the same" : "the device's own noise alone"}.`;
   }
 
   // where the sliders begin: the page's value beside Python's
   function agree(exact) {
     if (start.agreed) return;
     start.agreed = true;
+    if (start.alike && start.exact === null) {
+      at("agreement").textContent = `of the states of the file's channel the page draws ${start.states}.`;
+      return;
+    }
     const python = start.exact === "inf" ? Infinity : start.exact, off = exact === python ? 0 : Math.abs(exact / python - 1);
     at("agreement").innerHTML = start.alike ? `they agree with Python's exact ε here to ${off < 1e-16 ? "the last digit" : `<span class="one">${off.toExponential(0)}</span>`}.`
       : `the devices of this system differ: here all are like device ${start.device}, the least protected.`;
@@ -127,9 +193,21 @@
   function choose(chosen) {
     start = { ...chosen };
     now = { ...chosen };
-    for (const name of ["adjacency", "observer"]) at(name).value = now[name];
+    for (const name of ["adjacency", "observer", "model"]) at(name).value = now[name];
     at("idle").checked = now.idle_noise;
-    for (const row of SLIDERS) at("slider-" + row[0]).value = Math.round(STEPS * position(row, now[row[0]]));
+    at("fresh").checked = now.fresh;
+    const own = FADING.find(([fading]) => fading === now.fading);  // the file's, if it is none of those that are offered
+    fadings = own[1] && !FADING.some(([fading, name, , x]) => fading === now.fading && now[name] === x) ? [...FADING, [...own.slice(0, 3), now[own[1]]]] : FADING;
+    at("fading").replaceChildren(...fadings.map(([fading, , symbol, x], i) => new Option(symbol ? `${fading}, ${symbol} = ${x}` : fading, i)));
+    at("fading").value = fadings.findIndex(([fading, name, , x]) => fading === now.fading && (!name || now[name] === x));
+    at("antennas").replaceChildren(...[...new Set([...ANTENNAS, now.antennas])].sort((a, b) => a - b).map((m) => new Option(m, m)));
+    at("antennas").value = now.antennas;
+    const limited = airtight.limited(now);
+    at("slider-max_power").parentElement.hidden = !limited;
+    at("slider-participation").disabled = limited;  // the power limit decides it
+    at("idle").disabled = limited;
+    if (limited && moved[0] === "participation") moved = SLIDERS[1];
+    for (const row of SLIDERS) if (now[row[0]] !== null) at("slider-" + row[0]).value = Math.round(STEPS * position(row, now[row[0]]));
     show();
   }
 
@@ -145,7 +223,14 @@
   }
   starts.forEach(({ name }, i) => at("system").append(new Option(name, i)));
   at("system").addEventListener("change", (event) => choose(starts[event.target.value]));
-  for (const name of ["adjacency", "observer"]) at(name).addEventListener("change", (event) => { now[name] = event.target.value; show(); });
+  for (const name of ["adjacency", "observer", "model"]) at(name).addEventListener("change", (event) => { now[name] = event.target.value; show(); });
+  at("antennas").addEventListener("change", (event) => { now.antennas = Number(event.target.value); show(); });
+  at("fading").addEventListener("change", (event) => {
+    const [fading, name, , x] = fadings[event.target.value];
+    Object.assign(now, { fading, k_factor: null, shape: null, shadowing_db: null, ...(name ? { [name]: x } : {}) });
+    show();
+  });
+  at("fresh").addEventListener("change", (event) => { now.fresh = event.target.checked; show(); });
   at("idle").addEventListener("change", (event) => { now.idle_noise = event.target.checked; show(); });
   choose(starts[0]);
 })();
