@@ -43,7 +43,7 @@ def test_the_report(tmp_path: Path, further: str) -> None:
     page, tree = (out / "index.html").read_text(), json.loads((out / "report.json").read_text())
     assert (
         "Over the channel" in page
-        and 'id="live"' not in page
+        and 'id="live"' in page
         and 'id="curves"' not in page
         and "false here" not in page
     )
@@ -77,3 +77,5 @@ def test_looks_from_a_file_have_no_figure_over_antennas(tmp_path: Path) -> None:
     found = CliRunner().invoke(main, ["report", str(path), "--out", str(tmp_path / "out")])
     assert found.exit_code == 0, found.output
     assert [file.name for file in sorted((tmp_path / "out" / "figures").glob("*.svg"))] == ["epsilon-over-states.svg"]
+    html = (tmp_path / "out" / "index.html").read_text()
+    assert 'id="live"' not in html and "the live controls: the coefficients come from a file" in html

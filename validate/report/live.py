@@ -113,11 +113,16 @@ def start(name: str, system: InferenceSystem, privacy: Privacy, channel: Channel
     if over.max_power is not None:
         vectors.append(np.broadcast_to(over.max_power, (system.devices,)) * over.gain_means(system.devices))
         suffices = float(vectors[-1][k])
-    alike = all(np.ptp(vector) == 0 for vector in vectors)
+    remark = ""
+    if any(np.ptp(vector) > 0 for vector in vectors):
+        remark = f"the devices of this system differ: here all are like device {k}, the least protected."
+    elif states < over.states:
+        remark = f"of the {over.states} states of the file the page draws {states}."
+    elif not over.known:
+        remark = "the observer of the file does not know the channel: here it does, and learns no less."
     return {
         "name": name,
-        "alike": bool(alike),
-        "device": k,
+        "remark": remark,
         "devices": system.devices,
         **{name: float(getattr(system, name)[k]) for name in ("participation", "noise_variance", "weight", "clip")},
         "alignment": system.alignment,
@@ -129,7 +134,7 @@ def start(name: str, system: InferenceSystem, privacy: Privacy, channel: Channel
         "adjacency": system.adjacency.value,
         "observer": seen.value,
         "idle_noise": system.idle_noise,
-        "exact": as_json(float(true[k])) if alike and states == over.states else None,
+        "exact": None if remark else as_json(float(true[k])),
         "model": over.model.value,
         "antennas": over.antennas,
         "fading": over.fading.value,

@@ -229,14 +229,12 @@
     });
   }
 
-  // the law that no number of antennas passes: the device's own noise alone; what all antennas receive alike keeps the others' noise
-  const ownNoiseAlone = (s) => (s.fading === "none" ? received({ ...s, receiver_noise_variance: 0 })
-    : { ...received(s), noise: [0], weights: [0] });
+  // what many antennas tend to: the device's own noise alone; what all antennas receive alike keeps the others' noise
+  const VANISHING = 1e-10;  // share of the receiver's noise that stands for none
   function* limitOfAntennas(s) {
-    const law = ownNoiseAlone(s);
-    if (bare(s, law)) return Infinity;
-    if (s.adjacency === "absent" && !s.idle_noise && law.noise[0] === 0) return 0;
-    return yield* oneQuery(s, law);
+    if (s.fading === "none") return yield* oneQuery({ ...s, antennas: 1 / VANISHING });
+    const law = { ...received(s), noise: [0], weights: [0] }, shown = s.adjacency === "absent" && !s.idle_noise && !(s.participation > s.delta);
+    return bare(s, law) ? Infinity : shown ? 0 : yield* oneQuery(s, law);
   }
 
   // least eps of the least protected device for one query: the mean of delta over states and sets, never of eps; and its law

@@ -159,6 +159,10 @@
   // at over the logarithm of the noise, from 17 or 33 values where half of them would have told the rest; else nothing
   function interpolant(at, noise, room) {
     const low = Math.log(noise[0]), span = Math.log(noise.at(-1)) - low;
+    if (span < 1e-12) {
+      const least = at(noise[0]);
+      return () => least;
+    }
     const value = (x) => at(Math.exp(low + span * x));
     for (let n = 8, values = extrema(n).map(value); 4 * n < noise.length; n *= 2) {
       const coarse = through(values), finer = extrema(2 * n), here = values;

@@ -67,7 +67,7 @@
     const upper = (s.observer === "signal" && !s.idle_noise && !airtight.limited(s)) || (over && !s.known);
     at("one").textContent = upper ? "at most, one query" : "exact, one query";
     at("all").textContent = upper || oneOrder(s) ? "at most, after T queries" : "after T queries";
-    at("whom").textContent = `Neighbours: ${s.adjacency}. The server sees ${SEEN[s.observer]}${over ? `, at ${s.antennas} antenna${s.antennas > 1 ? "s" : ""} whose coefficients it knows; claimed and proven are of one look, and say nothing here` : ""}. δ = ${digits(s.delta)}.`;
+    at("whom").textContent = `Neighbours: ${s.adjacency}. The server sees ${SEEN[s.observer]}${AT(s)}${over ? "; claimed and proven are of one look, and say nothing here" : ""}. δ = ${digits(s.delta)}.`;
     at("refused").textContent = refused || (later ? "Over a channel that lasts the page serves T queries only where all take part: choose p = 1 or a fresh state, or ask airtight bounds." : "");
     at("file").innerHTML = over && !airtight.limited(s) ? `The same states in a file: <code>[inference.channel] ${inFile(s)}</code>` : "";
     at("exact").textContent = refused ? "–" : "…";
@@ -77,6 +77,7 @@
     if (refused) run([].values()); else run(work({ ...s }, moved, later));
   }
 
+  const AT = (s) => (airtight.several(s) ? `, at ${s.antennas} antenna${s.antennas > 1 ? "s" : ""} whose coefficients it knows` : s.antennas > 1 ? `, at ${s.antennas} antennas that receive the same` : "");
   const inFile = (s) => [["model", `"${s.model}"`], ["antennas", s.antennas], ["fading", `"${s.fading}"`], ["k_factor", s.k_factor], ["shape", s.shape],
     ["shadowing_db", s.shadowing_db], ["states", s.states], ["seed", s.seed], ["fresh", s.fresh]].filter(([, x]) => x !== null).map(([key, x]) => `${key} = ${x}`).join(", ");
 
@@ -132,31 +133,30 @@
     }
     const limit = yield* airtight.limitOfAntennas(system), drawn = (y) => isFinite(y) && y > 0, finite = [...values, limit].filter(drawn);
     const most = Math.max(...finite, 0) * 1.1 || 1, least = Math.min(...finite, most) / 1.1, log = most / least > 30, last = counts.at(-1);
-    const X = (m) => 46 + 250 * Math.log(m) / Math.log(last), Y = (y) => 170 - 150 * (log ? Math.log(y / least) / Math.log(most / least) : y / most);
+    const rounded = (y) => told({ ...system, antennas: last }, y), X = (m) => 46 + 250 * Math.log(m) / Math.log(last), Y = (y) => 170 - 150 * (log ? Math.log(y / least) / Math.log(most / least) : y / most);
     const parts = [`<line x1="46" x2="310" y1="170" y2="170" stroke="var(--line)"/><text x="171" y="198" text-anchor="middle">antennas</text><text x="46" y="12" text-anchor="end">ε</text>`];
-    for (const y of [...new Set(finite.length ? [Math.min(...finite), Math.max(...finite)] : [])]) parts.push(`<text x="40" y="${Y(y) + 4}" text-anchor="end">${upward(y)}</text>`);
+    for (const y of [...new Set(finite.length ? [Math.min(...finite), Math.max(...finite)] : [])]) parts.push(`<text x="40" y="${Y(y) + 4}" text-anchor="end">${rounded(y)}</text>`);
     const points = counts.map((m, i) => [m, values[i]]).filter(([, y]) => drawn(y)), style = 'fill="none" stroke="var(--bad)" stroke-width="2"';
     for (const m of counts) parts.push(`<text x="${X(m)}" y="184" text-anchor="middle">${m}</text>`);
     parts.push(`<path d="${points.map(([m, y], i) => `${i ? "L" : "M"}${X(m).toFixed(1)} ${Y(y).toFixed(1)}`).join("")}" ${style}/>`);
     for (const [m, y] of points) parts.push(`<circle cx="${X(m)}" cy="${Y(y)}" r="${m === system.antennas ? 5 : 3}" fill="var(--bad)"/>`);
     if (drawn(limit)) parts.push(`<line x1="46" x2="310" y1="${Y(limit)}" y2="${Y(limit)}" stroke="var(--soft)" stroke-dasharray="2 3"/>`);
     at("few-lines").innerHTML = parts.join("");
-    const said = counts.map((m, i) => `${m}: ${Number.isNaN(values[i]) ? "not served" : upward(values[i])}`).join(", ");
+    const said = counts.map((m, i) => `${m}: ${Number.isNaN(values[i]) ? "not served" : rounded(values[i])}`).join(", ");
     at("few-said").textContent = `ε of one query against antennas, ${system.adjacency}, the server sees ${SEEN[system.observer]}${said ? `; ${said}` : ""}. `
-      + `Dashed: ${upward(limit)}, ${system.fading === "none" ? "the devices' noise alone, as all antennas receive the same" : "the device's own noise alone"}.`;
+      + `${drawn(limit) ? "Dashed" : "Limit"}: ${rounded(limit)}, ${system.fading === "none" ? "the devices' noise alone, as all antennas receive the same" : "the device's own noise alone"}.`;
   }
 
   // where the sliders begin: the page's value beside Python's
   function agree(exact) {
     if (start.agreed) return;
     start.agreed = true;
-    if (start.alike && start.exact === null) {
-      at("agreement").textContent = `of the states of the file's channel the page draws ${start.states}.`;
+    if (start.exact === null) {
+      at("agreement").textContent = start.remark;
       return;
     }
     const python = start.exact === "inf" ? Infinity : start.exact, off = exact === python ? 0 : Math.abs(exact / python - 1);
-    at("agreement").innerHTML = start.alike ? `they agree with Python's exact ε here to ${off < 1e-16 ? "the last digit" : `<span class="one">${off.toExponential(0)}</span>`}.`
-      : `the devices of this system differ: here all are like device ${start.device}, the least protected.`;
+    at("agreement").innerHTML = `they agree with Python's exact ε here to ${off < 1e-16 ? "the last digit" : `<span class="one">${off.toExponential(0)}</span>`}.`;
   }
 
   function plot(row, lines) {
