@@ -262,6 +262,8 @@ def test_what_is_not_served_is_refused(script):
     later = {**start, "rounds": 2, "fresh": False}
     assert script.value(f"airtight.lastingRefused({json.dumps(later)})") is True
     assert script.value(f"airtight.lastingRefused({json.dumps({**later, 'participation': 1.0})})") is False
+    assert "power_limit" in live.unserved(Channel(**LAWS[0], max_power=1.0, power_limit="long_term"))
+    assert live.unserved(Channel(**LAWS[0], max_power=1.0)) == ""
     assert "file" in live.unserved(Channel(looks=np.ones((1, 5, 2))))
     assert "csi_error" in live.unserved(Channel(csi_error=0.1)) and "antennas" in live.unserved(Channel(antennas=17))
     assert live.unserved(Channel(antennas=16, **LAWS[0])) == ""
@@ -332,7 +334,7 @@ def test_the_controls_in_a_browser(tmp_path):
 
         found = told()
         assert shown_above(found["exact"], system, channel) and float(found["rounds"]) > float(found["exact"])
-        assert "silent" in found["whom"] and "y and who takes part, at 2 antennas" in found["whom"]
+        assert "silent" in found["whom"] and "y and who takes part, at 2 antennas in 30 states" in found["whom"]
         assert found["agreement"].startswith("they agree") and found["theorem1"] == "–" and found["refused"] == ""
         assert f"2: {found['exact']}," in found["few-said"] and "silent" in found["few-said"]
         found = told("antennas", "8", "change")

@@ -18,7 +18,7 @@ from scipy import special
 from airtight.analytics.forms import theorem1
 from airtight.analytics.forms.quantity import Quantity
 from airtight.analytics.guarantee import Observer
-from airtight.analytics.inference.channel import Channel
+from airtight.analytics.inference.channel import Channel, PowerLimit
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import observers
 from airtight.validate.report import summary
@@ -170,6 +170,8 @@ def unserved(channel: Channel) -> str:
     """Why the controls cannot begin with this channel; empty where they can."""
     if channel.looks is not None:
         return "the coefficients come from a file"
+    if channel.max_power is not None and channel.power_limit is not PowerLimit.BLOCK:
+        return "its power limit is not of the mean energy of a block (power_limit)"
     if channel.csi_error > 0:
         return "the inversion has an error (csi_error)"
     return f"it has more than {_MOST_ANTENNAS} antennas" if channel.antennas > _MOST_ANTENNAS else ""

@@ -3,7 +3,8 @@
   const starts = JSON.parse(document.getElementById("live-start").textContent);
   const SLIDERS = [
     ["participation", "p", 0.01, 1, false], ["dimension", "r", 1, 25088, true], ["noise_variance", "σ²", 1e-3, 1e2, true],
-    ["clip", "C", 1e-2, 1e3, true], ["alignment", "γ", 1e-2, 1e2, true], ["rounds", "T", 1, 1000, true], ["max_power", "PΩ", 1e-2, 1e2, true],
+    ["clip", "C", 1e-2, 1e3, true], ["alignment", "γ", 1e-2, 1e2, true], ["rounds", "T", 1, 1000, true],
+    ["max_power", "PΩ", 1e-2, 1e2, true],
   ];
   const FADING = [["none"], ["rayleigh"], ["rician", "k_factor", "K", 1], ["rician", "k_factor", "K", 10], ["nakagami", "shape", "m", 0.5],
     ["nakagami", "shape", "m", 4], ["lognormal", "shadowing_db", "dB", 8]];
@@ -77,7 +78,7 @@
     if (refused) run([].values()); else run(work({ ...s }, moved, later));
   }
 
-  const AT = (s) => (airtight.several(s) ? `, at ${s.antennas} antenna${s.antennas > 1 ? "s" : ""} whose coefficients it knows` : s.antennas > 1 ? `, at ${s.antennas} antennas that receive the same` : "");
+  const AT = (s) => (airtight.several(s) ? `, at ${s.antennas} antenna${s.antennas > 1 ? "s" : ""} in ${s.states} states that it knows` : s.antennas > 1 ? `, at ${s.antennas} antennas that receive the same` : "");
   const inFile = (s) => [["model", `"${s.model}"`], ["antennas", s.antennas], ["fading", `"${s.fading}"`], ["k_factor", s.k_factor], ["shape", s.shape],
     ["shadowing_db", s.shadowing_db], ["states", s.states], ["seed", s.seed], ["fresh", s.fresh]].filter(([, x]) => x !== null).map(([key, x]) => `${key} = ${x}`).join(", ");
 
@@ -133,14 +134,14 @@
     }
     const limit = yield* airtight.limitOfAntennas(system), drawn = (y) => isFinite(y) && y > 0, finite = [...values, limit].filter(drawn);
     const most = Math.max(...finite, 0) * 1.1 || 1, least = Math.min(...finite, most) / 1.1, log = most / least > 30, last = counts.at(-1);
-    const rounded = (y) => told({ ...system, antennas: last }, y), X = (m) => 46 + 250 * Math.log(m) / Math.log(last), Y = (y) => 170 - 150 * (log ? Math.log(y / least) / Math.log(most / least) : y / most);
-    const parts = [`<line x1="46" x2="310" y1="170" y2="170" stroke="var(--line)"/><text x="171" y="198" text-anchor="middle">antennas</text><text x="46" y="12" text-anchor="end">ε</text>`];
-    for (const y of [...new Set(finite.length ? [Math.min(...finite), Math.max(...finite)] : [])]) parts.push(`<text x="40" y="${Y(y) + 4}" text-anchor="end">${rounded(y)}</text>`);
+    const rounded = (y) => told({ ...system, antennas: last }, y), X = (m) => 56 + 245 * Math.log(m) / Math.log(last), Y = (y) => 170 - 150 * (log ? Math.log(y / least) / Math.log(most / least) : y / most);
+    const parts = [`<line x1="56" x2="315" y1="170" y2="170" stroke="var(--line)"/><text x="178" y="198" text-anchor="middle">antennas</text><text x="56" y="12" text-anchor="end">ε</text>`];
+    for (const y of [...new Set(finite.length ? [Math.min(...finite), Math.max(...finite)] : [])]) parts.push(`<text x="50" y="${Y(y) + 4}" text-anchor="end">${rounded(y)}</text>`);
     const points = counts.map((m, i) => [m, values[i]]).filter(([, y]) => drawn(y)), style = 'fill="none" stroke="var(--bad)" stroke-width="2"';
     for (const m of counts) parts.push(`<text x="${X(m)}" y="184" text-anchor="middle">${m}</text>`);
     parts.push(`<path d="${points.map(([m, y], i) => `${i ? "L" : "M"}${X(m).toFixed(1)} ${Y(y).toFixed(1)}`).join("")}" ${style}/>`);
     for (const [m, y] of points) parts.push(`<circle cx="${X(m)}" cy="${Y(y)}" r="${m === system.antennas ? 5 : 3}" fill="var(--bad)"/>`);
-    if (drawn(limit)) parts.push(`<line x1="46" x2="310" y1="${Y(limit)}" y2="${Y(limit)}" stroke="var(--soft)" stroke-dasharray="2 3"/>`);
+    if (drawn(limit)) parts.push(`<line x1="56" x2="315" y1="${Y(limit)}" y2="${Y(limit)}" stroke="var(--soft)" stroke-dasharray="2 3"/>`);
     at("few-lines").innerHTML = parts.join("");
     const said = counts.map((m, i) => `${m}: ${Number.isNaN(values[i]) ? "not served" : rounded(values[i])}`).join(", ");
     at("few-said").textContent = `ε of one query against antennas, ${system.adjacency}, the server sees ${SEEN[system.observer]}${said ? `; ${said}` : ""}. `
