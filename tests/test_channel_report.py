@@ -41,12 +41,7 @@ def test_the_report(tmp_path: Path, further: str) -> None:
     found = CliRunner().invoke(main, ["report", str(path), "--out", str(out)])
     assert found.exit_code == 0, found.output
     page, tree = (out / "index.html").read_text(), json.loads((out / "report.json").read_text())
-    assert (
-        "Over the channel" in page
-        and 'id="live"' in page
-        and 'id="curves"' not in page
-        and "false here" not in page
-    )
+    assert "Over the channel" in page and 'id="live"' in page and 'id="curves"' not in page and "false here" not in page
     assert ("An eavesdropper with 2 looks" in page) == ("eavesdropper" in further)
     channel = Channel(
         antennas=2, fading="rayleigh", states=8, **({} if "participation" in further else {"max_power": 2.0})

@@ -162,7 +162,9 @@ def mean_delta(system, channel, device, epsilon):
 )
 def test_epsilon_by_enumeration(script, adjacency, model, participation, law):
     """The least epsilon at which the mean of delta over states and sets is kept; the page lies above it, by 1e-6 at most."""
-    system = InferenceSystem(**{**SYSTEM, "devices": 6, "participation": participation, "adjacency": adjacency, "clip": 3.0})
+    system = InferenceSystem(
+        **{**SYSTEM, "devices": 6, "participation": participation, "adjacency": adjacency, "clip": 3.0}
+    )
     channel = Channel(**law, antennas=3, model=model, states=10)
     start = begun(system, channel)
     device = script.device(start)
@@ -171,16 +173,23 @@ def test_epsilon_by_enumeration(script, adjacency, model, participation, law):
 
 
 BROKEN = {
-    "the share that a device takes of the others": ("noise / (length * (1 + length))", "noise / (length * (1.001 + length))"),
+    "the share that a device takes of the others": (
+        "noise / (length * (1 + length))",
+        "noise / (length * (1.001 + length))",
+    ),
     "the imaginary part for real codes": ("y *= real ? 0 : share", "y *= share"),
     "the device counts as one of the others": ("for (const k of [...others.slice(i + 1), ...own])", "for (const k of own)"),
     "the mean of epsilon instead of delta": (
         "let found = { value: yield* oneQuery(s, order[0]), law: order[0] };",
-        "let found = { value: 0, law: order[0] }; for (const law of order) { let value = 0; for (let i = 0; i < law.noise.length; i++) "
-        "value += Math.exp(law.weights[i]) * finished(oneQuery(s, { ...law, noise: [law.noise[i]], weights: [0] })); "
+        "let found = { value: 0, law: order[0] }; const alone = { weights: [0] }; for (const law of order) { "
+        "const each = Array.from(law.noise, (v) => finished(oneQuery(s, { ...law, ...alone, noise: [v] }))); "
+        "const value = each.reduce((sum, x, i) => sum + Math.exp(law.weights[i]) * x, 0); "
         "if (value > found.value) found = { value, law }; } return { ...found, laws };",
     ),
-    "participation amplifies though the channel shows it": ("if (limited(s)) return [false, true]", "if (false) return [false, true]"),
+    "participation amplifies though the channel shows it": (
+        "if (limited(s)) return [false, true]",
+        "if (false) return [false, true]",
+    ),
 }  # fmt: skip
 
 
@@ -193,7 +202,9 @@ def test_what_is_broken_is_seen(script, name):
     channel = Channel(**LAWS[0], antennas=4, states=30, max_power=3.0 if limited else None)
     system = channel.with_participation(InferenceSystem(**{**SYSTEM, "adjacency": "absent" if limited else "silent"}))
     start = begun(system, channel, observer="others" if limited else "participants")
-    true, wrong = (each.epsilon({**start, "participation": float(system.participation[0])}) for each in (script, broken))
+    true, wrong = (
+        each.epsilon({**start, "participation": float(system.participation[0])}) for each in (script, broken)
+    )
     lower, upper = looks.bracket(system, channel, observer=start["observer"])[:2]
     assert np.max(lower) * (1 - 1e-9) <= true <= np.max(upper) * (1 + 1e-9)
     assert not np.max(lower) * (1 - 1e-9) <= wrong <= np.max(upper) * (1 + 1e-9)
@@ -221,7 +232,9 @@ def test_many_queries_are_never_shown_below_the_truth(script, adjacency, observe
     which = None if setting.get("fresh") is False else script.device(start)
     low, high = looks.bracket(system, channel, rounds=6, observer=observer, device=which)[:2]
     found = math.inf if found in ("inf", None) else found
-    assert np.max(low) * (1 - 1e-9) <= found <= np.max(high) * (1 + 3 * above + 2e-6) or found == np.max(high) == math.inf
+    assert (
+        np.max(low) * (1 - 1e-9) <= found <= np.max(high) * (1 + 3 * above + 2e-6) or found == np.max(high) == math.inf
+    )
 
 
 def test_one_antenna_without_fading_is_the_page_of_one_look(script):
@@ -303,12 +316,14 @@ fading = "rayleigh"
 states = 30
 """
 TEXTS = """(() => { const at = (id) => document.getElementById("live-" + id).textContent;
-  return Object.fromEntries(["exact", "rounds", "whom", "refused", "few-said", "agreement", "theorem1"].map((id) => [id, at(id)])); })()"""
+  const names = ["exact", "rounds", "whom", "refused", "few-said", "agreement", "theorem1"];
+  return Object.fromEntries(names.map((id) => [id, at(id)])); })()"""
 SET = """(([id, value, event]) => { const each = document.getElementById("live-" + id);
   if (each.type === "checkbox") each.checked = value; else each.value = value;
   each.dispatchEvent(new Event(event)); })"""
 SETTLED = """new Promise((done) => { const look = () => { const at = (id) => document.getElementById("live-" + id).textContent;
-  if (at("exact") !== "…" && at("rounds") !== "…" && (at("few-said") || at("exact") === "–")) done(true); else setTimeout(look, 20); }; look(); })"""
+  if (at("exact") !== "…" && at("rounds") !== "…" && (at("few-said") || at("exact") === "–")) done(true);
+  else setTimeout(look, 20); }; look(); })"""
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
@@ -342,14 +357,16 @@ def test_the_controls_in_a_browser(tmp_path):
         found = told("observer", "others", "change")
         assert shown_above(found["exact"], system, replace(channel, antennas=8), "others")
         assert "who of the others takes part" in found["whom"]
-        label = "[...document.getElementById('live-fading').options].findIndex((each) => each.text === 'rician, K = 10')"
+        label = (
+            "[...document.getElementById('live-fading').options].findIndex((each) => each.text === 'rician, K = 10')"
+        )
         found = told("fading", str(browser.run(label)), "change")
         other = replace(channel, antennas=8, fading="rician", k_factor=10.0)
         assert shown_above(found["exact"], system, other, "others")
         found = told("fresh", False, "change")
         assert found["rounds"] == "–" and "choose p = 1" in found["refused"]
-        labelled = "[...document.querySelectorAll('#live select, #live input')].every((each) => each.labels.length + each.hasAttribute('aria-label') === 1)"
-        assert browser.run(labelled)
+        labelled = "(each) => each.labels.length + each.hasAttribute('aria-label') === 1"
+        assert browser.run(f"[...document.querySelectorAll('#live select, #live input')].every({labelled})")
         assert not browser.told("Runtime.exceptionThrown") and not browser.told("Log.entryAdded")
         requests = [event["request"]["url"] for event in browser.told("Network.requestWillBeSent")]
         assert all(url.startswith("file:") for url in requests)

@@ -31,8 +31,8 @@ _NODES = (4, 8, 16)  # quadrature nodes: for short differences, and for the norm
 _TEMPLATES = resources.files("airtight.validate.report").joinpath("templates")
 _PARTS = ("exact", "hidden", "rounds", "channel")
 _OFFERED = (
-    "erfcx, gaussian, unlike, hidden, binomial, covered, logDelta, logDeltaOver, epsilon, oneQuery, proven, overRounds, finished, "
-    "several, limited, decided, refusal, drawn, receivedOver, greatestEpsilon, limitOfAntennas, lastingRefused, overRoundsAndStates"
+    "erfcx, gaussian, unlike, hidden, binomial, covered, logDelta, logDeltaOver, epsilon, oneQuery, proven, overRounds, "
+    "finished, several, limited, decided, refusal, drawn, greatestEpsilon, limitOfAntennas, lastingRefused, overRoundsAndStates"
 )
 _MOST_ROUNDS = 1000  # greatest number of rounds that the slider offers
 _MOST_STATES = 200  # of a channel, that the page draws
@@ -151,7 +151,7 @@ def start(name: str, system: InferenceSystem, privacy: Privacy, channel: Channel
 
 
 def _streams(channel: Channel, shape: tuple[int, int]) -> dict[str, str]:
-    """States of the generator of :meth:`Channel.draw`, in hexadecimal: at its start, and where coefficients of further antennas follow."""
+    """States of the generator of :meth:`Channel.draw`, in hexadecimal: at its start, and before further antennas."""
     rng = np.random.default_rng(channel.seed)
 
     def place(name: str = "state") -> str:

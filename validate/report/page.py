@@ -220,7 +220,6 @@ def render(parts: Parts) -> str:
         "learning": (parts.training, "Learning"),
         "gallery": (parts.gallery, "Gallery"),
     }
-    systems = description.systems
     return secured(
         environment()
         .get_template("page.html")

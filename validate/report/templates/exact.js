@@ -51,7 +51,8 @@
     const spread = Math.sqrt(2 * half * (1 + eta) / q ** 3 + r / 2 * (eta / q) ** 2);
     const bulk = towards * slope(end, q) - eps > spread;
     const value = contour(half, eta, r, rate, level, bulk ? 0 : towards, slope, room) + (reverse ? eps : 0);
-    return Math.min(bulk ? Math.log1p(-Math.exp(value)) : value, 0);
+    const log = bulk ? Math.log1p(-Math.exp(value)) : value;
+    return log < 0 ? log : 0;  // also where the integral has no value: at most 1
   }
 
   function contour(half, eta, r, rate, level, side, slope, room) {
