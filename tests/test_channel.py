@@ -167,6 +167,30 @@ def test_power_limits_are_ordered(law: dict[str, object], power: float, outage: 
     assert np.all(long_term <= block * (1 + 1e-9)) and np.all(block <= peak)
 
 
+@pytest.mark.parametrize(
+    "law",
+    [
+        {"fading": "none"},
+        {"fading": "rayleigh"},
+        {"fading": "rician", "k_factor": 1e3},
+        {"fading": "nakagami", "shape": 0.5},
+        {"fading": "nakagami", "shape": 1e6},
+        {"fading": "lognormal", "shadowing_db": 40.0},
+    ],
+)
+@pytest.mark.parametrize("power", [1e-300, 1e-3, 1.0, 1e6, 1e300])
+def test_a_long_term_limit_at_its_extremes(law: dict[str, object], power: float) -> None:
+    """The energy spent, from the mean of 1/gain given that the device sends, keeps the limit; nothing is nan."""
+    for dimension in (2, 10**6):
+        one = system(dimension=dimension, noise_variance=[0.1, 0.0, 1e-9])
+        channel = Channel(max_power=power, power_limit="long_term", **law)  # type: ignore[arg-type]
+        sends, threshold = channel.participation(one), channel.threshold(one)
+        assert np.all(threshold >= 0) and np.all((sends >= 0) & (sends <= 1))
+        inverse = np.where(sends > 0, channel.inverse_gain(one), 0.0)
+        block = one.alignment**2 * (one.weight**2 + dimension * one.noise_variance)
+        assert np.all(sends * inverse * block <= power * (1 + 1e-6))
+
+
 def test_long_term_thresholds_beside_mpmath() -> None:
     import mpmath
 

@@ -15,6 +15,8 @@ from airtight.analytics.checks import FloatArray, ParameterError
 _LEAST_DRAWN = 1e-9  # probability of exceeding the threshold from which a Rician gain can be drawn
 _LEAST_RATIO = 1e-300  # the least threshold but 0
 _ERROR = 1e-12  # by which a threshold is raised
+_GONE = 800.0  # e^-800 is no double
+_HALVINGS = 70  # of the interval of its logarithm
 
 
 class Fading(StrEnum):
@@ -117,6 +119,7 @@ class PowerGain:
                     x = np.asarray((1 + self.k_factor) * ratio)
                     terms = [special.exp1(x), *(special.gammaincc(j, x) / j for j in count[1:])]
                     found = (1 + self.k_factor) * sum(p * term for p, term in zip(poisson, terms, strict=True))
+                    found = np.where(ratio > 0, found, np.inf)
                 case _:
                     scale = np.log(10.0) / 10
                     moved = self._center - scale * self.shadowing_db**2
@@ -130,30 +133,25 @@ class PowerGain:
         Notes
         -----
         The left side falls in g and is at most 1/g, since 1/G is at most 1/g where G is at least g: so 1/`inverse` is an upper
-        end. The threshold is raised by a relative 1e-12, more than the logarithms and the special functions err by.
+        end, and halving the interval keeps it one. The threshold is raised by a relative 1e-12, more than logarithms err by.
 
         Examples
         --------
         >>> PowerGain(Fading.RAYLEIGH).threshold_for(np.array([0.5598, 0.0])).round(3)
         array([0.5, inf])
         """
-        from scipy.optimize import elementwise
-
         distinct, place = np.unique(inverse, return_inverse=True)
-        found = np.where(distinct > 0, 0.0, np.inf)
-        at_least = self.inverse_above(np.full(distinct.size, _LEAST_RATIO))
-        found[(distinct > 0) & (self.inverse_above(np.zeros(distinct.size)) > distinct)] = _LEAST_RATIO
-        some = (distinct > 0) & (at_least > distinct)
-        if np.any(some):
-            limit = distinct[some]
-
-            def excess(log_ratio: FloatArray, limit: FloatArray) -> FloatArray:
-                with np.errstate(over="ignore"):
-                    return np.asarray(np.log(np.maximum(self.inverse_above(np.exp(log_ratio)), 1e-300) / limit))
-
-            ends = np.full(limit.size, np.log(_LEAST_RATIO)), np.maximum(-np.log(limit), np.log(_LEAST_RATIO) + 1)
-            root = elementwise.find_root(excess, ends, args=(limit,), tolerances={"xatol": 0.0, "xrtol": 1e-15})
-            found[some] = np.exp(root.x) * (1 + _ERROR)
+        always = self.inverse_above(np.zeros(distinct.size)) <= distinct
+        with np.errstate(divide="ignore", over="ignore"):
+            low, high = (
+                np.full(distinct.size, np.log(_LEAST_RATIO)),
+                np.maximum(-np.log(distinct), np.log(_LEAST_RATIO)),
+            )
+            for _ in range(_HALVINGS):
+                middle = (low + high) / 2
+                kept = self.inverse_above(np.exp(middle)) <= distinct
+                low, high = np.where(kept, low, middle), np.where(kept, middle, high)
+            found = np.where(always, 0.0, np.where(distinct > 0, np.exp(high) * (1 + _ERROR), np.inf))
         return np.asarray(found[place].reshape(inverse.shape))
 
     def drawn_above(self, u: FloatArray, threshold: FloatArray, mean: FloatArray) -> FloatArray:
@@ -197,10 +195,12 @@ def _gamma_inverse(m: float, ratio: FloatArray) -> FloatArray:
         return np.asarray(special.exp1(ratio))
     found = np.full(ratio.shape, np.inf)
     for i in np.ndindex(ratio.shape):
-        if ratio[i] > 0:  # in the logarithm of the power the integrand has no singularity
+        if m * ratio[i] > _GONE:
+            found[i] = 0.0
+        elif ratio[i] > 0:  # in the logarithm of the power the integrand has no singularity
             end = float(np.log(ratio[i]))
             value = integrate.quad(
-                lambda t: float(np.exp((m - 1) * t - m * np.exp(t))), end, max(end, 0) + 40 / m, epsabs=0
+                lambda t: float(np.exp((m - 1) * t - m * np.exp(t))), end, max(end, 0) + 40 / m, epsabs=0, limit=500
             )
             found[i] = value[0] * m**m / special.gamma(m)
     return found
