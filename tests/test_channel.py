@@ -191,6 +191,21 @@ def test_a_long_term_limit_at_its_extremes(law: dict[str, object], power: float)
         assert np.all(sends * inverse * block <= power * (1 + 1e-6))
 
 
+def test_a_rician_gain_far_in_its_tail() -> None:
+    """One minus the law below was 0 from 1e-16 on, and epsilon of such a device 0: the sum over Poisson counts, 40 digits."""
+    import mpmath
+
+    with mpmath.workdps(40):
+        for k_factor, ratio in ((0.1, 60.0), (1.0, 30.0), (5.0, 20.0)):
+            x = (1 + mpmath.mpf(k_factor)) * ratio
+            terms = (
+                mpmath.e**-k_factor * mpmath.mpf(k_factor) ** j / mpmath.factorial(j)
+                * mpmath.gammainc(j + 1, x, regularized=True) for j in range(200)
+            )  # fmt: skip
+            found = PowerGain(Fading.RICIAN, k_factor=k_factor).exceeds(np.array([ratio]))[0]
+            assert abs(found / sum(terms) - 1) < 1e-9
+
+
 def test_long_term_thresholds_beside_mpmath() -> None:
     import mpmath
 

@@ -15,6 +15,7 @@ from airtight.analytics.checks import FloatArray, ParameterError
 _LEAST_DRAWN = 1e-9  # probability of exceeding the threshold from which a Rician gain can be drawn
 _LEAST_RATIO = 1e-300  # the least threshold but 0
 _ERROR = 1e-12  # by which a threshold is raised
+_CANCELS = 1e-3  # below, one minus the law is no longer accurate
 _GONE = 800.0  # e^-800 is no double
 _HALVINGS = 70  # of the interval of its logarithm
 
@@ -62,7 +63,8 @@ class PowerGain:
         Notes
         -----
         Rayleigh: :math:`e^{-g}`; Nakagami: :math:`Q(m, mg)`, the regularised upper gamma function; Rician:
-        :meth:`~airtight.analytics.inference.transmission.RicianFading.outage` at :math:`\sqrt g`; log-normal:
+        :meth:`~airtight.analytics.inference.transmission.RicianFading.outage` at :math:`\sqrt g`, and in the tail a mixture of
+        gamma laws; log-normal:
         :math:`\Phi((\mu_{dB} - 10\log_{10}g)/\sigma_{dB})`, with :math:`\mu_{dB}` such that the mean is 1.
 
         Examples
@@ -84,8 +86,11 @@ class PowerGain:
                     probability = special.gammaincc(self.shape, self.shape * ratio)
                 case Fading.RICIAN:
                     finite = np.where(np.isfinite(ratio), ratio, 0.0)
-                    below = RicianFading(k_factor=self.k_factor).outage(np.sqrt(finite))
-                    probability = np.where(np.isfinite(ratio), 1 - below, 0.0)
+                    above = 1 - RicianFading(k_factor=self.k_factor).outage(np.sqrt(finite))
+                    count, poisson = self._counts()
+                    tails = special.gammaincc(count + 1, (1 + self.k_factor) * finite[..., None])
+                    above = np.where(above < _CANCELS, tails @ poisson, above)
+                    probability = np.where(np.isfinite(ratio), above, 0.0)
                 case Fading.LOGNORMAL:
                     probability = special.ndtr((self._center - 10 * np.log10(ratio)) / self.shadowing_db)
         return np.asarray(np.clip(probability, 0.0, 1.0))
@@ -114,8 +119,7 @@ class PowerGain:
                 case Fading.NAKAGAMI:
                     found = _gamma_inverse(self.shape, ratio)
                 case Fading.RICIAN:
-                    count = np.arange(int(self.k_factor + 12 * np.sqrt(self.k_factor) + 40))
-                    poisson = np.exp(special.xlogy(count, self.k_factor) - self.k_factor - special.gammaln(count + 1))
+                    count, poisson = self._counts()
                     x = np.asarray((1 + self.k_factor) * ratio)
                     terms = [special.exp1(x), *(special.gammaincc(j, x) / j for j in count[1:])]
                     found = (1 + self.k_factor) * sum(p * term for p, term in zip(poisson, terms, strict=True))
@@ -178,6 +182,13 @@ class PowerGain:
                 case _:
                     gain = mean * 10 ** ((self._center - self.shadowing_db * special.ndtri(tail)) / 10)
         return np.asarray(np.maximum(gain, np.maximum(threshold, np.finfo(float).tiny)))
+
+    def _counts(self) -> tuple[FloatArray, FloatArray]:
+        """The counts of a Rician power, a Poisson mixture of gamma laws of shape count + 1, and their probabilities."""
+        from scipy import special
+
+        count = np.arange(int(self.k_factor + 12 * np.sqrt(self.k_factor) + 40), dtype=np.float64)
+        return count, np.exp(special.xlogy(count, self.k_factor) - self.k_factor - special.gammaln(count + 1))
 
     @property
     def _center(self) -> float:
