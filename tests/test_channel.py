@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 import airtight
 from airtight import Channel, Features, InferenceSystem, ParameterError
@@ -146,6 +147,11 @@ def test_a_peak_limit_is_exceeded_as_often_as_allowed() -> None:
         noise[:, 0] += one.weight[k] * one.clip[k]
         energy = one.alignment**2 / channel.threshold(one)[k] * np.sum(noise**2, axis=1)
         assert abs(np.mean(energy > 0.8) - 0.03) < 5 * np.sqrt(0.03 * 0.97 / size)
+    for tiny in (1e-9, 1e-13, 1e-20, 1e-300):  # SciPy's quantile is too small below 1e-12 and nan below 1e-20
+        faint = channel.threshold(replace(one, noise_variance=tiny)) / (one.alignment**2 / 0.8)
+        deviation = np.sqrt(tiny) * one.weight * one.clip  # of half the energy, nearly
+        assert np.all(faint >= one.weight**2 + 2 * stats.norm.isf(0.03) * deviation * (1 - 1e-3) - 1e-15)
+        assert np.all(faint <= one.weight**2 + 12 * deviation + 100 * tiny + 1e-15)
     silent = replace(one, noise_variance=0.0)  # a code without noise exceeds the limit always or never
     np.testing.assert_allclose(channel.threshold(silent), one.alignment**2 * one.weight**2 / 0.8)
 

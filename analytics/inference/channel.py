@@ -34,6 +34,7 @@ from airtight.analytics.parameters import (
 )
 
 _LEAST, _GREATEST = 1e-75, 1e75  # moduli of coefficients: their squares, and quotients of these, are normal doubles
+_GREATEST_NONCENTRALITY = 1e6  # up to which SciPy's quantiles are used
 _AGREEMENT = 1e-9  # relative difference up to which a system's participation is that of its power limit
 
 
@@ -333,13 +334,22 @@ class Channel(Described):
         return np.asarray(threshold)
 
     def _greatest_energy(self, code: FloatArray, noise: FloatArray, dimension: int) -> FloatArray:
-        """The energy that a block at gain 1 exceeds with probability `peak_outage`, raised by the error of the quantile."""
+        r"""An energy that a block at gain 1 exceeds with probability `peak_outage` at most.
+
+        Notes
+        -----
+        The quantile, raised by the relative error of SciPy's; for noise far below the code, where SciPy's is not accurate, the
+        square of :math:`\sqrt{w^2C^2 + r\sigma^2} + \sigma\sqrt{2\ln(1/\eta)}`. *Proof.* The norm of the block has at most the
+        first term as its mean, and is a :math:`\sigma`-Lipschitz function of a standard normal vector.
+        """
         from scipy import stats
 
-        noisy = noise > 0
-        unit = np.where(noisy, noise, 1.0)
-        quantile = unit * stats.ncx2.isf(self.peak_outage, dimension, np.where(noisy, code / unit, 0.0))
-        return np.where(noisy, quantile * (1 + 1e-9), code)
+        outage = self.peak_outage or 1.0
+        near = code <= _GREATEST_NONCENTRALITY * noise
+        unit = np.where(near & (noise > 0), noise, 1.0)
+        quantile = unit * stats.ncx2.isf(outage, dimension, np.where(near, code / unit, 0.0)) * (1 + 1e-9)
+        bound = (np.sqrt(code + dimension * noise) + np.sqrt(-2 * noise * np.log(outage))) ** 2
+        return np.asarray(np.where(near & (noise > 0), quantile, bound))
 
     def participation(self, system: InferenceSystem) -> FloatArray:
         r"""Probability that each device sends, :math:`P(|h_k|^2 \ge g_k)`, or the system's where no power is limited."""

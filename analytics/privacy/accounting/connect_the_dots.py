@@ -275,10 +275,12 @@ def _across(right: FloatArray, left: FloatArray, step: float) -> float:
     """The least chord at loss 0 from a point on its left to one on its right.
 
     Each side alone is made convex up to loss 0. A value there that is too great by a small share of delta would bend both, and
-    a law whose mass at 0 is negative would be scaled up by as much, the more the smaller the step.
+    a law whose mass at 0 is negative would be scaled up by as much, the more the smaller the step. A chord is on the safe side
+    as both its points are; points whose exponential would cancel the others are not used.
     """
     a, b = (2 ** np.arange(int(side.size - 1).bit_length()) for side in (left, right))
-    start, stop = np.expm1(-a * step)[:, None], np.expm1(np.minimum(b * step, _BLOCK))
+    b = b[b * step <= _BLOCK]
+    start, stop = np.expm1(-a * step)[:, None], np.expm1(b * step)
     # of delta - (1 - x), which has no terms that cancel
     values = left[-1 - a][:, None] * stop - (right[b] + stop) * start
     return float(np.min(values / (stop - start), initial=1.0)) * (1 + 16 * UNIT)

@@ -104,7 +104,9 @@ class ConvexBand:
         """Lower and upper bounds of the curve at each epsilon in [0, inf]."""
         chords = _interpolated(self.nodes, self._upper, epsilon)
         upper = np.minimum(chords * (1 + _ROUNDING) + SMALLEST, 1.0)
-        return self.below(epsilon)[0], np.where(chords > 0, upper, 0.0)
+        # a chord may underflow to 0 where its left end is positive
+        start = np.clip(np.searchsorted(self.nodes, epsilon, side="right") - 1, 0, None)
+        return self.below(epsilon)[0], np.where(self._upper[start] > 0, upper, 0.0)
 
     def below(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Lower and upper bounds of the lower side of the band, which is a convex curve itself."""

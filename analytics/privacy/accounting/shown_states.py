@@ -25,9 +25,9 @@ from numpy.typing import NDArray
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.privacy.accounting.numerical_composition import Joint
 from airtight.analytics.privacy.mechanisms.mechanism import Ends, Mechanism
+from airtight.analytics.rounding import UNIT
 
 _POINTS, _NARROWINGS = 33, 5  # of epsilon at which means are taken at a time, and how often their range is narrowed
-_MEAN = 1e-14  # relative error of a mean, which NumPy sums in pairs: less than 40 roundings
 _START, _GROWTH, _GREATEST = 1.0, 32.0, 1e9  # of the range
 
 
@@ -95,7 +95,8 @@ class _States:
             for reverse in ((False,) if self.symmetric else (False, True))
         ]
         lower, upper = np.max(orders, axis=0)
-        return lower * (1 - _MEAN), np.minimum(upper * (1 + _MEAN), 1.0)
+        error = (len(self.joints) + 8) * UNIT  # of a sum of as many terms, and of the division
+        return lower * (1 - error), np.minimum(upper * (1 + error), 1.0)
 
 
 def _least(safe: Callable[[FloatArray], NDArray[np.bool_]], side: int) -> float:
