@@ -181,10 +181,10 @@ def test_power_limits_are_ordered(law: dict[str, object], power: float, outage: 
         {"fading": "rician", "k_factor": 1e3},
         {"fading": "nakagami", "shape": 0.5},
         {"fading": "nakagami", "shape": 1e6},
-        {"fading": "lognormal", "shadowing_db": 40.0},
+        {"fading": "lognormal", "shadowing_db": 100.0},
     ],
 )
-@pytest.mark.parametrize("power", [1e-300, 1e-3, 1.0, 1e6, 1e300])
+@pytest.mark.parametrize("power", [1e-300, 1e-85, 1e-3, 1.0, 1e6, 1e300])
 def test_a_long_term_limit_at_its_extremes(law: dict[str, object], power: float) -> None:
     """The energy spent, from the mean of 1/gain given that the device sends, keeps the limit; nothing is nan."""
     for dimension in (2, 10**6):
@@ -202,11 +202,11 @@ def test_a_rician_gain_far_in_its_tail() -> None:
     import mpmath
 
     with mpmath.workdps(40):
-        for k_factor, ratio in ((0.1, 60.0), (1.0, 30.0), (5.0, 20.0)):
+        for k_factor, ratio in ((0.1, 60.0), (1.0, 30.0), (5.0, 20.0), (5.0, 100.0), (100.0, 10.0)):
             x = (1 + mpmath.mpf(k_factor)) * ratio
             terms = (
                 mpmath.e**-k_factor * mpmath.mpf(k_factor) ** j / mpmath.factorial(j)
-                * mpmath.gammainc(j + 1, x, regularized=True) for j in range(200)
+                * mpmath.gammainc(j + 1, x, regularized=True) for j in range(700)
             )  # fmt: skip
             found = PowerGain(Fading.RICIAN, k_factor=k_factor).exceeds(np.array([ratio]))[0]
             assert abs(found / sum(terms) - 1) < 1e-9
@@ -217,7 +217,7 @@ def test_long_term_thresholds_beside_mpmath() -> None:
 
     for limit in (1e-3, 0.2, 1.0, 3.0, 30.0):
         g = PowerGain(Fading.RAYLEIGH).threshold_for(np.array([limit]))[0]
-        assert abs(mpmath.e1(g) / limit - 1) < 1e-10
+        assert -1e-8 < mpmath.e1(g) / limit - 1 <= 0
         for m in (0.55, 0.8, 1.2):
             g = PowerGain(Fading.NAKAGAMI, shape=m).threshold_for(np.array([limit]))[0]
             if g > 0:

@@ -34,7 +34,7 @@ from airtight.analytics.parameters import (
 )
 
 _LEAST, _GREATEST = 1e-75, 1e75  # moduli of coefficients: their squares, and quotients of these, are normal doubles
-_GREATEST_NONCENTRALITY = 1e6  # up to which SciPy's quantiles are used
+_GREATEST_NONCENTRALITY, _LEAST_OUTAGE = 1e6, 1e-100  # up to and from which SciPy's quantiles are used
 _AGREEMENT = 1e-9  # relative difference up to which a system's participation is that of its power limit
 
 
@@ -338,14 +338,15 @@ class Channel(Described):
 
         Notes
         -----
-        The quantile, raised by the relative error of SciPy's; for noise far below the code, where SciPy's is not accurate, the
-        square of :math:`\sqrt{w^2C^2 + r\sigma^2} + \sigma\sqrt{2\ln(1/\eta)}`. *Proof.* The norm of the block has at most the
+        The quantile, raised by the relative error of SciPy's; for noise far below the code
+        and outages below 1e-100, where SciPy's is not accurate, the square of
+        :math:`\sqrt{w^2C^2 + r\sigma^2} + \sigma\sqrt{2\ln(1/\eta)}`. *Proof.* The norm of the block has at most the
         first term as its mean, and is a :math:`\sigma`-Lipschitz function of a standard normal vector.
         """
         from scipy import stats
 
         outage = self.peak_outage or 1.0
-        near = code <= _GREATEST_NONCENTRALITY * noise
+        near = (code <= _GREATEST_NONCENTRALITY * noise) & (outage >= _LEAST_OUTAGE)
         unit = np.where(near & (noise > 0), noise, 1.0)
         quantile = unit * stats.ncx2.isf(outage, dimension, np.where(near, code / unit, 0.0)) * (1 + 1e-9)
         bound = (np.sqrt(code + dimension * noise) + np.sqrt(-2 * noise * np.log(outage))) ** 2

@@ -14,7 +14,8 @@ from airtight.analytics.checks import FloatArray, ParameterError
 
 _LEAST_DRAWN = 1e-9  # probability of exceeding the threshold from which a Rician gain can be drawn
 _LEAST_RATIO = 1e-300  # the least threshold but 0
-_ERROR = 1e-12  # by which a threshold is raised
+_ERROR = 1e-9  # by which a threshold is raised
+_QUADRATURE = 1e-11
 _CANCELS = 1e-3  # below, one minus the law is no longer accurate
 _GONE = 800.0  # e^-800 is no double
 _HALVINGS = 70  # of the interval of its logarithm
@@ -127,8 +128,8 @@ class PowerGain:
                 case _:
                     scale = np.log(10.0) / 10
                     moved = self._center - scale * self.shadowing_db**2
-                    tail = special.ndtr((moved - 10 * np.log10(ratio)) / self.shadowing_db)
-                    found = np.exp(-scale * self._center + (scale * self.shadowing_db) ** 2 / 2) * tail
+                    tail = special.log_ndtr((moved - 10 * np.log10(ratio)) / self.shadowing_db)
+                    found = np.exp(tail - scale * self._center + (scale * self.shadowing_db) ** 2 / 2)
         return np.asarray(found, dtype=float)
 
     def threshold_for(self, inverse: FloatArray) -> FloatArray:
@@ -137,7 +138,8 @@ class PowerGain:
         Notes
         -----
         The left side falls in g and is at most 1/g, since 1/G is at most 1/g where G is at least g: so 1/`inverse` is an upper
-        end, and halving the interval keeps it one. The threshold is raised by a relative 1e-12, more than logarithms err by.
+        end, and halving the interval keeps it one. The threshold is raised by a relative 1e-9, more
+        than the mean of 1/G is found to err by.
 
         Examples
         --------
@@ -184,10 +186,13 @@ class PowerGain:
         return np.asarray(np.maximum(gain, np.maximum(threshold, np.finfo(float).tiny)))
 
     def _counts(self) -> tuple[FloatArray, FloatArray]:
-        """The counts of a Rician power, a Poisson mixture of gamma laws of shape count + 1, and their probabilities."""
+        r"""The counts of a Rician power, a Poisson mixture of gamma laws of shape count + 1, and their probabilities.
+
+        Of a tail at x the counts near :math:`\sqrt{Kx}` matter; beyond :math:`\sqrt x = \sqrt K + 30` it is no double.
+        """
         from scipy import special
 
-        count = np.arange(int(self.k_factor + 12 * np.sqrt(self.k_factor) + 40), dtype=np.float64)
+        count = np.arange(int(self.k_factor + 45 * np.sqrt(self.k_factor) + 100), dtype=np.float64)
         return count, np.exp(special.xlogy(count, self.k_factor) - self.k_factor - special.gammaln(count + 1))
 
     @property
@@ -211,7 +216,12 @@ def _gamma_inverse(m: float, ratio: FloatArray) -> FloatArray:
         elif ratio[i] > 0:  # in the logarithm of the power the integrand has no singularity
             end = float(np.log(ratio[i]))
             value = integrate.quad(
-                lambda t: float(np.exp((m - 1) * t - m * np.exp(t))), end, max(end, 0) + 40 / m, epsabs=0, limit=500
+                lambda t: float(np.exp((m - 1) * t - m * np.exp(t))),
+                end,
+                np.log(ratio[i] + 60 / m),
+                epsabs=0,
+                epsrel=_QUADRATURE,
+                limit=500,
             )
             found[i] = value[0] * m**m / special.gamma(m)
     return found
