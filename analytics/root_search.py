@@ -1,15 +1,22 @@
-"""Search for the root of a falling function of which few evaluations can be afforded."""
+"""Search for the root of a function of which few evaluations can be afforded."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 
+import numpy as np
+from numpy.typing import NDArray
+
+from airtight.analytics.checks import FloatArray
+
 _EVALUATIONS = 100  # at most
 _PATIENCE = (
     4  # secants that may fail to halve the interval before it is bisected, at first; one less after each failure
 )
 _ASIDE = 0.4  # distance of the next argument from the root of the secant, as share of the length that is asked for
+_POINTS, _NARROWINGS = 33, 5  # arguments at a time, and how often their range is narrowed
+_START, _GROWTH, _GREATEST = 1.0, 32.0, 1e9  # of the range
 
 
 def falling_root(
@@ -59,3 +66,34 @@ def falling_root(
         x = secant - aside if patience > 0 and math.isfinite(secant) else (low + high) / 2
         x = min(max(x, low + aside), high - aside)
     return low, high
+
+
+def least_safe(safe: Callable[[FloatArray], NDArray[np.bool_]], side: int) -> float:
+    """The least argument from which on all are safe, from below (side 0) or above (side 1); infinite beyond 1e9.
+
+    Many arguments are asked for at a time, in a range that is narrowed.
+
+    Examples
+    --------
+    >>> [round(least_safe(lambda x: x * x >= 2, side), 6) for side in (0, 1)]
+    [1.414214, 1.414214]
+    """
+    low, high = 0.0, _START
+    while high <= _GREATEST:
+        points = np.linspace(low, high, _POINTS)
+        kept = safe(points)
+        if kept[0]:
+            return 0.0
+        if np.any(kept):
+            break
+        low, high = high, high * _GROWTH
+    else:
+        return np.inf
+    for _ in range(_NARROWINGS):
+        first = int(np.argmax(kept))
+        low, high = float(points[first - 1]), float(points[first])
+        points = np.linspace(low, high, _POINTS)
+        kept = safe(points)
+        kept[0], kept[-1] = False, True
+    first = int(np.argmax(kept))
+    return float(points[first - 1 + side])

@@ -9,21 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from support.over_channel import FEATURES, SYSTEM
 
 import airtight
-from airtight import Channel, Features, InferenceSystem, ParameterError
+from airtight import Channel, Features, ParameterError
 from airtight.analytics.inference import combiner, decoding
 from airtight.solvers.design import channel_design
 from airtight.solvers.design.over_the_air.requirements import Requirements
 from airtight.solvers.errors import NotSettledError
 from airtight.validate.commands.cli import main
 
-SYSTEM = InferenceSystem(
-    devices=3, participation=1.0, noise_variance=[0.2, 0.1, 0.3], weight=[0.4, 0.3, 0.3], clip=1.0, alignment=0.9,
-    receiver_noise_variance=0.05, dimension=4, delta=1e-4, adjacency="silent",
-)  # fmt: skip
-_RNG = np.random.default_rng(2)
-FEATURES = Features(f=1.0 + 0.2 * _RNG.standard_normal((3, 4)), W=np.repeat(np.eye(4)[None], 3, axis=0), D=np.eye(4))
 _FADINGS = {
     "none": {},
     "rayleigh": {},

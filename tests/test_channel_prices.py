@@ -7,19 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.optimize import brentq
+from support.over_channel import FEATURES, SYSTEM
 
 import airtight
-from airtight import Channel, Features, InferenceSystem
+from airtight import Channel, InferenceSystem
 from airtight.analytics.inference import combiner
 from airtight.solvers.design import channel_design, channel_prices
 from airtight.solvers.errors import NotSettledError
 
-SYSTEM = InferenceSystem(
-    devices=3, participation=1.0, noise_variance=[0.2, 0.1, 0.3], weight=[0.4, 0.3, 0.3], clip=1.0, alignment=0.9,
-    receiver_noise_variance=0.05, dimension=4, delta=1e-4, adjacency="silent",
-)  # fmt: skip
-_RNG = np.random.default_rng(2)
-FEATURES = Features(f=1.0 + 0.2 * _RNG.standard_normal((3, 4)), W=np.repeat(np.eye(4)[None], 3, axis=0), D=np.eye(4))
 NOISE = ("noise_variance",)
 
 
@@ -96,13 +91,14 @@ def test_the_ends_of_slopes_enclose_them() -> None:
 
 
 def test_the_lower_end_of_the_error_is_one() -> None:
+    rng = np.random.default_rng(2)
     for M in (1, 3):
         channel = Channel(model="complex", antennas=M, fading="rayleigh", states=8)
         best = combiner.best(SYSTEM, FEATURES, channel)
         assert np.all(best.least <= best.mse) and np.all(best.mse - best.least <= 1e-12)
         drawn = channel.draw(SYSTEM)
         for _ in range(20):
-            moved = best.combination * (1 + 1e-3 * _RNG.standard_normal(best.combination.shape))
+            moved = best.combination * (1 + 1e-3 * rng.standard_normal(best.combination.shape))
             assert np.all(combiner.errors(SYSTEM, FEATURES, drawn, moved) >= best.least)
     silent = replace(SYSTEM, receiver_noise_variance=0.0)
     assert np.all(combiner.best(silent, FEATURES, Channel(antennas=4)).least == 0)

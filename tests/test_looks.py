@@ -377,7 +377,6 @@ def test_delta_where_the_roll_is_called() -> None:
     assert float(found) == pytest.approx(1 - 0.75**3, rel=1e-12)
 
 
-
 def test_static_absent_is_one_release_of_all_coordinates() -> None:
     one = system(adjacency="absent")
     channel = Channel(model="complex", looks=_table(2, 1), fresh=False)

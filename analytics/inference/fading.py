@@ -122,8 +122,8 @@ class PowerGain:
                 case Fading.RICIAN:
                     count, poisson = self._counts()
                     x = np.asarray((1 + self.k_factor) * ratio)
-                    terms = [special.exp1(x), *(special.gammaincc(j, x) / j for j in count[1:])]
-                    found = (1 + self.k_factor) * sum(p * term for p, term in zip(poisson, terms, strict=True))
+                    tails = special.gammaincc(count[1:], x[..., None]) / count[1:]
+                    found = (1 + self.k_factor) * (poisson[0] * special.exp1(x) + tails @ poisson[1:])
                     found = np.where(ratio > 0, found, np.inf)
                 case _:
                     scale = np.log(10.0) / 10

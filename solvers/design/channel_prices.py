@@ -48,11 +48,12 @@ from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.privacy.over_the_air import looks, observers
+from airtight.analytics.rounding import UNIT
 from airtight.solvers.design.over_the_air.requirements import Goal, JointDesign, Question
 from airtight.solvers.price import Price
 
 _ACCURACY = 1e-4  # relative distance of a price from both of its proved ends, at most
-_FACTOR = 1e-9  # relative margin of a product of a few densities and distribution functions for rounding
+_FACTOR = 1e-9  # relative margin for rounding: of a few densities and distribution functions, and of sums of 4e6 terms of them
 _NEAR = (1e-11, 1e-9, 1e-7)  # relative distances of the ends of the scale from its root that are tried
 _STEPS = (1e-6, 1e-5, 1e-4)  # relative lengths of the chords
 _SEARCHED = 1e-3  # relative distance from the scale of the design in which its root is sought
@@ -122,9 +123,7 @@ def _in_energy(system: InferenceSystem, channel: Channel) -> float:
     return float(system.alignment**2 * np.sum(channel.inverse_gain(system) * noise))
 
 
-def _errors(
-    system: InferenceSystem, channel: Channel, features: tuple[Features, ...]
-) -> Callable[[float], _Ends]:
+def _errors(system: InferenceSystem, channel: Channel, features: tuple[Features, ...]) -> Callable[[float], _Ends]:
     """Both ends of the mean over states of the least error, by the scale."""
     drawn = channel.draw(system)
 
@@ -238,7 +237,7 @@ class _Scale:
     def delta(self, scale: float) -> _Ends:
         """Both ends of delta at the limit, shape (K,)."""
         low, high = self.inverse_square(scale)
-        return self._mean(self._log_delta(high, -1)), self._mean(self._log_delta(low, 1))
+        return self._mean(self._log_delta(high, -1), -1), self._mean(self._log_delta(low, 1), 1)
 
     def _log_delta(self, inverse_square: FloatArray, side: int) -> FloatArray:
         mu = np.ravel(1 / np.sqrt(inverse_square))
@@ -249,8 +248,11 @@ class _Scale:
         out[some] = value + side * (error + 1e-14)
         return out.reshape(inverse_square.shape)
 
-    def _mean(self, logs: FloatArray) -> FloatArray:
-        return np.asarray(self.share * np.einsum("j,sjk->k", self.weights, np.exp(logs)))
+    def _mean(self, logs: FloatArray, side: int) -> FloatArray:
+        """The mean over states and sets, with the errors of as many additions and of the products that the weights are."""
+        states, sets, devices = logs.shape
+        margin = (states * sets + devices + 8) * UNIT
+        return np.asarray(self.share * np.einsum("j,sjk->k", self.weights, np.exp(logs)) * (1 + side * margin))
 
     def enclosed(self) -> tuple[float, float, tuple[float, float]] | None:
         """Both ends of the scale, and of minus its derivative with respect to the limit; None where they are not proved."""
@@ -259,7 +261,9 @@ class _Scale:
         with np.errstate(divide="ignore", under="ignore", invalid="ignore"):
             if not np.max(self.delta(lowest)[0]) > target > np.max(self.delta(highest)[1]):
                 return None
-            root = optimize.brentq(lambda t: float(np.log(np.max(self.delta(t)[1]) / target)), lowest, highest, xtol=1e-14)
+            root = optimize.brentq(
+                lambda t: float(np.log(np.max(self.delta(t)[1]) / target)), lowest, highest, xtol=1e-14
+            )
             for near in _NEAR:
                 low, high = root * (1 - near), root * (1 + near)
                 below, above = self.delta(low), self.delta(high)
@@ -284,7 +288,10 @@ class _Scale:
             ]
             tail = special.log_ndtr(b)  # of b, which is greatest at mu^2 = 2 epsilon
             turns = (mu[0] ** 2 < 2 * epsilon) & (mu[1] ** 2 > 2 * epsilon)
-            tails = np.min(tail, axis=0), np.where(turns, special.log_ndtr(-math.sqrt(2 * epsilon)), np.max(tail, axis=0))
+            tails = (
+                np.min(tail, axis=0),
+                np.where(turns, special.log_ndtr(-math.sqrt(2 * epsilon)), np.max(tail, axis=0)),
+            )
             factor = 1.0 if self.sampled else self.share[k]
             by_limit = [factor * np.einsum("j,sj->", self.weights, np.exp(self.limit + one)) for one in tails]
             yield by_limit[0] / by_scale[1] * (1 - _FACTOR), by_limit[1] / by_scale[0] * (1 + _FACTOR)

@@ -9,8 +9,8 @@ f(x_i) \le u_i` at nodes :math:`1 = x_0 < \dots < x_n`, and let c be a lower bou
 and so is the one through :math:`(x_{i+1}, l_{i+1})` and :math:`(x_{i+2}, u_{i+2})`, because f is convex. In the first cell
 the slope -1 takes the place of the first secant, in the last one the slope 0 that of the second. Right of :math:`x_n`
 the secant goes on down to c. The lower convex hull of these lines is a convex, decreasing function that is nowhere
-above f: a curve from which laws can be made. Its corner in a cell lies left of the point where the lines meet by more than
-the rounding error, and has the lesser of their values there. So the two chords of the corner and the nodes are below the lines.
+above f: a curve from which laws can be made. Its corner in a cell lies near the point where the lines meet and has the
+lesser of their values there. So, wherever it lies, the two chords of the corner and the nodes are below the lines.
 
 *Rounding.* Let u be half of `UNIT`, and let `exp`, `expm1` and `log1p` err by 4 u, relatively. A difference of two nodes errs
 by u, relatively, and so :math:`e^s - 1` of it by (6 + s) u, and :math:`1 - e^{-s}` by 6 u, because
@@ -22,8 +22,11 @@ by u, relatively, and so :math:`e^s - 1` of it by (6 + s) u, and :math:`1 - e^{-
   second line has the height :math:`l_{i+1} + (l_{i+1} - u_{i+2})(1 - e^{-y})/(e^s - 1)` there: positive terms again, the second
   of which errs by (30 + s) u; it is lowered by (1 + s) times `_ROUNDING`, which is 128 u. The first line has the height
   :math:`l_i - a(e^z - 1)`, z the distance of p from its node: a and :math:`e^z - 1` err by (20 + z) u, and are raised by more.
-- Right of the last node p errs by :math:`4u\log(1 + \beta) + u|p|`, hence :math:`\beta`, the way down to c, by less than
-  :math:`10u(1 + \epsilon_n)(1 + \beta)`; it is shortened by twelve times as much.
+- Right of the last node p errs by :math:`4u\log(1 + \beta) + u|p|`, hence :math:`\beta`, the way down to c, by
+  :math:`(5\log(1+\beta) + \epsilon_n)u(1 + \beta)`. A positive difference of two doubles is at least a share u of the greater
+  one, so :math:`\beta\le1/u` and :math:`\log(1+\beta)\le37`: the error is below :math:`185u(1+\epsilon_n)(1+\beta)`, and below
+  :math:`3u(1+\epsilon_n)(1+\beta)` for :math:`\beta\le.8`. Taken off are :math:`128u(1+\epsilon_n)` times 1 +
+  :math:`\beta` and the quotient of the upper value and the slope, which is at least :math:`\beta`.
 - A corner of the hull is kept where it is below the chord of its neighbours by 32 u at least, twice the error of the chord. So
   the hull is convex. It is scaled until its value at each point is not above the point, up to the error of a chord. Between two
   points both it and the lines are straight. What the band returns is lowered, or raised, by `_ROUNDING` in the end.

@@ -21,6 +21,7 @@ place. This is assumed of the library. The error of the masses, each of which is
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -431,9 +432,10 @@ class Composition:
         cells, best, allowed = _ROUGH_CELLS if rough else _MANY_CELLS, (0.0, np.inf), _BAND_SHARE * log_width
         log_moments = {i: self._sketches[i].cumulant(tilt)[0] for i in bands}
         if tried and bands:
-            low, high = bounds_of(*self._products(_TRIED * step, ranges, bands)[:2])
-            if high < np.inf and excess(low, high) == 0:
-                return low, high
+            with suppress(ConvergenceError):
+                low, high = bounds_of(*self._products(_TRIED * step, ranges, bands)[:2])
+                if high < np.inf and excess(low, high) == 0:
+                    return low, high
         for refinement in range(_REFINEMENTS):
             for i, sides in bands.items():
                 self._refine(i, sides, ranges[i], tilt, log_moments[i], allowed / len(bands))
@@ -690,9 +692,10 @@ class _Sketch:
 def _tail_filled(
     curve: connect_the_dots.Curve, eps: FloatArray, decades: FloatArray, known: FloatArray, points: int
 ) -> FloatArray:
-    """Upper bounds of a curve at `eps`, the first of which is 0; in the far tail, where they may cost most, interpolated.
+    """Upper bounds of a curve at `eps`, the first of which is 0; in the far tail, where they may cost most, interpolated values.
 
-    Between points that are evaluated the logarithm is taken for a power of epsilon.
+    Between points that are evaluated the logarithm is taken for a power of epsilon. What is interpolated need be no bound: a
+    sketch decides about tilts, ranges and steps only.
     """
 
     def logs(values: FloatArray) -> FloatArray:

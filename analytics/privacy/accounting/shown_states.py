@@ -16,19 +16,16 @@ epsilons, as in :func:`delta_ends` of a few, each composition has an error that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.privacy.accounting.numerical_composition import Joint
 from airtight.analytics.privacy.mechanisms.mechanism import Ends, Mechanism
+from airtight.analytics.root_search import least_safe
 from airtight.analytics.rounding import UNIT
-
-_POINTS, _NARROWINGS = 33, 5  # of epsilon at which means are taken at a time, and how often their range is narrowed
-_START, _GROWTH, _GREATEST = 1.0, 32.0, 1e9  # of the range
 
 
 def epsilon_ends(releases: Sequence[Mechanism], *, delta: float, rounds: int) -> tuple[float, float]:
@@ -50,10 +47,10 @@ def epsilon_ends(releases: Sequence[Mechanism], *, delta: float, rounds: int) ->
     (True, True)
     """
     states = _States.of(releases, rounds)
-    high = _least(lambda epsilon: states.ends(epsilon)[1] <= delta, 1)
+    high = least_safe(lambda epsilon: states.ends(epsilon)[1] <= delta, 1)
     if high == 0:
         return 0.0, 0.0
-    return min(_least(lambda epsilon: states.ends(epsilon)[0] <= delta, 0), high), high
+    return min(least_safe(lambda epsilon: states.ends(epsilon)[0] <= delta, 0), high), high
 
 
 def delta_ends(releases: Sequence[Mechanism], epsilon: FloatArray, *, rounds: int) -> Ends:
@@ -97,26 +94,3 @@ class _States:
         lower, upper = np.max(orders, axis=0)
         error = (len(self.joints) + 8) * UNIT  # of a sum of as many terms, and of the division
         return lower * (1 - error), np.minimum(upper * (1 + error), 1.0)
-
-
-def _least(safe: Callable[[FloatArray], NDArray[np.bool_]], side: int) -> float:
-    """The least epsilon that is safe, from below (side 0) or above (side 1); infinite beyond 1e9."""
-    low, high = 0.0, _START
-    while high <= _GREATEST:
-        points = np.linspace(low, high, _POINTS)
-        kept = safe(points)
-        if kept[0]:
-            return 0.0
-        if np.any(kept):
-            break
-        low, high = high, high * _GROWTH
-    else:
-        return np.inf
-    for _ in range(_NARROWINGS):
-        first = int(np.argmax(kept))
-        low, high = float(points[first - 1]), float(points[first])
-        points = np.linspace(low, high, _POINTS)
-        kept = safe(points)
-        kept[0], kept[-1] = False, True
-    first = int(np.argmax(kept))
-    return float(points[first - 1 + side])

@@ -41,7 +41,7 @@ import heapq
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -66,6 +66,7 @@ from airtight.analytics.privacy.over_the_air.noise_mixture import Participation
 from airtight.analytics.privacy.over_the_air.rounds import Query
 from airtight.analytics.privacy.over_the_air.shared_curves import SharedCurves, edges_of
 from airtight.analytics.progress import counted
+from airtight.analytics.root_search import least_safe
 from airtight.analytics.rounding import SMALLEST, UNIT
 
 EFFORT = 1 << 20  # pairs of a state and a set of participants that are enumerated at most
@@ -84,9 +85,7 @@ _FAR = 1e60  # v beyond this multiple of the noise counts as this multiple, whic
 # relative distances below the upper bound
 _BELOW = (1e-9, 1e-6, 1e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, *np.arange(0.1, 0.9, 0.05).tolist())
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-_POINTS, _REFINED, _FARTHEST = 64, 2, 1e3  # of the search for an epsilon with confidence
 _HALVINGS = 60  # of the interval of a mean
-_KL_ERROR = 1e-11  # relative error of a divergence of at least 1/n between Bernoulli laws, n up to 1e6
 _NATS = 24.0  # the quadrature of a divergence errs by e^-24 of it
 _TINY = float(np.finfo(float).tiny)
 
@@ -1067,6 +1066,9 @@ def epsilon_of_fading(
     :math:`Ru \le \delta < \delta(\epsilon)` there, which has probability :math:`\alpha` at most; let :math:`\epsilon` increase to
     the least epsilon of the law.
 
+    Delta is the greater of the means in the two orders. The bound is applied to the order that is greater for the law at this
+    :math:`\epsilon`, and the mean that is used is at least that order's.
+
     R is the divergence at v = 0, which no other exceeds (V4): that of the device's own noise. Where it is not seen whether the
     device takes part, or its noise leaves with it, R is the probability of taking part.
 
@@ -1096,48 +1098,41 @@ def epsilon_of_fading(
     greatest = np.where(p <= total, 0.0, np.inf)
     some = bounded & (p > total)
     greatest[some] = gaussian.epsilon(total / p[some] * (1 - 4 * UNIT), sensitivity=reach[some], sigma=own[some])
-    hopeless = ~bounded & (
-        p * -math.expm1(math.log(alpha) / channel.states) > total
-    )  # even where all divergences are 0
+    # even where all divergences are 0
+    hopeless = ~bounded & (-p * math.expm1(math.log(alpha) / channel.states) > total)
     found = np.where(hopeless, np.inf, found)
 
-    def bound(at: FloatArray, k: int) -> FloatArray:
-        most = np.full(at.shape, p[k])
-        if bounded[k]:
-            most *= np.minimum(1.0, gaussian.delta(at, sensitivity=reach[k], sigma=own[k]))
-        most = np.maximum(most, SMALLEST)
-        mean = PrivacyCurve.of(query(system, channel, k, seen)).delta(at)
-        return np.asarray(most * _greatest_mean(np.minimum(mean / most, 1.0), channel.states, alpha))
-
     for k in np.flatnonzero(np.isfinite(found) & (found < greatest)).tolist():
-        found[k] = _first_below(partial(bound, k=k), total, float(found[k]), float(greatest[k]))
+        one = PrivacyCurve.of(query(system, channel, k, seen))
+
+        def kept(at: FloatArray, k: int = k, one: PrivacyCurve = one) -> NDArray[np.bool_]:
+            most = np.full(at.shape, p[k])
+            if bounded[k]:
+                most *= np.minimum(1.0, gaussian.delta(at, sensitivity=reach[k], sigma=own[k]))
+            most = np.maximum(most, SMALLEST)
+            mean = _greatest_mean(np.minimum(one.delta(at) / most * (1 + UNIT), 1.0), channel.states, alpha)
+            return np.asarray(most * mean * (1 + 4 * UNIT) <= total)
+
+        found[k] = min(max(found[k], least_safe(kept, 1)), greatest[k])
     return found
 
 
-def _first_below(falling: Callable[[FloatArray], FloatArray], limit: float, low: float, high: float) -> float:
-    """An argument at which the function is at most `limit`, near the least one; `high` where none below is found."""
-    if not math.isfinite(high):
-        ends = low + np.geomspace(1e-2, _FARTHEST, _POINTS)
-        enough = np.flatnonzero(falling(ends) <= limit)
-        if not enough.size:
-            return high
-        low, high = (float(ends[enough[0] - 1]) if enough[0] else low), float(ends[enough[0]])
-    for _ in range(_REFINED):
-        points = np.linspace(low, high, _POINTS)
-        first = int(np.argmax(np.append(falling(points[:-1]) <= limit, True)))
-        low, high = float(points[max(first - 1, 0)]), float(points[first])
-    return high
-
-
 def _greatest_mean(mean: FloatArray, n: int, alpha: float) -> FloatArray:
-    """The greatest mean of n independent variables in [0, 1] that is not refuted by theirs at level alpha; rounded up."""
+    r"""The greatest mean of n independent variables in [0, 1] that is not refuted by theirs at level alpha; rounded up.
+
+    Notes
+    -----
+    With m the mean and :math:`\mu` the argument, the two terms of kl have opposite signs and the magnitude of the first is at
+    most :math:`\mu - m`, so the sum of both magnitudes is at most :math:`\mathrm{kl} + 2(\mu - m)`. Each term errs by less than
+    8 `UNIT`, relatively.
+    """
     from scipy import special
 
-    low, high, refuted = mean, np.ones(mean.shape), -math.log(alpha) * (1 + _KL_ERROR) / n
+    low, high, refuted = mean, np.ones(mean.shape), -math.log(alpha) / n * (1 + 8 * UNIT)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         with np.errstate(divide="ignore", invalid="ignore"):
             kl = special.rel_entr(mean, middle) + (1 - mean) * np.log1p((middle - mean) / (1 - middle))
-        kept = (kl <= refuted) & (middle < 1)
+            kept = (kl * (1 - 8 * UNIT) - 16 * UNIT * (middle - mean) <= refuted) & (middle < 1)
         low, high = np.where(kept, middle, low), np.where(kept, high, middle)
     return high

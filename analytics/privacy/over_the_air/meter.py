@@ -681,7 +681,7 @@ class Meter:
         checked : str, optional
             What :meth:`checked` has said of a meter of this log. If the log still begins with these lines, to the letter by
             their SHA-256 sum, only the first line and those after them are checked and computed again. If it does not, or
-            if this text was changed, all are.
+            if this text was changed by accident, all are. The sum has no key: whoever changes it can make it anew.
 
         Raises
         ------
