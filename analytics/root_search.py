@@ -16,7 +16,7 @@ _PATIENCE = (
 )
 _ASIDE = 0.4  # distance of the next argument from the root of the secant, as share of the length that is asked for
 _POINTS, _NARROWINGS = 33, 5  # arguments at a time, and how often their range is narrowed
-_START, _GROWTH, _GREATEST = 1.0, 32.0, 1e9  # of the range
+_START, _GROWTH, _GREATEST = 1.0, 32.0, 32.0**6  # of the range
 
 
 def falling_root(
@@ -69,7 +69,9 @@ def falling_root(
 
 
 def least_safe(safe: Callable[[FloatArray], NDArray[np.bool_]], side: int) -> float:
-    """The least argument from which on all are safe, from below (side 0) or above (side 1); infinite beyond 1e9.
+    """The least argument from which on all are safe, from below (side 0) or above (side 1).
+
+    Beyond 1e9 it is infinite from above, and from below only where infinity is not safe.
 
     Many arguments are asked for at a time, in a range that is narrowed.
 
@@ -88,7 +90,7 @@ def least_safe(safe: Callable[[FloatArray], NDArray[np.bool_]], side: int) -> fl
             break
         low, high = high, high * _GROWTH
     else:
-        return np.inf
+        return low if side == 0 and safe(np.array([np.inf]))[0] else np.inf
     for _ in range(_NARROWINGS):
         first = int(np.argmax(kept))
         low, high = float(points[first - 1]), float(points[first])

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airtight.analytics.root_search import falling_root
+from airtight.analytics.root_search import falling_root, least_safe
 
 
 @given(
@@ -34,3 +34,21 @@ def test_interval_of_falling_functions(root, power, length, start, jump):
 def test_infinite_values_are_bisected(beyond):
     low, high = falling_root(lambda x: 1.0 if x < 0.3 else beyond, 0.0, 1.0, 1.0, 0.5, lambda _: 1e-6)
     assert low < 0.3 <= high and high - low <= 1e-6
+
+
+@given(st.floats(1e-9, 9e8))
+def test_the_least_safe_argument_from_both_sides(edge: float) -> None:
+    below, above = (least_safe(lambda x: x >= edge, side) for side in (0, 1))
+    assert below < edge <= above and above - below <= 1e-5 * (1 + above)
+
+
+def test_everything_and_nothing_safe() -> None:
+    for side in (0, 1):
+        assert least_safe(lambda x: x >= 0, side) == 0.0
+        assert least_safe(lambda x: x < 0, side) == math.inf
+
+
+def test_beyond_the_range_the_lower_end_stays_finite() -> None:
+    """It was infinite: above the truth."""
+    below, above = (least_safe(lambda x: x >= 3e12, side) for side in (0, 1))
+    assert 1e9 <= below < 3e12 < above == math.inf
