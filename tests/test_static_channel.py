@@ -10,7 +10,8 @@ import pytest
 from scipy import stats
 
 from airtight import Channel, InferenceSystem
-from airtight.analytics.privacy.accounting.shown_states import _States
+from airtight.analytics.privacy.accounting.shown_states import _States, delta_ends
+from airtight.analytics.privacy.mechanisms.discrete_pair import Discrete
 from airtight.analytics.privacy.over_the_air import looks
 
 TABLE = np.random.default_rng(3).standard_normal((3, 3, 2))
@@ -100,3 +101,10 @@ def test_the_mean_over_many_states_contains_the_truth(value: float) -> None:
     low, high = states.ends(np.array([1.0]))
     assert Fraction(float(low[0])) <= Fraction(value) <= Fraction(float(high[0]))
     assert high[0] - low[0] < 1e-9
+
+
+@pytest.mark.parametrize(("pair", "delta"), [(((1.0, 0.0), (0.0, 1.0)), 1.0), (((0.5, 0.5), (0.5, 0.5)), 0.0)])
+def test_laws_of_one_loss_at_many_epsilons(pair: tuple[tuple[float, float], tuple[float, float]], delta: float) -> None:
+    """All mass at one loss: the lower end was nan for more than sixteen epsilons."""
+    low, high = delta_ends([Discrete(*pair)] * 2, np.linspace(0, 1, 33), rounds=3)
+    assert np.all(low <= delta) and np.all(delta <= high) and np.all(high - low < 1e-11)

@@ -778,10 +778,12 @@ def _around_laws(epsilon: FloatArray, low: LossDistribution, high: LossDistribut
     for law, sign in ((low, -1), (high, 1)):
         grid = law.losses
         value, _ = connect_the_dots.summed(law.mass, law.infinite, law.step)
-        right_index = np.clip(np.searchsorted(grid, epsilon, side="left"), 1, grid.size - 1)
-        left, right, at = grid[right_index - 1], grid[right_index], np.clip(epsilon, grid[0], grid[-1])
-        share = np.clip(np.expm1(at - right) / np.expm1(left - right), 0.0, 1.0)
-        chord = value[right_index] + share * (value[right_index - 1] - value[right_index])
+        right_index = np.clip(np.searchsorted(grid, epsilon, side="left"), min(1, grid.size - 1), grid.size - 1)
+        left_index = np.maximum(right_index - 1, 0)  # the same point where the law has one loss only
+        right, at = grid[right_index], np.clip(epsilon, grid[0], grid[-1])
+        width = np.expm1(grid[left_index] - right)
+        share = np.clip(np.expm1(at - right) / np.where(width < 0, width, -1.0), 0.0, 1.0)
+        chord = value[right_index] + share * (value[left_index] - value[right_index])
         chord = np.where(epsilon < grid[0], value[0] if sign < 0 else 1.0, chord)
         bounds.append(chord * (1 + sign * (law.mass.size + 64) * UNIT))
     return bounds[0], np.minimum(bounds[1], 1.0)
