@@ -270,17 +270,3 @@ def broadcast(**arrays: NDArray[Any]) -> tuple[NDArray[Any], ...]:
     except ValueError:
         shapes = "shapes " + ", ".join(str(a.shape) for a in arrays.values())
         raise ParameterError(", ".join(arrays), _Verbatim(shapes), "broadcastable") from None
-
-
-def absent(values: FloatArray, known: FloatArray) -> FloatArray:
-    """The values that are not among the known ones, which are sorted; each once, sorted.
-
-    Examples
-    --------
-    >>> absent(np.array([3.0, 1.0, 2.0, 3.0]), np.array([2.0])).tolist()
-    [1.0, 3.0]
-    """
-    if not known.size:
-        return np.unique(values)
-    place = np.minimum(np.searchsorted(known, values), known.size - 1)
-    return np.unique(values[known[place] != values])

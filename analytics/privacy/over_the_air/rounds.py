@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from airtight.analytics import checks
-from airtight.analytics.checks import FloatArray, IntArray, absent, choice, real
+from airtight.analytics.checks import FloatArray, IntArray, choice, real
 from airtight.analytics.guarantee import Adjacency, Observer
 from airtight.analytics.inference.system import InferenceSystem, device_indices
 from airtight.analytics.privacy.accounting.numerical_composition import WIDTH
@@ -22,6 +22,7 @@ from airtight.analytics.privacy.accounting.subsampled import Subsampled
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.privacy.mechanisms.discrete_pair import Discrete, discrete
 from airtight.analytics.privacy.mechanisms.gaussian import Gaussian
+from airtight.analytics.privacy.mechanisms.kept_values import KeptValues
 from airtight.analytics.privacy.mechanisms.mechanism import Ends, Factors, Mechanism, register
 from airtight.analytics.privacy.over_the_air import noise_mixture, observers, signal_lower_bound
 from airtight.analytics.privacy.over_the_air.hidden_mixtures import Unseen
@@ -55,7 +56,7 @@ class Query(Mechanism):
     _parts: dict[float, Participation] = field(default_factory=dict, compare=False, repr=False)
     costly = True
     # for each of the two orders, three rows: epsilon, lower and upper bound of delta
-    _seen: dict[bool, FloatArray] = field(default_factory=dict, compare=False, repr=False)
+    _seen: dict[bool, KeptValues] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def unit(self) -> str:  # type: ignore[override]
@@ -102,13 +103,12 @@ class Query(Mechanism):
 
     def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
         order, rounded = reverse and not self.symmetric, _shortened(epsilon)
-        known = self._seen.get(order, np.empty((3, 0)))
-        missing = absent(rounded, known[0])
+        kept = self._seen.setdefault(order, KeptValues.empty(2))
+        missing = kept.missing(rounded)
         if missing.size:
-            known = np.concatenate([known, np.stack([missing, *self._divergences(missing, order)])], axis=1)
-            known = self._seen[order] = known[:, np.argsort(known[0])]
-        bounds = known[1:, np.searchsorted(known[0], rounded)]
-        return (bounds[0] if self.pair else np.zeros(bounds[0].shape)), bounds[1]
+            kept.add(missing, np.stack(self._divergences(missing, order), axis=1))
+        lower = kept.at(rounded, 0) if self.pair else np.zeros(rounded.shape)
+        return lower, kept.at(rounded, 1)
 
     def greatest_loss(self, *, reverse: bool = False) -> float:
         mixture, silent = self._part(0.0), self.system.adjacency is not Adjacency.ABSENT

@@ -32,9 +32,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from airtight.analytics.checks import FloatArray, IntArray, absent
+from airtight.analytics.checks import FloatArray, IntArray
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.privacy.mechanisms import subsampling
+from airtight.analytics.privacy.mechanisms.kept_values import KeptValues
 from airtight.analytics.privacy.mechanisms.mechanism import Ends
 from airtight.analytics.privacy.over_the_air import noise_interpolant, noise_mixture
 from airtight.analytics.privacy.over_the_air.hidden_mixtures import Unseen
@@ -111,7 +112,7 @@ class SharedCurves:
     upper: Moments
     error: float
     _tables: dict[bool, _Table] = field(default_factory=dict, compare=False, repr=False)
-    _seen: dict[bool, _Kept] = field(default_factory=dict, compare=False, repr=False)
+    _seen: dict[bool, KeptValues] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of(
@@ -170,10 +171,10 @@ class SharedCurves:
         What is computed for one device is computed for all, and kept.
         """
         devices = self.lower.whole.shape[0]
-        if reverse not in self._seen or self._seen[reverse].count * 2 * devices > _KEPT:
-            self._seen[reverse] = _Kept(np.empty(0), np.empty(0, dtype=np.int64), np.empty((0, 2 * devices)))
+        if reverse not in self._seen or self._seen[reverse].count > _KEPT:
+            self._seen[reverse] = KeptValues.empty(2 * devices)
         kept = self._seen[reverse]
-        missing = absent(epsilon, kept.epsilon)
+        missing = kept.missing(epsilon)
         step = max(_AT_ONCE // self.part.receiver.size, 1)
         for start in range(0, missing.size, step):
             chunk = missing[start : start + step]
@@ -309,35 +310,6 @@ class SharedCurves:
         if reverse not in self._tables:
             self._tables[reverse] = _Table.of(self.part, reverse)
         return self._tables[reverse]
-
-
-@dataclass
-class _Kept:
-    """Values at epsilons in increasing order: rows of an array with some room at its end, in the order in which they came."""
-
-    epsilon: FloatArray
-    row: IntArray
-    values: FloatArray
-
-    @property
-    def count(self) -> int:
-        return self.epsilon.size
-
-    def add(self, epsilon: FloatArray, values: FloatArray) -> None:
-        """Rows for epsilons that are not there yet."""
-        start, stop = self.count, self.count + epsilon.size
-        if stop > self.values.shape[0]:
-            room = np.empty((2 * stop, values.shape[1]))
-            room[:start] = self.values[:start]
-            self.values = room
-        self.values[start:stop] = values
-        together = np.append(self.epsilon, epsilon)
-        order = np.argsort(together)
-        self.epsilon, self.row = together[order], np.append(self.row, np.arange(start, stop))[order]
-
-    def at(self, epsilon: FloatArray, column: int) -> FloatArray:
-        """The values of one column at epsilons that are there."""
-        return np.asarray(self.values[self.row[np.searchsorted(self.epsilon, epsilon)], column])
 
 
 @dataclass(frozen=True)
