@@ -303,3 +303,10 @@ def test_one_client_and_nobody_else():
     assert low <= 0.7 * 6 * (1 + 1e-12) and high == pytest.approx(0.7 * 6, rel=1e-12)
     assert dropout_survivors.laws(1, dropout=0.4)[Client.UNPAIRED][0][2].dense(1).tolist() == [1.0]
     assert isinstance(dropout_survivors.laws(2, dropout=0.4)[Client.PAIRED][0][2], Block)
+
+
+@pytest.mark.parametrize(("p", "q"), [([0, 1e-150, 1.0], [1.0, 1e-150, 0]), ([0, 1.0], [1.0, 0])])
+def test_powers_of_laws_whose_common_outcomes_vanish(p: list[float], q: list[float]) -> None:
+    for count in (2, 3, 7):
+        power = Merged.of(np.array(p), np.array(q), 0.0).power(count, 1.0)
+        assert power.p.size == power.q.size == 0 and power.only == (1.0, 1.0)

@@ -7,10 +7,13 @@ from dataclasses import replace
 import mpmath as mp
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from airtight.analytics.inference import power_limit
+from airtight.analytics.inference import block_energy, power_limit
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
+from airtight.solvers.design.peak import Peak
 
 
 def _reference(sigma: float, s: float, reach: float, dimension: int) -> list[mp.mpf]:
@@ -115,3 +118,54 @@ def test_mse_of_little_noise(variance, noise):
     assert found.bias == pytest.approx(0.16, rel=2 * variance + 1e-12)
     silent = power_limit.exact_mse(replace(system, noise_variance=0.0), features, gain=1.0, power=0.09)
     assert silent.local_noise == 0 and silent.bias == pytest.approx(0.16, rel=1e-14)
+
+
+def _exceeds(energy: float, code: float, noise: float, dimension: int) -> mp.mpf:
+    """P(||z + n||^2 > energy) in an odd dimension, by an integral over the part of the noise along z."""
+    with mp.workdps(30):
+        sigma, s, R = mp.sqrt(noise), mp.sqrt(code), mp.sqrt(energy)
+        edge = (R - s) / sigma  # where the part along z suffices
+
+        def across(x: mp.mpf) -> mp.mpf:
+            left = max((energy - (s + sigma * x) ** 2) / noise / 2, mp.mpf(0))
+            return mp.npdf(x) * mp.exp(-left) * sum(left**k / mp.factorial(k) for k in range((dimension - 1) // 2))
+
+        # towards the edge the integrand falls by e in sigma / s
+        panels = [
+            edge - 2 * R / sigma * mp.mpf(2) ** (-k / 2)
+            for k in range(2 * int(mp.log(2 * R * (s + sigma) / noise, 2)) + 8)
+        ]
+        inside = mp.quad(across, [*panels, edge])
+        return inside + mp.ncdf(-edge) + mp.ncdf(-(R + s) / sigma)
+
+
+@pytest.mark.parametrize("dimension", [1, 3, 9])
+@pytest.mark.parametrize("outage", [0.4, 1e-3, 1e-30, 1e-150])
+@pytest.mark.parametrize("noncentrality", [1.0, 1e5, 1e7, 1e13])
+def test_peak_energy_is_exceeded_as_rarely_as_allowed(noncentrality: float, outage: float, dimension: int) -> None:
+    noise = 0.3
+    code = noncentrality * noise
+    energy = float(block_energy.peak_energy(code, noise, dimension, outage))
+    assert _exceeds(energy, code, noise, dimension) <= outage * (1 + 1e-12)
+    near = noncentrality <= 1e6 and outage >= 1e-100
+    # the least such energy lies just below: within the error of a quantile, or a few deviations
+    room = 1e-6 * energy if near else (6 if noncentrality < 1e6 else 1) * np.sqrt(energy * noise) + 1e-8 * energy
+    assert _exceeds(energy - room, code, noise, dimension) > outage
+    assert block_energy.keeps_peak(energy * (1 + 1e-8), code, noise, dimension, outage)
+    assert not block_energy.keeps_peak(energy * (1 - 1e-8), code, noise, dimension, outage)
+
+
+@given(
+    noise=st.floats(1e-12, 1.0), outage=st.floats(1e-200, 0.5), clip=st.floats(0.1, 10.0), dimension=st.integers(1, 900)
+)
+@settings(max_examples=60, deadline=None)
+def test_the_greatest_weight_under_a_peak_limit(noise: float, outage: float, clip: float, dimension: int) -> None:
+    peak = Peak(3.0, outage, dimension)
+    weight = float(peak.greatest_weight(np.array([clip]), np.array([noise]))[0])
+    if weight < 0:
+        assert block_energy.peak_energy(0.0, noise, dimension, outage) > 9.0 * (1 - 1e-6)
+        return
+    assert noise <= peak.greatest_variance()
+    assert block_energy.peak_energy((weight * clip) ** 2, noise, dimension, outage) <= 9.0 * (1 + 1e-6)
+    more = (weight * clip * (1 + 1e-6) + 1e-9) ** 2
+    assert block_energy.peak_energy(more, noise, dimension, outage) >= 9.0 * (1 - 1e-6)

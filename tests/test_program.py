@@ -20,7 +20,7 @@ WRONG = "airtight: ID = 'WRONGID': must be one of "
         (["airtight.validate.report.document", "no/where"], "airtight: FOLDER = 'no/where': must be a folder"),
         (["airtight.validate.report.library"], "usage: python -m airtight.validate.report.library FOLDER [PYODIDE]"),
         (["airtight.validate.claims.certificates.formal"], "usage: python -m "),
-        (["airtight.validate.claims.certificates.formal", "no/where"], "airtight: no/where"),
+        (["airtight.validate.claims.certificates.formal", "no/where"], "airtight: FOLDER = 'no/where': must be a folder"),
     ],
     ids=lambda given: " ".join(given) if isinstance(given, list) else "",
 )

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, ParameterError
+from airtight.analytics.inference.block_energy import peak_energy
 from airtight.analytics.inference.fading import Fading, PowerGain
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.parameters import (
@@ -34,7 +35,6 @@ from airtight.analytics.parameters import (
 )
 
 _LEAST, _GREATEST = 1e-75, 1e75  # moduli of coefficients: their squares, and quotients of these, are normal doubles
-_GREATEST_NONCENTRALITY, _LEAST_OUTAGE = 1e6, 1e-100  # up to and from which SciPy's quantiles are used
 _AGREEMENT = 1e-9  # relative difference up to which a system's participation is that of its power limit
 
 
@@ -326,31 +326,13 @@ class Channel(Described):
                 case PowerLimit.BLOCK:
                     threshold = system.alignment**2 * energy / power
                 case PowerLimit.PEAK:
-                    threshold = system.alignment**2 * self._greatest_energy(code, noise, system.dimension) / power
+                    greatest = peak_energy(code, noise, system.dimension, self.peak_outage or 0.5)
+                    threshold = system.alignment**2 * greatest / power
                 case PowerLimit.LONG_TERM:
                     mean = self.gain_means(system.devices)
                     allowed = np.where(energy > 0, power * mean / (system.alignment**2 * energy), np.inf)
                     threshold = mean * self.power_gain.threshold_for(allowed)
         return np.asarray(threshold)
-
-    def _greatest_energy(self, code: FloatArray, noise: FloatArray, dimension: int) -> FloatArray:
-        r"""An energy that a block at gain 1 exceeds with probability `peak_outage` at most.
-
-        Notes
-        -----
-        The quantile, raised by the relative error of SciPy's; for noise far below the code
-        and outages below 1e-100, where SciPy's is not accurate, the square of
-        :math:`\sqrt{w^2C^2 + r\sigma^2} + \sigma\sqrt{2\ln(1/\eta)}`. *Proof.* The norm of the block has at most the
-        first term as its mean, and is a :math:`\sigma`-Lipschitz function of a standard normal vector.
-        """
-        from scipy import stats
-
-        outage = self.peak_outage or 1.0
-        near = (code <= _GREATEST_NONCENTRALITY * noise) & (outage >= _LEAST_OUTAGE)
-        unit = np.where(near & (noise > 0), noise, 1.0)
-        quantile = unit * stats.ncx2.isf(outage, dimension, np.where(near, code / unit, 0.0)) * (1 + 1e-9)
-        bound = (np.sqrt(code + dimension * noise) + np.sqrt(-2 * noise * np.log(outage))) ** 2
-        return np.asarray(np.where(near & (noise > 0), quantile, bound))
 
     def participation(self, system: InferenceSystem) -> FloatArray:
         r"""Probability that each device sends, :math:`P(|h_k|^2 \ge g_k)`, or the system's where no power is limited."""

@@ -16,9 +16,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
 from airtight.analytics.checks import FloatArray
+from airtight.analytics.inference.block_energy import keeps_peak, peak_energy
 from airtight.analytics.inference.system import InferenceSystem
 
 _HALVINGS = 50  # bisection steps for the weight; the bracket shrinks to 2^-50 of its width
@@ -49,11 +51,13 @@ class Peak:
     @staticmethod
     def needed(system: InferenceSystem, outage: float) -> float:
         """The least peak power with which every device of a system keeps the outage."""
-        length, sigma = system.weight * system.clip, np.sqrt(system.noise_variance)
-        unit = np.where(sigma > 0, sigma, 1.0)
-        square = special.chndtrix(1 - outage, float(system.dimension), (length / unit) ** 2) * unit**2
-        reach = np.where(sigma > 0, np.sqrt(square) * (1 + 1e-9), length)
-        return float(np.max((reach * system.alignment) ** 2 / system.channel_gain))
+        energy = peak_energy((system.weight * system.clip) ** 2, system.noise_variance, system.dimension, outage)
+        return float(np.max(energy * system.alignment**2 / system.channel_gain))
+
+    def greatest_variance(self) -> FloatArray:
+        """An upper bound of the noise variance with which a device can send at any weight."""
+        least_quantile = 2 * special.gammainccinv(self.dimension / 2, self.outage) * (1 - 1e-9)
+        return np.asarray(np.square(self.reach) / least_quantile)
 
     def greatest_weight(self, clip: FloatArray, noise: FloatArray) -> FloatArray:
         """A lower bound of the greatest weight at a clip and a noise variance; negative where no weight is allowed.
@@ -64,17 +68,14 @@ class Peak:
         array([ 2.   ,  1.167, -1.   ])
         """
         reach, clip, variance = np.broadcast_arrays(np.asarray(self.reach, dtype=np.float64), clip, noise)
-        sigma = np.sqrt(variance)
         low, high = np.zeros(reach.shape), np.array(reach)
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            infeasible = (sigma > 0) & (self._outage(low, sigma, reach) > self.outage)
-            for _ in range(_HALVINGS):
-                middle = (low + high) / 2
-                safe = self._outage(middle, sigma, reach) <= self.outage
-                low, high = np.where(safe, middle, low), np.where(safe, high, middle)
-        return np.where(infeasible, -1.0, np.where(sigma > 0, low, reach) / clip)
+        infeasible = ~self._kept(low, variance)
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            safe = self._kept(middle, variance)
+            low, high = np.where(safe, middle, low), np.where(safe, high, middle)
+        return np.where(infeasible, -1.0, np.where(variance > 0, low, reach) / clip)
 
-    def _outage(self, length: FloatArray, sigma: FloatArray, reach: FloatArray) -> FloatArray:
-        """The probability that a code of this length cannot be sent aligned."""
-        unit = np.where(sigma > 0, sigma, 1.0)
-        return np.asarray(1 - special.chndtr((reach / unit) ** 2, float(self.dimension), (length / unit) ** 2))
+    def _kept(self, length: FloatArray, variance: FloatArray) -> NDArray[np.bool_]:
+        """Whether a code of this length can be sent aligned with the outage."""
+        return keeps_peak(np.square(self.reach), length * length, variance, self.dimension, self.outage)

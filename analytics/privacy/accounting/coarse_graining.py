@@ -99,7 +99,10 @@ def mixture(parts: Iterable[tuple[float, Merged]], tilt: float) -> Merged:
 
 @dataclass(frozen=True)
 class _Binned:
-    """Probabilities of bin numbers under P and Q; each bin covers a `step` of the loss, numbers rise with the loss."""
+    """Probabilities of bin numbers under P and Q; each bin covers a `step` of the loss, numbers rise with the loss.
+
+    One bin of probability 0 stands for laws without an outcome that is kept.
+    """
 
     p: FloatArray
     q: FloatArray
@@ -108,6 +111,8 @@ class _Binned:
 
     @classmethod
     def of(cls, pair: Merged, tilt: float) -> _Binned:
+        if not pair.p.size:
+            return cls(np.zeros(1), np.zeros(1), UNIT, 0.0)
         loss = np.log(pair.p) - np.log(pair.q)
         low, high = float(np.min(loss)), float(np.max(loss))
         deviation = _tilted(pair.p, pair.q, loss, tilt)[1]
@@ -145,6 +150,8 @@ class _Binned:
         """
         number = np.arange(self.p.size)
         known = np.flatnonzero((self.p > _LEAST) & (self.q > _LEAST))
+        if not known.size:
+            return _Binned(np.zeros(1), np.zeros(1), self.step, self.deviation)
         known_numbers = known.astype(float)
         means_and_spreads = [_tilted(self.p[known], self.q[known], known_numbers, t) for t in (0.0, tilt)]
         low = max(min(mean - _SIDE * spread for mean, spread in means_and_spreads) - 1, known_numbers[0])

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy import optimize, special
+from scipy import optimize
 
 from airtight.analytics.checks import ConvergenceError, FloatArray
 from airtight.analytics.guarantee import Observer
@@ -157,8 +157,7 @@ class _Alternation:
         if wanted.power_at_most is not None:
             self.peak = Peak.of(system, wanted.power_at_most, wanted.outage_at_most)
             self.reach = np.broadcast_to(np.asarray(self.peak.reach), (system.devices,)).astype(float)
-            noise_quantile = special.chndtrix(1 - wanted.outage_at_most, float(system.dimension), 0.0)
-            self.variance = self.reach**2 / noise_quantile
+            self.variance = np.broadcast_to(self.peak.greatest_variance(), (system.devices,))
         start = local_search.energy(system, asked.purpose)
         self.start = start if start > 0 else 1.0
 

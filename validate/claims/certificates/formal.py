@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from airtight.analytics.checks import ParameterError
 from airtight.analytics.forms.balls.compiled import UnsupportedExpression
 from airtight.validate import program
 from airtight.validate.claims.certificates.coq import LIBRARY, SHARED, coq_name, stated
@@ -170,6 +171,8 @@ def known_open(file: Path, out: Path) -> bool:
 
 def main(out: Path, workers: int) -> int:
     """Compile, count, list the axioms, and return the exit code."""
+    if not out.is_dir():
+        raise ParameterError("FOLDER", str(out), "a folder")
     code, accepted = 0, set()
     for done in compiled(out, workers):
         row = done.file.parent.name
