@@ -204,7 +204,7 @@ class Channel(Described):
     fading: Choice[Fading] = Choice(
         "", "", "law of the power gain: none, rayleigh, rician, nakagami or lognormal", default=Fading.NONE
     )
-    k_factor: OptionalNumber = OptionalNumber("K_R", "[0, inf)", "line of sight over scatter (rician)", default=None)
+    k_factor: OptionalNumber = OptionalNumber("K_R", "[0, 1e6]", "line of sight over scatter (rician)", default=None)
     shape: OptionalNumber = OptionalNumber("m", "[0.5, 1e6]", "shape of the gamma law (nakagami)", default=None)
     shadowing_db: OptionalNumber = OptionalNumber(
         r"\sigma_{dB}", "(0, 100]", "standard deviation of the shadowing (lognormal)", unit="dB", default=None
