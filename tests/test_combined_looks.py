@@ -11,6 +11,7 @@ from scipy import special
 import airtight
 from airtight import Channel, InferenceSystem, PrivacyCurve
 from airtight.analytics.privacy.over_the_air import combined_looks, looks
+from airtight.analytics.privacy.over_the_air.several_looks import others_noise
 
 _DRAWS = 30_000
 
@@ -172,5 +173,5 @@ def test_coefficients_that_cancel_are_not_trusted() -> None:
     one = system(receiver_noise_variance=1e-30)
     lower, upper, *_ = looks.bracket(one, Channel(looks=a), observer="signal")
     assert np.all(lower <= upper)
-    scaled, drawn, noise = looks._received(one, Channel(looks=a))
+    scaled, drawn, noise = others_noise.received(one, Channel(looks=a))
     assert combined_looks.attained_pair(scaled, drawn, noise=noise, device=0, level=1e-9) is None

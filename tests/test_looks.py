@@ -17,6 +17,7 @@ from airtight import Channel, InferenceSystem, ParameterError, PrivacyCurve
 from airtight.analytics.forms.balls import looks_noise
 from airtight.analytics.forms.balls.ball import ends
 from airtight.analytics.privacy.over_the_air import looks
+from airtight.analytics.privacy.over_the_air.several_looks import others_noise
 
 
 def system(**changes: object) -> InferenceSystem:
@@ -61,7 +62,7 @@ def test_both_ends_of_v(devices: int, count: int, parts: bool, log_noise: float,
     a = _table(seed, 1, devices, count, parts=parts)[0] * 10 ** rng.uniform(-spread / 2, spread / 2, (devices, 1))
     sigma2, N = 10 ** rng.uniform(-3, 3, devices), 10.0**log_noise
     present = rng.random(devices) < 0.6
-    low, high = looks.others_noise(a, noise_variance=sigma2, receiver_noise_variance=N, present=present)
+    low, high = others_noise.others_noise(a, noise_variance=sigma2, receiver_noise_variance=N, present=present)
     for k in range(devices):
         v = _v(a, sigma2, N, present, k)
         assert low[k] <= v <= high[k]
@@ -75,7 +76,7 @@ def test_the_ball_of_v_lies_between_both_ends(devices: int, count: int, parts: b
     rng = np.random.default_rng(seed)
     a = _table(seed, 1, devices, count, parts=parts)[0]
     sigma2, N, present = 10 ** rng.uniform(-3, 2, devices), 10 ** rng.uniform(-6, 1), rng.random(devices) < 0.6
-    low, high = looks.others_noise(a, noise_variance=sigma2, receiver_noise_variance=N, present=present)
+    low, high = others_noise.others_noise(a, noise_variance=sigma2, receiver_noise_variance=N, present=present)
     for k in range(devices):
         v = looks_noise.others_noise(
             a, noise_variance=sigma2.tolist(), receiver_noise_variance=float(N), present=present.tolist(), device=k
@@ -97,14 +98,14 @@ def test_elimination_encloses_v_of_every_set(
     p = np.where(rng.random(devices) < 0.3, 1.0, 0.5)
     order = rng.permutation(np.flatnonzero(p < 1))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(looks, "_INNER", 2)
-        found = looks._eliminated(a, sigma2, N, p, order)
+        patch.setattr(others_noise, "_INNER", 2)
+        found = others_noise._eliminated(a, sigma2, N, p, order)
     if found is None:
         return  # rounding may matter
-    sets, _, _ = looks._every_set(p[order])
+    sets, _, _ = others_noise._every_set(p[order])
     present = np.broadcast_to(p == 1, (len(sets), devices)).copy()
     present[:, order] = sets
-    low, high = looks.others_noise(a, noise_variance=sigma2, receiver_noise_variance=N, present=present)
+    low, high = others_noise.others_noise(a, noise_variance=sigma2, receiver_noise_variance=N, present=present)
     apart = ~present | (p == 1)  # of a device that is in the set, v is not asked for
     assert np.all((found[0] <= high)[apart]) and np.all((low <= found[1])[apart])
     assert np.all((found[1] <= found[0] * (1 + 1e-5))[apart]) and np.all((found[0] <= found[1])[apart])
@@ -113,17 +114,17 @@ def test_elimination_encloses_v_of_every_set(
 def test_elimination_is_not_used_where_rounding_may_matter() -> None:
     a = _table(1, 1, 3, 2)[0]
     given_: dict[str, object] = {"p": np.full(3, 0.5), "order": np.arange(3)}
-    assert looks._eliminated(a, np.ones(3), 1.0, **given_) is not None  # type: ignore[arg-type]
+    assert others_noise._eliminated(a, np.ones(3), 1.0, **given_) is not None  # type: ignore[arg-type]
     for N in (1e-12, 0.0):
-        assert looks._eliminated(a, np.ones(3), N, **given_) is None  # type: ignore[arg-type]
+        assert others_noise._eliminated(a, np.ones(3), N, **given_) is None  # type: ignore[arg-type]
 
 
 def test_likely_sets_are_a_partition() -> None:
     p = np.array([0.9, 0.3, 0.6, 0.5, 0.8])
     for leaves in (1, 2, 7, 31, 32, 100):
-        sets, open_, probability = looks._likely_sets(p, leaves)
+        sets, open_, probability = others_noise._likely_sets(p, leaves)
         assert len(sets) <= leaves and np.sum(probability) == pytest.approx(1, rel=1e-12)
-        every, _, chance = looks._every_set(p)
+        every, _, chance = others_noise._every_set(p)
         inside = np.all((every[:, None] == sets[None]) | open_[None], axis=2)
         assert np.all(np.sum(inside, axis=1) == 1)  # every set is in one leaf
         np.testing.assert_allclose(inside.T @ chance, probability, rtol=1e-12)
@@ -133,12 +134,12 @@ def test_likely_sets_are_a_partition() -> None:
 def test_limits_of_v() -> None:
     a = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
     given_: dict[str, object] = {"noise_variance": [1.0, 2.0, 3.0], "present": [True, True, True]}
-    low, high = looks.others_noise(a, receiver_noise_variance=0.5, **given_)  # type: ignore[arg-type]
+    low, high = others_noise.others_noise(a, receiver_noise_variance=0.5, **given_)  # type: ignore[arg-type]
     np.testing.assert_allclose(low[:2], 0.5, rtol=1e-12)  # orthogonal looks hide nothing
     assert low[2] == high[2] == np.inf  # received nowhere
-    low, _ = looks.others_noise(a, receiver_noise_variance=0.0, **given_)  # type: ignore[arg-type]
+    low, _ = others_noise.others_noise(a, receiver_noise_variance=0.0, **given_)  # type: ignore[arg-type]
     assert np.all(low[:2] == 0)
-    one = looks.others_noise(
+    one = others_noise.others_noise(
         [[2.0], [3.0]], noise_variance=[1.0, 2.0], receiver_noise_variance=0.0, present=[True, True]
     )
     np.testing.assert_allclose(one[0], [4.5, 4 / 9], rtol=1e-12)
@@ -290,7 +291,7 @@ def test_cells_enclose_their_atoms(cells: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     low = 10 ** rng.uniform(-6, 6, (2, 300))
     high, weights = low * (1 + rng.random((2, 300)) * 1e-3), rng.random((2, 300))
-    grouped = looks._cells(low, high, weights, cells)
+    grouped = others_noise._cells(low, high, weights, cells)
     assert grouped[0].shape[-1] <= max(cells, 1)
     np.testing.assert_allclose(np.sum(grouped[2], axis=1), np.sum(weights, axis=1), rtol=1e-12)
     for level in 10 ** rng.uniform(-6, 6, 20):  # the law of the lower ends is below, that of the upper ends above
@@ -528,7 +529,7 @@ def test_coefficients_whose_squares_are_no_doubles_are_refused() -> None:
             with pytest.raises(ParameterError, match="looks"):
                 Channel(looks=table)
             with pytest.raises(ParameterError, match="coefficients"):
-                looks.others_noise(
+                others_noise.others_noise(
                     table, noise_variance=0.1, receiver_noise_variance=0.0, present=np.ones(3, dtype=bool)
                 )
         elif power > 0:
@@ -545,7 +546,7 @@ def test_both_ends_of_v_at_the_ends_of_the_doubles() -> None:
         a = rng.standard_normal((devices, count)) * 10 ** rng.uniform(-70, 70, shape)
         sigma2, N = 10 ** rng.uniform(-300, 0, devices), 10 ** rng.uniform(-300, 2)
         present = rng.random(devices) < 0.7
-        low, high = looks.others_noise(a, noise_variance=sigma2, receiver_noise_variance=N, present=present)
+        low, high = others_noise.others_noise(a, noise_variance=sigma2, receiver_noise_variance=N, present=present)
         with mpmath.workdps(1500):
             for k in range(devices):
                 assert low[k] <= _v(a, sigma2, N, present, k, digits=1500) <= high[k]
@@ -568,7 +569,7 @@ def test_both_ends_of_v_where_the_others_are_nearly_parallel(seed: int) -> None:
     a = rng.standard_normal((4, 3))
     a[1:3] = a[0] + 10 ** rng.uniform(-13, -6) * rng.standard_normal((2, 3))
     sigma2, N, present = 10 ** rng.uniform(-2, 2, 4), 10 ** rng.uniform(-40, -15), np.ones(4, dtype=bool)
-    low, high = looks.others_noise(a, noise_variance=sigma2, receiver_noise_variance=N, present=present)
+    low, high = others_noise.others_noise(a, noise_variance=sigma2, receiver_noise_variance=N, present=present)
     for k in range(4):
         assert low[k] <= _v(a, sigma2, N, present, k, digits=200) <= high[k]
 
@@ -593,9 +594,9 @@ def test_errors_of_inversion_are_looks() -> None:
     phases = np.exp(0.1j * rng.standard_normal((4000, 12)))[..., None]
     given_: dict[str, object] = {"noise_variance": 0.1, "receiver_noise_variance": 0.001}
     table = np.concatenate([phases.real, phases.imag], axis=2)
-    low, _ = looks.others_noise(table, present=np.ones(12, dtype=bool), **given_)  # type: ignore[arg-type]
+    low, _ = others_noise.others_noise(table, present=np.ones(12, dtype=bool), **given_)  # type: ignore[arg-type]
     assert float(np.median(low)) == pytest.approx(0.70, abs=0.03)
-    one, _ = looks.others_noise(np.ones((12, 1)), present=np.ones(12, dtype=bool), **given_)  # type: ignore[arg-type]
+    one, _ = others_noise.others_noise(np.ones((12, 1)), present=np.ones(12, dtype=bool), **given_)  # type: ignore[arg-type]
     assert one[0] == pytest.approx(1.101)
 
 

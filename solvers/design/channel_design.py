@@ -29,6 +29,7 @@ from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import looks, observers
+from airtight.analytics.privacy.over_the_air.several_looks.others_noise import EFFORT
 from airtight.analytics.progress import reported
 from airtight.solvers.design import channel_noise
 from airtight.solvers.design.effort import Effort
@@ -146,7 +147,7 @@ class _Problem:
         random = int(np.sum((p > 0) & (p < 1)))
         states = channel.states if channel.looks is None else len(channel.looks)
         sets = 1 if channel.decides_participation else 1 << min(random, 20)
-        self.cost = max(_COST, min(states * sets, looks.EFFORT) // _SETS_IN_ONE)
+        self.cost = max(_COST, min(states * sets, EFFORT) // _SETS_IN_ONE)
 
     @property
     def is_scale_of_noise(self) -> bool:

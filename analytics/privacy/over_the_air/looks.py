@@ -14,17 +14,6 @@ Rows 2 to L are then N(0, I) under both neighbours and independent of row 1, whi
 Divide it by :math:`|b| = v^{-1/2}`. Invertible maps and an independent common part change no divergence. For complex codes
 the maps are unitary over the complex numbers, all noise is circular, and row 1 has the same r real coordinates.
 
-**Both ends of v.** Any c and any u enclose q, so that what a linear solver returns need not be trusted:
-
-.. math:: \frac{|u^*a_k|^2}{\sum_{j\in S}\sigma_j^2|u^*a_j|^2 + N|u|^2} \le q
-          \le |c|^2 + \frac1N\Bigl|a_k - \sum_{j\in S}c_j\sigma_ja_j\Bigr|^2 .
-
-*Proof.* The left side is Cauchy's inequality :math:`|u^*a|^2 \le (u^*Vu)(a^*V^{-1}a)`. On the right, write
-:math:`V = MM^*` with :math:`M = [\sigma_ja_j, \sqrt NI]`; every solution of :math:`Mx = a` has
-:math:`|x|^2 \ge a^*V^{-1}a`, and :math:`x = (c, (a - \sum c_j\sigma_ja_j)/\sqrt N)` is one. Both are equal to q at
-:math:`u = V^{-1}a`, :math:`c_j = \sigma_ja_j^*u`, and an error of u or c matters in second order only. The errors of rounding
-of the remainder and of the sums are added to the sides on which they are safe.
-
 **Monotone.** For fixed own noise delta falls with v, for every adjacency and order: adding :math:`N(0, dv)` to the signal maps
 the pair at v to that at v + dv. So v is rounded down for the upper end of delta and up for the lower one, values of v are
 grouped into cells by their least and greatest member, and devices not enumerated count as absent for the upper end and as
@@ -37,7 +26,6 @@ over the joint law of state and S, of the divergence at device k's participation
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -50,7 +38,7 @@ from numpy.typing import ArrayLike, NDArray
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, IntArray, ParameterError
 from airtight.analytics.guarantee import Adjacency, Observer
-from airtight.analytics.inference.channel import Channel, Looks, moderate
+from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.system import InferenceSystem, device_indices
 from airtight.analytics.privacy.accounting import shown_states
 from airtight.analytics.privacy.accounting.numerical_composition import WIDTH
@@ -64,387 +52,22 @@ from airtight.analytics.privacy.over_the_air.hidden_mixtures import Unseen
 from airtight.analytics.privacy.over_the_air.mixtures import below
 from airtight.analytics.privacy.over_the_air.noise_mixture import Participation
 from airtight.analytics.privacy.over_the_air.rounds import Query
+from airtight.analytics.privacy.over_the_air.several_looks.others_noise import BY_STATE, law, received
+from airtight.analytics.privacy.over_the_air.several_looks.others_noise import others_noise as others_noise
 from airtight.analytics.privacy.over_the_air.shared_curves import SharedCurves, edges_of
 from airtight.analytics.progress import counted
 from airtight.analytics.root_search import least_safe
 from airtight.analytics.rounding import SMALLEST, UNIT
 
-EFFORT = 1 << 20  # pairs of a state and a set of participants that are enumerated at most
 _CELLS = {"visible": 256, "absent": 128, "hidden": 48}  # of v, fewer for the kinds whose divergence costs more
 _ONE_ROUND = 8  # times as many cells for one round, which evaluates few divergences
-_ATOMS = 1 << 16  # atoms of the law of v, of all states together
-_BY_STATE = 16  # cells of the law of v within one state, for quantiles over states
 _AT_ONCE = 1 << 18  # epsilons times atoms whose divergences are computed at a time
-_BATCH = 1 << 18  # entries of arrays (sets, K, K) that are computed at a time
-_MANY_SETS = 64  # from which the sets of one state are eliminated together
-_INNER = 10  # devices whose sets are held at once
-_ELIMINATED = 1e-6  # bound of the error of q, relative to that without the others, up to which elimination is tried
-_SHARP = 1e-6  # bound of its relative error up to which it is used
-_JITTER = 1e-14  # share of the trace that is added to a covariance before it is solved with
 _FAR = 1e60  # v beyond this multiple of the noise counts as this multiple, which is safe for the upper end
 # relative distances below the upper bound
 _BELOW = (1e-9, 1e-6, 1e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, *np.arange(0.1, 0.9, 0.05).tolist())
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _HALVINGS = 60  # of the interval of a mean
 _NATS = 24.0  # the quadrature of a divergence errs by e^-24 of it
-_TINY = float(np.finfo(float).tiny)
-
-
-def others_noise(
-    coefficients: ArrayLike, *, noise_variance: ArrayLike, receiver_noise_variance: float, present: ArrayLike
-) -> tuple[FloatArray, FloatArray]:
-    r"""Lower and upper bound of :math:`v_k(S\setminus k)` for every device k, in units of the code.
-
-    Parameters
-    ----------
-    coefficients : array_like, shape (..., K, L)
-        Real or complex; of every device at every look. Moduli are 0 or between 1e-75 and 1e75, so that squares are exact.
-    noise_variance : array_like, shape (K,)
-        sigma_j^2 of the others, per real coordinate.
-    receiver_noise_variance : float
-        N >= 0, of every look.
-    present : array_like of bool, shape (..., K)
-        The set S; whether k itself belongs to it does not matter.
-
-    Returns
-    -------
-    lower, upper : ndarray, shape (..., K)
-        Proved (see the module); infinite where the device is received nowhere. Where N = 0 and there are several looks the
-        lower bound is 0.
-
-    Raises
-    ------
-    ParameterError
-        When an argument is out of range or NaN.
-
-    Notes
-    -----
-    Within the range of the moduli no square of a coefficient underflows. Products with noises may, which lowers v: safe for the
-    lower bound. The upper bound adds the smallest normal double for each of them.
-
-    Examples
-    --------
-    >>> low, high = others_noise([[1.0, 2.0], [1.0, 0.5]], noise_variance=[0.1, 0.4], receiver_noise_variance=0.2,
-    ...     present=[True, True])
-    >>> low.round(6), bool(np.all((low <= high) & (high <= low * (1 + 1e-12))))
-    (array([0.073684, 0.294737]), True)
-    """
-    a = moderate("coefficients", np.asarray(coefficients))
-    sigma2 = checks.real("noise_variance", noise_variance, "[0, inf)")
-    N = checks.scalar("receiver_noise_variance", receiver_noise_variance, "[0, inf)")
-    mask = np.asarray(present, dtype=bool)
-    shape = np.broadcast_shapes(a.shape[:-1], mask.shape)
-    same = a.ndim == 2
-    a = a[None] if same else np.broadcast_to(a, (*shape, a.shape[-1])).reshape(-1, shape[-1], a.shape[-1])
-    mask = np.broadcast_to(mask, shape).reshape(-1, shape[-1])
-    sigma2 = np.broadcast_to(sigma2, shape[-1:])
-    low, high = np.empty((2, *mask.shape))
-    step = max(_BATCH // shape[-1] // max(shape[-1], a.shape[-1]), 1)
-    for start in range(0, mask.shape[0], step):
-        batch = slice(start, start + step)
-        low[batch], high[batch] = _enclosed(a if same else a[batch], sigma2, N, mask[batch])
-    return low.reshape(shape), high.reshape(shape)
-
-
-def _enclosed(a: NDArray[Any], sigma2: FloatArray, N: float, mask: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
-    """:func:`others_noise` for arrays (n or 1, K, L) and (n, K)."""
-    _, K, L = a.shape
-    square = np.sum(_squares(a), axis=2)
-    rounding = (K + L + 16) * UNIT
-    noise = np.where(mask, sigma2, 0.0)
-    if L == 1:
-        with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
-            others = _sum_of_others(noise * square) + N
-            low = others * (1 - 4 * rounding) / square
-            high = (others + (K + 1) * _TINY) * (1 + 4 * rounding) / square + SMALLEST
-        return np.where(square > 0, low, np.inf), np.where(square > 0, high, np.inf)
-    with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
-        columns = np.ascontiguousarray(np.swapaxes(a, 1, 2))  # (n, L, K)
-        arriving = columns * noise[:, None, :]
-        V = np.matmul(arriving, a.conj())
-        trace = np.sum(noise * square, axis=1)
-        V[:, np.arange(L), np.arange(L)] += (N + _JITTER * trace / L + 1e-300)[:, None]
-        u = np.linalg.solve(V, columns)  # column k is parallel to the best u for S without k
-        seen = np.matmul(a.conj(), u)  # a_j^* u_k
-        index = np.arange(K)
-        own = seen[:, index, index].real
-        seen[:, index, index] = 0.0
-        energy = np.matmul(noise[:, None, :], _squares(seen))[:, 0]
-        scale = 1 / np.maximum(1 - noise * own, UNIT)
-        # c_j = sigma_j seen_jk scale_k for j other than k, and d what c leaves of a_k
-        d = columns - np.matmul(arriving, seen) * scale[:, None, :]
-        c_square = energy * scale * scale
-        length = np.sqrt(trace)[:, None]
-        blur = 8 * rounding * (np.sqrt(square) + length * np.sqrt(c_square))  # rounding of d
-        rest = np.sqrt(np.sum(_squares(d), axis=1)) + blur
-        q_upper = (c_square + np.where(rest > 0, rest * rest / N, 0.0)) * (1 + 16 * rounding)
-        q_upper = np.minimum(q_upper, square / N * (1 + 8 * rounding)) if N > 0 else q_upper
-        u_length = np.sqrt(np.sum(_squares(u), axis=1))
-        heard = (np.sqrt(energy) + 4 * rounding * u_length * length) ** 2
-        power = (heard + N * u_length * u_length + (K + 1) * _TINY) * (1 + 16 * rounding)
-        signal = np.maximum(np.abs(own) - 4 * rounding * u_length * np.sqrt(square), 0.0)
-        v_high = np.where(signal > 0, power / signal / signal * (1 + 8 * UNIT) + SMALLEST, np.inf)
-        v_low = 1 / q_upper * (1 - 8 * UNIT)
-    # what overflowed is no bound: 0 below and infinity above
-    v_high = np.where(np.isnan(v_high) | (square == 0), np.inf, v_high)
-    v_low = np.where(square == 0, np.inf, np.nan_to_num(v_low, nan=0.0, posinf=0.0))
-    return np.minimum(v_low, v_high), v_high
-
-
-def _squares(values: NDArray[Any]) -> FloatArray:
-    """Squares of the moduli."""
-    return np.asarray(values.real**2 + values.imag**2 if np.iscomplexobj(values) else values**2)
-
-
-def _sum_of_others(terms: FloatArray) -> FloatArray:
-    """Sums along the last axis without the entry itself: of those before it and those after it."""
-    none = np.zeros((*terms.shape[:-1], 1))
-    before = np.concatenate([none, np.cumsum(terms[..., :-1], axis=-1)], axis=-1)
-    after = np.concatenate([np.cumsum(terms[..., :0:-1], axis=-1)[..., ::-1], none], axis=-1)
-    return np.asarray(before + after)
-
-
-@dataclass(frozen=True)
-class Law:
-    """The law of :math:`v_k` over states and sets, for every device.
-
-    Attributes
-    ----------
-    low, high : ndarray, shape (K, states, atoms)
-        Both ends of v, sorted along the last axis.
-    weights : ndarray, shape (K, states, atoms)
-        Probability of the atom in all, given that device k sends where the channel decides that.
-    exact : bool
-        Whether no devices were left out of the enumeration.
-    error : float
-        Bound of the relative error of the weights and of every sum of them.
-    """
-
-    low: FloatArray
-    high: FloatArray
-    weights: FloatArray
-    exact: bool
-    error: float
-
-    def pooled(self, devices: IntArray, cells: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Both ends and weights of the atoms of all states, shape (devices, at most `cells`), sorted."""
-        low, high, weights = (part[devices].reshape(devices.size, -1) for part in (self.low, self.high, self.weights))
-        return _cells(low, high, weights, cells)
-
-    def by_state(self, devices: IntArray, cells: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """The same given the state: a row for each device and state, shape (devices * states, at most `cells`)."""
-        atoms = self.low.shape[-1]
-        low, high, weights = (part[devices].reshape(-1, atoms) for part in (self.low, self.high, self.weights))
-        return _cells(low, high, weights * self.low.shape[1], cells)
-
-
-def _cells(
-    low: FloatArray, high: FloatArray, weights: FloatArray, cells: int
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Sort the last axis, and group it into cells where it is longer: neighbours share their least and greatest value.
-
-    Half of the cells are spent on equal widths in log v, half on equal shares of the mean of 1/v, which the divergence follows.
-    Rows are padded with atoms of weight 0.
-    """
-    order = np.argsort(low, axis=-1, kind="stable")
-    low, high, weights = (np.take_along_axis(part, order, axis=-1) for part in (low, high, weights))
-    if low.shape[-1] <= cells:
-        return low, high, weights
-    rows = []
-    for row_low, row_high, row_weights in zip(*(x.reshape(-1, x.shape[-1]) for x in (low, high, weights)), strict=True):
-        finite = row_low[np.isfinite(row_low)]
-        logs = np.log(np.clip(row_low, finite[-1] * 1e-60 if finite.size else 1.0, finite[-1] if finite.size else 1.0))
-        wide = (logs - logs[0]) / max(logs[-1] - logs[0], np.finfo(float).tiny)
-        loss = np.cumsum(row_weights * np.exp(logs[0] - logs))
-        edges = np.searchsorted((wide + loss / loss[-1]) / 2, np.linspace(0, 1, cells + 1)[1:-1])
-        first = np.unique(np.concatenate([[0], edges[edges < row_low.size]]))
-        pad = cells - first.size
-        rows.append(
-            (
-                np.pad(row_low[first], (0, pad), mode="edge"),
-                np.pad(np.maximum.reduceat(row_high, first), (0, pad), mode="edge"),
-                np.pad(np.add.reduceat(row_weights, first), (0, pad)),
-            )
-        )
-    stacked = (np.stack(part).reshape(*low.shape[:-1], cells) for part in zip(*rows, strict=True))
-    grouped_low, grouped_high, grouped_weights = stacked
-    return grouped_low, grouped_high, grouped_weights
-
-
-def law(system: InferenceSystem, channel: Channel, *, eavesdropper: bool = False, effort: int = EFFORT) -> Law:
-    """The law of v for every device of a system, in the units of ``system.normalised()``; kept for all adjacencies together."""
-    plain = replace(system, adjacency=Adjacency.SILENT, delta=0.5)  # v knows neither
-    return _law(plain, channel, eavesdropper, effort)
-
-
-@lru_cache(maxsize=8)
-def _law(system: InferenceSystem, channel: Channel, eavesdropper: bool, effort: int) -> Law:
-    scaled, drawn, N = _received(system, channel, eavesdropper=eavesdropper)
-    noise = scaled.received_noise_variance
-    a, K = drawn.coefficients, system.devices
-    if drawn.sends is None and not system.idle_noise:
-        return _enumerated(a, noise, N, system.participation, effort)
-    present = np.ones(K, dtype=bool) if drawn.sends is None else drawn.sends
-    low, high = (
-        v.T[..., None] for v in others_noise(a, noise_variance=noise, receiver_noise_variance=N, present=present)
-    )
-    return Law(low, high, np.full(low.shape, 1 / a.shape[0]), exact=True, error=(a.shape[0] + 4) * UNIT)
-
-
-def _received(
-    system: InferenceSystem, channel: Channel, *, eavesdropper: bool = False
-) -> tuple[InferenceSystem, Looks, float]:
-    """The normalised system, the states of its channel, and the variance of every look's noise in the same units."""
-    drawn, scaled = channel.draw(system, eavesdropper=eavesdropper), system.normalised()
-    return scaled, drawn, drawn.receiver_noise_variance * _scale(system, scaled)
-
-
-def _scale(system: InferenceSystem, scaled: InferenceSystem) -> float:
-    """Factor from variances at the receiver to those of the normalised system: a power of two."""
-    heard = np.append(system.received_noise_variance, system.receiver_noise_variance)
-    then = np.append(scaled.received_noise_variance, scaled.receiver_noise_variance)
-    k = int(np.argmax(then))
-    return float(then[k] / heard[k]) if heard[k] > 0 else 1.0
-
-
-def _enumerated(a: NDArray[Any], noise: FloatArray, N: float, p: FloatArray, effort: int) -> Law:
-    """All sets of the devices whose participation is random; beyond the effort a tree whose leaves leave some devices open."""
-    states, K, _ = a.shape
-    random = np.flatnonzero((p > 0) & (p < 1) & (noise > 0))
-    influence = np.mean(np.sum(np.abs(a) ** 2, axis=2), axis=0) * noise * p * (1 - p)
-    order = random[np.argsort(-influence[random], kind="stable")]
-    most_leaves = max(effort // states, 1)
-    whole = 1 << order.size <= most_leaves
-    sets, open_, probability = _every_set(p[order]) if whole else _likely_sets(p[order], most_leaves)
-    fewest = np.broadcast_to(p == 1, (sets.shape[0], K)).copy()
-    fewest[:, order] = sets
-    most = fewest.copy()
-    most[:, order] |= open_
-    # v does not depend on the roll of the device itself: where all sets are there, those without it suffice
-    kept = {k: ~sets[:, i] for i, k in enumerate(order.tolist())} if whole else {}
-    everything = np.ones(sets.shape[0], dtype=bool)
-    cells = max(_BY_STATE, _ATOMS // states)
-    low, high, weights = np.zeros((3, K, states, min(sets.shape[0], cells)))
-    for s in range(states):
-        given: dict[str, Any] = {"noise_variance": noise, "receiver_noise_variance": N}
-        found = _eliminated(a[s], noise, N, p, order) if whole and sets.shape[0] >= _MANY_SETS else None
-        lower, upper = others_noise(a[s], present=fewest, **given) if found is None else found
-        if not whole:
-            upper = others_noise(a[s], present=most, **given)[1]
-        for k in range(K):
-            places = kept.get(k, everything)
-            weight = probability[places] / ((1 - p[k]) * states if k in kept else states)
-            row = _cells(lower[places, k], upper[places, k], weight, cells)
-            for target, part in zip((low, high, weights), row, strict=True):
-                target[k, s, : part.size] = part
-                target[k, s, part.size :] = part[-1] if target is not weights else 0.0
-    # a sum of n positive terms errs by n units, a product of n factors likewise
-    summed = sets.shape[0] * states + order.size + 8
-    return Law(low, high, weights, exact=whole, error=summed * UNIT)
-
-
-def _every_set(p: FloatArray) -> tuple[NDArray[np.bool_], NDArray[np.bool_], FloatArray]:
-    """All sets of devices, shape (2^n, n); which devices are open, none; and the probabilities of the sets."""
-    sets = (np.arange(1 << p.size)[:, None] >> np.arange(p.size)) & 1 > 0
-    return sets, np.zeros_like(sets), np.asarray(np.prod(np.where(sets, p, 1 - p), axis=1))
-
-
-def _likely_sets(p: FloatArray, leaves: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_], FloatArray]:
-    """At most so many leaves of the tree that splits the likeliest leaf by its next device, shapes as of :func:`_every_set`.
-
-    In a leaf the devices that are not split are open: absent for the lower end of v, present for the upper one.
-    """
-    pending = [(-1.0, 0, 0)]  # minus the probability, how many devices are decided, those that are present
-    ended: list[tuple[float, int, int]] = []
-    while pending and len(pending) + len(ended) < leaves:
-        chance, depth, present = heapq.heappop(pending)
-        for here, share in ((1, p[depth]), (0, 1 - p[depth])):
-            leaf = (chance * float(share), depth + 1, present | here << depth)
-            if depth + 1 < p.size:
-                heapq.heappush(pending, leaf)
-            else:
-                ended.append(leaf)
-    all_leaves = sorted(ended + pending, key=lambda leaf: (leaf[2], leaf[1]))
-    numbers = np.arange(p.size)
-    sets = np.array([[present >> i & 1 for i in range(p.size)] for _, _, present in all_leaves]) > 0
-    open_ = numbers >= np.array([[depth] for _, depth, _ in all_leaves])
-    return sets, open_, -np.array([chance for chance, _, _ in all_leaves])
-
-
-def _eliminated(
-    a: NDArray[Any], noise: FloatArray, N: float, p: FloatArray, order: IntArray
-) -> tuple[FloatArray, FloatArray] | None:
-    r"""Both ends of v of every set that does not hold the device, for all sets of `order` in one state, shape (sets, K).
-
-    The columns of devices that take part with certainty are those of :func:`others_noise`. None where rounding may matter.
-
-    Notes
-    -----
-    With :math:`G = A^*A/N`, the matrix :math:`A^*V_S^{-1}A` of a set follows from that of the set without j by
-    :math:`M - \sigma_j^2M_{:j}M_{j:}/(1 + \sigma_j^2M_{jj})`, and q is its diagonal: one step for each set, for all
-    devices. Of the devices whose step is done, only the diagonal is needed.
-
-    *Rounding.* By Cauchy's inequality in M, which falls, a step errs by at most :math:`c\,\epsilon\sqrt{G_{aa}G_{bb}}` in entry
-    (a, b). Later steps turn an error F of M into one of :math:`q = \min_x x^*Mx + \sum_j|x_j|^2/\sigma_j^2` with
-    :math:`x_k = 1`. At the minimum :math:`|x_j|^2 \le \sigma_j^2q \le \sigma_j^2G_{kk}`, so that the error of q is at most
-    :math:`c\,\epsilon\,G_{kk}(1 + \sum_j\sqrt{\sigma_j^2G_{jj}})^2` for each step; where the sum of these factors over the
-    steps is small, the minimum of the perturbed form exists and obeys the same bound up to a factor of two.
-    """
-    K, L = a.shape
-    always = np.flatnonzero((p == 1) & (noise > 0))
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        G = a.conj() @ a.T / N
-        diagonal = np.sum(_squares(a), axis=1) / N
-        steps = 16 * (always.size + order.size) + L + 16
-        reach = 1 + float(
-            np.sum(np.sqrt(noise[np.concatenate([always, order])] * diagonal[np.concatenate([always, order])]))
-        )
-        share = 2 * steps * UNIT * reach * reach
-    if not share < _ELIMINATED:
-        return None
-    for j in always.tolist():
-        column = G[:, j]
-        G = G - noise[j] / (1 + noise[j] * column[j].real) * np.outer(column, column.conj())
-    inner = min(order.size, _INNER)
-    first, last = order[inner:], order[:inner]
-    q = np.empty((1 << order.size, K))
-    for outer in range(1 << first.size):
-        parts = np.diagonal(G).real[None], G[:, np.concatenate([first, last])][None]
-        for i, j in enumerate(first.tolist()):
-            parts = _split(*parts, j, np.concatenate([first[i + 1 :], last]), noise)[outer >> i & 1]
-        for i, j in enumerate(last.tolist()):
-            without, with_it = _split(*parts, j, last[i + 1 :], noise)
-            parts = np.concatenate([without[0], with_it[0]]), np.concatenate([without[1], with_it[1]])
-        q[outer << inner : (outer + 1) << inner] = parts[0]
-    error = share * diagonal
-    if np.any(error > _SHARP * q):
-        return None
-    with np.errstate(divide="ignore", invalid="ignore"):
-        low = np.where(diagonal > 0, (1 - 8 * UNIT) / (q + error), np.inf)
-        high = np.where((q > error) & (diagonal > 0), (1 + 8 * UNIT) / (q - error), np.inf)
-    if always.size:
-        sets, _, _ = _every_set(p[order])
-        present = np.broadcast_to(p == 1, (sets.shape[0], K)).copy()
-        present[:, order] = sets
-        ends = others_noise(a, noise_variance=noise, receiver_noise_variance=N, present=present)
-        low[:, always], high[:, always] = (end[:, always] for end in ends)
-    return low, high
-
-
-_Part = tuple[FloatArray, NDArray[Any]]
-
-
-def _split(
-    diagonal: FloatArray, columns: NDArray[Any], j: int, later: IntArray, noise: FloatArray
-) -> tuple[_Part, _Part]:
-    """Diagonals, shape (sets, K), and the columns of the devices still to come, of the sets without device j and with it.
-
-    The first of the columns is that of j, the others are those of `later`.
-    """
-    column = columns[:, :, 0]
-    scaled = column * (noise[j] / (1 + noise[j] * column[:, j].real))[:, None]
-    with_it = columns[:, :, 1:] - scaled[:, :, None] * column[:, None, later].conj()
-    return (diagonal, columns[:, :, 1:]), (diagonal - (scaled * column.conj()).real, with_it)
 
 
 def _hidden(channel: Channel, observer: Observer) -> bool:
@@ -522,7 +145,7 @@ def _pairs(
     if adjacency is Adjacency.ABSENT:
         kind = "absent"
     if by_state:
-        low, high, weights = of_v.by_state(devices, _BY_STATE)
+        low, high, weights = of_v.by_state(devices, BY_STATE)
         devices = np.repeat(devices, of_v.low.shape[1])
         own, p, share = (np.repeat(part, of_v.low.shape[1]) for part in (own, p, share))
     else:
@@ -608,7 +231,7 @@ class ChannelQuery(Query):
             return ((self, 1),)
         if not self.channel.known:
             return ()
-        scaled, drawn, N = _received(self.system, self.channel, eavesdropper=self.eavesdropper)
+        scaled, drawn, N = received(self.system, self.channel, eavesdropper=self.eavesdropper)
         pair = combined_looks.attained_pair(
             scaled, drawn, noise=N, device=self.device, level=combined_looks.BEYOND_CELLS * level, unit=self.unit
         )

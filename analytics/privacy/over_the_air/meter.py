@@ -46,7 +46,7 @@ from airtight.analytics.privacy.accounting.subsampled import Subsampled
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.privacy.mechanisms.gaussian import Gaussian
 from airtight.analytics.privacy.mechanisms.mechanism import Bounded, Mechanism
-from airtight.analytics.privacy.over_the_air import looks
+from airtight.analytics.privacy.over_the_air.several_looks.others_noise import others_noise
 from airtight.analytics.rounding import UNIT
 
 SCHEMA, CHECKED = "airtight-meter-1", "airtight-meter-checked-1"
@@ -160,7 +160,7 @@ class Round:
         coefficients = np.ones((self.devices, 1)) if self.looks is None else np.asarray(self.looks)
         with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
             N = self.receiver_noise_variance / gamma / gamma * (1 - 4 * UNIT)
-            lower, _ = looks.others_noise(
+            lower, _ = others_noise(
                 coefficients,
                 noise_variance=sigma2,
                 receiver_noise_variance=N,

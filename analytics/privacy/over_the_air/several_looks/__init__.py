@@ -1,0 +1,1 @@
+"""What an observer with several looks at the devices learns: the law of the others' noise."""
