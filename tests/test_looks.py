@@ -102,7 +102,7 @@ def test_elimination_encloses_v_of_every_set(
         found = others_noise._eliminated(a, sigma2, N, p, order)
     if found is None:
         return  # rounding may matter
-    sets, _, _ = others_noise._every_set(p[order])
+    sets, _ = others_noise._every_set(p[order])
     present = np.broadcast_to(p == 1, (len(sets), devices)).copy()
     present[:, order] = sets
     low, high = others_noise.others_noise(a, noise_variance=sigma2, receiver_noise_variance=N, present=present)
@@ -117,18 +117,6 @@ def test_elimination_is_not_used_where_rounding_may_matter() -> None:
     assert others_noise._eliminated(a, np.ones(3), 1.0, **given_) is not None  # type: ignore[arg-type]
     for N in (1e-12, 0.0):
         assert others_noise._eliminated(a, np.ones(3), N, **given_) is None  # type: ignore[arg-type]
-
-
-def test_likely_sets_are_a_partition() -> None:
-    p = np.array([0.9, 0.3, 0.6, 0.5, 0.8])
-    for leaves in (1, 2, 7, 31, 32, 100):
-        sets, open_, probability = others_noise._likely_sets(p, leaves)
-        assert len(sets) <= leaves and np.sum(probability) == pytest.approx(1, rel=1e-12)
-        every, _, chance = others_noise._every_set(p)
-        inside = np.all((every[:, None] == sets[None]) | open_[None], axis=2)
-        assert np.all(np.sum(inside, axis=1) == 1)  # every set is in one leaf
-        np.testing.assert_allclose(inside.T @ chance, probability, rtol=1e-12)
-        assert not np.any(sets & open_)
 
 
 def test_limits_of_v() -> None:

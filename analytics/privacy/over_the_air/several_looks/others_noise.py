@@ -16,7 +16,6 @@ of the remainder and of the sums are added to the sides on which they are safe.
 
 from __future__ import annotations
 
-import heapq
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -29,12 +28,15 @@ from airtight.analytics.checks import FloatArray, IntArray
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.inference.channel import Channel, Looks, moderate
 from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy.over_the_air.several_looks.open_devices import OpenDevices, squares
 from airtight.analytics.rounding import SMALLEST, UNIT
 
 EFFORT = 1 << 20  # pairs of a state and a set of participants that are enumerated at most
 _ATOMS = 1 << 16  # atoms of the law of v, of all states together
 BY_STATE = 16  # cells of the law of v within one state, for quantiles over states
 _BATCH = 1 << 18  # entries of arrays (sets, K, K) that are computed at a time
+_LEAF = 4  # pairs of a state and a set that one leaf of a tree counts for
+_ENTRIES = 1 << 24  # leaves times devices times looks, for all devices together
 _MANY_SETS = 64  # from which the sets of one state are eliminated together
 _INNER = 10  # devices whose sets are held at once
 _ELIMINATED = 1e-6  # bound of the error of q, relative to that without the others, up to which elimination is tried
@@ -102,7 +104,7 @@ def others_noise(
 def _enclosed(a: NDArray[Any], sigma2: FloatArray, N: float, mask: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
     """:func:`others_noise` for arrays (n or 1, K, L) and (n, K)."""
     _, K, L = a.shape
-    square = np.sum(_squares(a), axis=2)
+    square = np.sum(squares(a), axis=2)
     rounding = (K + L + 16) * UNIT
     noise = np.where(mask, sigma2, 0.0)
     if L == 1:
@@ -122,17 +124,17 @@ def _enclosed(a: NDArray[Any], sigma2: FloatArray, N: float, mask: NDArray[np.bo
         index = np.arange(K)
         own = seen[:, index, index].real
         seen[:, index, index] = 0.0
-        energy = np.matmul(noise[:, None, :], _squares(seen))[:, 0]
+        energy = np.matmul(noise[:, None, :], squares(seen))[:, 0]
         scale = 1 / np.maximum(1 - noise * own, UNIT)
         # c_j = sigma_j seen_jk scale_k for j other than k, and d what c leaves of a_k
         d = columns - np.matmul(arriving, seen) * scale[:, None, :]
         c_square = energy * scale * scale
         length = np.sqrt(trace)[:, None]
         blur = 8 * rounding * (np.sqrt(square) + length * np.sqrt(c_square))  # rounding of d
-        rest = np.sqrt(np.sum(_squares(d), axis=1)) + blur
+        rest = np.sqrt(np.sum(squares(d), axis=1)) + blur
         q_upper = (c_square + np.where(rest > 0, rest * rest / N, 0.0)) * (1 + 16 * rounding)
         q_upper = np.minimum(q_upper, square / N * (1 + 8 * rounding)) if N > 0 else q_upper
-        u_length = np.sqrt(np.sum(_squares(u), axis=1))
+        u_length = np.sqrt(np.sum(squares(u), axis=1))
         heard = (np.sqrt(energy) + 4 * rounding * u_length * length) ** 2
         power = (heard + N * u_length * u_length + (K + 1) * _TINY) * (1 + 16 * rounding)
         signal = np.maximum(np.abs(own) - 4 * rounding * u_length * np.sqrt(square), 0.0)
@@ -142,11 +144,6 @@ def _enclosed(a: NDArray[Any], sigma2: FloatArray, N: float, mask: NDArray[np.bo
     v_high = np.where(np.isnan(v_high) | (square == 0), np.inf, v_high)
     v_low = np.where(square == 0, np.inf, np.nan_to_num(v_low, nan=0.0, posinf=0.0))
     return np.minimum(v_low, v_high), v_high
-
-
-def _squares(values: NDArray[Any]) -> FloatArray:
-    """Squares of the moduli."""
-    return np.asarray(values.real**2 + values.imag**2 if np.iscomplexobj(values) else values**2)
 
 
 def _sum_of_others(terms: FloatArray) -> FloatArray:
@@ -182,6 +179,8 @@ class Law:
     def pooled(self, devices: IntArray, cells: int) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Both ends and weights of the atoms of all states, shape (devices, at most `cells`), sorted."""
         low, high, weights = (part[devices].reshape(devices.size, -1) for part in (self.low, self.high, self.weights))
+        if not self.exact:
+            low, high, weights = _coupled(low, high, weights)
         return _cells(low, high, weights, cells)
 
     def by_state(self, devices: IntArray, cells: int) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -189,6 +188,22 @@ class Law:
         atoms = self.low.shape[-1]
         low, high, weights = (part[devices].reshape(-1, atoms) for part in (self.low, self.high, self.weights))
         return _cells(low, high, weights * self.low.shape[1], cells)
+
+
+def _coupled(low: FloatArray, high: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The laws of both ends in each row, each in its own order: an atom of the lower ends has the quantile of the upper ones.
+
+    How far apart both ends are differs from state to state; their atoms are of no use as pairs.
+    """
+    order = np.argsort(low, axis=-1, kind="stable")
+    low, of_low = np.take_along_axis(low, order, axis=-1), np.take_along_axis(weights, order, axis=-1)
+    order = np.argsort(high, axis=-1, kind="stable")
+    high, of_high = np.take_along_axis(high, order, axis=-1), np.take_along_axis(weights, order, axis=-1)
+    reached, wanted = np.cumsum(of_high, axis=-1), np.cumsum(of_low, axis=-1)
+    coupled = np.empty(high.shape)
+    for row, has, needs, values in zip(coupled, reached, wanted, high, strict=True):
+        row[:] = values[np.minimum(np.searchsorted(has, needs), has.size - 1)]
+    return low, np.maximum(coupled, low), of_low
 
 
 def _cells(
@@ -261,67 +276,54 @@ def _scale(system: InferenceSystem, scaled: InferenceSystem) -> float:
 
 
 def _enumerated(a: NDArray[Any], noise: FloatArray, N: float, p: FloatArray, effort: int) -> Law:
-    """All sets of the devices whose participation is random; beyond the effort a tree whose leaves leave some devices open."""
+    """All sets of the devices whose participation is random; beyond the effort trees whose leaves leave some devices open."""
     states, K, _ = a.shape
     random = np.flatnonzero((p > 0) & (p < 1) & (noise > 0))
+    cells = max(BY_STATE, _ATOMS // states)
+    if 1 << random.size > max(effort // states, 1):
+        return _partly_enumerated(a, noise, N, p, effort, cells)
     influence = np.mean(np.sum(np.abs(a) ** 2, axis=2), axis=0) * noise * p * (1 - p)
     order = random[np.argsort(-influence[random], kind="stable")]
-    most_leaves = max(effort // states, 1)
-    whole = 1 << order.size <= most_leaves
-    sets, open_, probability = _every_set(p[order]) if whole else _likely_sets(p[order], most_leaves)
-    fewest = np.broadcast_to(p == 1, (sets.shape[0], K)).copy()
-    fewest[:, order] = sets
-    most = fewest.copy()
-    most[:, order] |= open_
-    # v does not depend on the roll of the device itself: where all sets are there, those without it suffice
-    kept = {k: ~sets[:, i] for i, k in enumerate(order.tolist())} if whole else {}
+    sets, probability = _every_set(p[order])
+    present = np.broadcast_to(p == 1, (sets.shape[0], K)).copy()
+    present[:, order] = sets
+    # v does not depend on the roll of the device itself: those sets without it suffice
+    kept = {k: ~sets[:, i] for i, k in enumerate(order.tolist())}
     everything = np.ones(sets.shape[0], dtype=bool)
-    cells = max(BY_STATE, _ATOMS // states)
     low, high, weights = np.zeros((3, K, states, min(sets.shape[0], cells)))
     for s in range(states):
-        given: dict[str, Any] = {"noise_variance": noise, "receiver_noise_variance": N}
-        found = _eliminated(a[s], noise, N, p, order) if whole and sets.shape[0] >= _MANY_SETS else None
-        lower, upper = others_noise(a[s], present=fewest, **given) if found is None else found
-        if not whole:
-            upper = others_noise(a[s], present=most, **given)[1]
+        found = _eliminated(a[s], noise, N, p, order) if sets.shape[0] >= _MANY_SETS else None
+        if found is None:
+            found = others_noise(a[s], noise_variance=noise, receiver_noise_variance=N, present=present)
         for k in range(K):
             places = kept.get(k, everything)
             weight = probability[places] / ((1 - p[k]) * states if k in kept else states)
-            row = _cells(lower[places, k], upper[places, k], weight, cells)
+            row = _cells(found[0][places, k], found[1][places, k], weight, cells)
             for target, part in zip((low, high, weights), row, strict=True):
                 target[k, s, : part.size] = part
                 target[k, s, part.size :] = part[-1] if target is not weights else 0.0
     # a sum of n positive terms errs by n units, a product of n factors likewise
     summed = sets.shape[0] * states + order.size + 8
-    return Law(low, high, weights, exact=whole, error=summed * UNIT)
+    return Law(low, high, weights, exact=True, error=summed * UNIT)
 
 
-def _every_set(p: FloatArray) -> tuple[NDArray[np.bool_], NDArray[np.bool_], FloatArray]:
-    """All sets of devices, shape (2^n, n); which devices are open, none; and the probabilities of the sets."""
+def _partly_enumerated(a: NDArray[Any], noise: FloatArray, N: float, p: FloatArray, effort: int, cells: int) -> Law:
+    """Leaves of a tree for each device, as many for all devices together as a share of the effort."""
+    states, K, L = a.shape
+    most = max(min(effort // _LEAF, _ENTRIES // L) // K, states)
+    given: dict[str, Any] = {"noise_variance": noise, "receiver_noise_variance": N}
+    least = others_noise(a, present=p == 1, **given)[0]
+    greatest = others_noise(a, present=p > 0, **given)[1]
+    received = OpenDevices(a, noise, N, p)
+    laws = [received.law(k, most, cells, least[:, k], greatest[:, k]) for k in range(K)]
+    low, high, weights = (np.stack(part) for part in zip(*laws, strict=True))
+    return Law(low, high, weights, exact=False, error=received.error(most))
+
+
+def _every_set(p: FloatArray) -> tuple[NDArray[np.bool_], FloatArray]:
+    """All sets of devices, shape (2^n, n), and their probabilities."""
     sets = (np.arange(1 << p.size)[:, None] >> np.arange(p.size)) & 1 > 0
-    return sets, np.zeros_like(sets), np.asarray(np.prod(np.where(sets, p, 1 - p), axis=1))
-
-
-def _likely_sets(p: FloatArray, leaves: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_], FloatArray]:
-    """At most so many leaves of the tree that splits the likeliest leaf by its next device, shapes as of :func:`_every_set`.
-
-    In a leaf the devices that are not split are open: absent for the lower end of v, present for the upper one.
-    """
-    pending = [(-1.0, 0, 0)]  # minus the probability, how many devices are decided, those that are present
-    ended: list[tuple[float, int, int]] = []
-    while pending and len(pending) + len(ended) < leaves:
-        chance, depth, present = heapq.heappop(pending)
-        for here, share in ((1, p[depth]), (0, 1 - p[depth])):
-            leaf = (chance * float(share), depth + 1, present | here << depth)
-            if depth + 1 < p.size:
-                heapq.heappush(pending, leaf)
-            else:
-                ended.append(leaf)
-    all_leaves = sorted(ended + pending, key=lambda leaf: (leaf[2], leaf[1]))
-    numbers = np.arange(p.size)
-    sets = np.array([[present >> i & 1 for i in range(p.size)] for _, _, present in all_leaves]) > 0
-    open_ = numbers >= np.array([[depth] for _, depth, _ in all_leaves])
-    return sets, open_, -np.array([chance for chance, _, _ in all_leaves])
+    return sets, np.asarray(np.prod(np.where(sets, p, 1 - p), axis=1))
 
 
 def _eliminated(
@@ -347,7 +349,7 @@ def _eliminated(
     always = np.flatnonzero((p == 1) & (noise > 0))
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         G = a.conj() @ a.T / N
-        diagonal = np.sum(_squares(a), axis=1) / N
+        diagonal = np.sum(squares(a), axis=1) / N
         steps = 16 * (always.size + order.size) + L + 16
         reach = 1 + float(
             np.sum(np.sqrt(noise[np.concatenate([always, order])] * diagonal[np.concatenate([always, order])]))
@@ -376,7 +378,7 @@ def _eliminated(
         low = np.where(diagonal > 0, (1 - 8 * UNIT) / (q + error), np.inf)
         high = np.where((q > error) & (diagonal > 0), (1 + 8 * UNIT) / (q - error), np.inf)
     if always.size:
-        sets, _, _ = _every_set(p[order])
+        sets, _ = _every_set(p[order])
         present = np.broadcast_to(p == 1, (sets.shape[0], K)).copy()
         present[:, order] = sets
         ends = others_noise(a, noise_variance=noise, receiver_noise_variance=N, present=present)

@@ -1,0 +1,405 @@
+r"""Both ends of the law of the others' noise v where not every set of participants is enumerated.
+
+**Leaves.** For each device k the sets of the others form a tree. A node has decided which of some devices take part; the others
+are *open*. The leaf that adds most to the gap of both ends is split, by the open device that adds most to it. In a leaf with the
+decided participants S and the open devices O both ends are affine in the indicators :math:`\xi_j` of the open ones:
+
+**Theorem.** Let B be the covariance of the looks without the open devices, :math:`TBT^* = I`, :math:`\gamma = |Ta_k|`,
+:math:`b = Ta_k/\gamma`, and :math:`\sigma_jTa_j = \bar c_jb + p_j` with :math:`p_j \perp b`. For every w orthogonal to b, with
+:math:`r_j = c_j + p_j^*w`,
+
+.. math:: \gamma^2v \le 1 + |w|^2 + \sum_{j\in O}\xi_j|r_j|^2 .
+
+For any w, any shares :math:`s_j \in [0, 1]` and any :math:`\eta_j \ge 0` with :math:`\sum_j\eta_jp_jp_j^* \preceq (1 - h) I`, and
+with the remainder :math:`\rho = w + \sum_js_jr_jp_j`,
+
+.. math:: \gamma^2v \ge 1 + |w|^2 - \frac{|\rho|^2}h + \sum_{j\in O}
+          \begin{cases}|r_j|^2\bigl(1 - (1-s_j)^2/(1+\eta_j)\bigr) & \xi_j = 1\\-|r_j|^2s_j^2/\eta_j & \xi_j = 0\end{cases}
+
+*Proof.* :math:`v = \min\{u^*Vu : u^*a_k = 1\}` by Cauchy's inequality. Put :math:`u = T^*(b + w)/\gamma`, :math:`w \perp b`:
+:math:`\gamma^2u^*Vu = 1 + |w|^2 + \sum\xi_j|c_j + p_j^*w|^2`, and v is the least of these. At :math:`w + z` this is
+
+.. math:: 1 + |w|^2 + \sum\xi_j|r_j|^2 + 2\,\mathrm{Re}\,\rho^*z + 2\,\mathrm{Re}\sum(\xi_j - s_j)\bar r_jp_j^*z + |z|^2
+          + \sum\xi_j|p_j^*z|^2 .
+
+:math:`h|z|^2 + 2\,\mathrm{Re}\,\rho^*z \ge -|\rho|^2/h` and :math:`(1-h)|z|^2 \ge \sum\eta_j|p_j^*z|^2`. What is left is a sum over
+j of :math:`(\eta_j + \xi_j)|x|^2 + 2(\xi_j - s_j)\mathrm{Re}\,\bar r_jx \ge -(\xi_j - s_j)^2|r_j|^2/(\eta_j + \xi_j)`. Nowhere does
+the lower end need :math:`z \perp b`.
+
+Both ends are sharp to first order in the open devices. The upper end takes :math:`s_j` as the probability :math:`\pi_j` of
+:math:`\xi_j = 1` and w as the solution of :math:`\rho = 0`, which has the least mean. The lower one takes
+:math:`s_j = \pi_j\eta_j/(\eta_j + 1 - \pi_j)`, which has the greatest mean at given r, :math:`\eta_j` in proportion to
+:math:`|r_j|\sqrt{\pi_j(1-\pi_j)}/|p_j|`, and :math:`1 - h` over a bound of the greatest eigenvalue, the root of the Frobenius norm of
+a power.
+
+**Laws.** Given the leaf, both ends are a constant and a sum of independent nonnegative steps. They are added on a grid, each step
+rounded to the safe side; of sums of more than 32 steps the least are bounded in probability, by Bernstein's inequality above and
+by :math:`P(X \le EX - t) \le \exp(-t^2/2\sum\pi_jd_j^2)` below. The law of a state mixes its leaves. The law of the lower ends is
+below that of v, and the law of the upper ends above; both are put on common weights, those between the
+quantiles of both: an atom has the quantile of the lower ends where it begins, and that of the upper ends where it ends. Sums of
+weights from the first to any other have a small relative error, and so have the means of all decreasing functions.
+
+**Rounding.** All is in units in which the receiver's noise is 1 (or, for the upper end alone, what it is raised to: at most 1e-16
+of the power of the strongest device). With :math:`f_j = \sigma_ja_j`, whitening multiplies by
+:math:`(I + \hat f\hat f^*)^{-1/2}` for one decided device after the other, a contraction that errs by
+:math:`\omega_1|f_j|`, :math:`\omega_1 = (L + 12)\,\mathrm{UNIT}`. The steps are exact for the vectors as computed, so the final columns
+err by :math:`\omega|f_j|`, :math:`\omega = n\omega_1` after n steps, from those of an exact :math:`\hat T`. It belongs to
+:math:`\hat B = I + \sum\hat T_i^{-1}\hat f_i\hat f_i^*\hat T_i^{-*}`, :math:`\hat T_i` being the first steps, and by the triangle
+inequality :math:`|\sqrt{x^*\hat Bx} - \sqrt{x^*Bx}| \le \omega R\sqrt{x^*\hat Bx}`, :math:`R^2 = \sum|f_j|^2` over all devices.
+With :math:`y = \hat T^{-*}x` the errors of the open columns change
+:math:`(x^*V_Sx)^{1/2}` by at most another :math:`\omega R|y|`, those of c, p and r, as computed from the columns, by less than
+:math:`2\,\mathrm{UNIT}(L+4)R(|y| + |w|/\gamma)`. The condition :math:`x^*a_k = 1` holds for y up to :math:`\omega|y|`. With
+:math:`\beta = 4\omega(1+R)`, which bounds the rounding of the sums and what underflows as well,
+
+.. math:: v \le U\,(1+\beta)^2/(1-\beta|y|)^2,\qquad v \ge (1-\beta)^2\,m/(1 + \beta\sqrt m)^2,\quad
+          \sqrt m = (\sqrt{\gamma^2M} - \beta(1 + |w|))/\gamma
+
+for the theorem's ends U and M (in the last line :math:`|y| \le \sqrt{v}(1+\beta)`, solved for v).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from airtight.analytics.checks import FloatArray, IntArray
+from airtight.analytics.rounding import SMALLEST, UNIT
+
+_LEAST = 1e-8  # amplitude of the receiver's noise relative to that of the strongest device, below which it is raised
+_TINY = 1e-150  # the same, absolute; and what keeps quotients finite
+_GROWTH = 0.5  # share of the leaves that are split at a time, those that add most
+_POWER = 3  # of 1 / (v + own noise): the divergence, as far as the choice of leaves is concerned
+_GRID = 64  # values of a sum over open devices
+_SUMMED = 32  # steps of a sum that are added one by one
+_SMALL, _SMALL_ONES = (
+    2.0,
+    8,
+)  # values of the grid that a step is small below, and how many small ones are added one by one
+_TAILS = np.array([0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0])  # minus logarithms of probabilities of a sum of the others
+_JITTER = 1e-14  # share of the trace that is added to a matrix before it is solved with
+_SHARE = 1e-6  # h
+_SQUARINGS = 4  # of the matrix whose eigenvalue is bounded
+_FLOOR = 1e-6  # share of a device's amplitude that |p_j| counts at least, in the choice of eta
+_FINE = 2048  # values of v within one state before they are grouped
+_FARTHEST = 1e-300, 1e300  # of these values, but the first and the last
+_AT_ONCE = 1 << 18  # entries of arrays (leaves, devices, looks) that are computed at a time
+
+
+def squares(values: NDArray[Any]) -> FloatArray:
+    """Squares of the moduli."""
+    return np.asarray(values.real**2 + values.imag**2 if np.iscomplexobj(values) else values**2)
+
+
+def _products(columns: NDArray[Any], vector: NDArray[Any]) -> NDArray[Any]:
+    """Of each column with the conjugate of one vector, shapes (n, columns, L) and (n, L)."""
+    return np.asarray(np.matmul(columns, vector.conj()[:, :, None])[:, :, 0])
+
+
+def _whitened(columns: NDArray[Any], present: NDArray[Any]) -> NDArray[Any]:
+    """The columns, shape (n, columns, L), after one device more, with the column `present`, shape (n, L), is present."""
+    root = np.sqrt(1 + np.sum(squares(present), axis=1))
+    shares = _products(columns, present) / (root * (1 + root))[:, None]
+    return columns - shares[:, :, None] * present[:, None, :]
+
+
+@dataclass(frozen=True)
+class _Leaves:
+    """Leaves of the trees of all states: state, probability within all, whitened columns of device k and of the others."""
+
+    state: IntArray
+    chance: FloatArray
+    own: NDArray[Any]  # (leaves, L)
+    others: NDArray[Any]  # (leaves, others, L)
+    open: NDArray[np.bool_]  # (leaves, others)
+
+    def split(self, which: IntArray, device: IntArray, p: FloatArray) -> _Leaves:
+        """These leaves split by a device each."""
+        present = self.others[which, device]
+        both = _whitened(np.concatenate([self.own[which, None], self.others[which]], axis=1), present)
+        decided, chance = self.open.copy(), self.chance.copy()
+        decided[which, device] = False
+        chance[which] *= 1 - p[device]
+        return _Leaves(
+            np.append(self.state, self.state[which]),
+            np.append(chance, self.chance[which] * p[device]),
+            np.concatenate([self.own, both[:, 0]]),
+            np.concatenate([self.others, both[:, 1:]]),
+            np.concatenate([decided, decided[which]]),
+        )
+
+
+class OpenDevices:
+    """The devices of all states as received, for the laws of v of each of them."""
+
+    def __init__(self, a: NDArray[Any], noise: FloatArray, N: float, p: FloatArray) -> None:
+        self.noise, self.p = noise, p
+        self.random = np.flatnonzero((p > 0) & (p < 1) & (noise > 0))
+        always = np.flatnonzero((p == 1) & (noise > 0))
+        self.always = always
+        sent = np.concatenate([always, self.random])
+        length = np.sqrt(np.sum(squares(a), axis=2))
+        strongest = np.max((np.sqrt(noise) * length)[:, sent], axis=1, initial=0.0)
+        self.scale = np.maximum(np.maximum(np.sqrt(N), _LEAST * strongest), _TINY)  # (states,)
+        self.raised = self.scale * (1 - 4 * UNIT) > np.sqrt(N)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
+            received = np.sqrt(noise)[sent, None] * a[:, sent] / self.scale[:, None, None]
+            direction = np.where(length[:, :, None] > 0, a / length[:, :, None], 1 / np.sqrt(a.shape[2]))
+            self.unit = (self.scale[:, None] / length) ** 2  # of v, (states, K)
+            self.own_noise = (
+                noise * (length / self.scale[:, None]) ** 2
+            )  # in units of v, where the device is always there
+        reach = np.sqrt(np.sum(squares(received), axis=(1, 2)))
+        dimension = a.shape[2]
+        self.blur = 4 * (dimension + 12) * UNIT * (sent.size + 2) * 2 * (1 + reach)  # beta
+        columns = np.concatenate([received, direction], axis=1)
+        for i in range(always.size):
+            columns = _whitened(columns, columns[:, i])
+        self.others, self.own = np.split(columns[:, always.size :], [self.random.size], axis=1)
+
+    def error(self, most: int) -> float:
+        """Bound of the relative error of sums of the first weights, from so many leaves."""
+        return (most * _GRID + (most + 8) * (self.random.size + 8)) * UNIT
+
+    def law(
+        self, k: int, most: int, cells: int, least: FloatArray, greatest: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Both ends of v of device k and their weights, shape (states, at most `cells`), from at most so many leaves, one a state.
+
+        `least` and `greatest`, shape (states,), are bounds of v for all sets.
+        """
+        states = least.size
+        kept = self.random != k
+        p = self.p[self.random[kept]]
+        leaves = self._grown(k, p, kept, most)
+        low, low_weights, high, high_weights = np.empty((4, leaves.state.size, _GRID))
+        still_open = np.sum(leaves.open, axis=1)
+        order = np.argsort(still_open, kind="stable")
+        step = max(_AT_ONCE // max(p.size, 1) // self.own.shape[2], 1)
+        for start in range(0, order.size, step):
+            batch = order[start : start + step]
+            first = np.argsort(~leaves.open[batch], axis=1, kind="stable")[:, : still_open[batch[-1]]]
+            is_open = np.take_along_axis(leaves.open[batch], first, axis=1)
+            columns = np.where(is_open[:, :, None], leaves.others[batch[:, None], first], 0.0)
+            ends = self._ends(k, leaves.state[batch], leaves.own[batch], columns, np.where(is_open, p[first], 0.0))
+            low[batch], low_weights[batch], high[batch], high_weights[batch] = ends
+        low_weights *= leaves.chance[:, None]
+        high_weights *= leaves.chance[:, None]
+        low = np.maximum(np.nan_to_num(low, nan=0.0, posinf=0.0), least[leaves.state, None])
+        high = np.minimum(np.where(np.isnan(high), np.inf, high), greatest[leaves.state, None])
+        count = min(cells, 2 * _GRID * max(most // states, 1))
+        return _on_common_weights(states, leaves.state, low, low_weights, high, high_weights, count)
+
+    def _grown(self, k: int, p: FloatArray, kept: NDArray[np.bool_], most: int) -> _Leaves:
+        """Leaves for device k, the others as `kept` of the random ones."""
+        states = self.own.shape[0]
+        start = np.ones((states, p.size), dtype=bool)
+        chance = np.full(states, 1 / states)
+        leaves = _Leaves(np.arange(states), chance, self.own[:, k], self.others[:, kept], start)
+        while (size := leaves.state.size) < most:
+            with np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore"):
+                gamma2 = np.sum(squares(leaves.own), axis=1)
+                along = squares(_products(leaves.others, leaves.own)) / gamma2[:, None]
+                whole = np.sum(squares(leaves.others), axis=2)
+                gap = p * (1 - p) * along * np.maximum(whole - along, 0.0) / (1 + p * whole)
+                gap = np.where(leaves.open, gap, 0.0)
+                fall = 1 / (self.unit[leaves.state, k] / gamma2 + self.noise[k])
+                adds = leaves.chance * np.sum(gap, axis=1) * (fall / np.max(fall)) ** _POWER
+            count = min(most - size, max(int(size * _GROWTH), 1))
+            best = np.argsort(-np.nan_to_num(adds, nan=0.0, posinf=0.0), kind="stable")[:count]
+            best = best[adds[best] > 0]
+            if best.size == 0:
+                break
+            leaves = leaves.split(best, np.argmax(gap[best], axis=1), p)
+        return leaves
+
+    def _ends(
+        self, k: int, state: IntArray, own: NDArray[Any], columns: NDArray[Any], p: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Both ends of v in each leaf, each with its weights, shape (leaves, grid); see the theorem.
+
+        The columns of the open devices have the shape (leaves, open, L), their probabilities p (leaves, open).
+        """
+        blur, unit, own_noise = self.blur[state, None], self.unit[state, k][:, None], 0.0
+        if k in self.always:
+            own_noise = self.own_noise[state, k][:, None]
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore"):
+            gamma = np.sqrt(np.sum(squares(own), axis=1))
+            b = own / gamma[:, None]
+            along = _products(columns, b)
+            parts = columns - along[:, :, None] * b[:, None, :]  # p_j
+            transposed, c = np.swapaxes(parts, 1, 2), along.conj()
+            length = np.sqrt(np.sum(squares(parts), axis=2))
+
+            def combined(shares: FloatArray) -> tuple[NDArray[Any], NDArray[Any]]:
+                """w of little remainder, orthogonal to b, and r."""
+                matrix = np.matmul(transposed * shares[:, None, :], parts.conj())
+                trace = np.einsum("nii->n", matrix).real[:, None, None]
+                matrix += (1 + _JITTER * trace) * np.eye(b.shape[1])
+                w = np.linalg.solve(matrix, -np.matmul(transposed, (shares * c)[:, :, None]))[:, :, 0]
+                w = w - np.sum(w * b.conj(), axis=1)[:, None] * b
+                return w, c + np.matmul(parts.conj(), w[:, :, None])[:, :, 0]
+
+            w, r = combined(p)
+            square = np.sum(squares(w), axis=1)
+            sums, high_weights = _sums(squares(r), p, up=True)
+            y = np.sqrt(1 + square) / gamma
+            sums = (1 + square[:, None] + sums) / (gamma * gamma)[:, None]
+            known = np.maximum(1 - blur * y[:, None], 0.0)
+            high = (sums * (1 + blur) ** 2 / known / known - own_noise * (1 - 4 * UNIT)) * (1 + 4 * UNIT)
+            # own noise cancels: the sum errs by a unit of its terms
+            high = (high + 8 * UNIT * (sums + own_noise)) * unit * (1 + 8 * UNIT) + SMALLEST
+            high = np.where(known > 0.5, high, np.inf)
+
+            eta = self._certified(parts, np.abs(r) * np.sqrt(p * (1 - p)), length, along)
+            shares = p * eta / (eta + 1 - p)
+            w, r = combined(shares)
+            square, of_r = np.sum(squares(w), axis=1), squares(r)
+            omega = self.blur[state]
+            rest = np.sqrt(np.sum(squares(w + np.matmul(transposed, (shares * r)[:, :, None])[:, :, 0]), axis=1))
+            rest += omega * (np.sqrt(square) + np.sum(shares * np.abs(r) * length, axis=1))
+            absent = np.where(shares > 0, of_r * shares * shares / eta, 0.0)
+            present = of_r * (1 - (1 - shares) ** 2 / (1 + eta))
+            sums, low_weights = _sums(np.maximum(present, 0.0) + absent, p, up=False)
+            lost = rest * rest / _SHARE + np.sum(absent, axis=1)
+            lost += omega * (1 + square + np.sum(of_r + absent, axis=1))
+            m = np.sqrt(np.maximum((1 + square - lost)[:, None] + sums, 0.0))
+            m = np.maximum(m - blur * (1 + np.sqrt(square))[:, None], 0.0) / gamma[:, None]
+            low = (m * np.maximum(1 - blur, 0.0) / (1 + blur * m)) ** 2
+            low = np.maximum(low - own_noise - 8 * UNIT * (low + own_noise), 0.0) * unit * (1 - 8 * UNIT)
+        low[self.raised[state]] = 0.0
+        return low, low_weights, high, high_weights
+
+    @staticmethod
+    def _certified(
+        parts: NDArray[Any],
+        weight: FloatArray,
+        length: FloatArray,
+        along: NDArray[Any],
+    ) -> FloatArray:
+        r""":math:`\eta` such that :math:`\sum\eta_jp_jp_j^*` is below 1 - h, in proportion to `weight` over the lengths of p.
+
+        Notes
+        -----
+        Let Z be the matrix over its trace, :math:`\lambda \ge 1/L` its greatest eigenvalue. Computed, Z errs by
+        (n + 4) UNIT in the Frobenius norm, and the square of what is computed by L UNIT times the square of that norm. Relative to
+        :math:`\lambda^{2^i}` the errors obey :math:`e_{i+1} \le 2e_i + e_i^2 + L^2(1 + e_i)^2` UNIT. After i squarings,
+        :math:`\lambda \le \|\hat Z_i\|^{2^{-i}}(1 - e_i)^{-2^{-i}}`, and the last factor is below
+        :math:`1 + 2(nL + 4L + L^2)` UNIT where e_i is below a tenth.
+        """
+        floor = _FLOOR * np.sqrt(length * length + squares(along)) + _TINY
+        eta = weight / (length + floor)
+        matrix = np.matmul(np.swapaxes(parts, 1, 2) * eta[:, None, :], parts.conj())
+        n, L = parts.shape[1:]
+        trace = np.einsum("nii->n", matrix).real
+        some = trace > _TINY
+        matrix = matrix / np.where(some, trace, 1.0)[:, None, None]
+        for _ in range(_SQUARINGS):
+            matrix = np.matmul(matrix, matrix)
+        norm = np.sum(squares(matrix), axis=(1, 2)) ** (0.5 ** (_SQUARINGS + 1))
+        bound = np.where(some, trace * norm * (1 + 4 * (n * L + 4 * L + L * L) * UNIT), 1.0)
+        return np.asarray(eta * ((1 - _SHARE) / bound)[:, None])
+
+
+def _sums(steps: FloatArray, p: FloatArray, *, up: bool) -> tuple[FloatArray, FloatArray]:
+    """Values and weights of sums of independent steps, taken with probability p, both (n, steps); rounded up or down."""
+    order = np.argsort(-steps, axis=1, kind="stable")
+    steps, p = np.take_along_axis(steps, order, axis=1), np.take_along_axis(p, order, axis=1)
+    n, margin = steps.shape[0], 4 * (steps.shape[1] + 4) * UNIT
+    total = np.sum(steps, axis=1)
+    # whichever is rarer is counted, a step or its absence: what is rounded is in proportion to it
+    if mirrored := float(np.sum(p, where=steps > 0)) > 0.5 * float(np.sum(steps > 0)):
+        p, up = 1 - p, not up
+    width = total * (1 + margin) / (_GRID - 1)
+    small = steps < _SMALL * width[:, None]
+    small &= np.sum(small & (steps > 0), axis=1, keepdims=True) > _SMALL_ONES
+    small[:, _SUMMED:] = True
+    rest, steps = np.where(small, steps, 0.0), np.where(small, 0.0, steps)
+    count = int(np.max(np.sum(steps > 0, axis=1), initial=0))
+    # what is rounded up may go beyond the last value, by a cell each
+    size = _GRID + (count + 1 if up else 0)
+    padded = np.zeros((n, size + _GRID))
+    weights = padded[:, _GRID:]
+    weights[:, 0] = 1.0
+    place = np.arange(padded.size).reshape(padded.shape)[:, _GRID:]
+
+    def after(step: FloatArray) -> FloatArray:
+        """The weights where one step is taken."""
+        cells = step / np.where(width > 0, width, 1.0)
+        cells = np.ceil(cells * (1 + 4 * UNIT)) if up else np.floor(cells * (1 - 4 * UNIT))
+        by = np.minimum(np.nan_to_num(cells), _GRID - 1).astype(np.int64)
+        return np.asarray(np.take(padded, place - by[:, None]))
+
+    for j in range(count):
+        taken = after(steps[:, j])
+        taken *= p[:, j, None]
+        weights *= 1 - p[:, j, None]
+        weights += taken
+    if np.any(rest > 0):
+        mean, tails = np.sum(p * rest, axis=1), _TAILS[:, None]
+        if up:
+            far = np.max(rest, axis=1) * tails / 3
+            far = far + np.sqrt(far * far + 2 * tails * np.sum(p * (1 - p) * rest * rest, axis=1))
+            values = np.minimum(np.vstack([mean + far, np.full(n, np.inf)]), np.sum(rest, axis=1)) * (1 + margin)
+        else:
+            far = np.sqrt(2 * tails * np.sum(p * rest * rest, axis=1))
+            values = np.vstack([np.maximum(mean * (1 - margin) - far * (1 + margin), 0.0), np.zeros(n)])
+        chances = np.exp(-_TAILS)
+        chances = np.append(-np.diff(chances, prepend=1.0), chances[-1])
+        weights[:] = np.sum([chance * after(value) for chance, value in zip(chances, values, strict=True)], axis=0)
+    weights[:, _GRID - 1] = np.sum(weights[:, _GRID - 1 :], axis=1)  # no sum is greater than that of all steps
+    values = np.arange(_GRID) * width[:, None]
+    return np.asarray(total[:, None] - values if mirrored else values), weights[:, :_GRID]
+
+
+def _on_common_weights(
+    states: int,
+    state: IntArray,
+    low: FloatArray,
+    low_weights: FloatArray,
+    high: FloatArray,
+    high_weights: FloatArray,
+    cells: int,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Both laws of each state, atoms of shape (leaves, grid), on at most so many cells with one array of weights."""
+    least, first, last = np.full((3, states), np.inf)
+    last = -last
+    np.minimum.at(least, state, np.min(low, axis=1))
+    np.minimum.at(first, state, np.min(np.where(low > 0, low, high), axis=1))
+    np.maximum.at(last, state, np.max(high, axis=1))
+    wide = np.linspace(0, 1, _FINE + 1)
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore"):
+        start, stop = (np.log(np.clip(end, _FARTHEST[0], _FARTHEST[1]))[:, None] for end in (first, last))
+        edges = np.exp(start + (stop - start) * wide)
+        edges = np.minimum(np.maximum(edges, least[:, None]), last[:, None])
+        edges[:, 0], edges[:, -1] = least, last
+
+        def histogram(values: FloatArray, weights: FloatArray, up: bool) -> FloatArray:
+            """Weights of the edges, to which the values are rounded."""
+            place = (np.log(values) - start[state]) / np.maximum(stop - start, _TINY)[state] * _FINE
+            place = np.clip(np.nan_to_num(np.ceil(place) if up else np.floor(place)), 0, _FINE).astype(np.int64)
+            row, sign, outermost = state[:, None], 1 if up else -1, _FINE if up else 0
+            for further in (np.clip(place + sign, 0, _FINE), outermost):  # the logarithms are rounded
+                place = np.where(sign * (values - edges[row, place]) > 0, further, place)
+            place += row * (_FINE + 1)
+            return np.bincount(place.ravel(), weights.ravel(), states * (_FINE + 1)).reshape(states, -1)
+
+        reached, ends = [], []
+        for values, weights, up in ((low, low_weights, False), (high, high_weights, True)):
+            of_edges = histogram(values, weights, up)
+            reached.append(np.cumsum(of_edges, axis=1))
+            # half of the cells by equal widths in log v, half by equal shares of the mean of 1/v, as for enumerated sets
+            loss = np.cumsum(of_edges * np.minimum(np.exp(start) / edges, 1.0), axis=1)
+            loss = np.nan_to_num(np.append(np.zeros((states, 1)), loss[:, :-1] / loss[:, -1:], axis=1))
+            ends.append(np.minimum((wide + loss) / 2 * (cells // 2), cells // 2 - 1).astype(np.int64))
+    grouped_low, grouped_high, grouped_weights = np.zeros((3, states, cells // 2 * 2))
+    for s in range(states):
+        last_ones = [np.searchsorted(cell[s], np.arange(1, cells // 2 + 1)) - 1 for cell in ends]
+        upto = np.sort(np.concatenate([sums[s, last] for sums, last in zip(reached, last_ones, strict=True)]))
+        before = np.append(0.0, upto[:-1])
+        grouped_weights[s] = upto - before
+        grouped_low[s] = edges[s, np.minimum(np.searchsorted(reached[0][s], before, side="right"), _FINE)]
+        grouped_high[s] = edges[s, np.minimum(np.searchsorted(reached[1][s], upto), _FINE)]
+    return grouped_low, np.maximum(grouped_high, grouped_low), grouped_weights
