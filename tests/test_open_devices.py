@@ -155,18 +155,18 @@ def test_both_laws_at_the_ends_of_the_doubles(seed: int) -> None:
     with mpmath.workdps(400):
         for k in range(K):
             columns = [mpmath.matrix([mpmath.mpf(float(x)) for x in row]) for row in a[0]]
-            lower, upper, total = [], [], mpmath.mpf(0)
+            every = []
             for present in product([0, 1], repeat=K - 1):
                 V, chance = mpmath.eye(count) * mpmath.mpf(float(N)), mpmath.mpf(1)
                 for j, here in zip([j for j in range(K) if j != k], present, strict=True):
                     chance *= mpmath.mpf(float(p[j])) if here else 1 - mpmath.mpf(float(p[j]))
                     V += here * mpmath.mpf(float(sigma2[j])) * (columns[j] * columns[j].T)
-                lower.append((1 / (columns[k].T * mpmath.lu_solve(V, columns[k]))[0], chance))
-            for v, _ in lower:
-                truth = sum(chance for value, chance in lower if value <= v)
+                every.append((1 / (columns[k].T * mpmath.lu_solve(V, columns[k]))[0], chance))
+            for v, _ in every:
+                truth = sum(chance for value, chance in every if value <= v)
                 below = sum(map(mpmath.mpf, law.weights[k, 0][law.low[k, 0] <= v]))
                 above = sum(map(mpmath.mpf, law.weights[k, 0][law.high[k, 0] < v]))
-                less = sum(chance for value, chance in lower if value < v)
+                less = sum(chance for value, chance in every if value < v)
                 assert below >= truth * (1 - law.error) - 1e-300
                 assert above <= less * (1 + law.error) + 1e-300
 

@@ -16,8 +16,8 @@ the maps are unitary over the complex numbers, all noise is circular, and row 1 
 
 **Monotone.** For fixed own noise delta falls with v, for every adjacency and order: adding :math:`N(0, dv)` to the signal maps
 the pair at v to that at v + dv. So v is rounded down for the upper end of delta and up for the lower one, values of v are
-grouped into cells by their least and greatest member, and devices not enumerated count as absent for the upper end and as
-present for the lower one (v rises with S, since V does).
+grouped into cells by their least and greatest member, and where not all sets are enumerated v lies between two laws
+(:mod:`airtight.analytics.privacy.over_the_air.several_looks.open_devices`).
 
 **Random channels** (V3). What the channel decides is independent of the data. Where the observer knows it, delta is the mean,
 over the joint law of state and S, of the divergence at device k's participation *given the state*: with a power limit this is

@@ -22,15 +22,15 @@ with the remainder :math:`\rho = w + \sum_js_jr_jp_j`,
 .. math:: 1 + |w|^2 + \sum\xi_j|r_j|^2 + 2\,\mathrm{Re}\,\rho^*z + 2\,\mathrm{Re}\sum(\xi_j - s_j)\bar r_jp_j^*z + |z|^2
           + \sum\xi_j|p_j^*z|^2 .
 
-:math:`h|z|^2 + 2\,\mathrm{Re}\,\rho^*z \ge -|\rho|^2/h` and :math:`(1-h)|z|^2 \ge \sum\eta_j|p_j^*z|^2`. What is left is a sum over
-j of :math:`(\eta_j + \xi_j)|x|^2 + 2(\xi_j - s_j)\mathrm{Re}\,\bar r_jx \ge -(\xi_j - s_j)^2|r_j|^2/(\eta_j + \xi_j)`. Nowhere does
-the lower end need :math:`z \perp b`.
+:math:`h|z|^2 + 2\,\mathrm{Re}\,\rho^*z \ge -|\rho|^2/h` and :math:`(1-h)|z|^2 \ge \sum\eta_j|p_j^*z|^2`. What is left is a
+sum over j of terms :math:`(\eta_j + \xi_j)|x|^2 + 2(\xi_j - s_j)\mathrm{Re}\,\bar r_jx`, each of which is at least
+:math:`-(\xi_j - s_j)^2|r_j|^2/(\eta_j + \xi_j)`. Nowhere does the lower end need :math:`z \perp b`.
 
 Both ends are sharp to first order in the open devices. The upper end takes :math:`s_j` as the probability :math:`\pi_j` of
 :math:`\xi_j = 1` and w as the solution of :math:`\rho = 0`, which has the least mean. The lower one takes
-:math:`s_j = \pi_j\eta_j/(\eta_j + 1 - \pi_j)`, which has the greatest mean at given r, :math:`\eta_j` in proportion to
-:math:`|r_j|\sqrt{\pi_j(1-\pi_j)}/|p_j|`, and :math:`1 - h` over a bound of the greatest eigenvalue, the root of the Frobenius norm of
-a power.
+:math:`s_j = \pi_j\eta_j/(\eta_j + 1 - \pi_j)`, which has the greatest mean at given r, and :math:`\eta_j` in proportion to
+:math:`|r_j|\sqrt{\pi_j(1-\pi_j)}/|p_j|`, divided by a bound of the greatest eigenvalue. Any choice is valid: that of w, s and
+:math:`\eta` need not be accurate.
 
 **Laws.** Given the leaf, both ends are a constant and a sum of independent nonnegative steps. They are added on a grid, each step
 rounded to the safe side; of sums of more than 32 steps the least are bounded in probability, by Bernstein's inequality above and
@@ -40,21 +40,24 @@ quantiles of both: an atom has the quantile of the lower ends where it begins, a
 weights from the first to any other have a small relative error, and so have the means of all decreasing functions.
 
 **Rounding.** All is in units in which the receiver's noise is 1 (or, for the upper end alone, what it is raised to: at most 1e-16
-of the power of the strongest device). With :math:`f_j = \sigma_ja_j`, whitening multiplies by
-:math:`(I + \hat f\hat f^*)^{-1/2}` for one decided device after the other, a contraction that errs by
-:math:`\omega_1|f_j|`, :math:`\omega_1 = (L + 12)\,\mathrm{UNIT}`. The steps are exact for the vectors as computed, so the final columns
-err by :math:`\omega|f_j|`, :math:`\omega = n\omega_1` after n steps, from those of an exact :math:`\hat T`. It belongs to
-:math:`\hat B = I + \sum\hat T_i^{-1}\hat f_i\hat f_i^*\hat T_i^{-*}`, :math:`\hat T_i` being the first steps, and by the triangle
-inequality :math:`|\sqrt{x^*\hat Bx} - \sqrt{x^*Bx}| \le \omega R\sqrt{x^*\hat Bx}`, :math:`R^2 = \sum|f_j|^2` over all devices.
-With :math:`y = \hat T^{-*}x` the errors of the open columns change
-:math:`(x^*V_Sx)^{1/2}` by at most another :math:`\omega R|y|`, those of c, p and r, as computed from the columns, by less than
-:math:`2\,\mathrm{UNIT}(L+4)R(|y| + |w|/\gamma)`. The condition :math:`x^*a_k = 1` holds for y up to :math:`\omega|y|`. With
-:math:`\beta = 4\omega(1+R)`, which bounds the rounding of the sums and what underflows as well,
+of the power of the strongest device), and :math:`a_k` has length 1. With :math:`f_j = \sigma_ja_j`, whitening multiplies by
+:math:`(I + \hat f\hat f^*)^{-1/2}` for one participant after the other: a contraction, computed with an error of
+:math:`(L + 12)|f_j|` UNIT at most in column j. It is the exact one for the vector :math:`\hat f` as computed. The final columns
+therefore err by :math:`\omega|f_j|`, :math:`\omega = 2(n + 2)(L + 12)` UNIT, n being the number of devices, from
+:math:`\hat Tf_j` with the exact product :math:`\hat T`. This belongs to
+:math:`\hat B = I + \sum\hat T_i^{-1}\hat f_i\hat f_i^*\hat T_i^{-*}`, :math:`\hat T_i` being the product before step i. Put
+:math:`y = \hat T^{-*}x`, so that :math:`|y|^2 = x^*\hat Bx \ge |\hat T_i^{-*}x|^2`. As
+:math:`|\hat f_i^*\hat T_i^{-*}x - f_i^*x| \le \omega|f_i||y|`, the triangle inequality gives
+:math:`|\sqrt{x^*Bx} - |y|| \le \omega R|y|`, :math:`R^2 = \sum|f_j|^2` over all devices. The errors of the open columns change
+:math:`(x^*V_Sx)^{1/2}` by at most another :math:`\omega R|y|`; those of c, p and r, as computed from the columns, by
+:math:`2(L + 4)R(|y| + |w|/\gamma)` UNIT. The condition :math:`x^*a_k = 1` holds for y up to :math:`\omega|y|`. With
+:math:`\beta = 4\omega(1+R)`, which covers the rounding of sums and underflows as well,
 
 .. math:: v \le U\,(1+\beta)^2/(1-\beta|y|)^2,\qquad v \ge (1-\beta)^2\,m/(1 + \beta\sqrt m)^2,\quad
-          \sqrt m = (\sqrt{\gamma^2M} - \beta(1 + |w|))/\gamma
+          \sqrt m = (\sqrt{M} - \beta(1 + |w|))/\gamma
 
-for the theorem's ends U and M (in the last line :math:`|y| \le \sqrt{v}(1+\beta)`, solved for v).
+where U and :math:`M/\gamma^2` are the theorem's ends. (For the lower one, :math:`|y| \ge (1 - \beta|y|)\sqrt m` at the minimum,
+whence the denominator.)
 """
 
 from __future__ import annotations
@@ -102,7 +105,7 @@ def _whitened(columns: NDArray[Any], present: NDArray[Any]) -> NDArray[Any]:
     """The columns, shape (n, columns, L), after one device more, with the column `present`, shape (n, L), is present."""
     root = np.sqrt(1 + np.sum(squares(present), axis=1))
     shares = _products(columns, present) / (root * (1 + root))[:, None]
-    return columns - shares[:, :, None] * present[:, None, :]
+    return np.asarray(columns - shares[:, :, None] * present[:, None, :])
 
 
 @dataclass(frozen=True)
@@ -166,7 +169,7 @@ class OpenDevices:
     def law(
         self, k: int, most: int, cells: int, least: FloatArray, greatest: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Both ends of v of device k and their weights, shape (states, at most `cells`), from at most so many leaves, one a state.
+        """Both ends of v of device k and their weights, shape (states, at most `cells`), from at most so many leaves.
 
         `least` and `greatest`, shape (states,), are bounds of v for all sets.
         """
@@ -284,7 +287,7 @@ class OpenDevices:
         Notes
         -----
         Let Z be the matrix over its trace, :math:`\lambda \ge 1/L` its greatest eigenvalue. Computed, Z errs by
-        (n + 4) UNIT in the Frobenius norm, and the square of what is computed by L UNIT times the square of that norm. Relative to
+        (n + 4) UNIT in the Frobenius norm, and the square of what is computed by L UNIT times the square of that norm. Over
         :math:`\lambda^{2^i}` the errors obey :math:`e_{i+1} \le 2e_i + e_i^2 + L^2(1 + e_i)^2` UNIT. After i squarings,
         :math:`\lambda \le \|\hat Z_i\|^{2^{-i}}(1 - e_i)^{-2^{-i}}`, and the last factor is below
         :math:`1 + 2(nL + 4L + L^2)` UNIT where e_i is below a tenth.
@@ -384,7 +387,8 @@ def _on_common_weights(
             for further in (np.clip(place + sign, 0, _FINE), outermost):  # the logarithms are rounded
                 place = np.where(sign * (values - edges[row, place]) > 0, further, place)
             place += row * (_FINE + 1)
-            return np.bincount(place.ravel(), weights.ravel(), states * (_FINE + 1)).reshape(states, -1)
+            sums = np.bincount(place.ravel(), weights.ravel(), states * (_FINE + 1))
+            return np.asarray(sums.reshape(states, -1), dtype=float)
 
         reached, ends = [], []
         for values, weights, up in ((low, low_weights, False), (high, high_weights, True)):

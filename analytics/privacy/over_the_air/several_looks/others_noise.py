@@ -36,7 +36,7 @@ _ATOMS = 1 << 16  # atoms of the law of v, of all states together
 BY_STATE = 16  # cells of the law of v within one state, for quantiles over states
 _BATCH = 1 << 18  # entries of arrays (sets, K, K) that are computed at a time
 _LEAF = 4  # pairs of a state and a set that one leaf of a tree counts for
-_ENTRIES = 1 << 24  # leaves times devices times looks, for all devices together
+_ENTRIES = 1 << 28  # leaves of one device times pairs of devices times looks
 _MANY_SETS = 64  # from which the sets of one state are eliminated together
 _INNER = 10  # devices whose sets are held at once
 _ELIMINATED = 1e-6  # bound of the error of q, relative to that without the others, up to which elimination is tried
@@ -165,9 +165,9 @@ class Law:
     weights : ndarray, shape (K, states, atoms)
         Probability of the atom in all, given that device k sends where the channel decides that.
     exact : bool
-        Whether no devices were left out of the enumeration.
+        Whether all sets are enumerated.
     error : float
-        Bound of the relative error of the weights and of every sum of them.
+        Bound of the relative error of every sum of the weights from the first, and so of the mean of every decreasing function.
     """
 
     low: FloatArray
@@ -310,7 +310,7 @@ def _enumerated(a: NDArray[Any], noise: FloatArray, N: float, p: FloatArray, eff
 def _partly_enumerated(a: NDArray[Any], noise: FloatArray, N: float, p: FloatArray, effort: int, cells: int) -> Law:
     """Leaves of a tree for each device, as many for all devices together as a share of the effort."""
     states, K, L = a.shape
-    most = max(min(effort // _LEAF, _ENTRIES // L) // K, states)
+    most = max(min(effort // (_LEAF * K), _ENTRIES // (K * K * L)), states)
     given: dict[str, Any] = {"noise_variance": noise, "receiver_noise_variance": N}
     least = others_noise(a, present=p == 1, **given)[0]
     greatest = others_noise(a, present=p > 0, **given)[1]
