@@ -231,3 +231,17 @@ def test_the_effort_decides() -> None:
             np.testing.assert_array_equal(first.high, law.high)
         gaps.append(np.sum(first.weights * (1 / first.low - 1 / first.high)) / np.sum(first.weights / first.low))
     assert gaps[0] > 1.5 * gaps[1] > 0 and gaps[2] < 1e-6
+
+
+@pytest.mark.parametrize("jitter", [0.05, 1.0])
+def test_any_combination_keeps_both_ends(jitter: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The systems that w solves are changed: the remainder counts, and both ends hold all the same."""
+    monkeypatch.setattr(open_devices, "_JITTER", jitter)
+    monkeypatch.setattr(open_devices, "_SHARE", 0.2)
+    rng = np.random.default_rng(7)
+    for count in (2, 4):
+        a, sigma2, p = rng.standard_normal((2, 8, count)), rng.uniform(0.1, 3, 8), rng.uniform(0.3, 0.9, 8)
+        law = others_noise._partly_enumerated(a, sigma2, 0.1, p, 4 * 8 * 2, 400)
+        for k in range(8):
+            v, chance = zip(*(_every_v(one, sigma2, 0.1, p, k) for one in a), strict=True)
+            _encloses(law, k, np.array(v), np.array(chance))
