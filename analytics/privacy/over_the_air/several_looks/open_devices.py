@@ -74,7 +74,7 @@ from airtight.analytics.rounding import SMALLEST, UNIT
 _LEAST = 1e-8  # amplitude of the receiver's noise relative to that of the strongest device, below which it is raised
 _TINY = 1e-150  # the same, absolute; and what keeps quotients finite
 _GROWTH = 0.5  # share of the leaves that are split at a time, those that add most
-_POWER = 3  # of 1 / (v + own noise): the divergence, as far as the choice of leaves is concerned
+_POWER = 5  # of 1 / (v + own noise): the divergence, as far as the choice of leaves is concerned
 _GRID = 64  # values of a sum over open devices
 _SUMMED = 32  # steps of a sum that are added one by one
 _SMALL, _SMALL_ONES = (
