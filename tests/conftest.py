@@ -4,6 +4,7 @@ import os
 
 import pytest
 from hypothesis import HealthCheck, settings
+from support.processors import take_one
 
 from airtight.analytics.inference.system import InferenceSystem
 
@@ -12,6 +13,7 @@ settings.register_profile(
 )
 settings.load_profile("airtight")
 os.environ.pop("COLUMNS", None)  # which xdist sets: tables are as wide as they need to be
+take_one()
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ import fastjsonschema
 import pytest
 from click.shell_completion import BashComplete
 from support.common import GOOD, TASK, archive, run, written
+from support.processors import every_processor
 
 from airtight.validate.commands import plain_text
 from airtight.validate.commands.cli import main
@@ -126,7 +127,8 @@ def test_ctrl_c_ends_the_children():
         signal.SIGINT, signal.default_int_handler
     )  # a shell's background jobs ignore it, and so would theirs
     try:
-        process = subprocess.Popen(arguments, cwd=ROOT, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        with every_processor():
+            process = subprocess.Popen(arguments, cwd=ROOT, stderr=subprocess.PIPE, text=True, start_new_session=True)
     finally:
         signal.signal(signal.SIGINT, before)
     with process:
@@ -162,9 +164,16 @@ def test_workers_do_not_outlive_a_command_that_is_killed(tmp_path):
     script.write_text(POOL)
     pipe = subprocess.PIPE
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    with subprocess.Popen(
-        [sys.executable, str(script)], stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True, env=environment
-    ) as process:
+    with every_processor():
+        process = subprocess.Popen(
+            [sys.executable, str(script)],
+            stdin=pipe,
+            stdout=pipe,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env=environment,
+        )
+    with process:
         worker = int(process.stdout.readline())
         process.kill()
     deadline = time.monotonic() + 20
