@@ -11,7 +11,7 @@ report: .venv/installed
 	$(BIN)/airtight report examples/paper.toml --out report
 
 test: .venv/installed
-	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal
+	PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal
 
 quick: .venv/installed
 	$(BIN)/ruff check .
