@@ -326,7 +326,7 @@ def environment() -> Environment:
     """The templates of the pages, with filters for numbers, formulas and prose."""
     made = Environment(loader=PackageLoader("airtight.validate.report"), autoescape=True, undefined=StrictUndefined)
     made.filters["shown"], made.filters["small"] = numbers.shown, numbers.small
-    made.filters["mathml"] = lambda latex: Markup(latex2mathml.converter.convert(latex, display="block"))
+    made.filters["mathml"] = cache(lambda latex: Markup(latex2mathml.converter.convert(latex, display="block")))
     made.filters["prose"] = _prose
     made.globals["truth"] = rows.truth
     return made
