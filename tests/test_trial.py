@@ -144,13 +144,19 @@ def test_small_domains_are_enumerated():
     assert found.how is How.ENUMERATED and found.evaluations == 50 and found.as_expected
 
 
-def test_same_seed_same_evidence_at_any_load():
+@pytest.fixture(scope="module")
+def pool():
+    """Two processes; each imports all papers once."""
+    with ProcessPoolExecutor(2, get_context("spawn")) as executor:
+        yield executor
+
+
+def test_same_seed_same_evidence_at_any_load(pool):
     ids = ["FDP-D2", "FDP-T1t", "FDP-L3", "FDP-L3*", "CB-A1"]
     plain = {e.claim.id: e for e in audit.run(ids, seed=5)}
-    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
-        busy = {e.claim.id: e for e in audit.run(ids, seed=5, executor=pool)}
+    busy = {e.claim.id: e for e in audit.run(ids, seed=5, executor=pool)}
     assert list(plain) == ids and plain == busy
-    assert {e.claim.id: e for e in audit.run(ids, seed=6)} != plain
+    assert {e.claim.id: e for e in audit.run(ids[:1], seed=6)} != {ids[0]: plain[ids[0]]}
 
 
 def test_a_limit_leaves_the_rest_unsettled(monkeypatch):
@@ -308,9 +314,8 @@ def test_a_claim_that_raises_costs_only_itself(tmp_path):
     assert [row["verdict"] for row in json.loads(result.stdout)] == ["holds", "unsettled"]
 
 
-def test_workers_read_the_same_file():
-    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
-        found = {e.claim.id: e.verdict.value for e in audit.run(source=Source(str(LEMMAS)), executor=pool)}
+def test_workers_read_the_same_file(pool):
+    found = {e.claim.id: e.verdict.value for e in audit.run(source=Source(str(LEMMAS)), executor=pool)}
     assert found == {"L1": "holds", "L2": "false", "L3": "unsettled"}
 
 
