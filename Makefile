@@ -1,3 +1,4 @@
+unexport PYTHONDONTWRITEBYTECODE  # the many processes of tests and pages compile each module once
 PYTHON ?= python3
 BIN := .venv/bin
 
@@ -11,7 +12,7 @@ report: .venv/installed
 	$(BIN)/airtight report examples/paper.toml --out report
 
 test: .venv/installed
-	PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal
+	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal
 
 quick: .venv/installed
 	$(BIN)/ruff check .
