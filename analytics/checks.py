@@ -236,8 +236,8 @@ class _Verbatim(str):
 
 
 def array_text(array: FloatArray) -> object:
-    """What an error message shows of an array: a short vector itself, otherwise the size or the shape."""
-    if array.ndim == 1 and array.size <= 4:
+    """What an error message shows of an array: a number or a short vector itself, otherwise the size or the shape."""
+    if array.ndim == 0 or (array.ndim == 1 and array.size <= 4):
         return array.tolist()
     return _Verbatim(f"{array.size} numbers" if array.ndim == 1 else f"an array of shape {array.shape}")
 

@@ -57,6 +57,8 @@ OTHER_PLACES = (
     "airtight.analytics.forms",
 )
 ELSEWHERE = {  # no quantity of a paper's model: why no row is asked of it
+    "airtight.analytics.inference.block_energy.peak_energy": "a quantile of a transmitter's energy; held to 30 digits",
+    "airtight.analytics.inference.block_energy.keeps_peak": "a quantile of a transmitter's energy; held to 30 digits",
     "airtight.analytics.inference.combiner.at_states": "no paper combines looks; held to simulation of the air",
     "airtight.analytics.inference.combiner.best": "no paper combines looks; held to simulation of the air",
     **{

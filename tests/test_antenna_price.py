@@ -76,10 +76,12 @@ def test_antennas_harm_with_a_quiet_receiver_and_help_with_a_loud_one() -> None:
         ({"antennas": [0]}, "antennas"),
         ({"looks": True}, "looks"),
         ({"quiet": True}, "noise"),
+        ({"features": "x"}, "features"),
     ],
 )
 def test_bad_input(changes: dict, name: str) -> None:
     channel = Channel(looks=np.ones((1, 6, 1))) if "looks" in changes else CHANNEL
     one = replace(SYSTEM, noise_variance=0.0) if "quiet" in changes else SYSTEM
     with pytest.raises(ParameterError, match=name):
-        airtight.antenna_price(one, channel, changes.get("antennas", [1]), epsilon=1.0)
+        asked = {"epsilon": 1.0, "features": changes.get("features")}
+        airtight.antenna_price(one, channel, changes.get("antennas", [1]), **asked)

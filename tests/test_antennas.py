@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -101,6 +102,9 @@ def test_bad_input() -> None:
     asked = system("silent", np.random.default_rng(0))
     with pytest.raises(ParameterError, match="known"):
         airtight.attack(asked, channel=Channel(antennas=2, known=False), samples=8)
+    mute = replace(asked, receiver_noise_variance=0.0)
+    with pytest.raises(ParameterError, match="receiver_noise_variance"):
+        airtight.attack(mute, channel=Channel(antennas=mute.devices + 1, fading="rayleigh"), samples=8)
 
 
 def test_the_command(tmp_path: Path) -> None:

@@ -434,6 +434,8 @@ def test_round_trip_and_reproducible(fading: str, antennas: int, model: str, err
         ({"looks": np.full((1, 3, 2), np.nan)}, "looks"),
         ({"looks": np.ones((1, 3, 2)), "max_power": 1.0}, "max_power"),
         ({"looks": np.ones((1, 3, 2)), "antennas": 2}, "antennas"),
+        ({"looks": np.ones((1, 3, 2)), "states": 7}, "states"),
+        ({"looks": np.ones((1, 3, 2)), "seed": 1}, "seed"),
         ({"eavesdropper": {"antenna": 2}}, "eavesdropper"),
         ({"eavesdropper": {"antennas": 0}}, "eavesdropper.antennas"),
         ({"model": "imaginary"}, "model"),
@@ -461,6 +463,39 @@ def test_errors_beside_a_system() -> None:
     with pytest.raises(ParameterError) as error:
         Channel(max_power=1e-6).with_participation(system())
     assert error.value.name == "max_power"
+
+
+@pytest.mark.parametrize(
+    ("values", "shown"),
+    [
+        ({"max_power": [1.0, 1.0, 1e-155]}, "max_power = [1.0, 1.0, 1e-155]"),
+        ({"csi_error": 1e160}, "csi_error = 1e+160"),
+        ({"mean_power": 1e-14, "max_power": 1e-200}, "max_power = 1e-200"),
+        ({"distance": [1.0, 2.0, 1e200]}, "distance[2] = 1e+200"),
+        ({"distance": 1e-200}, "distance = 1e-200"),
+        ({"eavesdropper": {"mean_power": 1e160}}, "eavesdropper.mean_power = 1e+160"),
+    ],
+)
+def test_errors_of_extremes_show_what_was_given(values: dict[str, object], shown: str) -> None:
+    channel = Channel(fading="rayleigh", antennas=2, states=5, **values)  # type: ignore[arg-type]
+    with pytest.raises(ParameterError) as error:
+        channel.draw(channel.with_participation(system()), eavesdropper="eavesdropper" in values)
+    assert str(error.value).startswith(f"{shown}: must be ")
+
+
+def test_a_device_that_hardly_ever_sends_is_drawn() -> None:
+    """Gains of a Rician channel far in their tail, given that they suffice, by the law of their excess."""
+    channel = Channel(fading="rician", k_factor=2.0, antennas=2, max_power=[1.0, 0.03, 1e-5], states=20_000)
+    one = channel.with_participation(system())
+    assert one.participation[2] == 0 and 0 < one.participation[1] < 1e-9
+    threshold = channel.threshold(one)
+    for k in (0, 1):
+        u = (np.arange(1000) + 0.5) / 1000
+        gains = channel.power_gain.drawn_above(u[:, None], threshold[k : k + 1], np.ones(1))[:, 0]
+        above = [channel.power_gain.exceeds(np.array([end]))[0] for end in (*gains[::250], threshold[k])]
+        np.testing.assert_allclose(above[:-1], (1 - u[::250]) * above[-1], rtol=1e-6)
+    epsilon = airtight.epsilon(one, channel=replace(channel, states=20))
+    assert epsilon[2] == 0 and np.all(np.isfinite(epsilon))
 
 
 _FILE = """

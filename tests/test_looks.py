@@ -70,6 +70,25 @@ def test_both_ends_of_v(devices: int, count: int, parts: bool, log_noise: float,
             assert high[k] <= low[k] * (1 + 1e-6)
 
 
+@given(st.integers(1, 7), st.integers(2, 5), st.booleans(), st.integers(0, 10**6))
+@settings(max_examples=60, deadline=None)
+def test_without_receiver_noise_v_is_its_limit(devices: int, count: int, parts: bool, seed: int) -> None:
+    """Where the others span all looks, the inverse of what they send; otherwise 0. A look with nothing in it is none."""
+    rng = np.random.default_rng(seed)
+    a = _table(seed, 1, devices, count, parts=parts)[0] * 10 ** rng.uniform(-2, 2, (devices, 1))
+    sigma2, present = 10 ** rng.uniform(-2, 2, devices), rng.random(devices) < 0.8
+    given = {"noise_variance": sigma2, "receiver_noise_variance": 0.0, "present": present}
+    low, high = others_noise.others_noise(a, **given)
+    np.testing.assert_array_equal((low, high), others_noise.others_noise(np.insert(a, 1, 0.0, axis=1), **given))
+    for k in range(devices):
+        if np.sum(present) - present[k] < count:
+            assert low[k] == 0
+        else:
+            assert low[k] <= _v(a, sigma2, 0.0, present, k) <= high[k]
+            V = (a.T * np.where(np.arange(devices) == k, 0.0, present * sigma2)) @ a.conj()
+            assert np.linalg.cond(V) > 1e5 or high[k] <= low[k] * (1 + 1e-6)
+
+
 @given(st.integers(1, 5), st.integers(1, 4), st.booleans(), st.integers(0, 10**6))
 @settings(max_examples=40, deadline=None)
 def test_the_ball_of_v_lies_between_both_ends(devices: int, count: int, parts: bool, seed: int) -> None:

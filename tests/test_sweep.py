@@ -381,6 +381,12 @@ def test_a_cell_that_has_failed_is_tried_again_where_the_grid_grows(file, tmp_pa
     assert [bool(text) for text in found["energy.message"].values] == [True, False, False]
 
 
+def test_a_store_whose_cells_have_all_failed_can_be_read(file, tmp_path):
+    airtight.sweep(file, {"deadline": [0.01, 0.02]}, quantities=["utility"], out=tmp_path / "s")
+    found = airtight.open_sweep(tmp_path / "s")
+    assert np.all(np.isnan(found["utility"])) and all(found["energy.message"].values)
+
+
 def test_stores_that_cannot_be_used(file, tmp_path):
     airtight.sweep(file, OVER, quantities=["epsilon"], out=tmp_path / "s")
     before = content(tmp_path / "s")

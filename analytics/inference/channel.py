@@ -202,7 +202,10 @@ class Channel(Described):
         "", "", "coefficients at the looks, instead of drawn ones; in a file, `file`", default=None
     )
     fading: Choice[Fading] = Choice(
-        "", "", "law of the power gain: none, rayleigh, rician, nakagami or lognormal", default=Fading.NONE
+        "",
+        "",
+        "law of the gain: none (all antennas receive alike), rayleigh, rician, nakagami, lognormal",
+        default=Fading.NONE,
     )
     k_factor: OptionalNumber = OptionalNumber("K_R", "[0, 1e6]", "line of sight over scatter (rician)", default=None)
     shape: OptionalNumber = OptionalNumber("m", "[0.5, 1e6]", "shape of the gamma law (nakagami)", default=None)
@@ -258,6 +261,8 @@ class Channel(Described):
                 "distance": self.distance is not None,
                 "max_power": self.max_power is not None,
                 "csi_error": self.csi_error != 0,
+                "states": self.states != of(Channel)["states"].default,
+                "seed": self.seed != 0,
                 "eavesdropper": self.eavesdropper is not None,
             }
             for name, given in drawn.items():
@@ -283,7 +288,11 @@ class Channel(Described):
         exponent = 4.0 if self.path_loss_exponent is None else self.path_loss_exponent
         with np.errstate(over="ignore", under="ignore"):
             gain = (1.0 if self.reference_gain is None else self.reference_gain) * distance**-exponent
-        return checks.vector("distance", gain, devices, "(0, inf)")
+        if (beyond := np.flatnonzero(~((gain > 0) & (gain < np.inf)))).size:
+            k = int(beyond[0])
+            allowed = f"such that the mean power gain, here {float(gain[k])!r}, is positive and finite"
+            raise ParameterError("distance", float(distance[k]), allowed, (k,) if np.ndim(self.distance) else ())
+        return gain
 
     @property
     def power_gain(self) -> PowerGain:
@@ -449,7 +458,25 @@ class Channel(Described):
             coefficients = np.concatenate([np.ones((*shape, 1)), others], axis=2)
         if self.csi_error > 0:
             coefficients = coefficients * (1 + error)[..., None]
+        self._check_drawn(coefficients, listener)
         return Looks(_looked(coefficients, self.model), sends, noise)
+
+    def _check_drawn(self, coefficients: NDArray[Any], listener: Eavesdropper | None) -> None:
+        """Raise a ParameterError that names what puts drawn coefficients out of the range of :func:`moderate`."""
+        try:
+            moderate("coefficients", coefficients)
+        except ParameterError as error:
+            if listener is not None:
+                name, value = "eavesdropper.mean_power", np.asarray(listener.mean_power)
+            elif self.csi_error > _GREATEST:
+                name, value = "csi_error", np.asarray(self.csi_error)
+            else:
+                named = ("max_power", "distance", "mean_power")
+                name, value = next(
+                    (each, np.asarray(getattr(self, each))) for each in named if getattr(self, each) is not None
+                )
+            allowed = f"such that coefficients relative to the aligned one, here {error.value:.3g}, are {error.allowed}"
+            raise ParameterError(name, checks.array_text(value), allowed) from None
 
 
 @dataclass(frozen=True)

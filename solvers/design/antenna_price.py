@@ -122,6 +122,10 @@ def antenna_price(
         raise ParameterError("looks", "given", "absent: the number of antennas of given looks is theirs")
     if not np.any(system.noise_variance > 0):
         raise ParameterError("noise_variance", 0.0, "positive for some device")
+    known = features is not None
+    tasks = () if features is None else (features,) if isinstance(features, Features) else tuple(features)
+    for task in tasks:
+        checks.instance("features", task, Features)
     asked: dict[str, Any] = {"rounds": rounds, "observer": observer}
     at_noise, factors, error, kept_error = np.empty((4, counts.size))
     factor_bound, error_bound = np.full((2, counts.size), np.nan)
@@ -144,10 +148,6 @@ def antenna_price(
             method[i] = _GLOBAL
             factor_bound[i] = np.max(below.noise_variance) / np.max(system.noise_variance) * (1 - 2 * UNIT)
             error_bound[i] = _error(below, one, features)[0]
-    nothing = None
-    if features is not None:
-        nothing = decoding.constant_output((features,) if isinstance(features, Features) else tuple(features))
-    known = features is not None
     return AntennaPrice(
         antennas=counts,
         epsilon=at_noise,
@@ -156,7 +156,7 @@ def antenna_price(
         error=error if known else None,
         error_kept=kept_error if known else None,
         error_bound=error_bound if known else None,
-        constant_output=nothing,
+        constant_output=decoding.constant_output(tasks) if known else None,
         method=tuple(method),
     )
 
@@ -212,4 +212,4 @@ def _error(
     if features is None:
         return float("nan"), float("nan")
     best = combiner.at_states(system, features, channel.draw(system))
-    return float(np.mean(best.least)) * (1 - 8 * UNIT), float(np.mean(best.mse))
+    return float(np.mean(best.least)) * (1 - (best.least.size + 8) * UNIT), float(np.mean(best.mse))

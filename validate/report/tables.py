@@ -167,14 +167,17 @@ def observer_columns(part: ChannelBounds) -> dict[str, FloatArray]:
 
 def _channel(console: Console, part: ChannelBounds) -> None:
     """Print who sends, and epsilon of one query: the guarantee, and how it varies over the states."""
-    columns = {"sends": part.participation, **observer_columns(part)}
-    table = _table(
-        f"  the channel: epsilon of one query over {part.states} states (the quantiles are no guarantee)",
-        ("devices", *columns),
-    )
-    for devices, values in groups(list(zip(*columns.values(), strict=True))):
-        table.add_row(devices, *map(number, values))
-    console.print(table)
+    of_states = {f"{float(level):.0%} of states": value for level, value in part.epsilon_quantiles.items()}
+    known = {name: value for name, value in observer_columns(part).items() if name not in of_states}
+    tables = {
+        f"  the channel: epsilon of one query over {part.states} states": {"sends": part.participation, **known},
+        "  the same state by state: quantiles, which are no guarantee": of_states,
+    }
+    for title, columns in tables.items():
+        table = _table(title, ("devices", *columns))
+        for devices, values in groups(list(zip(*columns.values(), strict=True))):
+            table.add_row(devices, *map(number, values))
+        console.print(table)
     if part.fading is not None:
         console.print(
             f"  {part.fading.confidence:.0%} sure: for the law that the states are drawn from, against {part.fading.observer}; "

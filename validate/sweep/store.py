@@ -423,7 +423,8 @@ class Store:
                     chunk.rmdir()
                 except OSError:
                     raise StoreError(f"{chunk}: a folder where a chunk belongs; remove it") from None
-            group[name][work.region(index) + (slice(None),) * (values.ndim - len(index))] = values
+            array = group[name].with_config({"write_empty_chunks": True})  # of a block whose cells all failed, too
+            array[work.region(index) + (slice(None),) * (values.ndim - len(index))] = values
             shape = work.layout(place)[0]
             content = {
                 "digest": work.address(index, place),

@@ -12,7 +12,7 @@ from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.privacy.mechanisms import gaussian, gaussian_pair, subsampling
 from airtight.analytics.privacy.over_the_air import noise_interpolant
 from airtight.analytics.privacy.over_the_air.noise_interpolant import Component, NoiseInterpolant, Triple
-from airtight.analytics.rounding import UNIT
+from airtight.analytics.rounding import SMALLEST, UNIT
 
 # (atoms, -log of the quadrature error) of smaller laws, on which the root is first searched if the law is twice as big
 _SKETCHES = ((48, 12.0), (512, 24.0))
@@ -533,7 +533,7 @@ def _grouped(variance: FloatArray, weights: FloatArray, columns: int) -> tuple[I
     (array([0, 3]), array([[0.75, 0.25]]))
     """
     size = variance.shape[1]
-    log_variance = np.mean(np.log(np.maximum(variance, variance[:, -1:] * 1e-30)), axis=0)
+    log_variance = np.mean(np.log(np.maximum(variance, variance[:, -1:] * 1e-30 + SMALLEST)), axis=0)
     edges = np.searchsorted(log_variance, np.linspace(log_variance[0], log_variance[-1], columns // 2))
     equal_sizes = np.linspace(0, size - 1, columns // 2).astype(int)
     first = np.unique(np.concatenate([[0], edges[edges < size], equal_sizes]))

@@ -159,7 +159,11 @@ def _ratio(
     white = rng.standard_normal(shape)
     if complex_codes:
         white = white + 1j * rng.standard_normal(shape)
-    y = np.where(here[:, None, None], np.linalg.cholesky(present) @ white, np.linalg.cholesky(absent) @ white)
+    try:
+        y = np.where(here[:, None, None], np.linalg.cholesky(present) @ white, np.linalg.cholesky(absent) @ white)
+    except np.linalg.LinAlgError:
+        allowed = "positive where there are more looks than devices with noise: the signal has no density"
+        raise ParameterError("receiver_noise_variance", drawn.receiver_noise_variance, allowed) from None
     own = a[:, device]
     y[:, :, 0] += np.where(here, truth, 0.0)[:, None] * own
     law = {"weight": symbols if complex_codes else symbols / 2}

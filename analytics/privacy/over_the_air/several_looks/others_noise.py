@@ -65,7 +65,7 @@ def others_noise(
     -------
     lower, upper : ndarray, shape (..., K)
         Proved (see the module); infinite where the device is received nowhere. Where N = 0 and there are several looks the
-        lower bound is 0.
+        lower bound is 0 unless the others' coefficients span all looks, to rounding.
 
     Raises
     ------
@@ -103,6 +103,8 @@ def others_noise(
 
 def _enclosed(a: NDArray[Any], sigma2: FloatArray, N: float, mask: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
     """:func:`others_noise` for arrays (n or 1, K, L) and (n, K)."""
+    if N == 0 and not np.all(heard := np.any(a != 0, axis=(0, 1))) and np.any(heard):
+        a = a[:, :, heard]  # the other looks show nothing, not even noise
     _, K, L = a.shape
     square = np.sum(squares(a), axis=2)
     rounding = (K + L + 16) * UNIT
@@ -132,8 +134,11 @@ def _enclosed(a: NDArray[Any], sigma2: FloatArray, N: float, mask: NDArray[np.bo
         length = np.sqrt(trace)[:, None]
         blur = 8 * rounding * (np.sqrt(square) + length * np.sqrt(c_square))  # rounding of d
         rest = np.sqrt(np.sum(squares(d), axis=1)) + blur
-        q_upper = (c_square + np.where(rest > 0, rest * rest / N, 0.0)) * (1 + 16 * rounding)
-        q_upper = np.minimum(q_upper, square / N * (1 + 8 * rounding)) if N > 0 else q_upper
+        if N > 0:
+            q_upper = (c_square + np.where(rest > 0, rest * rest / N, 0.0)) * (1 + 16 * rounding)
+            q_upper = np.minimum(q_upper, square / N * (1 + 8 * rounding))
+        else:
+            q_upper = (np.sqrt(c_square) + rest / _least_singular(columns, noise)) ** 2 * (1 + 16 * rounding)
         u_length = np.sqrt(np.sum(squares(u), axis=1))
         heard = (np.sqrt(energy) + 4 * rounding * u_length * length) ** 2
         power = (heard + N * u_length * u_length + (K + 1) * _TINY) * (1 + 16 * rounding)
@@ -144,6 +149,22 @@ def _enclosed(a: NDArray[Any], sigma2: FloatArray, N: float, mask: NDArray[np.bo
     v_high = np.where(np.isnan(v_high) | (square == 0), np.inf, v_high)
     v_low = np.where(square == 0, np.inf, np.nan_to_num(v_low, nan=0.0, posinf=0.0))
     return np.minimum(v_low, v_high), v_high
+
+
+def _least_singular(columns: NDArray[Any], noise: FloatArray) -> FloatArray:
+    """A lower bound of the least singular value of what the others of each device send, shape (n, K), 0 where none is found.
+
+    The matrix of their products and its eigenvalues err by less than the share (K + 64 L) L UNIT of its trace.
+    """
+    _, L, K = columns.shape
+    least = np.empty(noise.shape)
+    for k in range(K):
+        others = np.where(np.arange(K) == k, 0.0, noise)
+        V = np.matmul(columns * others[:, None, :], np.swapaxes(columns, 1, 2).conj())
+        trace = np.einsum("nll->n", V).real
+        eigenvalues = np.linalg.eigvalsh(np.where(np.isfinite(trace)[:, None, None], V, 0.0))
+        least[:, k] = np.sqrt(np.maximum(eigenvalues[:, 0] - (K + 64 * L) * L * UNIT * trace, 0.0))
+    return least
 
 
 def _sum_of_others(terms: FloatArray) -> FloatArray:
@@ -221,7 +242,8 @@ def _cells(
     rows = []
     for row_low, row_high, row_weights in zip(*(x.reshape(-1, x.shape[-1]) for x in (low, high, weights)), strict=True):
         finite = row_low[np.isfinite(row_low)]
-        logs = np.log(np.clip(row_low, finite[-1] * 1e-60 if finite.size else 1.0, finite[-1] if finite.size else 1.0))
+        most = finite[-1] if finite.size and finite[-1] > 0 else 1.0
+        logs = np.log(np.clip(row_low, max(most * 1e-60, SMALLEST), most))
         wide = (logs - logs[0]) / max(logs[-1] - logs[0], np.finfo(float).tiny)
         loss = np.cumsum(row_weights * np.exp(logs[0] - logs))
         edges = np.searchsorted((wide + loss / loss[-1]) / 2, np.linspace(0, 1, cells + 1)[1:-1])
