@@ -1,8 +1,8 @@
 r"""Both ends of the law of the others' noise v where not every set of participants is enumerated.
 
 **Leaves.** For each device k the sets of the others form a tree. A node has decided which of some devices take part; the others
-are *open*. The leaf that adds most to the gap of both ends is split, by the open device that adds most to it. In a leaf with the
-decided participants S and the open devices O both ends are affine in the indicators :math:`\xi_j` of the open ones:
+are *open*. The leaf that adds most to the gap of both ends is split, by the open device that adds most to it. In a leaf with
+the decided participants S and the open devices O both ends are affine in the indicators :math:`\xi_j` of the open ones:
 
 **Theorem.** Let B be the covariance of the looks without the open devices, :math:`TBT^* = I`, :math:`\gamma = |Ta_k|`,
 :math:`b = Ta_k/\gamma`, and :math:`\sigma_jTa_j = \bar c_jb + p_j` with :math:`p_j \perp b`. For every w orthogonal to b, with
@@ -10,8 +10,8 @@ decided participants S and the open devices O both ends are affine in the indica
 
 .. math:: \gamma^2v \le 1 + |w|^2 + \sum_{j\in O}\xi_j|r_j|^2 .
 
-For any w, any shares :math:`s_j \in [0, 1]` and any :math:`\eta_j \ge 0` with :math:`\sum_j\eta_jp_jp_j^* \preceq (1 - h) I`, and
-with the remainder :math:`\rho = w + \sum_js_jr_jp_j`,
+For any w, any shares :math:`s_j \in [0, 1]` and any :math:`\eta_j \ge 0` with :math:`\sum_j\eta_jp_jp_j^* \preceq (1 - h) I`,
+and with the remainder :math:`\rho = w + \sum_js_jr_jp_j`,
 
 .. math:: \gamma^2v \ge 1 + |w|^2 - \frac{|\rho|^2}h + \sum_{j\in O}
           \begin{cases}|r_j|^2\bigl(1 - (1-s_j)^2/(1+\eta_j)\bigr) & \xi_j = 1\\-|r_j|^2s_j^2/\eta_j & \xi_j = 0\end{cases}
@@ -32,32 +32,38 @@ Both ends are sharp to first order in the open devices. The upper end takes :mat
 :math:`|r_j|\sqrt{\pi_j(1-\pi_j)}/|p_j|`, divided by a bound of the greatest eigenvalue. Any choice is valid: that of w, s and
 :math:`\eta` need not be accurate.
 
-**Laws.** Given the leaf, both ends are a constant and a sum of independent nonnegative steps. They are added on a grid, each step
-rounded to the safe side; of sums of more than 32 steps the least are bounded in probability, by Bernstein's inequality above and
-by :math:`P(X \le EX - t) \le \exp(-t^2/2\sum\pi_jd_j^2)` below. The law of a state mixes its leaves. The law of the lower ends is
-below that of v, and the law of the upper ends above; both are put on common weights, those between the
-quantiles of both: an atom has the quantile of the lower ends where it begins, and that of the upper ends where it ends. Sums of
-weights from the first to any other have a small relative error, and so have the means of all decreasing functions.
+**Laws.** Given the leaf, both ends are a constant and a sum of independent nonnegative steps. They are added on a grid, each
+step rounded to the safe side; of sums of more than 32 steps, or of more than 8 below two cells of the grid, the least steps are
+bounded in probability, by Bernstein's inequality above and by :math:`P(X \le EX - t) \le \exp(-t^2/2\sum\pi_jd_j^2)` below. The
+law of a state mixes its leaves. The law of the lower ends is below that of v, and the law of the upper ends above; both are put
+on common weights, those between the quantiles of both: an atom has the quantile of the lower ends where it begins, and that of
+the upper ends where it ends. Sums of weights from the first to any other have a small relative error, and so have the means of
+all decreasing functions. (Up to underflow. A single weight need not: where absences are counted, a chance below UNIT of a step
+is lost; that moves :math:`(1-p)F(t) + pF(t-d)` by UNIT of itself.)
 
-**Rounding.** All is in units in which the receiver's noise is 1 (or, for the upper end alone, what it is raised to: at most 1e-16
-of the power of the strongest device), and :math:`a_k` has length 1. With :math:`f_j = \sigma_ja_j`, whitening multiplies by
-:math:`(I + \hat f\hat f^*)^{-1/2}` for one participant after the other: a contraction, computed with an error of
-:math:`(L + 12)|f_j|` UNIT at most in column j. It is the exact one for the vector :math:`\hat f` as computed. The final columns
-therefore err by :math:`\omega|f_j|`, :math:`\omega = 2(n + 2)(L + 12)` UNIT, n being the number of devices, from
-:math:`\hat Tf_j` with the exact product :math:`\hat T`. This belongs to
+**Rounding.** All is in units in which the receiver's noise is 1 (or, for the upper end alone, what it is raised to: 1e-16 of
+the power of the strongest device, or 1e-300), and :math:`a_k` has length 1. More looks than devices are first turned into as
+many as devices: by the backward error of Householder's method the columns that it returns are an isometry's of columns that
+differ by 32 K L UNIT of their length at most, which :math:`\omega` below includes. Where device k always takes part, its own
+column is in B, and v is less than the theorem's by :math:`\sigma_k^2`, because :math:`u^*a_k = 1`; the difference errs by a
+unit of its terms. With :math:`f_j = \sigma_ja_j`, whitening multiplies by :math:`(I + \hat f\hat f^*)^{-1/2}` for one
+participant after the other: a contraction, computed with an error of :math:`(L + 12)|f_j|` UNIT at most in column j. It is the
+exact one for the vector :math:`\hat f` as computed. The final columns therefore err by :math:`\omega|f_j|`, :math:`\omega = 2(n
++ 2)(L + 12)` UNIT, n being the number of devices, from :math:`\hat Tf_j` with the exact product :math:`\hat T`. This belongs to
 :math:`\hat B = I + \sum\hat T_i^{-1}\hat f_i\hat f_i^*\hat T_i^{-*}`, :math:`\hat T_i` being the product before step i. Put
-:math:`y = \hat T^{-*}x`, so that :math:`|y|^2 = x^*\hat Bx \ge |\hat T_i^{-*}x|^2`. As
-:math:`|\hat f_i^*\hat T_i^{-*}x - f_i^*x| \le \omega|f_i||y|`, the triangle inequality gives
-:math:`|\sqrt{x^*Bx} - |y|| \le \omega R|y|`, :math:`R^2 = \sum|f_j|^2` over all devices. The errors of the open columns change
-:math:`(x^*V_Sx)^{1/2}` by at most another :math:`\omega R|y|`; those of c, p and r, as computed from the columns, by
-:math:`2(L + 4)R(|y| + |w|/\gamma)` UNIT. The condition :math:`x^*a_k = 1` holds for y up to :math:`\omega|y|`. With
-:math:`\beta = 4\omega(1+R)`, which covers the rounding of sums and underflows as well,
+:math:`y = \hat T^{-*}x`, so that :math:`|y|^2 = x^*\hat Bx \ge |\hat T_i^{-*}x|^2`. As :math:`|\hat f_i^*\hat T_i^{-*}x -
+f_i^*x| \le \omega|f_i||y|`, the triangle inequality gives :math:`|\sqrt{x^*Bx} - |y|| \le \omega R|y|`, :math:`R^2 =
+\sum|f_j|^2` over all devices. The errors of the open columns change :math:`(x^*V_Sx)^{1/2}` by at most another :math:`\omega
+R|y|`; those of c, p and r, as computed from the columns, by :math:`2(L + 4)R(|y| + |w|/\gamma)` UNIT: :math:`p_j`, w and
+:math:`r_j` are taken as computed, for which :math:`\rho`, the ends and the bound of the eigenvalue hold, and what :math:`c_j`
+must be then is a backward error. The condition :math:`x^*a_k = 1` holds for y up to :math:`\omega|y|`. With :math:`\beta =
+4\omega(1+R)`, which covers the rounding of sums and underflows as well,
 
 .. math:: v \le U\,(1+\beta)^2/(1-\beta|y|)^2,\qquad v \ge (1-\beta)^2\,m/(1 + \beta\sqrt m)^2,\quad
           \sqrt m = (\sqrt{M} - \beta(1 + |w|))/\gamma
 
-where U and :math:`M/\gamma^2` are the theorem's ends. (For the lower one, :math:`|y| \ge (1 - \beta|y|)\sqrt m` at the minimum,
-whence the denominator.)
+where U and :math:`M/\gamma^2` are the theorem's ends. (For the lower one, the root Y of the form with the open devices is at
+least :math:`(1 - \beta|y|)\sqrt m \ge (1 - \beta Y)\sqrt m`, whence the denominator, and :math:`\sqrt v \ge (1 - \beta)Y`.)
 """
 
 from __future__ import annotations
@@ -77,10 +83,7 @@ _GROWTH = 0.5  # share of the leaves that are split at a time, those that add mo
 _POWER = 5  # of 1 / (v + own noise): the divergence, as far as the choice of leaves is concerned
 _GRID = 64  # values of a sum over open devices
 _SUMMED = 32  # steps of a sum that are added one by one
-_SMALL, _SMALL_ONES = (
-    2.0,
-    8,
-)  # values of the grid that a step is small below, and how many small ones are added one by one
+_SMALL, _SMALL_ONES = 2.0, 8  # cells of the grid that a small step is below; how many of these are added one by one
 _TAILS = np.array([0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0])  # minus logarithms of probabilities of a sum of the others
 _JITTER = 1e-14  # share of the trace that is added to a matrix before it is solved with
 _SHARE = 1e-6  # h
@@ -88,6 +91,7 @@ _SQUARINGS = 4  # of the matrix whose eigenvalue is bounded
 _FLOOR = 1e-6  # share of a device's amplitude that |p_j| counts at least, in the choice of eta
 _FINE = 2048  # values of v within one state before they are grouped
 _FARTHEST = 1e-300, 1e300  # of these values, but the first and the last
+_TURNED = 32  # times K L UNIT: error of a column that is turned into K dimensions
 _AT_ONCE = 1 << 18  # entries of arrays (leaves, devices, looks) that are computed at a time
 
 
@@ -139,6 +143,9 @@ class OpenDevices:
 
     def __init__(self, a: NDArray[Any], noise: FloatArray, N: float, p: FloatArray) -> None:
         self.noise, self.p = noise, p
+        _, K, L = a.shape
+        if L > K:  # all columns lie in K dimensions
+            a = np.swapaxes(np.linalg.qr(np.swapaxes(a, 1, 2), mode="r"), 1, 2)
         self.random = np.flatnonzero((p > 0) & (p < 1) & (noise > 0))
         always = np.flatnonzero((p == 1) & (noise > 0))
         self.always = always
@@ -150,13 +157,12 @@ class OpenDevices:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
             received = np.sqrt(noise)[sent, None] * a[:, sent] / self.scale[:, None, None]
             direction = np.where(length[:, :, None] > 0, a / length[:, :, None], 1 / np.sqrt(a.shape[2]))
-            self.unit = (self.scale[:, None] / length) ** 2  # of v, (states, K)
-            self.own_noise = (
-                noise * (length / self.scale[:, None]) ** 2
-            )  # in units of v, where the device is always there
+            self.ratio = self.scale[:, None] / length  # whose square is the unit of v, (states, K)
+            self.own_noise = noise * (length / self.scale[:, None]) ** 2  # in this unit
         reach = np.sqrt(np.sum(squares(received), axis=(1, 2)))
-        dimension = a.shape[2]
-        self.blur = 4 * (dimension + 12) * UNIT * (sent.size + 2) * 2 * (1 + reach)  # beta
+        dimension = received.shape[2]
+        omega = 2 * (sent.size + 2) * (dimension + 12) * UNIT + (_TURNED * K * L * UNIT if L > K else 0.0)
+        self.blur = 4 * omega * (1 + reach)  # beta
         columns = np.concatenate([received, direction], axis=1)
         for i in range(always.size):
             columns = _whitened(columns, columns[:, i])
@@ -164,7 +170,7 @@ class OpenDevices:
 
     def error(self, most: int) -> float:
         """Bound of the relative error of sums of the first weights, from so many leaves."""
-        return (most * _GRID + (most + 8) * (self.random.size + 8)) * UNIT
+        return (6 * most * _GRID + (most + 8) * (self.random.size + 8)) * UNIT
 
     def law(
         self, k: int, most: int, cells: int, least: FloatArray, greatest: FloatArray
@@ -208,7 +214,7 @@ class OpenDevices:
                 whole = np.sum(squares(leaves.others), axis=2)
                 gap = p * (1 - p) * along * np.maximum(whole - along, 0.0) / (1 + p * whole)
                 gap = np.where(leaves.open, gap, 0.0)
-                fall = 1 / (self.unit[leaves.state, k] / gamma2 + self.noise[k])
+                fall = 1 / (self.ratio[leaves.state, k] ** 2 / gamma2 + self.noise[k])
                 adds = leaves.chance * np.sum(gap, axis=1) * (fall / np.max(fall)) ** _POWER
             count = min(most - size, max(int(size * _GROWTH), 1))
             best = np.argsort(-np.nan_to_num(adds, nan=0.0, posinf=0.0), kind="stable")[:count]
@@ -225,7 +231,7 @@ class OpenDevices:
 
         The columns of the open devices have the shape (leaves, open, L), their probabilities p (leaves, open).
         """
-        blur, unit, own_noise = self.blur[state, None], self.unit[state, k][:, None], 0.0
+        blur, ratio, own_noise = self.blur[state, None], self.ratio[state, k][:, None], 0.0
         if k in self.always:
             own_noise = self.own_noise[state, k][:, None]
         with np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore"):
@@ -253,7 +259,7 @@ class OpenDevices:
             known = np.maximum(1 - blur * y[:, None], 0.0)
             high = (sums * (1 + blur) ** 2 / known / known - own_noise * (1 - 4 * UNIT)) * (1 + 4 * UNIT)
             # own noise cancels: the sum errs by a unit of its terms
-            high = (high + 8 * UNIT * (sums + own_noise)) * unit * (1 + 8 * UNIT) + SMALLEST
+            high = (high + 8 * UNIT * (sums + own_noise)) * (1 + 8 * UNIT) * ratio * ratio + SMALLEST
             high = np.where(known > 0.5, high, np.inf)
 
             eta = self._certified(parts, np.abs(r) * np.sqrt(p * (1 - p)), length, along)
@@ -271,7 +277,8 @@ class OpenDevices:
             m = np.sqrt(np.maximum((1 + square - lost)[:, None] + sums, 0.0))
             m = np.maximum(m - blur * (1 + np.sqrt(square))[:, None], 0.0) / gamma[:, None]
             low = (m * np.maximum(1 - blur, 0.0) / (1 + blur * m)) ** 2
-            low = np.maximum(low - own_noise - 8 * UNIT * (low + own_noise), 0.0) * unit * (1 - 8 * UNIT)
+            low = np.maximum(low - own_noise - 8 * UNIT * (low + own_noise), 0.0) * (1 - 8 * UNIT) * ratio * ratio
+            low = np.maximum(low - SMALLEST, 0.0)
         low[self.raised[state]] = 0.0
         return low, low_weights, high, high_weights
 
@@ -376,7 +383,7 @@ def _on_common_weights(
     with np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore"):
         start, stop = (np.log(np.clip(end, _FARTHEST[0], _FARTHEST[1]))[:, None] for end in (first, last))
         edges = np.exp(start + (stop - start) * wide)
-        edges = np.minimum(np.maximum(edges, least[:, None]), last[:, None])
+        edges = np.maximum.accumulate(np.minimum(np.maximum(edges, least[:, None]), last[:, None]), axis=1)
         edges[:, 0], edges[:, -1] = least, last
 
         def histogram(values: FloatArray, weights: FloatArray, up: bool) -> FloatArray:

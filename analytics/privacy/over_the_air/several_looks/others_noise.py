@@ -112,7 +112,7 @@ def _enclosed(a: NDArray[Any], sigma2: FloatArray, N: float, mask: NDArray[np.bo
     if L == 1:
         with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
             others = _sum_of_others(noise * square) + N
-            low = others * (1 - 4 * rounding) / square
+            low = np.maximum(others * (1 - 4 * rounding) / square - SMALLEST, 0.0)
             high = (others + (K + 1) * _TINY) * (1 + 4 * rounding) / square + SMALLEST
         return np.where(square > 0, low, np.inf), np.where(square > 0, high, np.inf)
     with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
@@ -144,7 +144,7 @@ def _enclosed(a: NDArray[Any], sigma2: FloatArray, N: float, mask: NDArray[np.bo
         power = (heard + N * u_length * u_length + (K + 1) * _TINY) * (1 + 16 * rounding)
         signal = np.maximum(np.abs(own) - 4 * rounding * u_length * np.sqrt(square), 0.0)
         v_high = np.where(signal > 0, power / signal / signal * (1 + 8 * UNIT) + SMALLEST, np.inf)
-        v_low = 1 / q_upper * (1 - 8 * UNIT)
+        v_low = np.maximum(1 / q_upper * (1 - 8 * UNIT) - SMALLEST, 0.0)
     # what overflowed is no bound: 0 below and infinity above
     v_high = np.where(np.isnan(v_high) | (square == 0), np.inf, v_high)
     v_low = np.where(square == 0, np.inf, np.nan_to_num(v_low, nan=0.0, posinf=0.0))
@@ -332,7 +332,7 @@ def _enumerated(a: NDArray[Any], noise: FloatArray, N: float, p: FloatArray, eff
 def _partly_enumerated(a: NDArray[Any], noise: FloatArray, N: float, p: FloatArray, effort: int, cells: int) -> Law:
     """Leaves of a tree for each device, as many for all devices together as a share of the effort."""
     states, K, L = a.shape
-    most = max(min(effort // (_LEAF * K), _ENTRIES // (K * K * L)), states)
+    most = max(min(effort // (_LEAF * K), _ENTRIES // (K * K * min(K, L))), states)
     given: dict[str, Any] = {"noise_variance": noise, "receiver_noise_variance": N}
     least = others_noise(a, present=p == 1, **given)[0]
     greatest = others_noise(a, present=p > 0, **given)[1]
