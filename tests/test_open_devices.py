@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from airtight import Channel, InferenceSystem
+from airtight.analytics.privacy.over_the_air import looks
 from airtight.analytics.privacy.over_the_air.several_looks import open_devices, others_noise
 
 
@@ -250,3 +251,18 @@ def test_any_combination_keeps_both_ends(jitter: float, monkeypatch: pytest.Monk
         for k in range(8):
             v, chance = zip(*(_every_v(one, sigma2, 0.1, p, k) for one in a), strict=True)
             _encloses(law, k, np.array(v), np.array(chance))
+
+
+@pytest.mark.parametrize("adjacency", ["silent", "replace"])
+def test_who_sees_less_learns_no_more(adjacency: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """2^21 sets of one state; with a hidden roll v has fewer cells, which alone gave a greater epsilon."""
+    monkeypatch.setattr(others_noise, "_LEAF", 256)  # fewer leaves, sooner
+    one = InferenceSystem(
+        devices=22, participation=0.5, noise_variance=0.1, weight=0.13, clip=1.0, alignment=1.0,
+        receiver_noise_variance=0.1, dimension=8, delta=1e-5, adjacency=adjacency,
+    )  # fmt: skip
+    channel = Channel(antennas=2, fading="rayleigh", states=1)
+    assert not looks.law(one, channel).exact
+    seen = [looks.bracket(one, channel, observer=observer) for observer in ("participants", "others", "signal")]
+    assert np.all(seen[1].upper <= seen[0].upper) and np.all(seen[2].upper <= seen[1].upper)
+    assert all(np.all(each.lower <= each.upper) for each in seen)

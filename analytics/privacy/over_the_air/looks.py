@@ -425,9 +425,15 @@ def bracket(
         return Bracket.of(lower, upper, width)
     if count > 1 and _drawn_anew(system, channel):
         return _static(system, channel, which, seen, eavesdropper, total, count, width, progress)
-    pair = _pairs(system, channel, which.ravel(), seen, eavesdropper=eavesdropper, times=count, once=True)
+    asked: dict[str, Any] = {"eavesdropper": eavesdropper, "times": count, "once": True}
+    pair = _pairs(system, channel, which.ravel(), seen, **asked)
     attained = _noise_is_known(system, channel) or (channel.known and seen is not Observer.SIGNAL)
     lower, upper = (end.reshape(which.shape)[()] for end in _least_epsilon(pair, total, exact_pair=attained))
+    rolls_tell = observers.roll_call(system, Observer.PARTICIPANTS)
+    if seen is not Observer.PARTICIPANTS and not rolls_tell and not law(system, channel, eavesdropper=eavesdropper).exact:
+        # whoever sees less learns no more, but has fewer cells of v, which are wide here
+        more = _pairs(system, channel, which.ravel(), Observer.PARTICIPANTS, **asked)
+        upper = np.minimum(upper, _least_epsilon(more, total, exact_pair=False)[1].reshape(which.shape))[()]
     if seen is Observer.SIGNAL and channel.known and not attained:
         one = [query(system, channel, int(k), seen, eavesdropper=eavesdropper) for k in which.ravel()]
         in_turn = counted(one, len(one), "devices", progress=progress)
