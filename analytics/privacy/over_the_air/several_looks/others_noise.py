@@ -12,6 +12,9 @@ r"""The law of the others' noise: both ends of :math:`v_k(S)` for every device k
 :math:`|x|^2 \ge a^*V^{-1}a`, and :math:`x = (c, (a - \sum c_j\sigma_ja_j)/\sqrt N)` is one. Both are equal to q at
 :math:`u = V^{-1}a`, :math:`c_j = \sigma_ja_j^*u`, and an error of u or c matters in second order only. The errors of rounding
 of the remainder and of the sums are added to the sides on which they are safe.
+
+Without receiver's noise, N = 0, the remainder d must be 0: a further combination of length |d|/s removes it, s being the least
+singular value of the columns :math:`\sigma_ja_j`, so that :math:`q \le (|c| + |d|/s)^2`.
 """
 
 from __future__ import annotations
