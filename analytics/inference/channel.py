@@ -274,6 +274,12 @@ class Channel(Described):
         """Whether the channel decides who takes part, by the power limit."""
         return self.max_power is not None
 
+    @property
+    def alike(self) -> bool:
+        """Whether several antennas, of the server or an eavesdropper, receive each device alike, as there is no fading."""
+        several = self.antennas > 1 or self.eavesdropper is not None
+        return several and self.looks is None and self.fading is Fading.NONE
+
     def gain_means(self, devices: int) -> FloatArray:
         """Omega_k, the mean power gain of each of K devices.
 

@@ -162,6 +162,9 @@ def over_channel(system: InferenceSystem, bounds: InferenceBounds) -> dict[str, 
         if not np.isfinite(sure):
             text = "{} states are too few to bound ε for the law of the fading: {}, with {} confidence, against {}."
         found.append(_said("", text, channel.states, sure, f"{channel.fading.confidence:.0%}", channel.fading.observer))
+    if channel.alike:
+        text = "There is no fading: all antennas receive a device alike. Where they do not, ε is greater."
+        found.append(_said("bad", text))
     if privacy.composed is not None:
         worst = int(np.argmax(privacy.composed.epsilon))
         text = "After {} queries ε is {} for device {}."

@@ -184,6 +184,8 @@ def _channel(console: Console, part: ChannelBounds) -> None:
             "infinite where too few are drawn",
             highlight=False,
         )
+    if part.alike:
+        console.print("  no fading: all antennas receive a device alike; where they do not, epsilon is greater", highlight=False)
     if part.decoder is not None:
         console.print(
             f"  best combination of the looks: MSE {number(part.decoder.mse)} "
