@@ -13,8 +13,8 @@ r"""The law of the others' noise: both ends of :math:`v_k(S)` for every device k
 :math:`u = V^{-1}a`, :math:`c_j = \sigma_ja_j^*u`, and an error of u or c matters in second order only. The errors of rounding
 of the remainder and of the sums are added to the sides on which they are safe.
 
-Without receiver's noise, N = 0, the remainder d must be 0: a further combination of length |d|/s removes it, s being the least
-singular value of the columns :math:`\sigma_ja_j`, so that :math:`q \le (|c| + |d|/s)^2`.
+Without receiver's noise, N = 0, the remainder d must be 0: a further combination of length :math:`|d|/s` removes it, s being
+the least singular value of the columns :math:`\sigma_ja_j`, so that :math:`q \le (|c| + |d|/s)^2`.
 """
 
 from __future__ import annotations
