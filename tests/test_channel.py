@@ -530,8 +530,8 @@ def test_bounds_of_a_file(tmp_path, adjacency: str) -> None:
     assert found.exit_code == 0, found.output
     inference = json.loads(found.stdout)["inference"]
     part = inference["channel"]
-    of_all = {"participation", "outage", "states", "alike", "epsilon", "epsilon_quantiles", "fading"}
-    assert set(part) == {*of_all, "eavesdropper"} and part["alike"] is False
+    of_all = {"participation", "outage", "states", "antennas_alike", "epsilon", "epsilon_quantiles", "fading"}
+    assert set(part) == {*of_all, "eavesdropper"} and part["antennas_alike"] is False
     assert part["participation"] == [0.8] * 3 and part["outage"] == [0.0] * 3 and part["states"] == 6
     seen = "others" if adjacency == "absent" else "participants"
     assert part["epsilon"][seen] == inference["privacy"]["exact"]["epsilon"]
@@ -544,7 +544,7 @@ def test_bounds_of_a_file(tmp_path, adjacency: str) -> None:
 )
 def test_antennas_without_fading_are_pointed_out(tmp_path, table: str, told: bool) -> None:
     found = _run(tmp_path, "bounds", "--json", channel=f"{table}\nstates = 4")
-    assert json.loads(found.stdout)["inference"]["channel"]["alike"] is told
+    assert json.loads(found.stdout)["inference"]["channel"]["antennas_alike"] is told
     assert (
         "no fading: all antennas receive" in _run(tmp_path, "bounds", "", channel=f"{table}\nstates = 4").stdout
     ) is told

@@ -1,4 +1,4 @@
-r"""Energy of a block :math:`wz + n`, n normal: what it exceeds rarely.
+r"""Energy of a block :math:`wz + n`, n normal: a level that it rarely exceeds.
 
 A peak limit of a transmitter (:class:`~airtight.analytics.inference.channel.PowerLimit`,
 :mod:`airtight.solvers.design.peak`) asks for the energy that a block as long as its clip exceeds with a given probability.

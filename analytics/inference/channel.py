@@ -35,6 +35,8 @@ from airtight.analytics.parameters import (
 )
 
 _LEAST, _GREATEST = 1e-75, 1e75  # moduli of coefficients: their squares, and quotients of these, are normal doubles
+# parameters that mean nothing where the looks are given
+_OF_DRAWN_LOOKS = "antennas", "fading", "mean_power", "distance", "max_power", "csi_error", "states", "seed", "eavesdropper"
 _AGREEMENT = 1e-9  # relative difference up to which a system's participation is that of its power limit
 
 
@@ -254,19 +256,8 @@ class Channel(Described):
         elif self.mean_power is not None:
             raise ParameterError("mean_power", checks.array_text(self.mean_power), "absent where distance is given")
         if self.looks is not None:
-            drawn = {
-                "antennas": self.antennas != 1,
-                "fading": self.fading is not Fading.NONE,
-                "mean_power": self.mean_power is not None,
-                "distance": self.distance is not None,
-                "max_power": self.max_power is not None,
-                "csi_error": self.csi_error != 0,
-                "states": self.states != of(Channel)["states"].default,
-                "seed": self.seed != 0,
-                "eavesdropper": self.eavesdropper is not None,
-            }
-            for name, given in drawn.items():
-                if given:
+            for name in _OF_DRAWN_LOOKS:
+                if np.any(getattr(self, name) != of(Channel)[name].default):
                     raise ParameterError(name, getattr(self, name), "absent where the looks themselves are given")
 
     @property
@@ -275,7 +266,7 @@ class Channel(Described):
         return self.max_power is not None
 
     @property
-    def alike(self) -> bool:
+    def antennas_alike(self) -> bool:
         """Whether several antennas, of the server or an eavesdropper, receive each device alike, as there is no fading."""
         several = self.antennas > 1 or self.eavesdropper is not None
         return several and self.looks is None and self.fading is Fading.NONE

@@ -18,7 +18,7 @@ from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import amplification, observers
 from airtight.solvers.energy.schemes import Comparison
 from airtight.validate.report.numbers import shown, span
-from airtight.validate.report.tables import groups, observer_columns, observer_rows, privacy_rows
+from airtight.validate.report.tables import groups, observer_columns, observer_rows, privacy_rows, quantile_columns
 from airtight.validate.results.energy import EnergyResult
 from airtight.validate.results.federated_results import FederatedBounds
 from airtight.validate.results.inference_results import Distortion, InferenceBounds, Privacy, TheoremBound
@@ -162,7 +162,7 @@ def over_channel(system: InferenceSystem, bounds: InferenceBounds) -> dict[str, 
         if not np.isfinite(sure):
             text = "{} states are too few to bound ε for the law of the fading: {}, with {} confidence, against {}."
         found.append(_said("", text, channel.states, sure, f"{channel.fading.confidence:.0%}", channel.fading.observer))
-    if channel.alike:
+    if channel.antennas_alike:
         text = "There is no fading: all antennas receive a device alike. Where they do not, ε is greater."
         found.append(_said("bad", text))
     if privacy.composed is not None:
@@ -179,7 +179,7 @@ def over_channel(system: InferenceSystem, bounds: InferenceBounds) -> dict[str, 
         text = "The best combination of the looks has a mean squared error of {}, against {} of an output that ignores them."
         better = channel.decoder.mse < channel.decoder.constant_output
         found.append(_said("good" if better else "bad", text, channel.decoder.mse, channel.decoder.constant_output))
-    columns = {"sends": channel.participation, **observer_columns(channel)}
+    columns = {"sends": channel.participation, **observer_columns(channel), **quantile_columns(channel)}
     return {
         "adjacency": system.adjacency,
         "delta": privacy.exact.delta,

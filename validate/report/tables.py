@@ -154,24 +154,29 @@ def metered(summary: Mapping[str, Any]) -> None:
 
 
 def observer_columns(part: ChannelBounds) -> dict[str, FloatArray]:
-    """Epsilon of one query over a channel by observer, for the law of the fading, and its quantiles over the states."""
+    """Epsilon of one query over a channel by observer, and for the law of the fading."""
     listener, fading = part.eavesdropper, part.fading
     return {
         "participants": part.epsilon.participants,
         "others": part.epsilon.others,
         **({"eavesdropper": listener.epsilon} if listener is not None else {}),
         **({f"{fading.confidence:.0%} sure": fading.epsilon} if fading is not None else {}),
-        **{f"{float(level):.0%} of states": value for level, value in part.epsilon_quantiles.items()},
     }
+
+
+def quantile_columns(part: ChannelBounds) -> dict[str, FloatArray]:
+    """Quantiles over the states of epsilon given the state."""
+    return {f"{float(level):.0%} of states": value for level, value in part.epsilon_quantiles.items()}
 
 
 def _channel(console: Console, part: ChannelBounds) -> None:
     """Print who sends, and epsilon of one query: the guarantee, and how it varies over the states."""
-    of_states = {f"{float(level):.0%} of states": value for level, value in part.epsilon_quantiles.items()}
-    known = {name: value for name, value in observer_columns(part).items() if name not in of_states}
     tables = {
-        f"  the channel: epsilon of one query over {part.states} states": {"sends": part.participation, **known},
-        "  the same state by state: quantiles, which are no guarantee": of_states,
+        f"  the channel: epsilon of one query over {part.states} states": {
+            "sends": part.participation,
+            **observer_columns(part),
+        },
+        "  the same state by state: quantiles, which are no guarantee": quantile_columns(part),
     }
     for title, columns in tables.items():
         table = _table(title, ("devices", *columns))
@@ -184,8 +189,10 @@ def _channel(console: Console, part: ChannelBounds) -> None:
             "infinite where too few are drawn",
             highlight=False,
         )
-    if part.alike:
-        console.print("  no fading: all antennas receive a device alike; where they do not, epsilon is greater", highlight=False)
+    if part.antennas_alike:
+        console.print(
+            "  no fading: all antennas receive a device alike; where they do not, epsilon is greater", highlight=False
+        )
     if part.decoder is not None:
         console.print(
             f"  best combination of the looks: MSE {number(part.decoder.mse)} "

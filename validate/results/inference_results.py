@@ -519,7 +519,7 @@ class ChannelBounds:
     participation, outage : ndarray, shape (K,)
         Probability that the device sends, and that its power does not suffice.
     states : int
-    alike : bool
+    antennas_alike : bool
         Whether several antennas receive each device alike, as there is no fading: elsewhere they leak more.
     epsilon : EpsilonByObserver
     epsilon_quantiles : dict
@@ -534,7 +534,7 @@ class ChannelBounds:
     participation: FloatArray
     outage: FloatArray
     states: int
-    alike: bool
+    antennas_alike: bool
     epsilon: EpsilonByObserver
     epsilon_quantiles: dict[str, FloatArray]
     fading: FadingBounds | None = None
@@ -557,7 +557,7 @@ class ChannelBounds:
             participation=sends,
             outage=1 - sends if channel.decides_participation else np.zeros(system.devices),
             states=channel.states if channel.looks is None else len(channel.looks),
-            alike=channel.alike,
+            antennas_alike=channel.antennas_alike,
             epsilon=EpsilonByObserver(participants=seen.participants, others=seen.others, signal=seen.signal.epsilon),
             epsilon_quantiles=looks.epsilon_quantiles(system, channel),
             fading=FadingBounds.of(system, channel),

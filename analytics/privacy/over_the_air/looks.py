@@ -431,7 +431,7 @@ def bracket(
     lower, upper = (end.reshape(which.shape)[()] for end in _least_epsilon(pair, total, exact_pair=attained))
     rolls_tell = observers.roll_call(system, Observer.PARTICIPANTS)
     if seen is not Observer.PARTICIPANTS and not rolls_tell and not law(system, channel, eavesdropper=eavesdropper).exact:
-        # whoever sees less learns no more, but has fewer cells of v, which are wide here
+        # an observer who sees less learns no more, but the law of v has fewer cells for him, which raises his bound
         more = _pairs(system, channel, which.ravel(), Observer.PARTICIPANTS, **asked)
         upper = np.minimum(upper, _least_epsilon(more, total, exact_pair=False)[1].reshape(which.shape))[()]
     if seen is Observer.SIGNAL and channel.known and not attained:

@@ -91,7 +91,7 @@ _SQUARINGS = 4  # of the matrix whose eigenvalue is bounded
 _FLOOR = 1e-6  # share of a device's amplitude that |p_j| counts at least, in the choice of eta
 _FINE = 2048  # values of v within one state before they are grouped
 _FARTHEST = 1e-300, 1e300  # of these values, but the first and the last
-_TURNED = 32  # times K L UNIT: error of a column that is turned into K dimensions
+_QR_ERROR = 32  # times K L UNIT: error of a column that is turned into K dimensions
 _AT_ONCE = 1 << 18  # entries of arrays (leaves, devices, looks) that are computed at a time
 
 
@@ -161,7 +161,7 @@ class OpenDevices:
             self.own_noise = noise * (length / self.scale[:, None]) ** 2  # in this unit
         reach = np.sqrt(np.sum(squares(received), axis=(1, 2)))
         dimension = received.shape[2]
-        omega = 2 * (sent.size + 2) * (dimension + 12) * UNIT + (_TURNED * K * L * UNIT if L > K else 0.0)
+        omega = 2 * (sent.size + 2) * (dimension + 12) * UNIT + (_QR_ERROR * K * L * UNIT if L > K else 0.0)
         self.blur = 4 * omega * (1 + reach)  # beta
         columns = np.concatenate([received, direction], axis=1)
         for i in range(always.size):

@@ -68,7 +68,7 @@ def others_noise(
     -------
     lower, upper : ndarray, shape (..., K)
         Proved (see the module); infinite where the device is received nowhere. Where N = 0 and there are several looks the
-        lower bound is 0 unless the others' coefficients span all looks, to rounding.
+        lower bound is 0 unless the others' coefficients are found to span all looks.
 
     Raises
     ------
@@ -215,9 +215,9 @@ class Law:
 
 
 def _coupled(low: FloatArray, high: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The laws of both ends in each row, each in its own order: an atom of the lower ends has the quantile of the upper ones.
+    """The laws of both ends in each row; each atom of the lower ends is paired with the upper ends' quantile at its probability.
 
-    How far apart both ends are differs from state to state; their atoms are of no use as pairs.
+    The distance of both ends differs between states, so that a pair of one state is no pair of quantiles of all states.
     """
     order = np.argsort(low, axis=-1, kind="stable")
     low, of_low = np.take_along_axis(low, order, axis=-1), np.take_along_axis(weights, order, axis=-1)
@@ -333,7 +333,7 @@ def _enumerated(a: NDArray[Any], noise: FloatArray, N: float, p: FloatArray, eff
 
 
 def _partly_enumerated(a: NDArray[Any], noise: FloatArray, N: float, p: FloatArray, effort: int, cells: int) -> Law:
-    """Leaves of a tree for each device, as many for all devices together as a share of the effort."""
+    """Both ends of the law from a tree for each device; the trees of all devices share the effort."""
     states, K, L = a.shape
     most = max(min(effort // (_LEAF * K), _ENTRIES // (K * K * min(K, L))), states)
     given: dict[str, Any] = {"noise_variance": noise, "receiver_noise_variance": N}
