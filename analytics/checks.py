@@ -19,6 +19,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 _LONGEST_TEXT = 200  # characters of a name
 _LONGEST_VALUE = 400  # characters of a value in a message
+_SHORT = 6  # entries of an array in a message
 _MOST_DEVICES = 10**8  # of which a value each is held
 Choice = TypeVar("Choice", bound=StrEnum)
 Kind = TypeVar("Kind")
@@ -189,6 +190,33 @@ def count(name: str, value: ArrayLike, interval: str = "[1, inf)") -> int:
     if array.ndim:
         raise ParameterError(name, value, f"one integer in {interval}")
     return int(array)
+
+
+def subset(name: str, value: ArrayLike, size: int) -> NDArray[np.bool_]:
+    """Return which of `size` things are meant, as truth values, shape (size,): by a truth value for each, or by their indices.
+
+    Whole numbers are indices, also 0 and 1; a list that mixes both kinds is refused.
+
+    Examples
+    --------
+    >>> subset("participants", [False, True, True], 3), subset("participants", [1, 2], 3)
+    (array([False,  True,  True]), array([False,  True,  True]))
+    """
+    allowed = f"{size} truth values, or indices, each once"
+    array = rectangular(name, value)
+    listed = () if isinstance(value, np.ndarray) else np.asarray(value, dtype=object).ravel()
+    mixed = array.dtype != bool and any(isinstance(each, bool | np.bool_) for each in listed)
+    if mixed or array.ndim != 1 or (array.dtype == bool and array.size != size):
+        raise ParameterError(name, value if array.size <= _SHORT else f"array of shape {array.shape}", allowed)
+    if array.dtype == bool:
+        return array.copy()
+    mask = np.zeros(size, dtype=bool)
+    if array.size:
+        index = integer(name, value, f"[0, {size - 1}]")
+        if np.unique(index).size != index.size:
+            raise ParameterError(name, index.tolist()[:_SHORT], allowed)
+        mask[index] = True
+    return mask
 
 
 def instance(name: str, value: object, *kinds: type[Kind]) -> Kind:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import airtight
 from airtight import Meter, OverspentError, ParameterError, Round
+from airtight.analytics.privacy import meter_log
 from airtight.analytics.privacy.over_the_air import meter as meter_module
 from airtight.validate.commands import meter_command
 from airtight.validate.commands.cli import main
@@ -65,15 +66,21 @@ def test_a_changed_log_or_state_is_checked_whole(seed: int) -> None:
             Meter.from_json(text[:place] + digit + text[place + 1 :], checked=state)
     place = int(rng.integers(len(state)))
     known = state[:place] + digit + state[place + 1 :]
-    assert known == state or meter_module._known_part(text, known) is None
+    assert known == state or meter_module._known_part(text, meter.lines[0], known) is None
     np.testing.assert_array_equal(Meter.from_json(text, checked=known)._spent, meter._spent)
 
 
-def test_a_log_that_was_cut_is_checked_whole() -> None:
-    meter = filled("gaussian", 5, 0)
-    shorter = "".join(line + "\n" for line in meter.lines[:-1])
-    assert meter_module._known_part(shorter, meter.checked()) is None
-    assert Meter.from_json(shorter, checked=meter.checked()).rounds == 4
+@pytest.mark.parametrize("again", [False, True])
+def test_a_log_that_was_cut_or_rewritten_is_refused(again: bool) -> None:
+    """Also when it went on since; a log that only has another first line is another log."""
+    meter, other = filled("gaussian", 5, 0), Meter(4.0, 1e-5, devices=3)
+    for rounds, more in ((4, 0), (0, 0), (3, 1), (3, 5)):
+        shorter = Meter.from_json("".join(line + "\n" for line in meter.lines[: rounds + 1]))
+        for _ in range(more):
+            shorter.record(one([1]))
+        with pytest.raises(ParameterError, match=f"{rounds + more} rounds.*5 rounds were checked before"):
+            Meter.from_json(shorter.to_json(), checked=meter.checked(), again=again)
+    assert Meter.from_json(other.to_json(), checked=meter.checked(), again=again).rounds == 0
 
 
 def test_who_forges_the_state_is_found_by_the_log_alone() -> None:
@@ -82,8 +89,8 @@ def test_who_forges_the_state_is_found_by_the_log_alone() -> None:
     while meter.may(one([0], 60.0)):
         meter.record(one([0], 60.0))
     state = json.loads(meter.checked())
-    forged = {**{k: v for k, v in state.items() if k not in ("previous", "hash")}, "spent": [0.0, 0.0, 0.0]}
-    cheated = Meter.from_json(meter.to_json(), checked=meter_module._sealed(forged, meter_module.START)[0] + "\n")
+    forged = {**{k: v for k, v in state.items() if k not in ("previous", "hash")}, "spent": [[0.0] * 3] * 2}
+    cheated = Meter.from_json(meter.to_json(), checked=meter_log.sealed(forged, meter_log.START)[0] + "\n")
     cheated.record(one([0], 60.0))
     with pytest.raises(ParameterError, match=f"line {len(cheated.lines)}.*would spend"):
         Meter.from_json(cheated.to_json())

@@ -75,13 +75,18 @@ class PowerLimit(StrEnum):
 
 
 def moderate(name: str, table: NDArray[Any]) -> NDArray[Any]:
-    """The table, if the modulus of every entry is 0 or between 1e-75 and 1e75: then no square overflows or underflows."""
-    size = np.abs(table)
+    """The table in double precision; every modulus must be 0 or between 1e-75 and 1e75: then no square overflows or underflows.
+
+    Entries of all types are compared in the widest one, so that none that a double cannot hold counts as 0 or as infinite.
+    """
+    wide, double = (np.clongdouble, np.complex128) if table.dtype.kind == "c" else (np.longdouble, np.float64)
+    with np.errstate(all="ignore"):
+        size = np.abs(table if table.dtype == double else table.astype(wide))
     outside = np.argwhere(~((size == 0) | ((size >= _LEAST) & (size <= _GREATEST))))
     if outside.size:
         index = tuple(map(int, outside[0]))
         raise ParameterError(name, table[index].item(), f"0 or of modulus between {_LEAST:g} and {_GREATEST:g}", index)
-    return table
+    return table.astype(double, copy=False)
 
 
 class _LookTable(Parameter[ArrayLike | None, Any]):
@@ -97,8 +102,7 @@ class _LookTable(Parameter[ArrayLike | None, Any]):
             table = table[..., 0] + 1j * table[..., 1]
         if table.ndim != 3 or table.size == 0 or table.dtype.kind not in "fciu":
             raise ParameterError(self.name, f"array of shape {table.shape}", "numbers of shape (states, K, looks)")
-        table = moderate(self.name, table)
-        table = table.astype(np.complex128 if table.dtype.kind == "c" else np.float64)
+        table = moderate(self.name, table).copy()
         table.flags.writeable = False
         return table
 

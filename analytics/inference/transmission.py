@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from airtight.analytics import checks
-from airtight.analytics.checks import FloatArray, ParameterError, broadcast, real
+from airtight.analytics.checks import FloatArray, broadcast, real
 from airtight.analytics.inference.features import Features, matched
 from airtight.analytics.inference.system import InferenceSystem
 
@@ -185,13 +185,12 @@ def receive(
     ----------
     signals : ndarray, shape (K, r)
         What :func:`extract` returns.
-    participants : array_like of bool, shape (K,)
+    participants : array_like
+        K truth values, or indices.
     gain : array_like
         Misalignment, see :func:`airtight.analytics.inference.distortion.breakdown`.
     """
-    takes_part = np.asarray(participants, dtype=bool)
-    if takes_part.shape != (system.devices,):
-        raise ParameterError("participants", f"array of shape {takes_part.shape}", f"{system.devices} truth values")
+    takes_part = checks.subset("participants", participants, system.devices)
     g = checks.vector("gain", gain, system.devices, "[0, inf)")
     m = np.sqrt(system.receiver_noise_variance) * rng.standard_normal(system.dimension)
     return np.asarray(system.alignment * ((takes_part * g) @ signals) + m)

@@ -49,6 +49,12 @@ class Subsampled(Mechanism):
     def made(cls, parameters: Mapping[str, Any]) -> Mechanism:
         return cls(release_of(parameters["release"]), parameters["p"])
 
+    def covers(self, release: Mechanism) -> bool:
+        """A sample of a smaller p of a release that is covered: map the output by the kernel of the release, then replace it by
+        a fresh draw of the Q of that release with probability 1 - p'/p."""
+        within = isinstance(release, Subsampled) and release.p <= self.p and self.release.covers(release.release)
+        return super().covers(release) or within
+
     def greatest_loss(self, *, reverse: bool = False) -> float:
         return self._mixed_loss(self.release.greatest_loss(reverse=reverse), reverse)
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -387,6 +388,17 @@ class Gaussian(Mechanism):
     def __post_init__(self) -> None:
         object.__setattr__(self, "mu", checks.scalar("mu", self.mu, "[0, inf]"))
         object.__setattr__(self, "slack", checks.scalar("slack", self.slack, "[0, 1)"))
+
+    def covers(self, release: Mechanism) -> bool:
+        """A Gaussian of a smaller mu: N(mu, 1) times m/mu plus N(0, 1 - (m/mu)^2) is N(m, 1), and N(0, 1) stays N(0, 1)."""
+        if super().covers(release):
+            return True
+        if not isinstance(release, Gaussian) or not self._covers_unit(release):
+            return False
+        if np.inf in (self.mu, release.mu):
+            return self.mu == np.inf
+        greatest = Fraction(release.mu) * (1 + Fraction(release.slack))
+        return greatest <= Fraction(self.mu) * (1 - Fraction(self.slack))
 
     def greatest_loss(self, *, reverse: bool = False) -> float:
         return np.inf if self.mu > 0 else 0.0

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from airtight.analytics.checks import FloatArray, broadcast, real
-from airtight.analytics.privacy.mechanisms.mechanism import Bounded, Ends, register
+from airtight.analytics.privacy.mechanisms.mechanism import Bounded, Ends, Mechanism, register
 
 
 def epsilon(*, sensitivity: ArrayLike, scale: ArrayLike) -> FloatArray:
@@ -69,6 +69,12 @@ class Laplace(Bounded):
 
     loss: float
     unit: str = ""
+
+    def covers(self, release: Mechanism) -> bool:
+        r"""Laplace noise of a greater scale b' > b: that of scale b plus a variable that is 0 with probability b^2/b'^2 and has
+        the Laplace law of scale b' otherwise, as :math:`\frac{1 + b^2\omega^2}{1 + b'^2\omega^2} = \frac{b^2}{b'^2} +
+        (1 - \frac{b^2}{b'^2})\frac1{1 + b'^2\omega^2}` (characteristic functions)."""
+        return super().covers(release) or (isinstance(release, Laplace) and self._exceeds(release))
 
     def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
         return self.ends_of(epsilon, lambda loss: 0.0 - np.expm1(np.minimum(epsilon - loss, 0.0) / 2))

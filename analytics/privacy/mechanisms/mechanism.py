@@ -17,6 +17,7 @@ import pkgutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, fields
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,18 @@ class Mechanism(ABC):
     def reached_loss(self, *, reverse: bool = False) -> float:
         """A lower bound of the pure epsilon of (P, Q), or of (Q, P); 0 where nothing is known."""
         return 0.0
+
+    def covers(self, release: Mechanism) -> bool:
+        """Whether `release` is proved to be a post-processing of this mechanism: one kernel maps P to its P and Q to its Q.
+
+        A mechanism covers itself. A class that covers more extends this method and has the kernel in its docstring. A curve
+        that lies below, or a smaller pure epsilon, is no proof: other parameters may show more of the data.
+        """
+        return self == release
+
+    def _covers_unit(self, release: Mechanism) -> bool:
+        """Whether neighbours of the release are neighbours here: a unit that is left open stands for any."""
+        return self.unit in ("", release.unit)
 
     @property
     def kind(self) -> Hashable:
@@ -149,6 +162,10 @@ class Bounded(Mechanism, ABC):
 
     def parameters(self) -> dict[str, Any]:
         return {name: value for name, value in super().parameters().items() if name != "slack" or value}
+
+    def _exceeds(self, release: Bounded) -> bool:
+        """Whether the loss is at least that of the release, for neighbours of its unit, whatever the slack of both hides."""
+        return self._covers_unit(release) and Fraction(release.loss) <= Fraction(self.loss) * (1 - Fraction(self.slack))
 
     def ends_of(self, epsilon: FloatArray, curve: Callable[[float], FloatArray]) -> Ends:
         """Lower and upper bound from the curve at each epsilon, a function of the loss; it is above 0 where epsilon is less."""

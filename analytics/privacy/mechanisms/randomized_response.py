@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, real
-from airtight.analytics.privacy.mechanisms.mechanism import Bounded, Ends, register
+from airtight.analytics.privacy.mechanisms.mechanism import Bounded, Ends, Mechanism, register
 
 
 def alpha(epsilon: ArrayLike) -> FloatArray:
@@ -38,6 +38,14 @@ class RandomizedResponse(Bounded):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "symbols", checks.count("symbols", self.symbols, "[2, inf)"))
+
+    def covers(self, release: Mechanism) -> bool:
+        r"""Randomized response of as many symbols and a smaller epsilon: the answer is kept with some probability, and else
+        replaced by a uniform one. The channel keeps the truth with probability :math:`\lambda = (e^\epsilon - 1)/(e^\epsilon +
+        k - 1)`, which rises with epsilon; the lambdas of two channels in a row are multiplied."""
+        if not isinstance(release, RandomizedResponse) or release.symbols != self.symbols:
+            return False
+        return super().covers(release) or self._exceeds(release)
 
     def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
         def curve(loss: float) -> FloatArray:

@@ -2,11 +2,12 @@ r"""A meter for a fleet: rounds as they happened, and a halt before a device's b
 
 Three kinds of rounds have a filter, that is a rule of halting whose budget, fixed beforehand, is a guarantee.
 
-**Gaussian rounds** (theorem M2 of docs/meter.md). Rolls are seen by the server and drawn independently of all data;
-neighbours are ``silent`` or ``replace``. Round t then is a Gaussian release with
+**Gaussian rounds** (theorem M2 of docs/meter.md). Rolls are seen by the server and drawn independently of all data; neighbours
+are ``silent`` or ``replace``. Round t then is a Gaussian release with
 :math:`\mu_t = |x - x'|_{\max}/\sqrt{v_k(S_t) + \sigma_k^2}` by clip bounds. If a round is refused whenever
 :math:`\sum\mu_t^2` would exceed :math:`\mu_B^2`, everything released is at most as distinguishable as one Gaussian release
-of :math:`\mu_B`, however adaptively the parameters of the rounds are chosen.
+of :math:`\mu_B`, however adaptively the parameters of the rounds are chosen. Gaussian curves and their compositions add up in
+the same way.
 
 **Releases declared beforehand** (theorem M3). A declared curve and its count may be used up by releases that the curve
 dominates, in any order, with parameters chosen on the way. All declared curves are composed with that of :math:`\mu_B`.
@@ -18,19 +19,20 @@ The devices that would overspend are removed and all are computed again, until n
 feasible set.
 
 **What is refused.** ``absent``: without the device there is no roll of it to see. Hidden rolls: they may not steer who
-sends. A curve that was not declared, unless an order is fixed: composing the curves of the path taken and stopping at the
-budget is no filter (arXiv:2602.06756). What a meter *reads* on the way is no guarantee either; the budget is.
+sends. A curve that is neither Gaussian nor declared, unless an order is fixed: composing the curves of the path taken and
+stopping at the budget is no filter (arXiv:2602.06756). What a meter *reads* on the way is no guarantee either; the budget is.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections import deque
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from itertools import islice
+from fractions import Fraction
 from typing import Any, NotRequired, TypedDict
 
 import numpy as np
@@ -39,20 +41,22 @@ from numpy.typing import ArrayLike, NDArray
 from airtight.analytics import checks
 from airtight.analytics.checks import AirtightError, FloatArray, ParameterError
 from airtight.analytics.guarantee import Adjacency
+from airtight.analytics.inference.channel import moderate
 from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy import meter_log
 from airtight.analytics.privacy.accounting import composition_theorems, privacy_curve, renyi
 from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
-from airtight.analytics.privacy.accounting.subsampled import Subsampled
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.privacy.mechanisms.gaussian import Gaussian
-from airtight.analytics.privacy.mechanisms.mechanism import Bounded, Mechanism
 from airtight.analytics.privacy.over_the_air.several_looks.others_noise import others_noise
-from airtight.analytics.rounding import UNIT
+from airtight.analytics.progress import counted
+from airtight.analytics.rounding import SMALLEST, UNIT
 
-SCHEMA, CHECKED = "airtight-meter-1", "airtight-meter-checked-1"
-START = "0" * 64  # what the first line gives as the hash of the line before it
+CHECKED = "airtight-meter-checked-2"
 _BISECTIONS = 60
-_MANY = 1e18  # rounds, beyond which a plan says infinity
+_GREATEST = float(np.finfo(float).max)
+_SAME = 1e-9  # by how much, relatively, a log may differ from what is computed: another version or machine rounds otherwise
+_SAME_SHARE = 1e-5  # the same for what declared releases leave of a budget, which is searched to 1e-6
 
 
 class OverspentError(AirtightError, RuntimeError):
@@ -83,16 +87,18 @@ class Round:
     Parameters
     ----------
     participants : array_like
-        The devices whose roll is to send: K truth values, or indices.
+        The devices whose roll is to send: K truth values, or indices. Whole numbers are indices, also 0 and 1.
     devices : int
         K.
     noise_variance, weight, clip : array_like, shape (K,) or scalar
         As in :class:`~airtight.analytics.inference.system.InferenceSystem`.
     receiver_noise_variance : float
     alignment : float
+        Over its square the receiver's noise is 0 or between 1e-300 and 1e300.
     adjacency : {"silent", "replace"}
     looks : array_like, shape (K, L), optional
-        Coefficients of this round relative to the alignment, real or complex; one look, all of them 1, by default.
+        Coefficients of this round relative to the alignment, real or complex, each 0 or of modulus between 1e-75 and 1e75; one
+        look, all of them 1, by default.
     idle_noise : bool
         Whether devices that stay away send their noise all the same.
     separate : bool
@@ -122,7 +128,7 @@ class Round:
         K = checks.count("devices", self.devices)
         held = {
             "devices": K,
-            "participants": _participants(self.participants, K),
+            "participants": checks.subset("participants", self.participants, K),
             "noise_variance": checks.vector("noise_variance", self.noise_variance, K, "[0, inf)"),
             "weight": checks.vector("weight", self.weight, K, "[0, inf)"),
             "clip": checks.vector("clip", self.clip, K, "(0, inf)"),
@@ -143,45 +149,43 @@ class Round:
             raise ParameterError("looks", "given", "absent where messages arrive separately")
         if self.looks is not None:
             table = checks.rectangular("looks", self.looks)
-            if (
-                table.ndim != 2
-                or table.shape[0] != K
-                or table.dtype.kind not in "fciu"
-                or not np.all(np.isfinite(table))
-            ):
+            if table.ndim != 2 or table.shape[0] != K or table.size == 0 or table.dtype.kind not in "fciu":
                 raise ParameterError("looks", f"array of shape {table.shape}", f"finite numbers of shape ({K}, looks)")
-            held["looks"] = table
+            held["looks"] = moderate("looks", table)
         for name, value in held.items():
             object.__setattr__(self, name, value)
+        _divided(self.receiver_noise_variance, self.alignment)
 
     def mu_squared(self, present: NDArray[np.bool_]) -> FloatArray:
-        """mu_k^2 of every device of the set `present`, rounded up; 0 for the others, shape (K,)."""
-        sigma2, gamma = np.asarray(self.noise_variance), float(self.alignment)
-        coefficients = np.ones((self.devices, 1)) if self.looks is None else np.asarray(self.looks)
-        with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
-            N = self.receiver_noise_variance / gamma / gamma * (1 - 4 * UNIT)
-            lower, _ = others_noise(
-                coefficients,
-                noise_variance=sigma2,
-                receiver_noise_variance=N,
-                present=self._noisy(present),
-            )
-            factor = 2.0 if self.adjacency is Adjacency.REPLACE else 1.0
-            distance = factor * np.asarray(self.weight) * np.asarray(self.clip)
-            noise = (lower + sigma2) * (1 - 4 * UNIT)
-            mu2 = np.where(distance > 0, distance / noise * distance * (1 + 16 * UNIT), 0.0)
-        return np.where(present, np.where(np.isnan(mu2), np.inf, mu2), 0.0)
+        """mu_k^2 of every device of the set `present`, rounded up; 0 for devices that send nothing, shape (K,).
 
-    def _noisy(self, present: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """The devices whose noise hides the others."""
+        Notes
+        -----
+        Of the operations below each errs by UNIT / 2 at most, relatively, or by the least double where it underflows. The ratio
+        underflows only where the distance is below 4, so that four of the least doubles make up for what is lost there.
+        """
+        factor = 2.0 if self.adjacency is Adjacency.REPLACE else 1.0
+        weight = np.asarray(self.weight)
+        with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
+            distance = np.nextafter(factor * weight * np.asarray(self.clip), np.inf)
+            noise = np.minimum(self._hiding_noise(present), _GREATEST) * (1 - 4 * UNIT)
+            mu2 = distance / noise * distance * (1 + 8 * UNIT) + 4 * SMALLEST
+        return np.where(present & (weight > 0), np.where(np.isnan(mu2), np.inf, mu2), 0.0)
+
+    def _hiding_noise(self, present: NDArray[np.bool_]) -> ArrayLike:
+        """v_k + sigma_k^2 of every device, or of all of them, up to a relative error of UNIT."""
+        sigma2, received = np.asarray(self.noise_variance), _divided(self.receiver_noise_variance, self.alignment)
         if self.separate:
-            return np.zeros(self.devices, dtype=bool)
-        return np.ones(self.devices, dtype=bool) if self.idle_noise else present
+            return np.asarray(sigma2 + received)
+        if self.looks is None:  # the others' noise and the device's own: the same sum for all
+            return _sum([*(sigma2 if self.idle_noise else sigma2[present]).tolist(), received])
+        noisy = np.ones_like(present) if self.idle_noise else present
+        lower, _ = others_noise(self.looks, noise_variance=sigma2, receiver_noise_variance=received, present=noisy)
+        return np.asarray(lower + sigma2)
 
     def quieter(self, factor: float) -> Round:
         """The same round with all devices' noise variances multiplied by a factor."""
-        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return Round(**{**values, "noise_variance": np.asarray(self.noise_variance) * factor})
+        return replace(self, noise_variance=np.asarray(self.noise_variance) * factor)
 
     def to_dict(self) -> dict[str, Any]:
         """The values by name for JSON; participants as indices, equal entries as one number."""
@@ -238,22 +242,23 @@ class Round:
         return cls(**given)
 
 
-def _participants(given: ArrayLike, devices: int) -> NDArray[np.bool_]:
+def _divided(receiver: float, alignment: float) -> float:
+    """The receiver's noise over the square of the alignment, rounded down."""
+    exact = Fraction(receiver) / Fraction(alignment) ** 2
+    if exact and not 1e-300 <= exact <= 1e300:
+        raise ParameterError(
+            "alignment", alignment, f"such that {receiver:g} (receiver_noise_variance) over its square is from 1e-300 to 1e300"
+        )
+    rounded = float(exact)
+    return math.nextafter(rounded, 0.0) if rounded > exact else rounded
+
+
+def _sum(values: list[float]) -> float:
+    """The sum, rounded once; the greatest double where it is more than that."""
     try:
-        array = np.asarray(given)
-    except ValueError:
-        raise ParameterError("participants", given, f"{devices} truth values, or indices") from None
-    if array.dtype == bool:
-        if array.shape != (devices,):
-            raise ParameterError("participants", f"array of shape {array.shape}", f"{devices} truth values, or indices")
-        return array.copy()
-    mask = np.zeros(devices, dtype=bool)
-    if array.size:
-        index = checks.integer("participants", given, f"[0, {devices - 1}]").ravel()
-        if np.unique(index).size != index.size:
-            raise ParameterError("participants", index.tolist()[:6], "each device once")
-        mask[index] = True
-    return mask
+        return math.fsum(values)
+    except OverflowError:
+        return _GREATEST
 
 
 class Meaning(StrEnum):
@@ -367,7 +372,7 @@ class Meter:
         self.fixed = tuple((_declared(curve), checks.count("count", count)) for curve, count in self.fixed)
         if not isinstance(self.adaptive, bool):
             raise ParameterError("adaptive", self.adaptive, "true or false")
-        self._spent = np.zeros(self.devices)
+        self._total = np.zeros(self.devices), np.zeros(self.devices)
         self._left_of_fixed = [count for _, count in self.fixed]
         budgets, inverse = np.unique(self.budget_epsilon, return_inverse=True)
         if self.order is not None:
@@ -383,7 +388,7 @@ class Meter:
             sigma = np.asarray(gaussian.sigma(budgets, self.delta, sensitivity=1.0))
             self._budget = ((1 - 8 * UNIT) / sigma / sigma)[inverse.ravel()]
         head: dict[str, Any] = {
-            "schema": SCHEMA,
+            "schema": meter_log.SCHEMAS[-1],
             "budget_epsilon": _plain(self.budget_epsilon),
             "delta": self.delta,
             "devices": self.devices,
@@ -392,8 +397,14 @@ class Meter:
             "adaptive": self.adaptive,
             "budget": _plain(self._budget),
         }
-        self.lines, self._hash = list[str](), START
+        self.lines, self._hash = list[str](), meter_log.START
         self._append(head)
+
+    @property
+    def _spent(self) -> FloatArray:
+        """What each device has spent, rounded up."""
+        total, rest = self._total
+        return np.where(rest > 0, np.nextafter(total, np.inf), total)
 
     @property
     def unit(self) -> str:
@@ -436,7 +447,7 @@ class Meter:
         self._matched(one)
         present = self._likely(one)
         while True:
-            over = present & ~(self._after(self._cost(one, present)) <= self._budget)
+            over = present & ~self._within(self._after(self._cost(one, present)))
             if not np.any(over):
                 return present
             present &= ~over
@@ -450,12 +461,12 @@ class Meter:
         present = np.asarray(one.participants).copy()
         if one.looks is not None or one.idle_noise or one.separate or not np.any(present):
             return present
-        sigma2, receiver = np.asarray(one.noise_variance), one.receiver_noise_variance / one.alignment**2
+        sigma2, receiver = np.asarray(one.noise_variance), _divided(one.receiver_noise_variance, one.alignment)
         cost = self._cost(one, present)
         total = float(np.sum(sigma2[present])) + receiver
         room = np.maximum(self._budget - self._spent, 0.0)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            needed = np.where(cost > 0, cost * total / room, 0.0) * (1 - 1e-9)
+            needed = np.where(cost > 0, cost / room * total, 0.0) * (1 - 1e-9)
         order = np.flatnonzero(present)
         order = order[np.argsort(needed[order], kind="stable")]
         noise = np.cumsum(sigma2[order]) + receiver
@@ -477,55 +488,56 @@ class Meter:
         Parameters
         ----------
         release : Round or PrivacyCurve
+            A curve uses up a declared release that covers it. Where none is left, Gaussian curves and their compositions spend
+            mu^2 as rounds do, and with an order curves of all kinds spend their divergence.
         participants : array_like, optional
-            With a curve and an order: whose data the release reads; all devices by default.
+            With a curve: whose data the release reads, as truth values or indices; all devices by default. A declared release
+            always reads all, so that a curve with participants uses none up.
 
         Raises
         ------
         OverspentError
             When it would overspend; then nothing is recorded.
         """
-        entry, spent, place = self._charged(release, participants)
-        self._spent = spent
+        entry, total, place = self._charged(release, participants)
+        self._total = total
         if place is not None:
             self._left_of_fixed[place] -= 1
         self._append({"round": self.rounds + 1, **entry})
 
     def _charged(
         self, release: Round | PrivacyCurve, participants: ArrayLike | None
-    ) -> tuple[dict[str, Any], FloatArray, int | None]:
+    ) -> tuple[dict[str, Any], _Total, int | None]:
         """What the log says of a release, what is spent after it, and which declared release it uses."""
-        if isinstance(release, PrivacyCurve) and self.order is None:
-            if participants is not None:
-                raise ParameterError("participants", participants, "absent: all devices take part in declared releases")
-            place = self._place(release)
-            if place is None:
-                raise OverspentError(
-                    "no declared release that is left dominates this curve; declare it beforehand with fixed=[(curve, count)], "
-                    "or fix an order=: composing the curves of the path taken is no filter where they are chosen on the way"
-                )
-            return {"curve": json.loads(release.to_json()), "fixed": place}, self._spent, place
         if isinstance(release, PrivacyCurve):
-            present = (
-                np.ones(self.devices, dtype=bool) if participants is None else _participants(participants, self.devices)
-            )
-            cost = np.where(present, renyi.divergence(release, float(self.order or 0.0)), 0.0)
-            entry = {"curve": json.loads(release.to_json()), "participants": np.flatnonzero(present).tolist()}
+            place = None if participants is not None else self._place(release)
+            entry: dict[str, Any] = {"curve": json.loads(release.to_json())}
+            if place is not None:
+                return {**entry, "fixed": place}, self._total, place
+            present = np.ones(self.devices, dtype=bool)
+            if participants is not None:
+                present = checks.subset("participants", participants, self.devices)
+            cost = np.where(present, self._cost_of_curve(release), 0.0)
+            entry["participants"] = np.flatnonzero(present).tolist()
         else:
             self._matched(release)
             if participants is not None:
                 raise ParameterError("participants", participants, "absent: the round names them")
             present = np.asarray(release.participants)
             cost, entry = self._cost(release, present), release.to_dict()
+        return {**entry, "cost": _plain(cost[present])}, self._allowed(cost), None
+
+    def _allowed(self, cost: FloatArray) -> _Total:
+        """What is spent after a round of this cost; an error where that exceeds a budget."""
         after = self._after(cost)
-        if np.any(over := ~(after <= self._budget)):
+        if np.any(over := ~self._within(after)):
             k = int(np.flatnonzero(over)[0])
             raise OverspentError(
-                f"device {k} would spend {after[k]:.6g} of {self._budget[k]:.6g} ({self.unit}; epsilon"
-                f" {np.asarray(self.budget_epsilon)[k]:g} at delta {self.delta:g}); {int(np.sum(over))} of {int(np.sum(present))}"
-                " participants would overspend"
+                f"device {k} would spend {after[0][k]:.6g} of {self._budget[k]:.6g} ({self._filter}; epsilon"
+                f" {np.asarray(self.budget_epsilon)[k]:g} at delta {self.delta:g}); {int(np.sum(over))} of"
+                f" {int(np.sum(cost > 0))} participants would overspend"
             )
-        return {**entry, "cost": _plain(cost[present])}, after, None
+        return after
 
     @property
     def rounds(self) -> int:
@@ -535,11 +547,53 @@ class Meter:
     def _cost(self, one: Round, present: NDArray[np.bool_]) -> FloatArray:
         """What a round costs each device, rounded up."""
         mu2 = one.mu_squared(present)
-        return mu2 if self.order is None else mu2 * (self.order / 2) * (1 + 4 * UNIT)
+        if self.order is None:
+            return mu2
+        with np.errstate(over="ignore", under="ignore"):
+            return np.where(mu2 > 0, mu2 * (self.order / 2) * (1 + 4 * UNIT) + SMALLEST, 0.0)
 
-    def _after(self, cost: FloatArray) -> FloatArray:
-        """What would be spent after a round, each sum rounded up."""
-        return np.where(cost > 0, np.nextafter(self._spent + cost, np.inf), self._spent)
+    def _cost_of_curve(self, curve: PrivacyCurve) -> float:
+        """What a curve costs each participant, rounded up.
+
+        mu^2 of Gaussian releases add up: by theorem M2 they are increments of one Brownian motion, as rounds are.
+        """
+        if self.order is not None:
+            return float(np.nextafter(renyi.divergence(curve, self.order), np.inf)) if curve.factors else 0.0
+        total = 0.0
+        for release, count in curve.factors:
+            if not isinstance(release, Gaussian):
+                raise OverspentError(
+                    "No remaining declared release dominates this curve, and it is not Gaussian. Declare it in advance with "
+                    "fixed=[(curve, count)] or fix its order with order=; adaptively chosen curves cannot simply be composed."
+                )
+            greatest = release.mu * (1 + release.slack) * (1 + 2 * UNIT)
+            total += count * math.nextafter(greatest * greatest, math.inf)
+        return total * (1 + (4 + len(curve.factors)) * UNIT)
+
+    def _after(self, cost: FloatArray) -> _Total:
+        """What would be spent after a round: the exact sum of two doubles, of which the second is rounded up.
+
+        The error of total + cost is a double (Knuth's two-sum). So costs far below the last place of the total are counted as
+        what they are, and 2^53 of them do not cost as much as 2^53 units in that place.
+        """
+        total, rest = self._total
+        with np.errstate(over="ignore", invalid="ignore"):
+            after = total + cost
+            added = after - total
+            error = (total - (after - added)) + (cost - added)
+            rest = np.where(error != 0, np.nextafter(rest + error, np.inf), rest)
+            whole = after + rest
+            return whole, np.where(np.isfinite(whole), rest - (whole - after), 0.0)
+
+    def _within(self, total: _Total) -> NDArray[np.bool_]:
+        """Whether each sum keeps the budget; the second double is below half a unit in the last place of the first."""
+        whole, rest = total
+        return np.asarray((whole < self._budget) | ((whole == self._budget) & (rest <= 0)))
+
+    @property
+    def _filter(self) -> str:
+        """The rule of halting, as messages name it."""
+        return "Gaussian filter: sum of mu^2" if self.order is None else f"Renyi filter of order {self.order:g}"
 
     def _matched(self, one: Round) -> None:
         if not isinstance(one, Round):
@@ -550,7 +604,7 @@ class Meter:
     def _place(self, curve: PrivacyCurve) -> int | None:
         """The first declared release that is left and dominates the curve."""
         for place, (declared, _) in enumerate(self.fixed):
-            if self._left_of_fixed[place] and _dominates(declared, curve):
+            if self._left_of_fixed[place] and dominates(declared, curve):
                 return place
         return None
 
@@ -614,16 +668,15 @@ class Meter:
         self._matched(one)
         present = np.asarray(one.participants)
         room = np.maximum(self._budget - self._spent, 0.0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            cost = self._cost(one, present)
-            possible = np.where(cost > 0, np.floor(room / cost * (1 - 1e-12)), np.inf)
-        possible = np.where(possible > _MANY, np.inf, possible)
+        cost = self._spread(self._cost(one, present))
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            possible = np.where(cost > 0, np.minimum(np.floor(room / cost * (1 - 1e-12)), _GREATEST), np.inf)
         if rounds is None:
             return Plan(possible, None)
         count = checks.count("rounds", rounds)
 
         def kept(factor: float) -> bool:
-            spent = count * self._cost(one.quieter(factor), present) * (1 + 4 * UNIT * count)
+            spent = count * self._spread(self._cost(one.quieter(factor), present))
             return bool(np.all((spent <= room * (1 - 1e-12)) | (spent == 0)))
 
         if kept(1.0):
@@ -631,15 +684,19 @@ class Meter:
         low, high = 1.0, 2.0
         while not kept(high):
             low, high = high, 4 * high
-            if high > 1e100:
+            if high > 1e100 or float(np.max(np.asarray(one.noise_variance))) > _GREATEST / high:
                 return Plan(possible, np.inf)
         for _ in range(_BISECTIONS):
             middle = (low + high) / 2
             low, high = (low, middle) if kept(middle) else (middle, high)
         return Plan(possible, high)
 
+    def _spread(self, cost: FloatArray) -> FloatArray:
+        """What each of many rounds costs, with the rounding of their sum: 2^-103 of the budget at most (:meth:`_after`)."""
+        return np.where(cost > 0, cost + 2.0**-102 * self._budget, 0.0)
+
     def _append(self, entry: dict[str, Any]) -> None:
-        line, self._hash = _sealed(entry, self._hash)
+        line, self._hash = meter_log.sealed(entry, self._hash)
         self.lines.append(line)
 
     def history(self) -> FloatArray:
@@ -662,26 +719,35 @@ class Meter:
         text = self.to_json()
         state = {
             "schema": CHECKED,
+            "first": self.lines[0],
+            "rounds": self.rounds,
             "characters": len(text),
             "sha256": hashlib.sha256(text.encode()).hexdigest(),
-            "spent": self._spent.tolist(),
+            "spent": [part.tolist() for part in self._total],
             "left_of_fixed": self._left_of_fixed,
         }
-        return _sealed(state, START)[0] + "\n"
+        return meter_log.sealed(state, meter_log.START)[0] + "\n"
 
     @classmethod
-    def from_json(cls, text: str, *, checked: str | None = None) -> Meter:
+    def from_json(cls, text: str, *, checked: str | None = None, again: bool = False, progress: bool = False) -> Meter:
         """The meter of a log, after every line was checked and every round was computed again.
 
-        A last line without its end is what a crash has left of a round that was not yet allowed, and is dropped.
+        A last line without its end is what a crash has left of a round that was not yet allowed, and is dropped. What a round
+        costs may differ by 1e-9, relatively, from what is computed here, since other versions and machines round otherwise; the
+        greater of both counts.
 
         Parameters
         ----------
         text : str
         checked : str, optional
             What :meth:`checked` has said of a meter of this log. If the log still begins with these lines, to the letter by
-            their SHA-256 sum, only the first line and those after them are checked and computed again. If it does not, or
-            if this text was changed by accident, all are. The sum has no key: whoever changes it can make it anew.
+            their SHA-256 sum, only the first line and those after them are checked and computed again. If it has the same first
+            line and does not go on like them, it was cut off or rewritten since, and is refused. Of another log, or changed by
+            accident, this text counts for nothing. The sum has no key: whoever changes it can make it anew.
+        again : bool
+            Whether lines that are known to be checked are checked and computed again all the same.
+        progress : bool
+            Whether lines on stderr say how far the reading is.
 
         Raises
         ------
@@ -689,64 +755,93 @@ class Meter:
             When a line was changed, is missing or out of order, or lets a round through that overspends; it names the line.
         """
         checks.instance("text", text, str)
-        whole = text[: text.rfind("\n") + 1].splitlines()
-        if not whole:
+        lines = text.split("\n")[:-1]
+        if not lines:
             raise ParameterError("log", text[:40], "JSON lines, the first with the budget")
-        previous, meter, known = START, None, _known_part(text, checked)
-        numbered = enumerate(whole, start=1)
-        for number, line in numbered:
-            try:
-                entry = json.loads(line)
-                if line != _sealed({k: v for k, v in entry.items() if k not in ("previous", "hash")}, previous)[0]:
-                    raise ValueError("was changed, or does not follow the line before it")
-                if meter is None:
-                    meter = cls._opened(entry)
-                    if meter.lines[0] != line:
-                        raise ValueError("is not the first line of a meter")
-                    if known is not None:
-                        meter._resume(known, text[: known["characters"]].splitlines())
-                        deque(islice(numbered, meter.rounds), maxlen=0)
-                else:
-                    meter._again(entry)
-                    if meter.lines[-1] != line:
-                        raise ValueError("does not say what the round spends")
-            except (
-                ValueError,
-                TypeError,
-                KeyError,
-                IndexError,
-                AttributeError,
-                RecursionError,
-                OverspentError,
-            ) as error:
-                raise ParameterError(f"log, line {number}", line[:60], f"as it was written: {error}") from None
-            previous = meter._hash
-        if meter is None:
-            raise ParameterError("log", text[:40], "JSON lines, the first with the budget")
+        known = _known_part(text, lines[0], checked)
+        with _named(1, lines[0]):
+            meter = cls._opened(lines[0])
+        if known is not None and not again:
+            meter._resume(known, lines[: known["rounds"] + 1])
+        rest = lines[len(meter.lines) :]
+        for number, line in enumerate(counted(rest, len(rest), "lines of the log", progress=progress), len(meter.lines) + 1):
+            with _named(number, line):
+                meter._again(line)
         return meter
 
     def _resume(self, state: Mapping[str, Any], lines: list[str]) -> None:
         """Go on after lines that are known to be checked."""
-        self._spent = checks.vector("spent", state["spent"], self.devices, "[0, inf)")
+        total, rest = state["spent"]
+        self._total = checks.vector("spent", total, self.devices, "[0, inf)"), checks.vector("spent", rest, self.devices)
         self._left_of_fixed = list(state["left_of_fixed"])
         self.lines, self._hash = lines, json.loads(lines[-1])["hash"]
 
     @classmethod
-    def _opened(cls, head: Mapping[str, Any]) -> Meter:
-        if head["schema"] != SCHEMA:
-            raise ValueError(f"has another schema than {SCHEMA}")
+    def _opened(cls, line: str) -> Meter:
+        """The meter of a first line."""
+        head, own = meter_log.unsealed(line, meter_log.START)
+        if head.get("schema") not in meter_log.SCHEMAS:
+            raise ValueError(
+                f"has the format {head.get('schema')!r}; this version reads {', '.join(meter_log.SCHEMAS)}: take the version "
+                "that wrote the log, or a newer one"
+            )
+        meter_log.require(head, meter_log.LINES["head"], head.get("devices", 0))
         fixed = [(PrivacyCurve.from_json(json.dumps(curve)), count) for curve, count in head["fixed"]]
-        return cls(
+        meter = cls(
             head["budget_epsilon"], head["delta"], devices=head["devices"], fixed=fixed, order=head["order"],
             adaptive=head["adaptive"],
         )  # fmt: skip
+        promised = checks.vector("budget", head["budget"], meter.devices, "[0, inf)")
+        if np.any(promised > meter._budget * (1 + (_SAME_SHARE if fixed else _SAME))):
+            raise ValueError("promises a budget that its epsilon does not allow")
+        meter._budget = np.minimum(promised, meter._budget)
+        meter.lines, meter._hash = [line], own
+        return meter
 
-    def _again(self, entry: Mapping[str, Any]) -> None:
-        if "curve" in entry:
-            self.record(PrivacyCurve.from_json(json.dumps(entry["curve"])), participants=entry.get("participants"))
-            return
-        bookkeeping = ("round", "cost", "previous", "hash")
-        self.record(Round.from_dict({key: value for key, value in entry.items() if key not in bookkeeping}))
+    def _again(self, line: str) -> None:
+        """Record what a line says, after its round was computed again."""
+        entry, own = meter_log.unsealed(line, self._hash)
+        kind = meter_log.kind_of(entry)
+        meter_log.require(entry, meter_log.LINES[kind], self.devices)
+        if entry["round"] != self.rounds + 1:
+            raise ValueError(f"is round {entry['round']}, where {self.rounds + 1} is due")
+        if kind == "declared":
+            place, curve = entry["fixed"], PrivacyCurve.from_json(json.dumps(entry["curve"]))
+            if place >= len(self.fixed) or not self._left_of_fixed[place]:
+                raise ValueError("uses a declared release that is not left")
+            if not dominates(self.fixed[place][0], curve):
+                raise ValueError("uses a declared release that does not cover it")
+            self._left_of_fixed[place] -= 1
+        else:
+            if kind == "curve":
+                present = checks.subset("participants", entry["participants"], self.devices)
+                cost = np.where(present, self._cost_of_curve(PrivacyCurve.from_json(json.dumps(entry["curve"]))), 0.0)
+            else:
+                one = Round.from_dict({key: value for key, value in entry.items() if key not in ("round", "cost")})
+                self._matched(one)
+                present = np.asarray(one.participants)
+                cost = self._cost(one, present)
+            stated = np.zeros(self.devices)
+            stated[present] = entry["cost"]
+            # absolutely, too: a divergence near 0 has a bound that is mostly rounding
+            doubt = 1e-300 if self.order is None else 1e-9
+            if np.any(np.abs(stated - cost) > _SAME * cost + doubt):
+                raise ValueError("does not say what the round spends")
+            self._total = self._allowed(np.maximum(stated, cost))
+        self.lines.append(line)
+        self._hash = own
+
+
+_Total = tuple[FloatArray, FloatArray]  # a sum as two doubles
+
+
+@contextmanager
+def _named(number: int, line: str) -> Iterator[None]:
+    """Errors as one that names the line of the log."""
+    try:
+        yield
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, OverspentError) as error:
+        raise ParameterError(f"log, line {number}", line[:60], f"as it was written: {error}") from None
 
 
 def _declared(curve: Any) -> PrivacyCurve:
@@ -755,33 +850,15 @@ def _declared(curve: Any) -> PrivacyCurve:
     return curve
 
 
-def _dominates(declared: PrivacyCurve, curve: PrivacyCurve) -> bool:
-    """Whether the curve is the declared one, or one of its kind with smaller parameters.
+def dominates(declared: PrivacyCurve, curve: PrivacyCurve) -> bool:
+    """Whether the curve is the declared one, or one release that the declared one covers.
 
-    A smaller parameter is a post-processing: more Gaussian or Laplace noise is added (a Laplace law of greater scale is
-    one of smaller scale plus a mixture of 0 and a Laplace law), an answer is randomised again, a release is replaced by one
-    without the device's data with some probability.
+    Only a post-processing counts (:meth:`~airtight.analytics.privacy.mechanisms.mechanism.Mechanism.covers`).
     """
     if declared == curve:
         return True
     factors = (*declared.factors, *curve.factors)
-    if len(factors) != 2 or any(count != 1 for _, count in factors):
-        return False
-    return _covers(factors[0][0], factors[1][0])
-
-
-def _covers(declared: Mechanism, release: Mechanism) -> bool:
-    if type(declared) is not type(release) or declared.unit not in ("", release.unit):
-        return False
-    if isinstance(declared, Gaussian) and isinstance(release, Gaussian):
-        return bool(release.mu * (1 + release.slack) * (1 + 2 * UNIT) <= declared.mu * (1 - declared.slack))
-    if isinstance(declared, Subsampled) and isinstance(release, Subsampled):
-        inner = declared.release == release.release or _covers(declared.release, release.release)
-        return release.p <= declared.p and inner
-    if isinstance(declared, Bounded) and isinstance(release, Bounded):
-        symbols = getattr(declared, "symbols", None) == getattr(release, "symbols", None)
-        return symbols and release.loss <= declared.loss
-    return False
+    return len(factors) == 2 and all(count == 1 for _, count in factors) and factors[0][0].covers(factors[1][0])
 
 
 def _plain(values: ArrayLike) -> Any:
@@ -790,23 +867,22 @@ def _plain(values: ArrayLike) -> Any:
     return float(array[0]) if array.size > 1 and np.all(array == array[0]) else array.tolist()
 
 
-def _known_part(text: str, checked: str | None) -> dict[str, Any] | None:
-    """What is known of the beginning of a log; None where it is not what was checked."""
+def _known_part(text: str, first: str, checked: str | None) -> dict[str, Any] | None:
+    """What is known of the beginning of a log; None where nothing is, an error where the log does not go on from it."""
     if checked is None:
         return None
     try:
-        state = json.loads(checked)
-        body = {name: state[name] for name in ("schema", "characters", "sha256", "spent", "left_of_fixed")}
-        part = text[: body["characters"]]
-        same = hashlib.sha256(part.encode()).hexdigest() == body["sha256"] and part.endswith("\n")
+        state, _ = meter_log.unsealed(checked.removesuffix("\n"), meter_log.START)
+        if state["schema"] != CHECKED or state["first"] != first:
+            return None
+        part, rounds = text[: state["characters"]], int(state["rounds"])
+        if hashlib.sha256(part.encode()).hexdigest() == state["sha256"] and part.count("\n") == rounds + 1:
+            return state
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
-    return body if same and body["schema"] == CHECKED and checked == _sealed(body, START)[0] + "\n" else None
-
-
-def _sealed(entry: Mapping[str, Any], previous: str) -> tuple[str, str]:
-    """A line of the log: the entry, the hash of the line before it, and the hash of both; and this hash."""
-    body = {**entry, "previous": previous}
-    text = json.dumps(body, separators=(",", ":"), allow_nan=False)
-    own = hashlib.sha256(text.encode()).hexdigest()
-    return json.dumps({**body, "hash": own}, separators=(",", ":"), allow_nan=False), own
+    raise ParameterError(
+        "log",
+        f"{text.count(chr(10)) - 1} rounds",
+        f"the log whose {rounds} rounds were checked before: it was cut off or rewritten since. If that was meant, delete the "
+        "file that says what was checked",
+    )
