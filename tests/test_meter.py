@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from decimal import localcontext
 from itertools import product
 from pathlib import Path
@@ -650,6 +651,81 @@ def test_two_writers_are_refused(tmp_path: Path) -> None:
     assert run(log, "--add", given).exit_code == 0
 
 
+@pytest.mark.parametrize("make", [os.symlink, os.link], ids=["symbolic", "hard"])
+def test_two_names_of_a_log_are_one_log(tmp_path: Path, make: Callable[[Path, Path], None]) -> None:
+    """Locked under one name, it is locked under the other, in this process and in another; rounds of both follow each other."""
+    log, link, given = tmp_path / "log.jsonl", tmp_path / "link.jsonl", tmp_path / "round.toml"
+    given.write_text(ROUND)
+    run(log, "--budget", 1, "--delta", 1e-5, "--devices", 3)
+    make(log, link)
+    code = "import sys\nfrom airtight.validate.commands.cli import main\nmain(['meter', sys.argv[1], '--add', sys.argv[2]])"
+    for held, asked in ((log, link), (link, log)):
+        with files.appending(held):
+            assert run(asked, "--add", given).exit_code == 2
+            other = subprocess.run([sys.executable, "-c", code, asked, given], capture_output=True, text=True, check=False)
+            assert other.returncode == 2 and "another run" in other.stderr
+        assert run(asked, "--add", given).exit_code == 0
+    assert Meter.from_json(log.read_text()).rounds == Meter.from_json(link.read_text()).rounds == 2
+
+
+def test_a_log_whose_name_was_moved_while_it_was_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that took the name between opening and locking is the one that is written to."""
+    log, other = tmp_path / "log.jsonl", tmp_path / "other.jsonl"
+    log.write_text("old\n")
+    other.write_text("new\n")
+    lock = files.fcntl.flock
+    monkeypatch.setattr(files.fcntl, "flock", lambda *asked: (other.exists() and os.replace(other, log), lock(*asked))[1])
+    with files.appending(log) as stream:
+        files.append(stream, b"more\n")
+    assert log.read_text() == "new\nmore\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/dev/full")
+@pytest.mark.parametrize("way", ["full --json", "closed"])
+def test_a_recorded_round_is_told_where_standard_output_fails(tmp_path: Path, way: str) -> None:
+    log, given = tmp_path / "log.jsonl", tmp_path / "round.toml"
+    given.write_text(ROUND)
+    run(log, "--budget", 1, "--delta", 1e-5, "--devices", 3)
+    command = [sys.executable, "-m", "airtight", "meter", str(log), *way.split()[1:]]
+    for more, code, needle in ((["--add", str(given)], 5, "round 1 is recorded"), ([], {2, 1}, "")):
+        if way.startswith("full"):
+            with open("/dev/full", "w") as out:
+                done = subprocess.run([*command, *more], stdout=out, stderr=subprocess.PIPE, text=True, check=False)
+        else:
+            read, write = os.pipe()
+            os.close(read)
+            done = subprocess.run([*command, *more], stdout=write, stderr=subprocess.PIPE, text=True, check=False)
+            os.close(write)
+        assert done.returncode in ({code} if isinstance(code, int) else code) and needle in done.stderr, done
+    assert Meter.from_json(log.read_text()).rounds == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits of a process")
+def test_a_disk_that_fills_up_leaves_the_log_as_it_was(tmp_path: Path) -> None:
+    """A new log is not left behind; of a round nothing is written; and both can be tried again."""
+    log, given = tmp_path / "log.jsonl", tmp_path / "round.toml"
+    given.write_text(ROUND)
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def limited(size: int, *words: object) -> int:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+        try:
+            return run(*words).exit_code
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    begun = (log, "--budget", 1, "--delta", 1e-5, "--devices", 3)
+    assert limited(100, *begun) == 2 and not log.exists()
+    assert limited(10**6, *begun) == 0
+    with log.open("ab") as stream:
+        stream.write(b'{"round":1,' * 99)  # a crash
+    whole = log.read_bytes()[: log.read_bytes().rfind(b"\n") + 1]
+    assert limited(len(whole) + 100, log, "--add", given) == 2 and log.read_bytes() == whole
+    assert limited(10**6, log, "--add", given) == 0 and Meter.from_json(log.read_text()).rounds == 1
+
+
 KILLS = 6  # 200 were tried once, in two minutes
 
 
@@ -665,7 +741,7 @@ def test_killed_at_any_moment_no_round_passes_twice(tmp_path: Path) -> None:
         "        stream.seek(0)\n        text = stream.read().decode()\n"
         "        stream.truncate(len(text[: text.rfind(chr(10)) + 1].encode()))\n"
         "        meter = Meter.from_json(text)\n        known = len(meter.lines)\n        meter.record(one)\n"
-        "        stream.write((meter.lines[-1] + chr(10)).encode())\n"
+        "        files.append(stream, (meter.lines[-1] + chr(10)).encode())\n"
         "    print(meter.rounds, flush=True)\n"
     )
     log.write_text(Meter(1.0, 1e-5, devices=1).to_json())

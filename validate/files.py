@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from io import FileIO
 from pathlib import Path
 from typing import IO, Any
 
@@ -21,6 +22,7 @@ else:
 
 MANIFEST, _LOCK = ".airtight-manifest.json", ".airtight.lock"
 _SCHEMA = "airtight-manifest-1"
+_BEYOND = 1 << 62  # byte of a file that is locked on Windows
 
 
 class FolderError(AirtightError, OSError):
@@ -91,7 +93,7 @@ class OutputFolder:
     """
 
     # folders that this process has locked: how often, and the open file of the lock
-    _held: dict[Path, tuple[int, IO[bytes]]] = {}  # noqa: RUF012
+    _held: dict[Path, tuple[int, FileIO]] = {}  # noqa: RUF012
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -100,7 +102,7 @@ class OutputFolder:
         self.path.mkdir(parents=True, exist_ok=True)
         key = self.path.resolve()
         depth, lock = self._held.get(key, (0, None))
-        self._held[key] = depth + 1, lock or _locked(self.path / _LOCK)
+        self._held[key] = depth + 1, lock or _locked(self.path / _LOCK, str(self.path))
         try:
             self._sums()
         except BaseException:
@@ -201,39 +203,59 @@ def _sum(content: bytes) -> str:
 
 
 @contextmanager
-def appending(path: Path) -> Iterator[IO[bytes]]:
-    """A file open for reading and appending that no other run of airtight writes to meanwhile; what is written is kept.
+def appending(path: Path) -> Iterator[FileIO]:
+    """A file open for reading and for :func:`append`, that no other run of airtight writes to meanwhile, by whatever name.
 
-    On leaving, all that was written has reached the disk. The lock is a file beside it, which stays.
+    The lock is on the file itself, so that a link to it is the same file. A file that was made here and is empty in the end,
+    because of an error, is deleted.
 
     Raises
     ------
     FolderError
         When another run holds the file.
     """
-    with _locked(path.with_name(path.name + ".lock")), naming(path), path.open("a+b") as stream:
-        yield stream
-        stream.flush()
+    is_new = not os.path.lexists(path)
+    with naming(path), _locked(path, str(path)) as stream:
+        try:
+            yield stream
+            if is_new and sys.platform != "win32":  # the name of the file reaches the disk, too
+                folder = os.open(path.resolve().parent, os.O_RDONLY)
+                os.fsync(folder)
+                os.close(folder)
+        except BaseException:
+            if is_new and os.fstat(stream.fileno()).st_size == 0:
+                with suppress(OSError):
+                    path.unlink()
+            raise
+
+
+def append(stream: FileIO, content: bytes) -> None:
+    """Write at the end of the file and to the disk: all of it, or nothing where an error or an interrupt comes between."""
+    size = os.fstat(stream.fileno()).st_size
+    try:
+        rest = memoryview(content)
+        while rest:
+            rest = rest[stream.write(rest) :]
         os.fsync(stream.fileno())
-        if sys.platform != "win32":
-            folder = os.open(path.resolve().parent, os.O_RDONLY)
-            os.fsync(folder)
-            os.close(folder)
+    except BaseException:
+        os.ftruncate(stream.fileno(), size)
+        raise
 
 
-def _locked(path: Path) -> IO[bytes]:
-    """The open file of a lock that this process holds."""
+def _locked(path: Path, what: str) -> FileIO:
+    """The open file of a lock that this process holds, without a buffer that could be written late."""
     while True:
-        stream = path.open("a+b")
+        stream = FileIO(path, "a+")
         try:
             if sys.platform == "win32":
+                stream.seek(_BEYOND)  # a lock there hinders no reader of the file
                 msvcrt.locking(stream.fileno(), msvcrt.LK_NBLCK, 1)
             else:
                 fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             stream.close()
-            raise FolderError(f"{path.parent}: another run of airtight is writing here") from None
-        # the run before may have deleted the file between opening and locking
+            raise FolderError(f"{what}: another run of airtight is writing here") from None
+        # the run before may have deleted the file, or moved another to its name, between opening and locking
         if path.exists() and os.path.samestat(os.fstat(stream.fileno()), path.stat()):
             return stream
         stream.close()

@@ -5,16 +5,20 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from airtight.analytics.checks import ParameterError
 from airtight.validate.commands.options import JSON, print_json
+from airtight.validate.running import heard
 from airtight.validate.system_file import untrusted
 from airtight.validate.system_file.config import SystemFileError
 
-REFUSED = 3
+if TYPE_CHECKING:
+    from airtight.analytics.privacy.over_the_air.meter import Meter
+
+REFUSED, RECORDED = 3, 5
 LONG = 1000  # rounds from which on a file beside the log says how far it was checked
 
 
@@ -40,7 +44,8 @@ def meter(
     """What has been spent by the rounds in LOG, and with --add whether the next one may run: it is recorded, or exit 3.
 
     Without --add every line is checked and every round computed again. From 1000 rounds on, --add does so only for lines that
-    LOG.checked does not know to the letter.
+    LOG.checked does not know to the letter. A log that was cut off since is refused. Exit 5: the round is recorded, but standard
+    output failed.
     """
     from airtight.analytics.privacy.over_the_air.meter import Meter, OverspentError
     from airtight.validate import files
@@ -50,24 +55,28 @@ def meter(
         missing := [k for k, v in new.items() if v is None]
     ):
         raise click.UsageError(f"a new log needs {', '.join(missing)}, too")
+    if log.exists() and not log.is_file():
+        raise SystemFileError(f"{log}: no regular file")
     if budget is None and not log.exists():
         raise SystemFileError(f"{log}: No such file; --budget, --delta and --devices begin a new log")
     given = None if add is None else _round(add)
     if budget is None and given is None:
-        _print(read(log, log.read_bytes()), None, as_json)
+        _print(read(log), None, as_json)
         return
     allowed: bool | None = None
     if budget is not None and log.exists() and log.stat().st_size:
         raise SystemFileError(f"{log}: exists already; a new log needs a new file")
     fresh = None if budget is None else Meter(budget, delta or 0.0, devices=devices or 1, order=order)
+    beside = _beside(log)
+    if fresh is not None and beside.exists():
+        raise SystemFileError(f"{beside}: tells of a log that is gone; delete this file, too, if you mean to begin anew")
     with files.appending(log) as stream:
         stream.seek(0)
         content = stream.read()
         whole = content.rfind(b"\n") + 1
         if fresh is not None and content:
             raise SystemFileError(f"{log}: exists already; a new log needs a new file")
-        beside = log.with_name(f"{log.name}.checked")
-        account = read(log, content, _text(beside)) if fresh is None else fresh
+        account = _meter(log, content, _text(beside)) if fresh is None else fresh
         known = 0 if fresh is not None else len(account.lines)
         if given is not None:
             try:
@@ -82,22 +91,45 @@ def meter(
         if len(account.lines) > known:
             if whole < len(content):
                 stream.truncate(whole)  # the rest of a line that a crash cut off: its round was never allowed
-            stream.write("".join(line + "\n" for line in account.lines[known:]).encode())
-            stream.flush()
+            files.append(stream, "".join(line + "\n" for line in account.lines[known:]).encode())
             if account.rounds >= LONG:
-                with suppress(OSError), files.whole(beside) as state:  # without it the next run checks all
+                # without it the next run checks all; the round is recorded, whatever comes between
+                with suppress(OSError, KeyboardInterrupt), files.whole(beside) as state:
                     state.write(account.checked().encode())
-    _print(account, allowed, as_json)
+    try:
+        _print(account, allowed, as_json)
+    except (OSError, SystemExit, KeyboardInterrupt) as error:  # rich ends the program where a pipe is closed
+        if len(account.lines) == known:
+            raise
+        done = f"round {account.rounds} is recorded" if allowed else "the new log is written"
+        why = getattr(error, "strerror", None) or "it was closed, or the run interrupted"
+        click.echo(f"airtight: {log}: {done}, but standard output failed: {why}", err=True)
+        raise click.exceptions.Exit(RECORDED) from None
     if allowed is False:
         raise click.exceptions.Exit(REFUSED)
 
 
-def read(log: Path, content: bytes, checked: str | None = None) -> Any:
-    """The meter of a log; an error names the file and the line. Lines that are known to be checked are not checked again."""
+def read(log: Path) -> Meter:
+    """The meter of a log of which every line is checked and that is not shorter than LOG.checked says.
+
+    What was checked is read first: a run that adds a round meanwhile makes the log longer than that.
+    """
+    checked = _text(_beside(log))
+    return _meter(log, log.read_bytes(), checked, again=True)
+
+
+def _beside(log: Path) -> Path:
+    """The file that says how far a log was checked: one for all links to the log."""
+    target = log.resolve()
+    return target.with_name(f"{target.name}.checked")
+
+
+def _meter(log: Path, content: bytes, checked: str | None, *, again: bool = False) -> Meter:
+    """The meter of what a log contains; an error names the file and the line."""
     from airtight.analytics.privacy.over_the_air.meter import Meter
 
     try:
-        return Meter.from_json(content.decode(), checked=checked)
+        return Meter.from_json(content.decode(), checked=checked, again=again, progress=heard())
     except UnicodeDecodeError:
         raise SystemFileError(f"{log}: not a text in UTF-8") from None
     except ParameterError as error:
@@ -132,7 +164,7 @@ def _round(path: Path) -> tuple[Any, ...]:
         raise SystemFileError(f"{path}: not valid TOML: {error}") from None
 
 
-def _print(account: Any, allowed: bool | None, as_json: bool) -> None:
+def _print(account: Meter, allowed: bool | None, as_json: bool) -> None:
     summary = account.summary()
     if as_json:
         print_json(summary if allowed is None else {**summary, "allowed": allowed})

@@ -64,7 +64,7 @@ def report(
     from airtight.validate.report import assembly
 
     description = load(file, channel=True)
-    meter = None if log is None else read(log, log.read_bytes())
+    meter = None if log is None else read(log)
 
     def audit() -> tuple[Shipped, str]:
         from airtight.validate.claims.evidence import Shipped, shipped

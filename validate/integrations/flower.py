@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from importlib.util import find_spec
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -196,8 +197,8 @@ class Metered(Strategy):  # type: ignore[misc]
         It samples clients and aggregates.
     meter : Meter
     release : Round or PrivacyCurve
-        What one round costs: ``mod.release(...)`` of the mod that the clients run. A curve needs a meter with an order, or to be
-        declared with ``fixed=``.
+        What one round costs: ``mod.release(...)`` of the mod that the clients run. A curve that is not Gaussian needs a meter
+        with an order, or to be declared with ``fixed=``.
     log : Path, optional
         The meter's log, written and synchronised before the messages of a round leave. It must be new.
     device_of : mapping, optional
@@ -227,7 +228,7 @@ class Metered(Strategy):  # type: ignore[misc]
                 stream.seek(0)
                 if stream.read():
                     raise ParameterError("log", str(log), "a new file")
-            self._write()
+                self._write(stream)
 
     def configure_train(self, server_round: int, arrays: Any, config: Any, grid: Any) -> Iterable[Any]:
         """The messages of the strategy to clients that may send."""
@@ -236,7 +237,9 @@ class Metered(Strategy):  # type: ignore[misc]
         rolled = np.zeros(self.meter.devices, dtype=bool)
         rolled[devices] = True
         here = self._recorded(rolled)
-        self._write()
+        if self.log is not None:
+            with files.appending(self.log) as stream:
+                self._write(stream)
         return [message for message, k in zip(messages, devices, strict=True) if here[k]]
 
     def _recorded(self, rolled: Any) -> Any:
@@ -247,7 +250,7 @@ class Metered(Strategy):  # type: ignore[misc]
             if np.any(here):
                 self.meter.record(replace(asked, participants=here))
             return here
-        if self.meter.order is None:
+        if self.meter.fixed:
             here = rolled & self.meter.may(self.release)
             if np.any(here):
                 self.meter.record(self.release)
@@ -264,11 +267,8 @@ class Metered(Strategy):  # type: ignore[misc]
             self.device_of[node] = len(self.device_of)
         return self.device_of[node]
 
-    def _write(self) -> None:
-        if self.log is None:
-            return
-        with files.appending(self.log) as stream:
-            stream.write("".join(line + "\n" for line in self.meter.lines[self._written :]).encode())
+    def _write(self, stream: FileIO) -> None:
+        files.append(stream, "".join(line + "\n" for line in self.meter.lines[self._written :]).encode())
         self._written = len(self.meter.lines)
 
     def spent(self) -> dict[int, Reading]:
