@@ -84,6 +84,8 @@ def require(entry: dict[str, Any], domains: dict[str, str], devices: int) -> Non
                 raise ValueError(f"has {name} = {json.dumps(entry[name])[:60]}, which is not {domain}")
         elif name == key:
             raise ValueError(f"has no key {name!r}")
+    if "looks_imaginary" in entry and "looks" not in entry:
+        raise ValueError("has imaginary parts of looks without real ones")
 
 
 def _inside(value: Any, domain: str, size: int) -> bool:

@@ -87,7 +87,7 @@ class Mechanism(ABC):
         A mechanism covers itself. A class that covers more extends this method and has the kernel in its docstring. A curve
         that lies below, or a smaller pure epsilon, is no proof: other parameters may show more of the data.
         """
-        return self == release
+        return type(self) is type(release) and self.parameters() == release.parameters()
 
     def _covers_unit(self, release: Mechanism) -> bool:
         """Whether neighbours of the release are neighbours here: a unit that is left open stands for any."""

@@ -855,7 +855,7 @@ def dominates(declared: PrivacyCurve, curve: PrivacyCurve) -> bool:
 
     Only a post-processing counts (:meth:`~airtight.analytics.privacy.mechanisms.mechanism.Mechanism.covers`).
     """
-    if declared == curve:
+    if declared.to_json() == curve.to_json():
         return True
     factors = (*declared.factors, *curve.factors)
     return len(factors) == 2 and all(count == 1 for _, count in factors) and factors[0][0].covers(factors[1][0])

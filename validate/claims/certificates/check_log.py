@@ -101,6 +101,8 @@ def require(entry: dict[str, Any], domains: dict[str, str], devices: int) -> Non
                 raise ValueError(f"has {name} = {json.dumps(entry[name])[:60]}, which is not {domain}")
         elif name == key:
             raise ValueError(f"has no key {name!r}")
+    if "looks_imaginary" in entry and "looks" not in entry:
+        raise ValueError("has imaginary parts of looks without real ones")
 
 
 def _inside(value: Any, domain: str, size: int) -> bool:
@@ -295,7 +297,6 @@ def costs(entry, devices):
     senders = entry["participants"]
     noisy = range(devices) if entry["idle_noise"] else senders
     factor = {"silent": 1, "replace": 2}[entry["adjacency"]]
-    need("looks" in entry or "looks_imaginary" not in entry, "imaginary parts without looks")
     if entry.get("separate", False):
         need("looks" not in entry, "looks of messages that arrive separately")
         inverse = {k: 1 / (sigma2(k) + receiver) if sigma2(k) + receiver else None for k in senders}
