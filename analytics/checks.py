@@ -212,7 +212,7 @@ def subset(name: str, value: ArrayLike, size: int) -> NDArray[np.bool_]:
         return array.copy()
     mask = np.zeros(size, dtype=bool)
     if array.size:
-        index = integer(name, value, f"[0, {size - 1}]")
+        index = integer(name, array, f"[0, {size - 1}]")
         if np.unique(index).size != index.size:
             raise ParameterError(name, index.tolist()[:_SHORT], allowed)
         mask[index] = True

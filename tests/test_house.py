@@ -29,6 +29,7 @@ ROOMS = (  # of analytics: one imports from itself and from those before it
     ("inference",),
     ("privacy.mechanisms",),
     ("privacy.accounting", "privacy.empirical_epsilon"),
+    ("privacy.meter_log",),
     ("privacy.over_the_air",),
     ("federated.corbin",),
     ("federated.few_bits",),

@@ -27,7 +27,7 @@ LINES = {
     "round": _LINE | _PAID | {
         "devices": "whole [1, 100000000]", "noise_variance": "reals [0, inf)", "weight": "reals [0, inf)",
         "clip": "reals (0, inf)", "receiver_noise_variance": "real [0, inf)", "alignment": "real (0, inf)",
-        "adjacency": "one of silent, replace", "idle_noise": "flag", "separate?": "flag", "looks?": "table",
+        "adjacency": "one of silent, replace", "idle_noise?": "flag", "separate?": "flag", "looks?": "table",
         "looks_imaginary?": "table",
     },
     "curve": _LINE | _PAID | {"curve": "curve"},

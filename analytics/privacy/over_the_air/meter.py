@@ -33,6 +33,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, NotRequired, TypedDict
 
 import numpy as np
@@ -242,6 +243,7 @@ class Round:
         return cls(**given)
 
 
+@lru_cache
 def _divided(receiver: float, alignment: float) -> float:
     """The receiver's noise over the square of the alignment, rounded down."""
     exact = Fraction(receiver) / Fraction(alignment) ** 2
@@ -559,16 +561,16 @@ class Meter:
         """
         if self.order is not None:
             return float(np.nextafter(renyi.divergence(curve, self.order), np.inf)) if curve.factors else 0.0
-        total = 0.0
+        total, unit = 0.0, float(UNIT)  # no NumPy number, so that an overflow is infinite without a warning
         for release, count in curve.factors:
             if not isinstance(release, Gaussian):
                 raise OverspentError(
                     "No remaining declared release dominates this curve, and it is not Gaussian. Declare it in advance with "
                     "fixed=[(curve, count)] or fix its order with order=; adaptively chosen curves cannot simply be composed."
                 )
-            greatest = release.mu * (1 + release.slack) * (1 + 2 * UNIT)
+            greatest = release.mu * (1 + release.slack) * (1 + 2 * unit)
             total += count * math.nextafter(greatest * greatest, math.inf)
-        return total * (1 + (4 + len(curve.factors)) * UNIT)
+        return total * (1 + (4 + len(curve.factors)) * unit)
 
     def _after(self, cost: FloatArray) -> _Total:
         """What would be spent after a round: the exact sum of two doubles, of which the second is rounded up.

@@ -44,7 +44,7 @@ LINES = {
     "round": _LINE | _PAID | {
         "devices": "whole [1, 100000000]", "noise_variance": "reals [0, inf)", "weight": "reals [0, inf)",
         "clip": "reals (0, inf)", "receiver_noise_variance": "real [0, inf)", "alignment": "real (0, inf)",
-        "adjacency": "one of silent, replace", "idle_noise": "flag", "separate?": "flag", "looks?": "table",
+        "adjacency": "one of silent, replace", "idle_noise?": "flag", "separate?": "flag", "looks?": "table",
         "looks_imaginary?": "table",
     },
     "curve": _LINE | _PAID | {"curve": "curve"},
@@ -295,7 +295,7 @@ def costs(entry, devices):
     sigma2, weight, clip = (each(entry[name]) for name in ("noise_variance", "weight", "clip"))
     receiver = Fraction(entry["receiver_noise_variance"]) / Fraction(entry["alignment"]) ** 2
     senders = entry["participants"]
-    noisy = range(devices) if entry["idle_noise"] else senders
+    noisy = range(devices) if entry.get("idle_noise", False) else senders
     factor = {"silent": 1, "replace": 2}[entry["adjacency"]]
     if entry.get("separate", False):
         need("looks" not in entry, "looks of messages that arrive separately")
