@@ -98,6 +98,30 @@ def test_who_forges_the_state_is_found_by_the_log_alone() -> None:
         meter.record(one([0], 60.0))
 
 
+def test_the_command_refuses_a_log_that_was_rolled_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To add to, to read and to report; under a link as well; and no new log takes its place."""
+    monkeypatch.setattr(meter_command, "LONG", 2)
+    log, link, new, system = (tmp_path / name for name in ("log.jsonl", "link.jsonl", "round.toml", "system.toml"))
+    new.write_text(
+        "participants = [0]\ndevices = 3\nnoise_variance = 600.0\nweight = 1.0\nclip = 1.0\nreceiver_noise_variance = 0.1\n"
+    )
+    system.write_text("[federated]\nclients = 10\nparameters = 5\nepsilon = 1.0\n")
+    begun = ("meter", str(log), "--budget", "1", "--delta", "1e-5", "--devices", "3")
+    assert CliRunner().invoke(main, begun).exit_code == 0
+    link.symlink_to(log)
+    for _ in range(3):
+        assert CliRunner().invoke(main, ["meter", str(link), "--add", str(new)]).exit_code == 0
+    log.write_text("".join(line + "\n" for line in log.read_text().splitlines()[:2]))
+    before = log.read_bytes()
+    report = ("report", str(system), "--out", str(tmp_path / "out"), "--log", str(log))
+    for words in (("meter", str(log)), ("meter", str(link), "--add", str(new)), report):
+        found = CliRunner().invoke(main, words)
+        assert found.exit_code == 2 and "3 rounds were checked before" in found.stderr and log.read_bytes() == before
+    log.unlink()
+    found = CliRunner().invoke(main, begun)
+    assert found.exit_code == 2 and "log.jsonl.checked" in found.stderr and not log.exists()
+
+
 def test_the_command_computes_no_known_round_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(meter_command, "LONG", 3)
     computed: list[int] = []
