@@ -115,4 +115,5 @@ def test_a_sweep_sees_that_the_table_has_changed(tmp_path) -> None:
     arguments = ("sweep", path, "clip=1,2", "mse", "--features", given, "--out", tmp_path / "s")
     assert run(*arguments).exit_code == 0 and "0 blocks computed" in run(*arguments).stdout
     given.write_text(table().replace("3.0", "4.0"))
-    assert "0 blocks computed" not in run(*arguments).stdout
+    assert refused(run(*arguments), "features.table = ", "--replace")
+    assert "1 blocks computed, 0 kept" in run(*arguments, "--replace").stdout

@@ -28,6 +28,7 @@ _NO_AXES = {
     "channel",
     "eavesdropper",
     "file",
+    "table",
 }  # keys that hold tables, or the name of a file
 _TYPES: dict[str, type] = {
     "inference": InferenceSystem,
@@ -35,7 +36,7 @@ _TYPES: dict[str, type] = {
     "federated": FederatedSystem,
     "energy": DeviceFleet,
 }
-_KEY = re.compile(r"([A-Za-z_.0-9]+?)(?:\[(\d+)\])?")  # "table.key" or "key[3]"
+_KEY = re.compile(r"([A-Za-z_.0-9]+?)(?:\[([0-9]+)\])?")  # "table.key" or "key[3]"
 
 
 @dataclass(frozen=True)

@@ -58,8 +58,10 @@ def prepared(
         raw, where = {_TABLES[type(source)]: _table(source)}, "system"
     else:
         raise ParameterError("source", type(source).__name__, "a system file, its tables, or a value type of airtight")
-    config.described(raw, Path(where), channel=True)  # quantities that ignore a channel are refused where there is one
-    return planned(raw, where, over, quantities)
+    files = config.attached(raw, Path(where))
+    # quantities that ignore a channel are refused where there is one
+    config.described(raw, Path(where), channel=True, files=files)
+    return planned(raw, where, files, over, quantities)
 
 
 def _table(system: Any) -> dict[str, Any]:
@@ -87,6 +89,7 @@ def sweep(
     started: Callable[[int], Callable[[str], None]] | None = None,
     progress: bool = False,
     replace: bool = False,
+    failed: bool = False,
 ) -> xr.Dataset:
     """Compute quantities over a grid of systems, as a Dataset.
 
@@ -112,7 +115,10 @@ def sweep(
     progress : bool
         Whether to say on stderr every two seconds how many blocks are done, where nothing is `started`.
     replace : bool
-        Whether a store of other values of the keys that are no axis may be overwritten; else it is refused.
+        Whether a store of other values of the keys that are no axis, or of other contents of the files that the system
+        names, may be overwritten; else it is refused.
+    failed : bool
+        Whether cells of the store that failed are computed again.
 
     Returns
     -------
@@ -128,6 +134,9 @@ def sweep(
         When the system itself is not allowed.
     StoreError
         When the folder holds something else or is in use.
+    SweepError
+        When the run had to stop: a worker was lost, is short of memory, or has another version of the code. What the
+        store has is kept.
     MissingExtraError
         Without the extra ``sweep``.
 
@@ -147,6 +156,7 @@ def sweep(
     for name in checks.instance("quantities", quantities, list, tuple):
         checks.instance("quantities", name, str)
     checks.flag("replace", replace)
+    checks.flag("failed", failed)
     if workers is not None:
         checks.count("workers", workers)
     if out is not None:
@@ -161,7 +171,8 @@ def sweep(
         executor, known, alive = _of_client(executor)
     asked = known if workers is None else workers
     with _folder(out) as path:
-        run(plan, path, executor=executor, workers=asked, started=started, alive=alive, replace=replace)
+        given: dict[str, Any] = {"executor": executor, "workers": asked, "started": started, "alive": alive}
+        run(plan, path, replace=replace, failed=failed, **given)
         found = opened(path)
         return found if out is not None else found.load()
 
