@@ -403,7 +403,7 @@ def test_failed_cells_are_computed_again_on_request(file, tmp_path, monkeypatch)
 
 @pytest.mark.parametrize(
     "error",
-    [MemoryError(), OSError(5, "Input/output error"), ImportError("gone"), MissingExtraError("sympy", "verify"), ValueError("bug")],
+    [MemoryError(), OSError(5, "I/O error"), ImportError("gone"), MissingExtraError("sympy", "verify"), ValueError("bug")],
     ids=lambda error: type(error).__name__,
 )
 def test_what_says_nothing_of_the_system_is_not_stored(error, file, tmp_path, monkeypatch):
