@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -150,7 +151,8 @@ def _blocks(
                     block = compute(task)
                 yield work, index, _merged(old, block), False
                 continue
-            with _executor_errors():
+            with _executor_errors(), warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "Sending large graph")  # of Dask: the files of the system
                 running[executor.submit(compute, task)] = work, index
             while len(running) >= _AHEAD * workers:
                 yield from _done(running, kept, alive)
@@ -187,7 +189,8 @@ def _executor_errors() -> Iterator[None]:
     except Exception as error:
         text = str(error).partition("\n")[0] or type(error).__name__
         if not isinstance(error, SweepError):
-            text = f"a worker was lost ({text})"
+            lost = "the scheduler" if isinstance(error, CancelledError) else "a worker"
+            text = f"{lost} was lost ({text})"
         raise SweepError(f"{text}; the finished blocks are kept, the same command goes on with the rest") from error
 
 

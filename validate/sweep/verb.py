@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 _RETRIES = 3  # attempts of Dask to compute a block again whose worker was lost
+_CONNECTION = 5.0  # s in which a scheduler must have been reached
 _ANSWER = 2.0  # s in which a scheduler says how many workers it has
 _TABLES: dict[type, str] = {InferenceSystem: "inference", FederatedSystem: "federated", DeviceFleet: "energy"}
 
@@ -199,14 +202,33 @@ def workforce(scheduler: str | None, blocks: int) -> Iterator[tuple[Executor | N
         with pool_of(max(blocks, 1)) as (executor, workers):
             yield executor, workers, None
         return
+    logging.disable()  # whatever Dask logs, an exception says
+    try:
+        with _client(scheduler) as client:
+            yield _of_client(client)
+    finally:
+        logging.disable(logging.NOTSET)
+
+
+def _client(scheduler: str) -> Any:
+    """A client of the Dask scheduler at an address."""
     from distributed import Client
 
     try:
-        client = Client(scheduler, timeout=10, set_as_default=False)
+        asyncio.run(_greeted(scheduler))
+        return Client(scheduler, timeout=_CONNECTION, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
-        raise ParameterError("--scheduler", scheduler, f"the address of a Dask scheduler: {error}") from None
-    with client:
-        yield _of_client(client)
+        reason = str(error) or f"nothing there answers as one within {_CONNECTION:g} s"
+        raise ParameterError("--scheduler", scheduler, f"the address of a Dask scheduler: {reason}") from None
+
+
+async def _greeted(address: str) -> None:
+    """Wait for the greeting of a scheduler: the client waits without end for one from a server of another kind."""
+    from distributed.comm import connect
+    from distributed.security import Security
+
+    async with asyncio.timeout(_CONNECTION):
+        (await connect(address, timeout=_CONNECTION, **Security().get_connection_args("client"))).abort()
 
 
 def _of_client(client: Any) -> tuple[Executor, int, Callable[[], bool]]:
