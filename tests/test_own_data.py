@@ -177,6 +177,9 @@ def test_what_train_refuses() -> None:
         ("a,label\n" + "1,0\n1,1.5\n" * 8, ["y[1] = 1.5", "whole number"]),
         ("label\n" + "0\n1\n" * 8, ["array of shape"]),
         ("a,label\n\x00", ["d.csv"]),
+        (",a,label\n" + "0,1,0\n1,2,1\n" * 8, ["column 1: ''", "must have a name"]),
+        ("a,,label\n" + "0,1,0\n1,2,1\n" * 8, ["column 2: ''"]),
+        ("a,a,label\n" + "0,1,0\n1,2,1\n" * 8, ["column 'a': twice"]),
     ],
 )
 def test_bad_csv_files_are_named(tmp_path, text, needles) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -222,6 +223,8 @@ def write(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
     writer.writerow(columns)
     writer.writerows(zip(*columns.values(), strict=True))
     if str(path) == "-":
+        if sys.stdout is None:
+            raise OSError(errno.EBADF, "is closed")
         sys.stdout.write(text.getvalue())
         return
     with files.whole(path) as stream:

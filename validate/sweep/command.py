@@ -63,8 +63,9 @@ def swept(
 
 
 def _print_cost(plan: Sweep, out: Path | None) -> None:
-    from rich.console import Console
     from rich.table import Table
+
+    from airtight.validate.report.tables import screen
 
     table = Table("quantity", "dimensions", "cells", "blocks missing", "CPU s", "MB", box=None)
     rows = cost(plan, out)
@@ -80,8 +81,7 @@ def _print_cost(plan: Sweep, out: Path | None) -> None:
             seconds,
             f"{row.bytes / 1e6:.3g}",
         )
-    console = Console(width=None if Console().is_terminal else 160)
-    console.print(table)
+    screen().print(table)
     total = float(np.nansum([row.seconds for row in rows]))
     workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     click.echo(

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 _MOST_TOML = 1 << 26  # bytes
+_PART = 1 << 20  # bytes read at a time
 _MOST = 1 << 32  # bytes of any other file that is held in memory as it is
 
 
@@ -36,10 +37,13 @@ def content(path: Path, most: int = _MOST) -> bytes:
         When it is too long.
     """
     with nullcontext(sys.stdin.buffer) if str(path) == "-" else opened(path) as stream:
-        read = stream.read(most + 1)
-    if len(read) > most:
-        raise ValueError(f"longer than {most:,} bytes")
-    return read
+        parts, left = [], most
+        while part := stream.read(_PART):
+            left -= len(part)
+            if left < 0:
+                raise ValueError(f"longer than {most:,} bytes")
+            parts.append(part)
+    return b"".join(parts)
 
 
 def toml(path: Path) -> dict[str, Any]:
@@ -83,6 +87,15 @@ def number(text: str) -> float:
     >>> number("-1e-3")
     -0.001
     """
+    return float(_plain(text))
+
+
+def whole(text: str) -> int:
+    """The whole number that a text of ASCII digits stands for; see :func:`number`."""
+    return int(_plain(text))
+
+
+def _plain(text: str) -> str:
     if not text.isascii() or "_" in text:
         raise ValueError(f"{text!r}: must have ASCII digits only, without underscores")
-    return float(text)
+    return text
