@@ -63,9 +63,8 @@ def swept(
 
 
 def _print_cost(plan: Sweep, out: Path | None) -> None:
+    from rich.console import Console
     from rich.table import Table
-
-    from airtight.validate.report.tables import screen
 
     table = Table("quantity", "dimensions", "cells", "blocks missing", "CPU s", "MB", box=None)
     rows = cost(plan, out)
@@ -81,7 +80,8 @@ def _print_cost(plan: Sweep, out: Path | None) -> None:
             seconds,
             f"{row.bytes / 1e6:.3g}",
         )
-    screen().print(table)
+    console = Console(width=None if Console().is_terminal else 160, markup=False, emoji=False)
+    console.print(table)
     total = float(np.nansum([row.seconds for row in rows]))
     workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     click.echo(
