@@ -4,6 +4,7 @@ import ast
 import contextlib
 import json
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -183,9 +184,7 @@ def test_the_citation_has_the_version_of_the_package():
 
 def test_the_lowest_lock_is_that_of_the_declared_bounds():
     """Each lower bound of pyproject.toml that any index can offer is the version that ``make lowest`` installs."""
-    locked = dict(
-        line.split("==") for line in (ROOT / "requirements-lowest.lock").read_text().splitlines() if "==" in line
-    )
+    locked = locked_in("requirements-lowest.lock")
     project = metadata_of("pyproject.toml")
     declared = [
         *project["dependencies"],
@@ -195,6 +194,25 @@ def test_the_lowest_lock_is_that_of_the_declared_bounds():
         (bound,) = (one.version for one in requirement.specifier)
         assert Version(locked[requirement.name]) >= Version(bound), requirement
         assert Version(locked[requirement.name]).release[:2] == Version(bound).release[:2], requirement
+
+
+def locked_in(name):
+    """The versions of a lock by project, each with a digest of a file at least, and no place where it was found."""
+    text = (ROOT / name).read_text(encoding="utf-8").replace(" \\\n    ", " ")
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    assert "://" not in text and all("--hash=sha256:" in line for line in lines)
+    return dict(line.split(" ", 1)[0].split("==") for line in lines)
+
+
+def test_what_is_locked_suffices_for_what_is_installed():
+    locked = locked_in("requirements.lock")
+    project = metadata_of("pyproject.toml")
+    extras = project["optional-dependencies"]
+    named = ("design", "train", "sweep", "test", "lint", "docs", "bench")
+    wanted = [*project["dependencies"], *(requirement for extra in named for requirement in extras[extra])]
+    assert {Requirement(requirement).name.lower() for requirement in wanted} <= set(locked)
+    uses = re.findall(r"uses: (\S+)", (ROOT / ".github/workflows/release.yml").read_text(encoding="utf-8"))
+    assert uses and all(re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", action) for action in uses)
 
 
 def metadata_of(name):
