@@ -121,7 +121,8 @@ def test_the_schema_is_published_and_kept(tmp_path):
 
 
 @pytest.mark.slow
-def test_ctrl_c_ends_the_children():
+@pytest.mark.parametrize("sent", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_a_signal_ends_the_children(sent):
     arguments = [sys.executable, "-m", "airtight", "verify", "CB", "--effort", "1000000"]
     before = signal.signal(
         signal.SIGINT, signal.default_int_handler
@@ -137,7 +138,7 @@ def test_ctrl_c_ends_the_children():
             while len(_of_session(process.pid)) < 3 and time.monotonic() < deadline:
                 time.sleep(0.2)
             time.sleep(2)
-            os.kill(process.pid, signal.SIGINT)
+            os.kill(process.pid, getattr(signal, sent))
             _, said = process.communicate(timeout=30)
         finally:
             process.kill()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -49,6 +51,15 @@ def _warn(message: Warning | str, *_: Any) -> None:
     click.echo(f"airtight: warning: {message}", err=True)
 
 
+def _interruptible() -> None:
+    """From now on what ends a program by a signal ends it as Ctrl-C does: quietly, and with its workers."""
+    if threading.current_thread() is threading.main_thread():
+        for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+            number = getattr(signal, name, None)  # Windows has no SIGHUP
+            if number is not None and signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores it
+                signal.signal(number, signal.default_int_handler)
+
+
 def _give_up(error: OSError) -> NoReturn:
     """End with what an error of the operating system says; quietly where the reader of standard output has gone (head -1)."""
     with suppress(OSError, ValueError, AttributeError):  # what is still in its buffer is not to fail once more at exit
@@ -92,6 +103,7 @@ class _Group(click.Group):
 
     def main(self, *arguments: Any, **options: Any) -> Any:
         plain_text.fall_back()
+        _interruptible()
         try:
             return super().main(*arguments, **options)
         finally:

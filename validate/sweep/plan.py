@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
@@ -25,6 +26,7 @@ from airtight.validate.system_file import config, units
 DEVICE = "device"  # the dimension of variables with one value per device
 # cells of a block that is computed as one batch, as one costly batch, and cell by cell
 _BATCH_CELLS, _COSTLY_BATCH_CELLS, _SINGLE_CELLS = 4096, 64, 16
+_MOST_POINTS = 10**8  # of a grid
 _LONGEST_VALUE = 100  # characters of a value that the attributes of a store show
 Index = tuple[int, ...]
 
@@ -233,6 +235,9 @@ def planned(
     axes = resolved(over, tables, {table for quantity in requested for table in quantity.part.reads})
     if not axes:
         raise ParameterError("over", {}, "at least one key with values (KEY=VALUES); the product would be empty")
+    points = math.prod(axis.size for axis in axes)
+    if points > _MOST_POINTS:
+        raise ParameterError("over", f"{points:,} points", f"a product of at most {_MOST_POINTS:,}")
     if not wanted:
         usual = [quantities.named(name, tables) for name in quantities.usual(tables)]
         requested = [quantity for quantity in usual if any(_depends(axis, quantity.part) for axis in axes)]
