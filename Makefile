@@ -70,31 +70,31 @@ lowest: .lowest/installed
 release: .venv/installed
 	$(BIN)/python tests/release.py
 
+COMPILED := .lock-venv/bin/uv pip compile -q --upgrade --generate-hashes --custom-compile-command "make lock" --no-annotate \
+  --no-emit-index-url --no-emit-find-links --python-version 3.11.5 --extra all
 lock:
 	$(PYTHON) -m venv .lock-venv
-	.lock-venv/bin/pip install -q pip-tools
-	.lock-venv/bin/pip-compile -q --upgrade --extra all,test,lint,docs,bench,build --strip-extras --no-header --no-annotate \
-	  --no-emit-index-url --no-emit-find-links --no-emit-trusted-host -o requirements.lock pyproject.toml
-	.lock-venv/bin/pip install -q uv
-	printf 'pytest>=8.0\nhypothesis>=6.150\n' | .lock-venv/bin/uv pip compile -q --upgrade --resolution lowest-direct --python-version 3.11 \
-	  --extra all --no-header --no-annotate --no-emit-index-url -o requirements-lowest.lock pyproject.toml -
+	.lock-venv/bin/pip install -q --disable-pip-version-check uv
+	$(COMPILED) --universal --extra test --extra lint --extra docs --extra bench --extra build -o requirements.lock pyproject.toml
+	printf 'pytest>=8.0\nhypothesis>=6.150\n' | $(COMPILED) --resolution lowest-direct -o requirements-lowest.lock pyproject.toml -
 	rm -rf .lock-venv
 
 .venv/installed: pyproject.toml requirements.lock
 	@echo "airtight: installing into .venv, once; about a minute"
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install -q --disable-pip-version-check -r requirements.lock
+	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements.lock
 	$(BIN)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $@
 
-.bare/installed: pyproject.toml requirements.lock
+.bare/installed: pyproject.toml requirements.lock  # a folder has no hash: the versions alone
 	$(PYTHON) -m venv .bare
-	.bare/bin/pip install -q --disable-pip-version-check -c requirements.lock .
+	grep == requirements.lock | tr -d '\\' > .bare/versions.txt
+	.bare/bin/pip install -q --disable-pip-version-check -c .bare/versions.txt .
 	touch $@
 
 .lowest/installed: pyproject.toml requirements-lowest.lock
 	$(PYTHON) -m venv .lowest
-	.lowest/bin/pip install -q --disable-pip-version-check -r requirements-lowest.lock
+	.lowest/bin/pip install -q --disable-pip-version-check --require-hashes -r requirements-lowest.lock
 	.lowest/bin/pip install -q --disable-pip-version-check --no-deps -e .
 	touch $@
 

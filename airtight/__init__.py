@@ -23,6 +23,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+if not Path(__file__).with_name("analytics").is_dir():  # a clone without symbolic links: the floors stand beside this folder
+    __path__.append(str(Path(__file__).parents[1]))
+
 from airtight.analytics import extras
 from airtight.validate.claims import EFFORT
 

@@ -1,5 +1,11 @@
-"""``python -m airtight``: the command."""
+"""The command ``airtight``, also as ``python -m airtight``."""
+
+import signal
+
+if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # until the command runs: Ctrl-C among the imports prints no traceback
 
 from airtight.validate.commands.cli import main
 
-main(prog_name="airtight")
+if __name__ == "__main__":
+    main(prog_name="airtight")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -74,6 +75,15 @@ def test_the_code_of_a_table(tmp_path) -> None:
         (table().replace("3.0,", ""), ["row 3: must have 4 values"]),
         ("device\na\nb\nc\n", ["must have a column of features"]),
         ("", ["empty"]),
+        (table(head=",b,c,d"), ["column 1: ''", "must have a name"]),
+        ("\ufeff" + table(head=",b,c,d"), ["column 1: ''"]),
+        (table(head="a,b,c,"), ["column 4: ''"]),
+        (table(head="Unnamed: 0,b,c,d"), ["column 1: 'Unnamed: 0'", "counts the rows"]),
+        (table(head="index,b,c,d"), ["column 1: 'index'"]),
+        (table(head="a,b,a,d"), ["column 'a': twice"]),
+        (table(head="0.5,-1.0,2.0,0.1"), ["first line holds numbers"]),
+        ("device,a\nx,1\nx,2\ny,3\n", ["row 2: device 'x': must be a name that no other row has"]),
+        ("device,a\n" + "x,1\ny,2\nz,3\n" + "x,1\nz,2\ny,3\n", ["row 5: device 'z': must be 'y'"]),
     ],
 )
 def test_bad_tables_are_named(tmp_path, content, needles) -> None:
@@ -115,4 +125,19 @@ def test_a_sweep_sees_that_the_table_has_changed(tmp_path) -> None:
     arguments = ("sweep", path, "clip=1,2", "mse", "--features", given, "--out", tmp_path / "s")
     assert run(*arguments).exit_code == 0 and "0 blocks computed" in run(*arguments).stdout
     given.write_text(table().replace("3.0", "4.0"))
-    assert "0 blocks computed" not in run(*arguments).stdout
+    assert refused(run(*arguments), "features.table = ", "--replace")
+    assert "1 blocks computed, 0 kept" in run(*arguments, "--replace").stdout
+
+
+def test_the_codec_of_a_table_is_linear_in_its_size(tmp_path) -> None:
+    """Three devices span three dimensions: a vector for each, and 0 in what remains of the code."""
+    columns = 4000
+    rows = np.random.default_rng(1).normal(size=(3, columns))
+    path = system(tmp_path, content=table(rows.tolist(), ",".join(f"x{j}" for j in range(columns))), dimension=8)
+    tracemalloc.start()
+    found = load(path).task.features
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 8 * columns**2 / 4
+    np.testing.assert_allclose(found.W @ found.W.T, np.diag([1, 1, 1, 0, 0, 0, 0, 0]), atol=1e-12)
+    np.testing.assert_allclose(found.decoded(1e9), rows, atol=1e-12)

@@ -1,5 +1,6 @@
 """Files appear whole; in an output folder only unchanged files of airtight are replaced or deleted."""
 
+import hashlib
 import json
 import subprocess
 import sys
@@ -131,3 +132,22 @@ def test_interrupted_twice(tmp_path, monkeypatch):
     with OutputFolder(tmp_path) as folder:
         folder.write({"a": "third"})
     assert (tmp_path / "a").read_text() == "third"
+
+
+def test_no_link_and_no_manifest_leads_out_of_the_folder(tmp_path):
+    elsewhere, out = tmp_path / "elsewhere", tmp_path / "out"
+    elsewhere.mkdir()
+    (elsewhere / "mine.svg").write_text("mine")
+    with OutputFolder(out) as folder:
+        folder.write({"a.txt": "a"})
+        (out / "figures").symlink_to(elsewhere)
+        for name in ("figures/new.svg", "figures/mine.svg", "../elsewhere/new.svg", str(elsewhere / "new.svg")):
+            with pytest.raises(FolderError, match="leads out of the folder"):
+                folder.write({"b.txt": "b", name: "ours"})
+        tree = json.loads((out / MANIFEST).read_text())
+        names = ("figures/mine.svg", "../elsewhere/mine.svg")
+        tree["files"] |= {name: [hashlib.sha256(b"mine").hexdigest()] for name in names}
+        (out / MANIFEST).write_text(json.dumps(tree))
+        assert folder.files == ["a.txt"]
+        folder.remove(names)
+    assert [path.name for path in elsewhere.iterdir()] == ["mine.svg"] and not (out / "b.txt").exists()

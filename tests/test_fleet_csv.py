@@ -104,6 +104,8 @@ def test_a_design_can_be_read_again(tmp_path):
         ("distance\nfar\n", ["distance[row 1]", "far", "number"]),
         ("distance\n-5\n", ["distance", "-5"]),
         ("device\nx\n", ["no column"]),
+        (",distance\n0,50\n", ["column 1: ''", "must have a name"]),
+        ("device,distance\nx,50\ny,60\nx,70\n", ["row 3: device 'x'", "no other row has"]),
     ],
 )
 def test_tables_that_are_refused(tmp_path, text, needles):

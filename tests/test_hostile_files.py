@@ -22,7 +22,7 @@ def test_each_ends_in_a_line():
         (GOOD + "a = " + "[" * 5000, "nested too deeply"),
         (GOOD.replace("devices = 3", "devices = 9223372036854775807"), "devices"),
         (GOOD.replace("devices = 3", "devices = " + "9" * 5000), "TOML"),
-        (GOOD + '"\\u001b[31m" = 1', "unknown key"),
+        (GOOD + '"\\u001b[31m" = 1', "printable"),
     ],
 )
 def test_files_of_the_review(text, said, tmp_path):

@@ -121,7 +121,8 @@ def test_the_schema_is_published_and_kept(tmp_path):
 
 
 @pytest.mark.slow
-def test_ctrl_c_ends_the_children():
+@pytest.mark.parametrize("sent", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_a_signal_ends_the_children(sent):
     arguments = [sys.executable, "-m", "airtight", "verify", "CB", "--effort", "1000000"]
     before = signal.signal(
         signal.SIGINT, signal.default_int_handler
@@ -137,7 +138,7 @@ def test_ctrl_c_ends_the_children():
             while len(_of_session(process.pid)) < 3 and time.monotonic() < deadline:
                 time.sleep(0.2)
             time.sleep(2)
-            os.kill(process.pid, signal.SIGINT)
+            os.kill(process.pid, getattr(signal, sent))
             _, said = process.communicate(timeout=30)
         finally:
             process.kill()
@@ -228,3 +229,107 @@ def test_a_full_disk_names_the_file(tmp_path, monkeypatch):
     ):
         done = run(*arguments)
         assert done.exit_code == 2 and name in done.stderr and "No space left" in done.stderr, done.stderr
+
+
+@pytest.fixture
+def made(tmp_path):
+    """Makes a folder."""
+
+    def folder(name):
+        (tmp_path / name).mkdir()
+        return tmp_path / name
+
+    return folder
+
+
+def test_names_are_text(tmp_path):
+    """Neither rich nor an emoji code is at work in a name, and two names that differ stay apart."""
+    names = ["noise[low]", "noise[high]", "[/]", ":warning:", "[bold]x", "</script>", "$x_{"]
+    variants = "".join(f'[inference.variants."{name}"]\nnoise_variance = 0.2\n' for name in names)
+    result = run("bounds", written(tmp_path, GOOD + variants))
+    assert result.exit_code == 0 and all(f"{name}: epsilon at delta" in result.stdout for name in names)
+    devices = tmp_path / "d.csv"
+    devices.write_text("device,distance\ncam[hall],50\ncam[roof],60\n")
+    assert "cam[hall]" in (shown := run("solve", "energy", FLEET, "--devices", devices).stdout) and "cam[roof]" in shown
+
+
+@pytest.mark.parametrize("sign", ["\x1b[31m", "\x9b", "\0", "\u202e", "\n", "\u2028"], ids=ascii)
+def test_what_a_terminal_obeys_is_refused(sign, tmp_path, made):
+    quoted = json.dumps(f"a{sign}b")
+    variant = written(tmp_path, GOOD + f"[inference.variants.{quoted}]\nnoise_variance = 0.2\n")
+    for arguments in (
+        ("bounds", variant),
+        ("bounds", written(made("key"), GOOD + f"{quoted} = 1\n")),
+        ("bounds", written(made("value"), GOOD.replace("delta = 1e-5", f"delta = 1e-5\nadjacency = {quoted}"))),
+        ("bounds", f"a{sign}airtight: forged.toml"),
+        ("paper", f"a{sign}b", "--out", tmp_path / "paper"),
+        ("sweep", variant, "--over", f"a{sign}b=1", "--explain"),
+    ):
+        refusal = run(*arguments)
+        assert refusal.exit_code == 2 and refusal.stdout == ""
+        (line,) = refusal.stderr.rstrip("\n").split("\n")
+        assert line.isprintable() and line.startswith("airtight: ") and "must have printable characters only" in line
+    of_a_log = "\u001b[31m of a log"
+    with pytest.MonkeyPatch.context() as patch:
+        lines = []
+        patch.setattr(plain_text.click, "echo", lambda line, err: lines.append(line))
+        plain_text.tell(f"{of_a_log}\nsecond")
+    assert lines == ["airtight: \\x1b[31m of a log", "airtight: second"]
+
+
+@pytest.mark.parametrize("number", ["1_0", "\u0661\u0660", "\uff11\uff10", "1\u0660"])
+def test_digits_are_those_of_ascii(number, tmp_path, made):
+    file, devices = written(tmp_path, GOOD), tmp_path / "d.csv"
+    devices.write_text(f"device,weight\na,0.1\nb,0.2\nc,{number}\n", encoding="utf-8")
+    (tmp_path / "f.csv").write_text(f"a,b\n1,2\n1,3\n2,{number}\n", encoding="utf-8")
+    task = written(made("task"), GOOD + TASK.replace('file = "features.npz"', 'table = "../f.csv"'))
+    for arguments in (
+        ("calibrate", file, "--epsilon", number),
+        ("calibrate", file, f"--epsilon={number}"),
+        ("attack", file, "--samples", number),
+        ("sweep", file, "--over", f"clip={number}", "--explain"),
+        ("sweep", file, "--over", f"clip=1:{number}:3", "--explain"),
+        ("sweep", file, "--over", f"clip=1:2:{number}", "--explain"),
+        ("sweep", file, "--over", f"weight[{number}]=1", "--explain"),
+        ("bounds", file, "--devices", devices),
+        ("bounds", task),
+    ):
+        refusal = run(*arguments)
+        assert refusal.exit_code == 2 and number in refusal.stderr, (arguments, refusal.stderr)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
+def test_a_pipe_is_no_input_file(tmp_path, made):
+    """Nobody may ever write to it."""
+    os.mkfifo(tmp_path / "pipe")
+    file = written(tmp_path, GOOD)
+    task = written(made("task"), GOOD + TASK.replace("features.npz", "../pipe"))
+    for arguments in (
+        ("bounds", tmp_path / "pipe"),
+        ("bounds", file, "--devices", tmp_path / "pipe"),
+        ("bounds", task),
+        ("sweep", task, "--over", "clip=1,2", "--explain"),
+        ("train", file, "--data", tmp_path / "pipe", "--part", "inference"),
+    ):
+        refusal = run(*arguments)
+        assert refusal.exit_code == 2 and "pipe" in refusal.stderr and "regular file" in refusal.stderr, arguments
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+@pytest.mark.parametrize(
+    ("line", "code", "said"),
+    [
+        ("--help | true", 141, ""),
+        ("schema | true", 141, ""),
+        ("bounds {file} | true", 141, ""),
+        ("bounds {file} --json | true", 141, ""),
+        ("--help > /dev/full", 2, "airtight: standard output: No space left on device\n"),
+        ("bounds {file} > /dev/full", 2, "airtight: standard output: No space left on device\n"),
+        ("solve energy {fleet} --out - >&-", 2, "airtight: standard output: is closed\n"),
+    ],
+)
+def test_where_output_cannot_go(line, code, said, tmp_path):
+    words = line.format(file=written(tmp_path, GOOD), fleet=FLEET)
+    script = f"{sys.executable} -m airtight {words}; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, cwd=ROOT, timeout=120)
+    assert (done.returncode, done.stderr) == (code, said)

@@ -177,6 +177,9 @@ def test_what_train_refuses() -> None:
         ("a,label\n" + "1,0\n1,1.5\n" * 8, ["y[1] = 1.5", "whole number"]),
         ("label\n" + "0\n1\n" * 8, ["array of shape"]),
         ("a,label\n\x00", ["d.csv"]),
+        (",a,label\n" + "0,1,0\n1,2,1\n" * 8, ["column 1: ''", "must have a name"]),
+        ("a,,label\n" + "0,1,0\n1,2,1\n" * 8, ["column 2: ''"]),
+        ("a,a,label\n" + "0,1,0\n1,2,1\n" * 8, ["column 'a': twice"]),
     ],
 )
 def test_bad_csv_files_are_named(tmp_path, text, needles) -> None:
@@ -254,3 +257,17 @@ def test_a_short_fit_of_the_public_verb() -> None:
     assert "train" in airtight.__all__ and callable(airtight.train)
     found = airtight.train(CLIENTS, rounds=1, seeds=1, mechanisms=["ldp"])
     assert set(mechanisms(found)) == {"ldp"} and found.runs[0].mechanism.value == "ldp"
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("batch", 10**5), ("batch", 10**9), ("rounds", 10**9), ("local_steps", 10**9), ("hidden", [10**6]), ("seeds", 10**9)],
+)
+def test_what_no_machine_trains_is_refused_at_once(key, value) -> None:
+    with pytest.raises(ParameterError, match=rf"{key} = .*: must be "):
+        airtight.train(CLIENTS, *blobs(), **{"seeds": 1, key: value})
+
+
+def test_features_of_any_size_are_mapped_to_the_unit_interval() -> None:
+    table = np.array([[-1.7e308, 0.0], [1.7e308, 5e-324]] * 10)
+    np.testing.assert_array_equal(OwnData.of(table, [0, 1] * 10).x[:2, 0], [0, 1])

@@ -4,6 +4,7 @@ import ast
 import contextlib
 import json
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -51,7 +52,7 @@ def wheel(sdist):
 
 def test_what_the_face_loads_is_what_type_checkers_read():
     tree = ast.parse((PACKAGE / "__init__.py").read_text())
-    (typed,) = (node for node in tree.body if isinstance(node, ast.If))
+    (typed,) = (node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
     read = {(node.module, a.name) for node in typed.body if isinstance(node, ast.ImportFrom) for a in node.names}
     loaded = {(f"airtight.{home}", name) for home, names in airtight._HOMES.items() for name in names}
     assert loaded <= read
@@ -82,10 +83,32 @@ def test_the_source_distribution_is_complete(sdist):
         assert not [member.name for member in archive if member.issym() or member.islnk()]
         names = {name.split("/", 1)[1] for name in archive.getnames()}
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
-    tracked = {
-        f"airtight/{name}" if name.split("/")[0] in FLOORS else name for name in listed if not name.startswith(".")
-    }
-    assert tracked - {f"airtight/{floor}" for floor in FLOORS} == names - {"PKG-INFO", ".gitignore"}
+    links = {f"airtight/{floor}" for floor in FLOORS}
+    assert {name for name in listed if not name.startswith(".")} - links == names - {"PKG-INFO", ".gitignore"}
+
+
+@pytest.mark.slow
+def test_a_clone_without_links_is_whole(wheel, tmp_path):
+    """As on Windows: each link is a text file with the name of a folder. Built, installed as it is, and started in place."""
+    clone = tmp_path / "clone"
+    subprocess.run(["git", "-c", "core.symlinks=false", "clone", "-q", str(ROOT), str(clone)], check=True)
+    assert (clone / "airtight" / "analytics").is_file()
+    asked = """import hatchling.build as build
+print(build.build_wheel("wheel"), build.build_sdist("sdist"), build.build_editable("editable"))"""
+    subprocess.run([sys.executable, "-c", asked], cwd=clone, check=True, capture_output=True)
+    (built,), (source,), (editable,) = (list((clone / name).iterdir()) for name in ("wheel", "sdist", "editable"))
+    names = set(zipfile.ZipFile(wheel).namelist())
+    assert set(zipfile.ZipFile(built).namelist()) == names
+    with tarfile.open(source) as archive:
+        floors = {f"airtight/{name.split('/', 1)[1]}" for name in archive.getnames() if name.split("/")[1] in FLOORS}
+    assert floors == {name for name in names if name.split("/")[1] in FLOORS}
+    (pth,) = (name for name in zipfile.ZipFile(editable).namelist() if not name.split("/")[0].endswith(".dist-info"))
+    assert zipfile.ZipFile(editable).read(pth).decode().strip() == str(clone)
+    zipfile.ZipFile(built).extractall(tmp_path / "installed")
+    asked = "import airtight, airtight.validate.commands.cli as cli; print(cli.__file__, airtight.gaussian(1.0).epsilon(1e-5))"
+    for place, home in ((tmp_path / "installed", "airtight/validate"), (clone, "validate")):
+        done = subprocess.run([sys.executable, "-c", asked], cwd=place, capture_output=True, text=True, check=True)
+        assert done.stdout.startswith(str(place / home))
 
 
 @pytest.mark.slow
@@ -161,9 +184,7 @@ def test_the_citation_has_the_version_of_the_package():
 
 def test_the_lowest_lock_is_that_of_the_declared_bounds():
     """Each lower bound of pyproject.toml that any index can offer is the version that ``make lowest`` installs."""
-    locked = dict(
-        line.split("==") for line in (ROOT / "requirements-lowest.lock").read_text().splitlines() if "==" in line
-    )
+    locked = locked_in("requirements-lowest.lock")
     project = metadata_of("pyproject.toml")
     declared = [
         *project["dependencies"],
@@ -173,6 +194,25 @@ def test_the_lowest_lock_is_that_of_the_declared_bounds():
         (bound,) = (one.version for one in requirement.specifier)
         assert Version(locked[requirement.name]) >= Version(bound), requirement
         assert Version(locked[requirement.name]).release[:2] == Version(bound).release[:2], requirement
+
+
+def locked_in(name):
+    """The versions of a lock by project, each with a digest of a file at least, and no place where it was found."""
+    text = (ROOT / name).read_text(encoding="utf-8").replace(" \\\n    ", " ")
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    assert "://" not in text and all("--hash=sha256:" in line for line in lines)
+    return dict(line.split(" ", 1)[0].split("==") for line in lines)
+
+
+def test_what_is_locked_suffices_for_what_is_installed():
+    locked = locked_in("requirements.lock")
+    project = metadata_of("pyproject.toml")
+    extras = project["optional-dependencies"]
+    named = ("design", "train", "sweep", "test", "lint", "docs", "bench")
+    wanted = [*project["dependencies"], *(requirement for extra in named for requirement in extras[extra])]
+    assert {Requirement(requirement).name.lower() for requirement in wanted} <= set(locked)
+    uses = re.findall(r"uses: (\S+)", (ROOT / ".github/workflows/release.yml").read_text(encoding="utf-8"))
+    assert uses and all(re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", action) for action in uses)
 
 
 def metadata_of(name):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+import json
 import os
 import random
 import re
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import threading
 import tomllib
+import warnings
 from concurrent.futures import Executor, Future, InvalidStateError, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import nullcontext
 from multiprocessing import get_context
@@ -25,11 +27,12 @@ from support.common import FLEET
 import airtight
 from airtight.analytics import parameters
 from airtight.analytics.checks import ParameterError
+from airtight.analytics.extras import MissingExtraError
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.validate import running
 from airtight.validate.commands.cli import main
 from airtight.validate.results.bounds import Bounds
-from airtight.validate.sweep import batches, cells, parts, plan, quantities, run, store
+from airtight.validate.sweep import batches, cells, code_version, parts, plan, quantities, run, store
 from airtight.validate.sweep.axes import parsed, resolved
 from airtight.validate.sweep.verb import prepared
 from airtight.validate.system_file import config, units
@@ -358,8 +361,8 @@ def test_a_damaged_chunk_is_named_and_the_rest_is_kept(damage, file, tmp_path, m
 
 def test_chunks_of_another_version_are_named_and_computed_anew(file, tmp_path, monkeypatch):
     run.run(prepared(file, OVER, ["mse"]), tmp_path / "s")
-    for module in (plan, store):
-        monkeypatch.setattr(module, "sources", lambda: "another")
+    for name in ("_LOADED", "_on_disk"):
+        monkeypatch.setattr(code_version, name, "another" if name == "_LOADED" else lambda: "another")
     outcome = run.run(prepared(file, OVER, ["mse"]), tmp_path / "s")
     assert outcome.kept == 0 and "of another version" in outcome.notes[0]
 
@@ -385,6 +388,108 @@ def test_a_store_whose_cells_have_all_failed_can_be_read(file, tmp_path):
     airtight.sweep(file, {"deadline": [0.01, 0.02]}, quantities=["utility"], out=tmp_path / "s")
     found = airtight.open_sweep(tmp_path / "s")
     assert np.all(np.isnan(found["utility"])) and all(found["energy.message"].values)
+
+
+def test_failed_cells_are_computed_again_on_request(file, tmp_path, monkeypatch):
+    over, store_path = {"deadline": [0.01, 0.75, 0.02]}, tmp_path / "s"
+    before = airtight.sweep(file, over, quantities=["utility"], out=store_path).load()
+    seen = counted(monkeypatch)
+    monkeypatch.setattr(cells, "_message", lambda task, error: "anew")
+    again = airtight.sweep(file, over, quantities=["utility"], out=store_path, failed=True).load()
+    assert seen == {"energy": 2} and again["energy.message"].values.tolist() == ["anew", "", "anew"]
+    np.testing.assert_array_equal(again["utility"], before["utility"])
+    assert "--failed" in CliRunner().invoke(main, ["sweep", "--help"]).stdout
+
+
+@pytest.mark.parametrize(
+    "error",
+    [MemoryError(), OSError(5, "I/O error"), ImportError("gone"), MissingExtraError("sympy", "verify"), ValueError("bug")],
+    ids=lambda error: type(error).__name__,
+)
+def test_what_says_nothing_of_the_system_is_not_stored(error, file, tmp_path, monkeypatch):
+    """A machine short of memory ends the run; nan stands for a system that is not allowed."""
+    monkeypatch.setattr(plan, "_SINGLE_CELLS", 1)
+    with monkeypatch.context() as short:
+        computed = cells._one_cell
+
+        def fail(task, cell, *rest):
+            if cell == (0.6, 1.0):
+                raise error
+            computed(task, cell, *rest)
+
+        short.setattr(cells, "_one_cell", fail)
+        with pytest.raises(run.SweepError, match=rf"participation = 0.6, clip = 1.0: {type(error).__name__}.*goes on"):
+            airtight.sweep(file, OVER, quantities=["mse"], out=tmp_path / "s")
+    assert airtight.open_sweep(tmp_path / "s").airtight.computed().values.tolist() == [[True, True], [False, False]]
+    found = airtight.sweep(file, OVER, quantities=["mse"], out=tmp_path / "s")
+    assert found["mse"].notnull().all() and "inference.distortion.message" not in found
+
+
+def test_what_is_replaced_while_it_runs_changes_no_number(file, tmp_path, monkeypatch):
+    """The plan holds the data; a store knows of which data it is."""
+    monkeypatch.setattr(plan, "_SINGLE_CELLS", 1)
+    fresh = airtight.sweep(file, OVER, quantities=["mse", "accuracy"]).load()
+    archive = file.parent / "features.npz"
+    arrays = dict(np.load(archive))
+
+    def replace(total):
+        np.savez(archive, **{**arrays, "f": 3 * arrays["f"]})
+        return lambda part: archive.unlink(missing_ok=True)
+
+    sweep = prepared(file, OVER, ["mse", "accuracy"])
+    assert run.run(sweep, tmp_path / "s", started=replace).failed == {}
+    xr.testing.assert_equal(airtight.open_sweep(tmp_path / "s").load(), fresh)
+    replace(0)
+    with pytest.raises(store.StoreError, match=r"mse with features.file = \w{16}, this sweep has \w{16}"):
+        airtight.sweep(file, OVER, quantities=["mse", "accuracy"], out=tmp_path / "s")
+    with pytest.raises(ParameterError, match="table"):
+        airtight.sweep(file, {"inference.features.table": ["a.csv"]}, quantities=["mse"])
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_other_code_stores_nothing(moment, file, tmp_path, monkeypatch):
+    """Of a worker, or of the files from which a worker may yet import."""
+    sweep = prepared(file, OVER, ["mse"])
+    if moment == "before":
+        monkeypatch.setattr(code_version, "_LOADED", "another")
+        monkeypatch.setattr(plan, "sources", lambda: "planned")
+    else:
+        digests = iter([code_version.sources()])
+        monkeypatch.setattr(code_version, "_on_disk", lambda: next(digests, "another"))
+    with pytest.raises(run.SweepError, match="another version of airtight"):
+        run.run(sweep, tmp_path / "s")
+    assert not airtight.open_sweep(tmp_path / "s").airtight.computed().any()
+
+
+def test_a_copy_in_other_formats_is_the_same(file, tmp_path):
+    found = airtight.sweep(file, {"deadline": [0.01, 0.75], "adjacency": ["absent", "silent"]}, out=tmp_path / "s").load()
+    assert "energy.message" in found and all(isinstance(value, str | int) for value in found.attrs.values())
+    found.to_netcdf(tmp_path / "a.nc", engine="scipy")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of zarr, on metadata that version 3 of its format does not define yet
+        found.to_zarr(tmp_path / "b.zarr")
+        copies = [xr.open_dataset(tmp_path / "a.nc", engine="scipy").load(), xr.open_zarr(tmp_path / "b.zarr").load()]
+    for copy in copies:
+        xr.testing.assert_equal(copy.astype(object), found.astype(object))
+        assert copy.attrs == found.attrs
+
+
+def test_a_store_of_an_older_version_says_so(kept, tmp_path):
+    """Older versions wrote lists as attributes, and chunks without checksums."""
+    shutil.copytree(kept / "s", tmp_path / "s")
+    group, array = (tmp_path / "s" / name / "zarr.json" for name in (".", "mse"))
+    document = json.loads(group.read_text())
+    attributes = document["attributes"]
+    attributes |= {name: json.loads(attributes[name]) for name in ("sweep", "fixed")} | {"sources": "older"}
+    group.write_text(json.dumps(document))
+    document = json.loads(array.read_text())
+    document["codecs"] = document["codecs"][:-1]
+    array.write_text(json.dumps(document))
+    with pytest.raises(store.StoreError, match="mse is of another version of airtight"):
+        airtight.open_sweep(tmp_path / "s")
+    outcome = run.run(prepared(kept / "system.toml", OVER, ["mse"]), tmp_path / "s")
+    assert outcome.notes == ("mse: of another version: computed anew",)
+    xr.testing.assert_equal(airtight.open_sweep(tmp_path / "s").load(), airtight.open_sweep(kept / "s").load())
 
 
 def test_stores_that_cannot_be_used(file, tmp_path):
@@ -576,7 +681,7 @@ def test_the_plan_knows_every_key_of_the_batch():
     """A key that is new in the system file is unknown to the batch, and its cells are then computed alone."""
     raw = {"inference": {**airtight_tables(), "novelty": 1}}
     work = plan._works(
-        [quantities.named("epsilon", ["inference"])], resolved({"clip": [1.0]}, ["inference"]), raw, "x"
+        [quantities.named("epsilon", ["inference"])], resolved({"clip": [1.0]}, ["inference"]), raw, "x", {}
     )[0]
     assert batches.batch(work.task((0,))) is None
     assert isinstance(config.described({"inference": airtight_tables()}, Path("x")), Description)

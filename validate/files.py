@@ -120,9 +120,14 @@ class OutputFolder:
         return sorted(name for name in sums if self._sum_of(name) in sums[name])
 
     def check(self, names: Iterable[str]) -> None:
-        """Raise FolderError when one of these files exists that airtight did not write, or that was changed since."""
+        """Raise FolderError when one of these files exists that airtight did not write, or that was changed since.
+
+        Likewise when a link on the way to it leads out of the folder.
+        """
         sums = self._sums()
         for name in names:
+            if not self._inside(name):
+                raise FolderError(f"{self.path / name}: a link on the way leads out of the folder; remove it")
             if (self.path / name).exists() and self._sum_of(name) not in sums.get(name, []):
                 raise FolderError(
                     f"{self.path / name}: exists, and airtight did not write it or it was changed since; "
@@ -159,6 +164,10 @@ class OutputFolder:
                     (self.path / parent).rmdir()
         self._write_manifest(sums)
 
+    def _inside(self, name: str) -> bool:
+        """Whether a name stays in the folder: no link and no ``..`` leads out of it."""
+        return (self.path / name).resolve().is_relative_to(self.path.resolve())
+
     def _sum_of(self, name: str) -> str | None:
         """The sum of what stands there now; None if there is no file."""
         path = self.path / name
@@ -180,7 +189,7 @@ class OutputFolder:
             valid = False
         if not valid:
             raise FolderError(f"{self.path / MANIFEST}: is no manifest of airtight; choose another folder")
-        return sums
+        return {name: known for name, known in sums.items() if self._inside(name)}
 
     def _write_manifest(self, sums: Mapping[str, list[str]]) -> None:
         tree = {"schema": _SCHEMA, "files": dict(sorted(sums.items()))}

@@ -81,7 +81,7 @@ def quiet() -> bool:
 
 def heard() -> bool:
     """Whether the running command says how far it is: stderr is a terminal, and it was not asked to be quiet."""
-    return sys.stderr.isatty() and not quiet()
+    return sys.stderr is not None and sys.stderr.isatty() and not quiet()
 
 
 @contextmanager
@@ -97,11 +97,11 @@ def progress(title: str, total: int) -> Iterator[Callable[[str], None]]:
         TimeRemainingColumn,
     )
 
-    console = Console(stderr=True)
+    console = Console(stderr=True, markup=False, emoji=False)
     if quiet() or not console.is_terminal:
         yield lambda done: None
         return
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    columns = TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     left = TextColumn("left"), TimeRemainingColumn()
     with Progress(*columns, *left, console=console, transient=True) as bar:
         task = bar.add_task(title, total=total)
@@ -110,7 +110,7 @@ def progress(title: str, total: int) -> Iterator[Callable[[str], None]]:
 
 def steps() -> Callable[[str], None]:
     """A function that prints a finished part of some long work and its seconds on stderr, also where that is no terminal."""
-    last, silent = time.monotonic(), quiet()
+    last, silent = time.monotonic(), quiet() or sys.stderr is None
 
     def done(part: str) -> None:
         nonlocal last

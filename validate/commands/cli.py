@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+import threading
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -17,7 +21,7 @@ from airtight.validate.commands import plain_text
 from airtight.validate.commands.attack_command import attack
 from airtight.validate.commands.design_command import calibrate, design
 from airtight.validate.commands.meter_command import meter
-from airtight.validate.commands.options import DEVICES, FEATURES, LEAVE_OUT, as_typed, print_json
+from airtight.validate.commands.options import DEVICES, FEATURES, LEAVE_OUT, as_typed, demand_plain, print_json
 from airtight.validate.commands.options import EFFORT as _EFFORT
 from airtight.validate.commands.options import FILE as _FILE
 from airtight.validate.commands.options import IDS as _IDS
@@ -39,11 +43,31 @@ if TYPE_CHECKING:
     from airtight.validate.system_file.description import Description
 
 
+_READER_GONE = 141  # 128 + SIGPIPE, as a shell counts a program that ends so
 _WORDS = "airtight.words"  # key of what was typed in the meta data of the click context
 
 
 def _warn(message: Warning | str, *_: Any) -> None:
     click.echo(f"airtight: warning: {message}", err=True)
+
+
+def _interruptible() -> None:
+    """From now on what ends a program by a signal ends it as Ctrl-C does: quietly, and with its workers."""
+    if threading.current_thread() is threading.main_thread():
+        for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+            number = getattr(signal, name, None)  # Windows has no SIGHUP
+            if number is not None and signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores it
+                signal.signal(number, signal.default_int_handler)
+
+
+def _give_up(error: OSError) -> NoReturn:
+    """End with what an error of the operating system says; quietly where the reader of standard output has gone (head -1)."""
+    with suppress(OSError, ValueError, AttributeError):  # what is still in its buffer is not to fail once more at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if isinstance(error, BrokenPipeError):
+        sys.exit(_READER_GONE)
+    plain_text.tell(f"{error.filename or 'standard output'}: {error.strerror or error}")
+    sys.exit(2)
 
 
 class _Group(click.Group):
@@ -79,35 +103,46 @@ class _Group(click.Group):
 
     def main(self, *arguments: Any, **options: Any) -> Any:
         plain_text.fall_back()
-        return super().main(*arguments, **options)
+        _interruptible()
+        try:
+            return super().main(*arguments, **options)
+        finally:
+            try:
+                if sys.stdout is not None:
+                    sys.stdout.flush()  # here an error can still be told
+            except OSError as error:
+                _give_up(error)
+
+    def make_context(self, *arguments: Any, **options: Any) -> click.Context:
+        try:
+            return super().make_context(*arguments, **options)
+        except OSError as error:  # of --help and --version
+            _give_up(error)
 
     def _invoke(self, ctx: click.Context) -> Any:
         try:
+            demand_plain(self, ctx.meta[_WORDS])
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            click.echo("airtight: interrupted", err=True)
+            plain_text.tell("interrupted")
             ctx.exit(130)
         except InfeasibleError as error:
-            click.echo(f"airtight: infeasible: {error}", err=True)
+            plain_text.tell(f"infeasible: {error}")
             ctx.exit(3)
         except NotSettledError as error:
-            click.echo(f"airtight: not settled: {error}", err=True)
+            plain_text.tell(f"not settled: {error}")
             ctx.exit(4)
         except AirtightError as error:
-            if isinstance(error, ParameterError):
-                error = as_typed(error, self, ctx.meta[_WORDS])
-            for line in str(error).splitlines():
-                click.echo(f"airtight: {line}", err=True)
+            plain_text.tell(str(as_typed(error, self, ctx.meta[_WORDS]) if isinstance(error, ParameterError) else error))
             ctx.exit(1 if isinstance(error, ConvergenceError) else 2)
         except click.UsageError as error:
-            click.echo(f"airtight: {error.format_message()}", err=True)
+            plain_text.tell(error.format_message())
             ctx.exit(2)
         except MemoryError as error:
-            click.echo(f"airtight: not enough memory: {error}", err=True)
+            plain_text.tell(f"not enough memory: {error}")
             ctx.exit(2)
         except OSError as error:
-            click.echo(f"airtight: {error.filename or 'standard output'}: {error.strerror or error}", err=True)
-            ctx.exit(2)
+            _give_up(error)
 
 
 @click.group(cls=_Group)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,8 @@ from airtight.analytics.parameters import Vector
 from airtight.solvers.errors import InfeasibleError
 from airtight.validate import files
 from airtight.validate.results.energy import EnergyResult
-from airtight.validate.system_file import units
+from airtight.validate.system_file import units, untrusted
+from airtight.validate.system_file.arrays import TableError, csv_rows, demand_distinct
 from airtight.validate.system_file.config import SystemFileError, described, meant, read
 from airtight.validate.system_file.description import Description
 
@@ -161,48 +162,38 @@ def _merged(table: Mapping[str, Any], columns: Mapping[str, list[float]], name: 
 def _columns(path: Path, table: str) -> tuple[dict[str, list[float]], list[Row]]:
     allowed = _allowed(table)
     try:
-        with nullcontext(sys.stdin) if str(path) == "-" else path.open(newline="", encoding="utf-8-sig") as stream:
-            lines = [line for line in csv.reader(stream) if any(cell.strip() for cell in line)]
+        header, *lines = csv_rows(path, untrusted.content(path))
+        names = [line[header.index("device")] for line in lines] if "device" in header else []
+        demand_distinct(path, names)
+    except TableError as error:
+        raise SystemFileError(str(error)) from None
     except OSError as error:
         raise SystemFileError(f"{path}: {error.strerror or error}") from None
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise SystemFileError(f"{path}: not a CSV file: {error}") from None
-    if len(lines) < 2:
-        raise SystemFileError(f"{path}: must have a header of keys and a row for each device")
-    header = [cell.strip() for cell in lines[0]]
+    except ValueError as error:
+        raise SystemFileError(f"{path}: {error}") from None
     for name in header:
         if name not in allowed and name not in LABELS:
             raise SystemFileError(f"{path}: column {name!r}: unknown key; {meant(name, allowed)}")
-    if twice := {name for name in header if header.count(name) > 1}:
-        raise SystemFileError(f"{path}: column {min(twice)!r}: twice")
-    for row, line in enumerate(lines, start=0):
-        for cell in line:
-            if not cell.strip().isprintable():
-                raise SystemFileError(f"{path}: row {row}: {cell!r}: must have printable characters only")
     columns: dict[str, list[float]] = {name: [] for name in header if name not in LABELS}
     if not columns:
         raise SystemFileError(f"{path}: no column with a key of [{table}]; allowed: {', '.join(allowed)}")
-    for row, line in enumerate(lines[1:], start=1):
-        if len(line) != len(header):
-            raise SystemFileError(f"{path}: row {row}: must have {len(header)} values, as the header; has {len(line)}")
+    for row, line in enumerate(lines, start=1):
         for name, cell in zip(header, line, strict=True):
             if name in columns:
                 columns[name].append(_value(path, name, row, cell))
-    return columns, numbered(
-        len(lines) - 1, [line[header.index("device")] for line in lines[1:]] if "device" in header else ()
-    )
+    return columns, numbered(len(lines), names)
 
 
 def numbered(devices: int, names: Sequence[str] = ()) -> list[Row]:
     """Rows for so many devices, named by their numbers."""
-    return [Row(k, names[k - 1].strip() if names else str(k)) for k in range(1, devices + 1)]
+    return [Row(k, names[k - 1] if names else str(k)) for k in range(1, devices + 1)]
 
 
 def _value(path: Path, name: str, row: int, cell: str) -> float:
     try:
-        return float(cell)
+        return untrusted.number(cell)
     except ValueError:
-        raise SystemFileError(f"{path}: {name}[row {row}] = {cell.strip()!r}: must be a number") from None
+        raise SystemFileError(f"{path}: {name}[row {row}] = {cell!r}: must be a number") from None
 
 
 def _allowed(table: str) -> list[str]:
@@ -232,6 +223,8 @@ def write(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
     writer.writerow(columns)
     writer.writerows(zip(*columns.values(), strict=True))
     if str(path) == "-":
+        if sys.stdout is None:
+            raise OSError(errno.EBADF, "is closed")
         sys.stdout.write(text.getvalue())
         return
     with files.whole(path) as stream:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import resources
 from itertools import pairwise
 from pathlib import Path
@@ -16,6 +16,7 @@ from airtight.analytics import checks
 from airtight.analytics.checks import ParameterError
 from airtight.validate.claims import EFFORT as EVALUATIONS
 from airtight.validate.running import QUIET as SILENT
+from airtight.validate.system_file import untrusted
 
 FILE = click.argument("file", type=click.Path(path_type=Path))
 QUIET = click.option(
@@ -91,18 +92,43 @@ def as_typed(error: ParameterError, command: click.Command, words: Sequence[str]
     >>> print(as_typed(wrong, run, ["a.toml", "--epsilon", "2"]))
     epsilon = -1.0: must be a number in (0, inf)
     """
+    name = _FLAGS.get(error.name, error.name)
+    for flag, value, option in _typed(command, words):
+        if option.name == name and _same(value, error.value):
+            return ParameterError(flag, error.value, error.allowed)
+        if value.startswith(f"{error.name}="):  # KEY=VALUES
+            return ParameterError(f"{flag} {error.name}", error.value, error.allowed, error.index)
+    return error
+
+
+def _typed(command: click.Command, words: Sequence[str]) -> Iterator[tuple[str, str, click.Option]]:
+    """The options that were typed: as the user wrote each, its value, and its declaration."""
     for word in words:
         if isinstance(command, click.Group):
             command = command.get_command(click.Context(command), word) or command
-    name = _FLAGS.get(error.name, error.name)
-    flags = {flag: each.name for each in command.params if isinstance(each, click.Option) for flag in each.opts}
+    options = {flag: each for each in command.params if isinstance(each, click.Option) for flag in each.opts}
     pairs = [*pairwise(words), *(word.split("=", 1) for word in words if word.startswith("--") and "=" in word)]
     for flag, value in pairs:
-        if flags.get(flag) == name and _same(value, error.value):
-            return ParameterError(flag, error.value, error.allowed)
-        if flag in flags and value.startswith(f"{error.name}="):  # KEY=VALUES
-            return ParameterError(f"{flag} {error.name}", error.value, error.allowed, error.index)
-    return error
+        if flag in options:
+            yield flag, value, options[flag]
+
+
+def demand_plain(command: click.Command, words: Sequence[str]) -> None:
+    """Check that what was typed can be printed, and that numbers are written as a system file may write them.
+
+    Raises
+    ------
+    click.UsageError
+    """
+    for word in words:
+        if not word.isprintable():
+            raise click.UsageError(f"{word!r}: must have printable characters only")
+    for flag, value, option in _typed(command, words):
+        if isinstance(option.type, click.types.IntParamType | click.types.FloatParamType):
+            try:
+                untrusted.number(value)
+            except ValueError:
+                raise click.UsageError(f"{flag} {value}: must be a number, in ASCII digits without underscores") from None
 
 
 def _same(typed: str, value: object) -> bool:

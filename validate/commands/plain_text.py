@@ -6,6 +6,8 @@ import codecs
 import sys
 import unicodedata
 
+import click
+
 _WORDS = {
     "∞": "inf",
     "≤": "<=",
@@ -53,6 +55,13 @@ def _word(character: str) -> str:
     if name.startswith("BOX DRAWINGS"):
         return "-" if "HORIZONTAL" in name and "VERTICAL" not in name else "|"
     return unicodedata.normalize("NFKD", character).encode("ascii", "ignore").decode() or "?"
+
+
+def tell(text: str) -> None:
+    """Print the lines of a message on stderr; what a terminal would obey is shown as Python writes it."""
+    for line in text.splitlines():
+        shown = "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in line)
+        click.echo(f"airtight: {shown}", err=True)
 
 
 def _replaced(error: UnicodeError) -> tuple[str, int]:

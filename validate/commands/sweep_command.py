@@ -27,6 +27,7 @@ from airtight.validate.commands.options import DEVICES, FEATURES, FILE, QUIET
 @click.option("--scheduler", metavar="ADDRESS", help="Dask scheduler whose workers compute, as tcp://host:8786.")
 @click.option("--explain", is_flag=True, help="Say what it costs and compute nothing.")
 @click.option("--replace", is_flag=True, help="Overwrite the numbers of a system with other values of its fixed keys.")
+@click.option("--failed", is_flag=True, help="Compute the cells of the store that failed again.")
 @click.option("--netcdf", type=click.Path(path_type=Path, dir_okay=False), help="Write a copy as NetCDF.")
 @DEVICES
 @FEATURES
@@ -41,6 +42,7 @@ def sweep(
     scheduler: str | None,
     explain: bool,
     replace: bool,
+    failed: bool,
     netcdf: Path | None,
     devices: Path | None,
     features: Path | None,
@@ -66,4 +68,5 @@ def sweep(
         netcdf=netcdf,
         source=source,
         replace=replace,
+        failed=failed,
     )

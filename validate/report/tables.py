@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from rich import box
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from airtight.analytics.checks import FloatArray
@@ -48,9 +47,17 @@ _MOST = 40  # devices that a table of energies shows at most
 _FILE_WIDTH = 140  # columns when the output goes to a file
 
 
+class _Screen(Console):
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError  # rich would end the program by itself
+
+
 def screen() -> Console:
-    """A console as wide as the terminal or COLUMNS; wide enough for every table when the output goes to a file."""
-    console = Console()
+    """A console as wide as the terminal or COLUMNS; wide enough for every table when the output goes to a file.
+
+    What it prints is text: names come from files, and ``[low]`` or ``:x:`` in a name is no style and no picture.
+    """
+    console = _Screen(markup=False, emoji=False)
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = _FILE_WIDTH
     return console
@@ -456,7 +463,7 @@ def _of_package(console: Console, name: str, part: PackageBounds) -> None:
     table.add_column("")
     table.add_column("value", justify="right")
     for label, value in part.values.items():
-        table.add_row(escape(label), ", ".join(number(x) for x in np.ravel(value)))
+        table.add_row(label, ", ".join(number(x) for x in np.ravel(value)))
     console.print(table)
 
 

@@ -15,7 +15,7 @@ from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.validate.system_file import units
+from airtight.validate.system_file import units, untrusted
 from airtight.validate.system_file.config import keys, meant
 
 Value = float | int | bool | str
@@ -28,6 +28,7 @@ _NO_AXES = {
     "channel",
     "eavesdropper",
     "file",
+    "table",
 }  # keys that hold tables, or the name of a file
 _TYPES: dict[str, type] = {
     "inference": InferenceSystem,
@@ -35,7 +36,7 @@ _TYPES: dict[str, type] = {
     "federated": FederatedSystem,
     "energy": DeviceFleet,
 }
-_KEY = re.compile(r"([A-Za-z_.0-9]+?)(?:\[(\d+)\])?")  # "table.key" or "key[3]"
+_KEY = re.compile(r"([A-Za-z_.0-9]+?)(?:\[([0-9]+)\])?")  # "table.key" or "key[3]"
 
 
 @dataclass(frozen=True)
@@ -168,7 +169,7 @@ def _range_values(key: str, text: str, option: str) -> list[Value]:
     if len(parts) == 1:
         return [_value(text)]
     try:
-        first, last, count = float(parts[0]), float(parts[1]), int(parts[2])
+        first, last, count = untrusted.number(parts[0]), untrusted.number(parts[1]), untrusted.whole(parts[2])
         spread = np.geomspace if parts[3:] == ["log"] else np.linspace if not parts[3:] else None
         if spread is None or not 1 <= count <= _MOST or not np.isfinite([first, last]).all():
             raise ValueError
@@ -186,7 +187,7 @@ def _range_values(key: str, text: str, option: str) -> list[Value]:
 def _value(text: str) -> Value:
     if text in ("true", "false"):
         return text == "true"
-    for convert in (int, float):
+    for convert in (untrusted.whole, untrusted.number):
         try:
             return convert(text)
         except ValueError:
@@ -285,6 +286,8 @@ def _checked(key: Key, values: list[Any]) -> tuple[Value, ...]:
         counts = [int(v) if isinstance(v, float) and v.is_integer() else v for v in scalars]
         return tuple(checks.count(key.label, v, row.interval) for v in counts)
     if isinstance(row, parameters.Number | parameters.Vector):
+        for text in (value for value in scalars if isinstance(value, str)):
+            raise ParameterError(key.label, text, f"a number in {row.interval}")
         return tuple(checks.real(key.label, scalars, row.interval).tolist())
     if row is not None:
         for value in dict.fromkeys(scalars):

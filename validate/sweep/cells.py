@@ -9,17 +9,26 @@ from typing import Any
 
 import numpy as np
 
-from airtight.analytics.checks import FloatArray, IntArray
-from airtight.validate.sweep import batches
+from airtight.analytics.checks import AirtightError, FloatArray, IntArray
+from airtight.validate.packages import error_text
+from airtight.validate.sweep import batches, code_version
 from airtight.validate.sweep.axes import QUESTIONS, Value
 from airtight.validate.sweep.parts import DEFAULT_EPSILON, REDUCTIONS, part
 from airtight.validate.sweep.quantities import Place
-from airtight.validate.sweep.task import Block, Task
+from airtight.validate.sweep.task import Block, SweepError, Task
 from airtight.validate.system_file import config
 
 
 def compute(task: Task) -> Block:
-    """Compute all cells of a task; a cell that fails is nan, and its message is recorded."""
+    """Compute all cells of a task; a cell whose system is not allowed is nan, and its message is recorded.
+
+    Raises
+    ------
+    SweepError
+        When anything else happened: a machine that is short of memory, or a library that is away, says nothing about a
+        system, and no number of the block may be kept.
+    """
+    code_version.demand(task.sources)
     size = task.size
     flat = [np.full((size, task.devices) if place.per_device else (size,), np.nan) for place in task.places]
     failed: dict[int, str] = {}
@@ -33,7 +42,10 @@ def compute(task: Task) -> Block:
             try:
                 _one_cell(task, cell_values[i], i, flat)
             except Exception as error:
+                if not isinstance(error, AirtightError) or isinstance(error, OSError | ImportError):
+                    raise SweepError(f"{_cell_name(task, cell_values[i])}: {error_text(error)}") from error
                 failed[i] = _message(task, error)
+    code_version.demand(task.sources)
     shape = task.shape
     return Block(tuple(x.reshape(shape + x.shape[1:]) for x in flat), failed)
 
@@ -66,7 +78,7 @@ def _one_cell(task: Task, cell: tuple[Value, ...], number: int, flat: list[Float
         tables["inference"] = dict(tables["inference"])
         questions = {name: tables["inference"].pop(name) for name in QUESTIONS if name in tables["inference"]}
         at_epsilon = float(questions.get("at_epsilon", DEFAULT_EPSILON))
-    description = config.described(tables, Path(task.where), channel="inference.channel" in result.reads)
+    description = config.described(tables, Path(task.where), channel="inference.channel" in result.reads, files=task.files)
     numbers = result.values(description, {place.path for place in task.places}, at_epsilon)
     for flat_array, place in zip(flat, task.places, strict=True):
         flat_array[number] = _as_cell(numbers[place.path], place, task.devices)
@@ -81,6 +93,11 @@ def _as_cell(value: Any, place: Place, devices: int) -> FloatArray | float:
     out = np.full(devices, np.nan)
     out[: array.size] = array.ravel()
     return out
+
+
+def _cell_name(task: Task, cell: tuple[Value, ...]) -> str:
+    labels = [key.label for axis in task.axes for key in axis.keys]
+    return ", ".join(f"{label} = {value}" for label, value in zip(labels, cell, strict=True)) or task.part
 
 
 def _message(task: Task, error: Exception) -> str:

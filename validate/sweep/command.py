@@ -32,6 +32,7 @@ def swept(
     explain: bool,
     netcdf: Path | None,
     replace: bool,
+    failed: bool,
     source: dict[str, Any] | None = None,
 ) -> None:
     """Plan the sweep, then either print its cost (`explain`) or run it and report; `source` are other tables than the file's."""
@@ -53,6 +54,7 @@ def swept(
             workers=workers,
             alive=alive,
             replace=replace,
+            failed=failed,
             started=lambda left: stack.enter_context(progress("sweeping", left)),
         )
     _report(plan, out, outcome)
@@ -78,7 +80,7 @@ def _print_cost(plan: Sweep, out: Path | None) -> None:
             seconds,
             f"{row.bytes / 1e6:.3g}",
         )
-    console = Console(width=None if Console().is_terminal else 160)
+    console = Console(width=None if Console().is_terminal else 160, markup=False, emoji=False)
     console.print(table)
     total = float(np.nansum([row.seconds for row in rows]))
     workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -93,7 +95,8 @@ def _report(plan: Sweep, out: Path, outcome: Outcome) -> None:
         click.echo(f"airtight: {out}: {note}", err=True)
     for name, count in outcome.failed.items():
         click.echo(
-            f"airtight: warning: {out}: {count} cells failed; they are nan, and the variable {name} holds the messages",
+            f"airtight: warning: {out}: {count} cells failed; they are nan, and the variable {name} holds the messages "
+            "(--failed computes them again)",
             err=True,
         )
     click.echo(f"{out}: {plan.cells} points; {outcome.computed} blocks computed, {outcome.kept} kept")
@@ -104,9 +107,6 @@ def _export_netcdf(store: Path, target: Path) -> None:
     from airtight.validate.sweep.dataset import opened
 
     dataset = opened(store).load()
-    texts = {name: array.astype(object) for name, array in dataset.data_vars.items() if array.dtype.kind == "T"}
-    dataset = dataset.assign(texts).drop_encoding()
-    dataset.attrs = {name: str(value) for name, value in dataset.attrs.items()}
     content = dataset.to_netcdf(engine="scipy")
     with whole(target) as stream:
         stream.write(bytes(content))

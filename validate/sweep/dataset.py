@@ -43,8 +43,9 @@ def opened(path: str | Path) -> xr.Dataset:
     computed = verified(Path(path))
     try:
         dataset = xr.open_dataset(path, engine="zarr", chunks=None, consolidated=False)
-        names = {name: array.astype(object) for name, array in dataset.coords.items() if array.dtype.kind == "T"}
-        dataset = dataset[sorted(map(str, dataset.data_vars))].assign_coords(names)
+        # text as objects, and no trace of zarr's encoding: other formats have neither
+        texts = {name: array.astype(object) for name, array in dataset.variables.items() if array.dtype.kind == "T"}
+        dataset = dataset[sorted(map(str, dataset.data_vars))].assign(texts)
     except Exception as error:  # whatever zarr and xarray meet in damaged coordinates
         text = str(error).partition("\n")[0]
         raise StoreError(f"{path}: cannot be read ({text}); the same sweep, run again, mends it") from None

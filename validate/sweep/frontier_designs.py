@@ -103,7 +103,7 @@ def plot(name: str, found: FrontierResult) -> Figure:
         if np.all(np.array(found.axes[first]) > 0):
             axes_.set_xscale("log")
         axes_.set(xlabel=first.replace("_", " "), ylabel=found.sought)
-        axes_.set_title(f"{name}: what can be had", fontsize=9)
+        axes_.set_title(f"{name}: what can be had", fontsize=9, parse_math=False)
         if others:
             axes_.legend(fontsize=8)
     return figure

@@ -5,11 +5,10 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,20 +17,16 @@ from airtight.analytics.checks import ParameterError
 from airtight.analytics.guarantee import Adjacency, Observer
 from airtight.validate.sweep import batches, quantities
 from airtight.validate.sweep.axes import TABLES, Axis, resolved
+from airtight.validate.sweep.code_version import sources
 from airtight.validate.sweep.parts import Part
 from airtight.validate.sweep.quantities import Place, Quantity
 from airtight.validate.sweep.task import Task
-from airtight.validate.system_file import units
+from airtight.validate.system_file import config, units
 
 DEVICE = "device"  # the dimension of variables with one value per device
 # cells of a block that is computed as one batch, as one costly batch, and cell by cell
 _BATCH_CELLS, _COSTLY_BATCH_CELLS, _SINGLE_CELLS = 4096, 64, 16
-_CODE_FOLDERS = (
-    "analytics",
-    "solvers",
-    "validate/results",
-    "validate/sweep",
-)  # folders whose code determines the numbers
+_MOST_POINTS = 10**8  # of a grid
 _LONGEST_VALUE = 100  # characters of a value that the attributes of a store show
 Index = tuple[int, ...]
 
@@ -49,6 +44,8 @@ class Work:
         The tables that the part reads.
     where : str
         The system file.
+    files : mapping
+        The contents of the files that these tables name, by their names.
     devices : int
         Length of a variable with one value per device: the greatest number of devices of any cell.
     block : tuple of int
@@ -64,6 +61,7 @@ class Work:
     axes: tuple[Axis, ...]
     raw: dict[str, Any]
     where: str
+    files: Mapping[str, bytes]
     devices: int
     block: tuple[int, ...]
     digest: str
@@ -110,7 +108,8 @@ class Work:
     def task(self, index: Index) -> Task:
         """The task that computes a block."""
         axes = tuple(axis.only(part.start, part.stop) for axis, part in zip(self.axes, self.region(index), strict=True))
-        return Task(self.part.name, tuple(self.variables.values()), self.raw, self.where, axes, self.devices)
+        places = tuple(self.variables.values())
+        return Task(self.part.name, places, self.raw, self.where, self.files, sources(), axes, self.devices)
 
     def address(self, index: Index, place: Place) -> str:
         """The digest of everything that a block of an array depends on."""
@@ -132,18 +131,21 @@ class Sweep:
         The tables of the system file.
     where : str
         The system file.
+    files : mapping
+        The contents of the files that the tables name, by their names.
     """
 
     axes: tuple[Axis, ...]
     works: tuple[Work, ...]
-    attributes: dict[str, Any]
+    attributes: dict[str, str]
     raw: dict[str, Any]
     where: str
+    files: Mapping[str, bytes]
 
     def asking(self, names: Sequence[str]) -> Sweep:
         """A sweep of the same systems for other quantities."""
         requested = [quantities.named(name, _tables(self.raw)) for name in names]
-        return replace(self, works=_works(requested, self.axes, self.raw, self.where))
+        return replace(self, works=_works(requested, self.axes, self.raw, self.where, self.files))
 
     @property
     def cells(self) -> int:
@@ -202,7 +204,11 @@ def _file_value(work: Work, name: str) -> str:
 
 
 def planned(
-    raw: dict[str, Any], where: str, over: Mapping[str | tuple[str, ...], Iterable[Any]], wanted: Sequence[str] = ()
+    raw: dict[str, Any],
+    where: str,
+    files: Mapping[str, bytes],
+    over: Mapping[str | tuple[str, ...], Iterable[Any]],
+    wanted: Sequence[str] = (),
 ) -> Sweep:
     """Plan the sweep of the tables `raw` over some keys.
 
@@ -211,7 +217,9 @@ def planned(
     raw : dict
         The tables of the system file.
     where : str
-        The system file; the paths in it are relative to its folder.
+        The system file, for error messages.
+    files : mapping
+        The contents of the files that the tables name, by their names.
     over : mapping
         See :func:`airtight.validate.sweep.axes.resolved`.
     wanted : sequence of str
@@ -227,6 +235,9 @@ def planned(
     axes = resolved(over, tables, {table for quantity in requested for table in quantity.part.reads})
     if not axes:
         raise ParameterError("over", {}, "at least one key with values (KEY=VALUES); the product would be empty")
+    points = math.prod(axis.size for axis in axes)
+    if points > _MOST_POINTS:
+        raise ParameterError("over", f"{points:,} points", f"a product of at most {_MOST_POINTS:,}")
     if not wanted:
         usual = [quantities.named(name, tables) for name in quantities.usual(tables)]
         requested = [quantity for quantity in usual if any(_depends(axis, quantity.part) for axis in axes)]
@@ -236,20 +247,26 @@ def planned(
             raise ParameterError(
                 "--over", axis.name, f"a key on which a quantity depends; {names} does not depend on this one"
             )
-    works = _works(requested, axes, raw, where)
+    works = _works(requested, axes, raw, where, files)
     attributes = {
         "title": f"airtight sweep over {', '.join(axis.name for axis in axes)}",
         "airtight_version": _version(),
         "sources": sources(),
         "input": _digest([work.digest for work in works]),
     }
-    return Sweep(axes, works, attributes, raw, where)
+    return Sweep(axes, works, attributes, raw, where, files)
 
 
-def _works(requested: Sequence[Quantity], axes: tuple[Axis, ...], raw: dict[str, Any], where: str) -> tuple[Work, ...]:
+def _works(
+    requested: Sequence[Quantity],
+    axes: tuple[Axis, ...],
+    raw: dict[str, Any],
+    where: str,
+    files: Mapping[str, bytes],
+) -> tuple[Work, ...]:
     parts = {quantity.part.name: quantity.part for quantity in requested}
     return tuple(
-        _work(part, tuple(quantity for quantity in requested if quantity.part is part), axes, raw, where)
+        _work(part, tuple(quantity for quantity in requested if quantity.part is part), axes, raw, where, files)
         for part in parts.values()
     )
 
@@ -268,15 +285,24 @@ def _depends(axis: Axis, part: Part) -> bool:
     return any(part.depends_on(key) for key in axis.keys)
 
 
-def _work(part: Part, requested: tuple[Quantity, ...], axes: tuple[Axis, ...], raw: dict[str, Any], where: str) -> Work:
+def _work(
+    part: Part,
+    requested: tuple[Quantity, ...],
+    axes: tuple[Axis, ...],
+    raw: dict[str, Any],
+    where: str,
+    files: Mapping[str, bytes],
+) -> Work:
     """One part with the axes on which it depends, its block size and its digest."""
     relevant_axes = [axis for axis in axes if _depends(axis, part)]
     tables = _read(part, raw)
     swept = {(key.table, key.meaning) for axis in relevant_axes for key in axis.keys if key.index is None}
     devices = _devices(part, tables, relevant_axes)
     places = tuple(place for quantity in requested for place in quantity.variables.values())
-    first_cell = Task(part.name, places, tables, where, tuple(axis.only(0, 1) for axis in relevant_axes), devices)
-    all_cells = Task(part.name, places, tables, where, tuple(relevant_axes), devices)
+    named = config.named_files(tables)
+    files = {name: files[name] for name in named.values()}
+    all_cells = Task(part.name, places, tables, where, files, sources(), tuple(relevant_axes), devices)
+    first_cell = replace(all_cells, axes=tuple(axis.only(0, 1) for axis in relevant_axes))
     cells = _SINGLE_CELLS
     if batches.batch(first_cell) is not None:
         cells = _COSTLY_BATCH_CELLS if batches.costly(all_cells) else _BATCH_CELLS
@@ -284,13 +310,13 @@ def _work(part: Part, requested: tuple[Quantity, ...], axes: tuple[Axis, ...], r
         "part": part.name,
         "sources": sources(),
         "tables": {name: _fixed(name, tables, part, swept) for name in part.reads},
-        "files": _files(tables, where),
+        "files": {key: hashlib.sha256(files[name]).hexdigest() for key, name in named.items()},
         "keys": [[key.label for key in axis.keys] for axis in relevant_axes],
     }
     fixed = {f"{name}.{key}": _text(value) for name, row in content["tables"].items() for key, value in row.items()}
-    fixed |= {f"{name}.file": digest[:16] for name, digest in content["files"].items()}
+    fixed |= {key.removeprefix("inference."): digest[:16] for key, digest in content["files"].items()}
     block = _block_shape([axis.size for axis in relevant_axes], cells)
-    return Work(part, requested, tuple(relevant_axes), tables, where, devices, block, _digest(content), fixed)
+    return Work(part, requested, tuple(relevant_axes), tables, where, files, devices, block, _digest(content), fixed)
 
 
 def _text(value: Any) -> str:
@@ -328,16 +354,6 @@ def _fixed(name: str, tables: dict[str, Any], part: Part, swept: set[tuple[str, 
     return fixed_values
 
 
-def _files(tables: dict[str, Any], where: str) -> dict[str, str]:
-    """Digests of the contents of the files that the tables name."""
-    found = {}
-    for table, key in (("features", "file"), ("channel", "file"), ("features", "table")):
-        if (named := tables.get("inference", {}).get(table, {}).get(key)) is not None:
-            with (Path(where).parent / named).open("rb") as stream:
-                found[table if key == "file" else f"{table}.{key}"] = hashlib.file_digest(stream, "sha256").hexdigest()
-    return found
-
-
 def _devices(part: Part, tables: dict[str, Any], axes: Sequence[Axis]) -> int:
     """The greatest number of devices of any cell."""
     if part.reads[0] == "energy":
@@ -369,16 +385,3 @@ def _version() -> str:
         return version("airtight-dp")
     except PackageNotFoundError:
         return "unknown"
-
-
-@lru_cache(maxsize=1)
-def sources() -> str:
-    """Digest of the code that computes the numbers, and of the versions of numpy and scipy."""
-    import scipy
-
-    root = Path(__file__).parents[2]
-    digest = hashlib.sha256(f"{np.__version__} {scipy.__version__}".encode())
-    for folder in _CODE_FOLDERS:
-        for path in sorted((root / folder).rglob("*.py")):
-            digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()[:16]

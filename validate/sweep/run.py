@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,16 +18,12 @@ from airtight.validate.files import naming
 from airtight.validate.sweep.cells import compute
 from airtight.validate.sweep.plan import Index, Sweep, Work
 from airtight.validate.sweep.store import Kept, Store
-from airtight.validate.sweep.task import Block
+from airtight.validate.sweep.task import Block, SweepError
 
 _AHEAD = 4  # blocks submitted per worker, so that none waits for this process
 _PATIENCE, _ASKED = 5.0, 4  # s between questions whether the cluster has a worker, and how often the answer may be no
 _SAMPLES = (2, 16, 128, 1024, 8192)  # cells of the samples from which the cost is estimated
 _MEASURABLE = 0.3  # s of CPU time: a sample that takes longer is measured accurately enough
-
-
-class SweepError(AirtightError):
-    """A run that had to stop before the sweep was complete."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +78,7 @@ def run(
     started: Callable[[int], Callable[[str], None]] | None = None,
     alive: Callable[[], bool] | None = None,
     replace: bool = False,
+    failed: bool = False,
 ) -> Outcome:
     """Compute the blocks of a sweep that the store at `path` does not have, and store them.
 
@@ -100,21 +98,24 @@ def run(
         Asked whether the executor has any worker, while none has finished a block for some seconds.
     replace : bool
         Whether numbers of other values of the keys that are no axis may be replaced.
+    failed : bool
+        Whether cells that failed are computed again.
 
     Raises
     ------
     StoreError
         When the folder cannot be used, or, unless `replace`, holds numbers of another system.
     SweepError
-        When the executor fails, for example because a worker was lost, or has had no worker for twenty seconds.
+        When a worker was lost, had another version of the code, or met an error that says nothing about the system, or
+        when there has been no worker for twenty seconds. Finished blocks are kept.
     """
     store = Store(path)
     with store.held(), naming(path):
         store.demand(sweep, replace=replace)
         _remove_outdated(store, sweep)
-        reusable = store.prepare(sweep)
+        reusable = store.prepare(sweep, failed=failed)
         missing_blocks = [
-            (work, index) for work in sweep.works for index in work.blocks() if store.missing(work, index)
+            (work, index) for work in sweep.works for index in work.blocks() if store.missing(work, index, failed=failed)
         ]
         total = sum(work.count for work in sweep.works)
         advance = (lambda _: None) if started is None else started(len(missing_blocks))
@@ -124,8 +125,7 @@ def run(
             store.write(group, work, index, block)
             computed += not reused
             advance(work.part.name)
-        failed = store.finish(sweep)
-        return Outcome(computed, total - computed, failed, _summary(store))
+        return Outcome(computed, total - computed, store.finish(sweep), _summary(store))
 
 
 def _blocks(
@@ -147,9 +147,12 @@ def _blocks(
             if old is not None:
                 task = task.some(np.flatnonzero(~old.known))
             if executor is None:
-                yield work, index, _merged(old, compute(task)), False
+                with _executor_errors():
+                    block = compute(task)
+                yield work, index, _merged(old, block), False
                 continue
-            with _executor_errors():
+            with _executor_errors(), warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "Sending large graph")  # of Dask: the files of the system
                 running[executor.submit(compute, task)] = work, index
             while len(running) >= _AHEAD * workers:
                 yield from _done(running, kept, alive)
@@ -180,14 +183,15 @@ def _done(
 
 @contextmanager
 def _executor_errors() -> Iterator[None]:
-    """Turn an exception of the executor into a SweepError; `compute` itself never raises."""
+    """Turn an exception of the executor into a SweepError, and say in those of `compute` what is kept."""
     try:
         yield
     except Exception as error:
         text = str(error).partition("\n")[0] or type(error).__name__
-        raise SweepError(
-            f"a worker was lost ({text}); the finished blocks are kept, the same command goes on with the rest"
-        ) from error
+        if not isinstance(error, SweepError):
+            lost = "the scheduler" if isinstance(error, CancelledError) else "a worker"
+            text = f"{lost} was lost ({text})"
+        raise SweepError(f"{text}; the finished blocks are kept, the same command goes on with the rest") from error
 
 
 def _known_cells(kept: Kept | None, work: Work, index: Index) -> Kept | None:

@@ -25,12 +25,14 @@ from numpy.typing import NDArray
 from airtight.analytics.checks import AirtightError, FloatArray
 from airtight.validate.files import whole
 from airtight.validate.sweep.axes import Axis
-from airtight.validate.sweep.plan import DEVICE, Index, Sweep, Work, sources
+from airtight.validate.sweep.code_version import sources
+from airtight.validate.sweep.plan import DEVICE, Index, Sweep, Work
 from airtight.validate.sweep.quantities import Place
 from airtight.validate.sweep.task import Block
 
 _AXES_ATTRIBUTE = "sweep"  # attribute of the group that holds the keys of the axes
 _FIXED_ATTRIBUTE = "fixed"  # attribute of the group that holds the values of the keys that are no axis, by part
+_OLD = "of another version"
 _DOCUMENT = "zarr.json"
 _RECORDS = ".records"  # folder of the records inside the folder of an array
 
@@ -152,8 +154,11 @@ class Store:
             return None
         return {key: value for key, value in document.items() if key != "consolidated_metadata"}
 
-    def prepare(self, sweep: Sweep) -> dict[str, Kept]:
-        """Create the arrays and coordinates of the sweep; return reusable cells of an older grid, by part."""
+    def prepare(self, sweep: Sweep, *, failed: bool = False) -> dict[str, Kept]:
+        """Create the arrays and coordinates of the sweep; return reusable cells of an older grid, by part.
+
+        Where `failed` cells are to be computed again, those of the same grid too.
+        """
         for leftover in [*self.path.rglob("*.partial"), *self.path.rglob(".*.json.*")]:
             leftover.unlink()
         if self._document("") is None:
@@ -162,12 +167,12 @@ class Store:
         for work in sweep.works:
             for name in [*work.variables, work.message]:
                 if (self.path / name).exists() and not sound(self.path, name):
-                    self.notes.append((name, "its metadata is damaged"))
+                    self.notes.append((name, "its metadata is damaged" if self._of_this_version() else _OLD))
                     shutil.rmtree(self.path / name)
         kept = {
             work.part.name: reusable
             for work in sweep.works
-            if (reusable := self._reusable_cells(group, work)) is not None
+            if (reusable := self._reusable_cells(group, work, failed=failed)) is not None
         }
         self._mark(self._attributes(sweep, self._fixed()))
         self._coordinates(group, sweep)
@@ -177,16 +182,28 @@ class Store:
                     self._array(group, work, name, place, sweep.described(work, quantity, name))
         return kept
 
+    def _attribute(self, name: str) -> Any:
+        """An attribute of the group; None where there is none, or where its text is no JSON. Older versions wrote no text."""
+        value = (self._document("") or {"attributes": {}})["attributes"].get(name)
+        try:
+            return json.loads(value) if isinstance(value, str) else value
+        except (ValueError, RecursionError):
+            return None
+
+    def _of_this_version(self) -> bool:
+        """Whether the code that wrote the group is the one that runs."""
+        return bool((self._document("") or {"attributes": {}})["attributes"].get("sources") == sources())
+
     def _fixed(self) -> dict[str, Any]:
-        found = (self._document("") or {}).get("attributes", {}).get(_FIXED_ATTRIBUTE)
+        found = self._attribute(_FIXED_ATTRIBUTE)
         return found if isinstance(found, dict) else {}
 
-    def _attributes(self, sweep: Sweep, fixed: dict[str, Any]) -> dict[str, Any]:
-        """The attributes of the group; `fixed` of the parts that the store has beside those of this sweep."""
+    def _attributes(self, sweep: Sweep, fixed: dict[str, Any]) -> dict[str, str]:
+        """The attributes of the group, all of them text; `fixed` of the parts that it has beside those of this sweep."""
         there = {part: values for part, values in fixed.items() if part in self._parts()}
         return {
-            _AXES_ATTRIBUTE: [[key.label for key in axis.keys] for axis in sweep.axes],
-            _FIXED_ATTRIBUTE: dict(sorted((there | {work.part.name: work.fixed for work in sweep.works}).items())),
+            _AXES_ATTRIBUTE: json.dumps([[key.label for key in axis.keys] for axis in sweep.axes]),
+            _FIXED_ATTRIBUTE: json.dumps(there | {work.part.name: work.fixed for work in sweep.works}, sort_keys=True),
             **sweep.attributes,
         }
 
@@ -215,10 +232,8 @@ class Store:
             raise StoreError(
                 f"{self.path}: the folder is not a sweep of airtight, or its {_DOCUMENT} is damaged; choose another one"
             )
-        stored_keys, mine = (
-            document["attributes"][_AXES_ATTRIBUTE],
-            [[key.label for key in axis.keys] for axis in sweep.axes],
-        )
+        stored_keys = self._attribute(_AXES_ATTRIBUTE)
+        mine = [[key.label for key in axis.keys] for axis in sweep.axes]
         if stored_keys != mine:
             try:
                 stored_axes, own_axes = (" x ".join(",".join(keys) for keys in axes) for axes in (stored_keys, mine))
@@ -309,11 +324,11 @@ class Store:
             config={"write_empty_chunks": True},
         )
 
-    def _reusable_cells(self, group: Any, work: Work) -> Kept | None:
+    def _reusable_cells(self, group: Any, work: Work, *, failed: bool) -> Kept | None:
         """The cells of the grid in the store that the new grid has too, where both depend on the same input.
 
         None where the store has no such arrays, or where grid and blocks are the same, so that every chunk stays where
-        it is.
+        it is, unless the cells that `failed` are computed again.
         """
         names = list(work.variables)
         stored: list[Any] = [group.get(name) if (self.path / name).exists() else None for name in names]
@@ -334,7 +349,7 @@ class Store:
                 np.array([stored_index.get(point, -1) for point in zip(*axis.values, strict=True)], dtype=np.int64)
             )
         stored_work = replace(work, axes=tuple(stored_axes), block=stored[0].chunks[: len(stored_axes)])
-        if stored_work.axes == work.axes and stored_work.block == work.block:
+        if not failed and stored_work.axes == work.axes and stored_work.block == work.block:
             return None  # the chunks stay where they are
         valid = np.ones(stored_work.shape, dtype=bool)
         for name, place in work.variables.items():
@@ -391,8 +406,11 @@ class Store:
         except OSError:
             return None
 
-    def missing(self, work: Work, index: Index) -> bool:
-        """Whether a block has to be computed; damaged chunks, and chunks computed by other code, are noted."""
+    def missing(self, work: Work, index: Index, *, failed: bool = False) -> bool:
+        """Whether a block has to be computed, be it for the cells in it that `failed`.
+
+        Damaged chunks, and chunks computed by other code, are noted.
+        """
         is_missing = False
         for name, place in work.variables.items():
             record = self._read(work, name, index)
@@ -402,10 +420,12 @@ class Store:
                 is_missing = True
             elif record["digest"] != work.address(index, place):
                 if record.get("sources") != sources():
-                    self.notes.append((name, "of another version"))
+                    self.notes.append((name, _OLD))
                 is_missing = True
             elif record["checksum"] != self._checksum(name, index, len(work.layout(place)[0])):
                 self.notes.append((name, f"chunk {_label(index)} is damaged"))
+                is_missing = True
+            elif failed and record["failed"]:
                 is_missing = True
         return is_missing
 
@@ -522,6 +542,8 @@ def verified(path: Path) -> dict[str, NDArray[np.bool_]]:
     computed = {}
     for name in sorted(folder.parent.name for folder in path.glob(f"*/{_DOCUMENT}")):
         if not sound(path, name):
+            if not store._of_this_version():
+                raise StoreError(f"{path}: {name} is {_OLD} of airtight; the same sweep, run again, computes it anew")
             raise StoreError(f"{path}: the metadata of {name} is damaged; {again}")
         array = json.loads((path / name / _DOCUMENT).read_text(encoding="utf-8"))
         chunks = array["chunk_grid"]["configuration"]["chunk_shape"]

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from airtight.analytics.checks import FloatArray, IntArray
+from airtight.analytics.checks import AirtightError, FloatArray, IntArray
 from airtight.validate.sweep.axes import Axis, Value, changed
 from airtight.validate.sweep.quantities import Place
+
+
+class SweepError(AirtightError):
+    """A run that had to stop before the sweep was complete."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +29,11 @@ class Task:
     raw : dict
         The tables that the part reads.
     where : str
-        The system file; the paths in it are relative to its folder.
+        The system file, for error messages.
+    files : mapping
+        The contents of the files that the tables name: what the plan was made from is what every worker computes with.
+    sources : str
+        Digest of the code of the plan.
     axes : tuple of Axis
         The axes that the part depends on, restricted to the block.
     devices : int
@@ -36,6 +44,8 @@ class Task:
     places: tuple[Place, ...]
     raw: dict[str, Any]
     where: str
+    files: Mapping[str, bytes]
+    sources: str
     axes: tuple[Axis, ...]
     devices: int
 

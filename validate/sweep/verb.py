@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 _RETRIES = 3  # attempts of Dask to compute a block again whose worker was lost
+_CONNECTION = 5.0  # s in which a scheduler must have been reached
 _ANSWER = 2.0  # s in which a scheduler says how many workers it has
 _TABLES: dict[type, str] = {InferenceSystem: "inference", FederatedSystem: "federated", DeviceFleet: "energy"}
 
@@ -58,8 +61,10 @@ def prepared(
         raw, where = {_TABLES[type(source)]: _table(source)}, "system"
     else:
         raise ParameterError("source", type(source).__name__, "a system file, its tables, or a value type of airtight")
-    config.described(raw, Path(where), channel=True)  # quantities that ignore a channel are refused where there is one
-    return planned(raw, where, over, quantities)
+    files = config.attached(raw, Path(where))
+    # quantities that ignore a channel are refused where there is one
+    config.described(raw, Path(where), channel=True, files=files)
+    return planned(raw, where, files, over, quantities)
 
 
 def _table(system: Any) -> dict[str, Any]:
@@ -87,6 +92,7 @@ def sweep(
     started: Callable[[int], Callable[[str], None]] | None = None,
     progress: bool = False,
     replace: bool = False,
+    failed: bool = False,
 ) -> xr.Dataset:
     """Compute quantities over a grid of systems, as a Dataset.
 
@@ -112,7 +118,10 @@ def sweep(
     progress : bool
         Whether to say on stderr every two seconds how many blocks are done, where nothing is `started`.
     replace : bool
-        Whether a store of other values of the keys that are no axis may be overwritten; else it is refused.
+        Whether a store of other values of the keys that are no axis, or of other contents of the files that the system
+        names, may be overwritten; else it is refused.
+    failed : bool
+        Whether cells of the store that failed are computed again.
 
     Returns
     -------
@@ -128,6 +137,9 @@ def sweep(
         When the system itself is not allowed.
     StoreError
         When the folder holds something else or is in use.
+    SweepError
+        When the run had to stop: a worker was lost, is short of memory, or has another version of the code. What the
+        store has is kept.
     MissingExtraError
         Without the extra ``sweep``.
 
@@ -147,6 +159,7 @@ def sweep(
     for name in checks.instance("quantities", quantities, list, tuple):
         checks.instance("quantities", name, str)
     checks.flag("replace", replace)
+    checks.flag("failed", failed)
     if workers is not None:
         checks.count("workers", workers)
     if out is not None:
@@ -161,7 +174,8 @@ def sweep(
         executor, known, alive = _of_client(executor)
     asked = known if workers is None else workers
     with _folder(out) as path:
-        run(plan, path, executor=executor, workers=asked, started=started, alive=alive, replace=replace)
+        given: dict[str, Any] = {"executor": executor, "workers": asked, "started": started, "alive": alive}
+        run(plan, path, replace=replace, failed=failed, **given)
         found = opened(path)
         return found if out is not None else found.load()
 
@@ -188,14 +202,33 @@ def workforce(scheduler: str | None, blocks: int) -> Iterator[tuple[Executor | N
         with pool_of(max(blocks, 1)) as (executor, workers):
             yield executor, workers, None
         return
+    logging.disable()  # whatever Dask logs, an exception says
+    try:
+        with _client(scheduler) as client:
+            yield _of_client(client)
+    finally:
+        logging.disable(logging.NOTSET)
+
+
+def _client(scheduler: str) -> Any:
+    """A client of the Dask scheduler at an address."""
     from distributed import Client
 
     try:
-        client = Client(scheduler, timeout=10, set_as_default=False)
+        asyncio.run(_greeted(scheduler))
+        return Client(scheduler, timeout=_CONNECTION, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
-        raise ParameterError("--scheduler", scheduler, f"the address of a Dask scheduler: {error}") from None
-    with client:
-        yield _of_client(client)
+        reason = str(error) or f"nothing there answers as one within {_CONNECTION:g} s"
+        raise ParameterError("--scheduler", scheduler, f"the address of a Dask scheduler: {reason}") from None
+
+
+async def _greeted(address: str) -> None:
+    """Wait for the greeting of a scheduler: the client waits without end for one from a server of another kind."""
+    from distributed.comm import connect
+    from distributed.security import Security
+
+    async with asyncio.timeout(_CONNECTION):
+        (await connect(address, timeout=_CONNECTION, **Security().get_connection_args("client"))).abort()
 
 
 def _of_client(client: Any) -> tuple[Executor, int, Callable[[], bool]]:

@@ -25,7 +25,7 @@ from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
 from airtight.solvers.design.over_the_air.requirements import Requirements
 from airtight.validate.packages import TABLES, SourceError
 from airtight.validate.system_file import package_tables, units, untrusted
-from airtight.validate.system_file.arrays import TableError, read_csv, read_npz
+from airtight.validate.system_file.arrays import TableError, demand_distinct, read_csv, read_npz
 from airtight.validate.system_file.description import Description, Scores, Task
 from airtight.validate.system_file.package_tables import PackageTable
 from airtight.validate.system_file.training_plan import Plan, plan
@@ -61,9 +61,9 @@ Number = Annotated[Any, BeforeValidator(_number), WithJsonSchema(_ONE)]
 
 
 @lru_cache(maxsize=2)
-def tasks(archive: Path, written: int) -> tuple[Features, ...]:
-    """The tasks of a features file, with the public centre subtracted."""
-    arrays = read_npz(archive, ("f", "W", "D"), ("c",))
+def tasks(archive: Path, archived: bytes) -> tuple[Features, ...]:
+    """The tasks of a features file with this content, with the public centre subtracted."""
+    arrays = read_npz(archive, ("f", "W", "D"), ("c",), content=archived)
     f = arrays["f"] - arrays["c"] if "c" in arrays else arrays["f"]
     tasks = f if f.ndim == 3 and len(f) else f[None]
     return tuple(Features(f=one, W=arrays["W"], D=arrays["D"]) for one in tasks)
@@ -71,27 +71,40 @@ def tasks(archive: Path, written: int) -> tuple[Features, ...]:
 
 @lru_cache(maxsize=2)
 def tabled(
-    table: Path, written: int, archive: Path | None, archived: int, devices: int, dimension: int
+    table: Path, content: bytes, archive: Path | None, archived: bytes | None, devices: int, dimension: int
 ) -> tuple[Features, ...]:
     """The tasks of a CSV file: a device a row, so many rows a task. W and D come from an archive, or else from the table.
 
-    Without an archive the code of a feature is the feature itself where the dimension is that of a feature, or greater (it is
-    padded with 0), and else its components along the leading right singular vectors of the table.
+    Without an archive the code of a feature is the feature itself where the dimension is that of a feature, or greater, and
+    else its components along the leading right singular vectors of the table. A longer code is padded with 0.
     """
-    held = read_csv(table, ignored=("device",)).values
+    read = read_csv(table, texts=("device",), content=content)
+    held = read.values
     if len(held) % devices:
         raise TableError(f"{table}: {len(held)} rows: must be a multiple of {devices}, a row for each device")
+    names = read.texts.get("device", [])
+    demand_distinct(table, names[:devices])
+    for row, name in enumerate(names):
+        if name != names[row % devices]:
+            raise TableError(
+                f"{table}: row {row + 1}: device {name!r}: must be {names[row % devices]!r}: a task follows the other, each "
+                "with the devices in the same order"
+            )
     d = held.shape[1]
     if not d:
         raise TableError(f"{table}: must have a column of features")
     centre: Any = 0.0
     if archive is None:
-        basis = np.eye(d) if dimension >= d else np.linalg.svd(held, full_matrices=True)[2]
-        W = np.zeros((dimension, d))
-        W[: min(dimension, d)] = basis[: min(dimension, d)]
+        if dimension >= d:
+            W = np.eye(dimension, d)
+        else:
+            # as many vectors as the table has rows: all others are orthogonal to every feature and stand in no code
+            leading = np.linalg.svd(held, full_matrices=False)[2][:dimension]
+            W = np.zeros((dimension, d))
+            W[: len(leading)] = leading
         D = W.T
     else:
-        arrays = read_npz(archive, ("W", "D"), ("c",))
+        arrays = read_npz(archive, ("W", "D"), ("c",), content=archived)
         W, D, centre = arrays["W"], arrays["D"], arrays.get("c", 0.0)
     return tuple(Features(f=f, W=W, D=D) for f in held.reshape(-1, devices, d) - centre)
 
@@ -283,8 +296,49 @@ def read(path: str | Path) -> dict[str, Any]:
         raise SystemFileError(f"{path}: not valid TOML: {error}") from None
 
 
-def described(raw: dict[str, Any], path: Path, *, channel: bool = False) -> Description:
+_FILES = (("features", "file"), ("features", "table"), ("channel", "file"))  # keys of [inference.TABLE] that name files
+
+
+def named_files(raw: Mapping[str, Any]) -> dict[str, str]:
+    """The names of files that the tables hold, by key."""
+    found = dict[str, str]()
+    for table, key in _FILES:
+        inference = raw.get("inference")
+        values = inference.get(table) if isinstance(inference, dict) else None
+        if isinstance(values, dict) and isinstance(name := values.get(key), str):
+            found[f"inference.{table}.{key}"] = name
+    return found
+
+
+def attached(raw: Mapping[str, Any], path: Path) -> dict[str, bytes]:
+    """The contents of the files that the tables name, by their names.
+
+    Raises
+    ------
+    SystemFileError
+        When one cannot be read.
+    """
+    return {name: _content(path, key, name, {}) for key, name in named_files(raw).items()}
+
+
+def _content(path: Path, key: str, name: str, files: Mapping[str, bytes]) -> bytes:
+    """The content of a file that a key names: one of `files`, or what stands in the file now."""
+    if name in files:
+        return files[name]
+    try:
+        return untrusted.content(path.parent / name)
+    except OSError as error:
+        raise SystemFileError(f"{path}: {key} = {name!r}: {error.strerror or error}") from None
+    except ValueError as error:
+        raise SystemFileError(f"{path}: {key} = {name!r}: {error}") from None
+
+
+def described(
+    raw: dict[str, Any], path: Path, *, channel: bool = False, files: Mapping[str, bytes] | None = None
+) -> Description:
     """Check the tables of a system file; `path` is the file, for error messages and for relative paths in it.
+
+    `files` are contents of files that the tables name (:func:`attached`); others are read.
 
     Raises
     ------
@@ -303,7 +357,7 @@ def described(raw: dict[str, Any], path: Path, *, channel: bool = False) -> Desc
     file = _checked(path, raw, tables)
     complaints = _Errors(path)
     parts = (
-        complaints.unless(_inference, file.inference, complaints) or {},
+        complaints.unless(_inference, file.inference, complaints, files or {}) or {},
         complaints.unless(_federated, file.federated),
         complaints.unless(_energy, file.energy),
         complaints.unless(_training, file.training),
@@ -415,14 +469,14 @@ def _value_error(value_type: type, values: dict[str, Any], raw: dict[str, Any], 
     return ""
 
 
-def _inference(path: Path, table: _Inference, complaints: _Errors) -> dict[str, Any]:
+def _inference(path: Path, table: _Inference, complaints: _Errors, files: Mapping[str, bytes]) -> dict[str, Any]:
     base = table.model_dump(exclude={"observer", "rounds", "variants", "features", "selection", "channel"})
     variants = {}
     for name, variant in table.variants.items():
         changes = variant.model_dump(exclude_none=True)
         variants[name] = _system(path, f"inference.variants.{name}", {**base, **changes}, set(changes))
     system = _system(path, "inference", base, set(base))
-    channel = None if table.channel is None else _channel(path, table.channel)
+    channel = None if table.channel is None else _channel(path, table.channel, files)
     if channel is not None:
         system, *varied = (_with_participation(path, channel, one) for one in (system, *variants.values()))
         variants = dict(zip(variants, varied, strict=True))
@@ -432,7 +486,7 @@ def _inference(path: Path, table: _Inference, complaints: _Errors) -> dict[str, 
         "inference": system,
         "variants": variants,
         "channel": channel,
-        "task": complaints.unless(_task, table.features, system),
+        "task": complaints.unless(_task, table.features, system, files),
         "scores": complaints.unless(_scores, table.selection, system.devices),
     }
 
@@ -506,25 +560,25 @@ def _training(path: Path, table: _Training) -> Plan:
         raise SystemFileError(f"{path}: training.{error}") from None
 
 
-def _task(path: Path, table: _Features, system: InferenceSystem) -> Task:
+def _task(path: Path, table: _Features, system: InferenceSystem, files: Mapping[str, bytes]) -> Task:
     if table.file is None and table.table is None:
         raise SystemFileError(f"{path}: inference.features.file: missing; it is required, or else table")
     key, name = ("file", table.file) if table.table is None else ("table", table.table)
     where = f"{path}: inference.features.{key} = {name!r}"
-    archive = None if table.file is None else path.parent / table.file
-    archived = -1 if archive is None or not archive.exists() else archive.stat().st_mtime_ns
+    archive, archived = None, None
+    if table.file is not None:
+        archive, archived = path.parent / table.file, _content(path, "inference.features.file", table.file, files)
     try:
-        if table.table is None and archive is not None:
-            samples = tasks(archive, archive.stat().st_mtime_ns)
+        if table.table is None and archive is not None and archived is not None:
+            samples = tasks(archive, archived)
         else:
             source = path.parent / str(table.table)
-            samples = tabled(source, source.stat().st_mtime_ns, archive, archived, system.devices, system.dimension)
+            content = _content(path, "inference.features.table", str(table.table), files)
+            samples = tabled(source, content, archive, archived, system.devices, system.dimension)
         for features in samples:
             matched(system, features)
     except (TableError, ParameterError) as error:
         raise SystemFileError(f"{where}: {error}") from None
-    except OSError as error:
-        raise SystemFileError(f"{where}: {error.strerror or 'not an .npz file'}") from None
     try:
         return Task(
             samples[0],
@@ -537,23 +591,24 @@ def _task(path: Path, table: _Features, system: InferenceSystem) -> Task:
         raise SystemFileError(f"{path}: inference.features.{error}") from None
 
 
-def _channel(path: Path, table: _Channel) -> Channel:
+def _channel(path: Path, table: _Channel, files: Mapping[str, bytes]) -> Channel:
     values = table.model_dump(exclude_none=True)
     if (file := values.pop("file", None)) is not None:
-        values["looks"] = _looks(path, file)
+        values["looks"] = _looks(path, file, files)
     try:
         return Channel(**values)
     except ParameterError as error:
         raise SystemFileError(f"{path}: inference.channel.{error}") from None
 
 
-def _looks(path: Path, file: str) -> Any:
+def _looks(path: Path, file: str, files: Mapping[str, bytes]) -> Any:
     """The array `looks` of an archive."""
-    where = f"{path}: inference.channel.file = {file!r}"
+    key = "inference.channel.file"
+    content = _content(path, key, file, files)
     try:
-        return read_npz(path.parent / file, ["looks"])["looks"]
+        return read_npz(path.parent / file, ["looks"], content=content)["looks"]
     except TableError as error:
-        raise SystemFileError(f"{where}: {error}") from None
+        raise SystemFileError(f"{path}: {key} = {file!r}: {error}") from None
 
 
 def _with_participation(path: Path, channel: Channel, system: InferenceSystem) -> InferenceSystem:

@@ -69,10 +69,10 @@ class Settings:
 
     dataset: Choice[Dataset] = Choice("", "", "digits or mnist", default=Dataset.DIGITS)
     hidden: tuple[int, ...] = (32,)
-    channels: Count = Count("", "[0, inf)", "filters of a convolution before the hidden layers; 0 for none", default=0)
-    rounds: Count = Count("T", "[1, inf)", "rounds of communication", default=60)
-    local_steps: Count = Count("", "[1, inf)", "gradient steps of each client in a round", default=10)
-    batch: Count = Count("", "[1, inf)", "samples per gradient step", default=16)
+    channels: Count = Count("", "[0, 1024]", "filters of a convolution before the hidden layers; 0 for none", default=0)
+    rounds: Count = Count("T", "[1, 1000000]", "rounds of communication", default=60)
+    local_steps: Count = Count("", "[1, 1000000]", "gradient steps of each client in a round", default=10)
+    batch: Count = Count("", "[1, 1000000]", "samples per gradient step, at most those to train on", default=16)
     learning_rate: Number = Number("", "(0, inf)", "step size", default=0.3)
     l2: Number = Number("", "[0, inf)", "factor of the regulariser", default=0.0)
     smoothing: Number = Number(r"\lambda", "(0, 1]", "lambda of CB Eq. (6)", default=0.3)
@@ -89,7 +89,7 @@ class Settings:
     seed: Count = Count("", "[0, inf)", "seed of partition, initialisation and noise", default=0)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "hidden", tuple(checks.count("hidden", size) for size in self.hidden))
+        object.__setattr__(self, "hidden", tuple(checks.count("hidden", size, "[1, 1000000]") for size in self.hidden))
         if self.concentration is not None:
             object.__setattr__(self, "concentration", checks.scalar("concentration", self.concentration, "(0, 1e6]"))
 
@@ -106,7 +106,7 @@ class Plan:
     settings: Settings
     mechanisms: tuple[Mechanism, ...]
     codec: str = "trained"
-    seeds: Count = Count("", "[1, inf)", "number of paired seeds, starting at `seed`", default=5)
+    seeds: Count = Count("", "[1, 10000]", "number of paired seeds, starting at `seed`", default=5)
 
     @property
     def rounds(self) -> int:

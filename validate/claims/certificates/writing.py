@@ -30,7 +30,7 @@ from airtight.validate.claims.proving.proof import prove
 from airtight.validate.claims.relation import Exact
 from airtight.validate.claims.search import examined
 from airtight.validate.claims.sources import INSTALLED, Source
-from airtight.validate.files import OutputFolder
+from airtight.validate.files import OutputFolder, naming
 
 Tree = Any  # str, or a dict of op and args
 
@@ -256,7 +256,8 @@ def _certified(claim: Claim, digest: str) -> tuple[Outcome, dict[str, str]]:
         folder = Path(name) / _folder(claim.id)
         folder.mkdir()
         for file, text in files.items():
-            (folder / file).write_text(text, encoding="utf-8")
+            with naming(folder / file):
+                (folder / file).write_text(text, encoding="utf-8")
         beyond = _not_rebuilt(folder)
     if beyond:
         return Outcome(claim.id, False, beyond), {}

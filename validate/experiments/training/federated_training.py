@@ -25,6 +25,8 @@ from airtight.validate.system_file.training_plan import Mechanism, Settings
 Network = Dense | Convolutional
 
 _WIDEST = 1e6  # a layer whose values span more is taken to have diverged
+_LEAST_BATCH = 16  # a batch that any data allow: samples are drawn with replacement
+_MOST_PARAMETERS = 10**7  # of a network
 
 
 @dataclass(frozen=True)
@@ -135,12 +137,28 @@ def run(
 
 
 def network_for(work: data.Splits, settings: Settings) -> Network:
-    """The network that the settings describe."""
+    """The network that the settings describe.
+
+    Raises
+    ------
+    ParameterError
+        When the data, or the memory of a machine, have no room for it.
+    """
+    most = max(work.train.y.size, _LEAST_BATCH)
+    if settings.batch > most:
+        raise ParameterError("batch", settings.batch, f"at most {most}, the samples to train on")
+    side = round(work.inputs**0.5)
     if not settings.channels:
-        return Dense((work.inputs, *settings.hidden, work.classes))
-    if round(work.inputs**0.5) ** 2 != work.inputs:
+        network: Network = Dense((work.inputs, *settings.hidden, work.classes))
+    elif side**2 != work.inputs:
         raise ParameterError("channels", settings.channels, f"0: {work.inputs} features are no square image")
-    return Convolutional(round(work.inputs**0.5), settings.channels, settings.hidden, work.classes)
+    else:
+        network = Convolutional(side, settings.channels, settings.hidden, work.classes)
+    if network.parameters > _MOST_PARAMETERS:
+        raise ParameterError(
+            "hidden", settings.hidden, f"layers that make at most {_MOST_PARAMETERS:,} parameters, not {network.parameters:,}"
+        )
+    return network
 
 
 def _round(

@@ -81,7 +81,8 @@ class OwnData:
         owner = None if clients is None else np.unique(_whole("clients", clients, len(x)), return_inverse=True)[1]
         if np.min(x) < 0 or np.max(x) > 1:
             low, high = x.min(axis=0), x.max(axis=0)
-            x = (x - low) / np.where(high > low, high - low, 1.0)
+            span = high / 2 - low / 2  # halves, because high - low may overflow
+            x = (x / 2 - low / 2) / np.where(span > 0, span, 1.0)
         digest = hashlib.sha256()
         for part in (x, labels, *([] if owner is None else [owner])):
             digest.update(repr(part.shape).encode() + np.ascontiguousarray(part).tobytes())
