@@ -42,18 +42,18 @@ def _one_hidden_device(
     return system(devices, participation=participation, weight=signal, adjacency="silent", **noise, **rest)
 
 
-def _claimed(form: str, **point: Any) -> float:
+def _claimed(form: str, score_epsilon: float = 0.0, score_delta: float = 0.0, **point: Any) -> float:
     result = amplification.published(_one_hidden_device(**point), form=form)
-    return math.nan if result.vacuous else float(result.delta[0])
+    return math.nan if result.vacuous else float(result.delta[0]) + score_delta
 
 
-def _true(form: str, **point: Any) -> float:
+def _true(form: str, score_epsilon: float = 0.0, score_delta: float = 0.0, **point: Any) -> float:
     made = _one_hidden_device(**point)
-    epsilon = float(amplification.published(made, form=form).epsilon[0])
+    epsilon = float(amplification.published(made, form=form).epsilon[0]) + score_epsilon
     return float(observers.exact_delta(made, epsilon, observer="others", device=0))
 
 
-def _mechanism_is_right(form: str, **point: Any) -> bool:
+def _mechanism_is_right(form: str, score_epsilon: float = 0.0, score_delta: float = 0.0, **point: Any) -> bool:
     """Whether c_k / sqrt(mean - t) is at most 1, as (10) requires."""
     made = _one_hidden_device(**point)
     t = float(amplification.published(made, form=form).t)
@@ -345,6 +345,34 @@ CLAIMS = (
         statement=_STATEMENT,
         near={"devices": 50, "p": 0.1, "signal": 0.3, "dimension": 25088},
         effort=1 / 2,
+    ),
+    Claim(
+        "FDP-L2-hidden",
+        "Lemma 2 with Eq. (11) and its t, Scheme 2.1, as the authors mean it: the server sees y alone, absent devices send "
+        "nothing; neighbours whose scores are equal (silent)",
+        at_most(
+            partial(_true, "theorem1"),
+            partial(_claimed, "theorem1"),
+            balls=partial(enclosed.theorem1, form="theorem1"),
+            bounded=True,
+        ),
+        false(
+            "The second summand is Theorem 1, which the noise of a present device refutes (FDP-T1-hidden-r); with much "
+            "noise on the score its own guarantee is too small to make up for that.",
+            corrected_by="FDP-L2*",
+            true_where="absent devices send noise too (FDP-L2-idle), or as FDP-T1-hidden",
+        ),
+        {
+            **_SYSTEM,
+            "dimension": _LONG,
+            "score_epsilon": Range(1e-4, 1.0, logarithmic=True, symbol=r"\epsilon_k^{(0)}"),
+            "score_delta": Range(1e-9, 1e-3, logarithmic=True, typical=(1e-5, 1e-5), symbol=r"\delta_k^{(0)}"),
+        },
+        given=[partial(_mechanism_is_right, "theorem1")],
+        statement=r"\sup_A \Pr(y\in A) - e^{\epsilon_k^{(0)}}\left[1+\tfrac{p_k}{1-\delta'}\left("
+        r"e^{c_k/\sqrt{\bar\mu-t}}-1\right)\right]\Pr(y'\in A) \le \delta_k^{(0)} + \delta' + \frac{p_k\delta}{1-\delta'}",
+        near={"devices": 50, "p": 0.1, "signal": 0.3, "dimension": 25088},
+        effort=1 / 4,
     ),
     Claim(
         "FDP-T1-hidden*",
