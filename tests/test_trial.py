@@ -359,3 +359,46 @@ def test_points_are_spread_evenly():
     seen = []
     trial(toy(lambda x: seen.append(x) or x), effort=256)
     assert np.histogram(seen, 8, (0.1, 1.0))[0].min() >= 12
+
+
+# Nothing passes by being empty
+
+X01 = parameter("x", 0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: Claim("V", "l", at_most(X01 + 1, 2 * X01 + 1), given=[X01 > 5]),
+        lambda: Claim("V", "l", at_most(lambda x: x, lambda x: math.nan), domain={"x": X01.range}, statement="x"),
+        lambda: Claim("V", "l", at_most(lambda x: math.inf, lambda x: math.inf), domain={"x": X01.range}, statement="x"),
+        lambda: Claim("V", "l", at_most(lambda x: 2.0, lambda x: x), domain={"x": X01.range}, statement="x",
+                      scale=relative_to(lambda x: math.inf)),
+        lambda: Claim("V", "l", at_most(lambda x: 2.0, lambda x: x), domain={"x": X01.range}, statement="x",
+                      scale=relative_to(lambda x: math.nan)),
+    ],
+)  # fmt: skip
+def test_a_claim_that_is_nowhere_tried_is_unsettled(made):
+    assert trial(made()).verdict is Verdict.UNSETTLED
+
+
+@pytest.mark.parametrize("given", [{"slack": math.nan}, {"slack": math.inf}, {"slack": 0.5}, {"tolerance": math.nan},
+                                   {"tolerance": math.inf}, {"tolerance": -1.0}, {"effort": 0.0}])  # fmt: skip
+def test_what_a_margin_is_compared_with_is_a_number(given):
+    with pytest.raises(ParameterError):
+        Claim("V", "l", at_most(X01, 2 * X01), **given)
+
+
+def test_a_hypothesis_that_nothing_meets_proves_nothing():
+    found = airtight.prove(sp.exp(X01) >= 2 + X01, given=[X01 > 5])
+    assert found.status.value == "open" and "no point" in found.reason
+
+
+def test_a_paper_without_a_claim_is_refused(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text("from airtight import Paper\nP = Paper('x', 't', 'a', 2020, [])")
+    refused(run("try", str(path)), "no claim")
+    with pytest.raises(ParameterError):
+        airtight.try_claims([])
+    with pytest.raises(ParameterError):
+        airtight.try_claims(Paper("x", "t", "a", 2020, []))

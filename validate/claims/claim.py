@@ -12,6 +12,7 @@ from typing import Any
 
 import sympy as sp
 
+from airtight.analytics import checks
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.forms.balls.ball import ball
 from airtight.analytics.forms.balls.compiled import decided
@@ -304,6 +305,15 @@ class Claim:
             object.__setattr__(self, "statement", made.latex())
         if self.slack is None:
             object.__setattr__(self, "slack", 1.0 if self.scale is RATIO else 0.0)
+        self._check_numbers()
+
+    def _check_numbers(self) -> None:
+        """Check what a margin is compared with: against nan or infinity no violation is one, and any margin is near."""
+        least = "[1, inf)" if self.scale.name == "ratio" else "[0, inf)"
+        numbers = {"slack": (self.slack, least), "tolerance": (self.tolerance, "[0, inf)"), "effort": (self.effort, "(0, inf)")}
+        for name, (value, allowed) in numbers.items():
+            if value is not None:
+                checks.scalar(f"{self.id}: {name}", value, allowed)
 
     def _check_names(self) -> None:
         """Check that every name stands for one parameter, and that this parameter has a range."""

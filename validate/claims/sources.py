@@ -146,6 +146,8 @@ def _distinct(papers: list[Paper], where: str) -> dict[str, Paper]:
                 raise SourceError(f"{where}: the identifier {name} is used in {paper_of[name]} and in {paper.id}")
             paper_of[name] = paper.id
     for paper in papers:
+        if not paper.names():
+            raise SourceError(f"{where}: the paper {paper.id} holds no claim")
         for claim in paper.claims:
             if claim.ruling.corrected_by and claim.ruling.corrected_by not in paper_of:
                 raise SourceError(

@@ -219,6 +219,8 @@ def certify(
         for inner, (outcome, files) in each:
             made |= {f"{inner}/{name}": text for name, text in files.items()}
             yield outcome
+        if len(made) == 1 and not any(name.endswith(".json") for name in folder.files):
+            return  # check.py alone would be a check of nothing
         folder.remove(f"{inner}/{name}" for inner in folders for name in names if f"{inner}/{name}" not in made)
         folder.write(made)
         folder.write(
@@ -273,13 +275,33 @@ def _not_rebuilt(folder: Path) -> str:
     return ""
 
 
-def files_of(claim: Claim, digest: str = "") -> dict[str, str]:
-    """The files of one claim by name."""
+def writable(claim: Claim, witness: Witness | None) -> bool:
+    """Whether `certify` has a file for this witness: both sides and all hypotheses are expressions that certificates have.
+
+    Examples
+    --------
+    >>> from airtight.validate.claims.evidence import shipped
+    >>> [writable(e.claim, e.witness) for e in shipped().evidence if e.claim.id in ("FDP-D2", "FDP-T1")]
+    [True, False]
+    """
+    try:
+        return witness is not None and witness.certified and bool(witness_json(claim, witness, _claim_text(claim, "")))
+    except (_Skipped, UnsupportedExpression):
+        return False
+
+
+def _claim_text(claim: Claim, digest: str) -> str:
+    """The text of claim.json."""
     if not claim.provable.symbolic:
         raise _Skipped("a side is computed by code, not an expression")
     if any(not isinstance(condition, sp.Basic) for condition in claim.given):
         raise _Skipped("a hypothesis is computed by code")
-    text = _json(claim_json(claim, digest))
+    return _json(claim_json(claim, digest))
+
+
+def files_of(claim: Claim, digest: str = "") -> dict[str, str]:
+    """The files of one claim by name."""
+    text = _claim_text(claim, digest)
     found, proof = examined(claim)  # what is met decides, not what is ruled
     if found.fault or found.verdict is Verdict.UNSETTLED:
         raise _Skipped(f"unsettled: {found.fault or 'no proved witness'}")
