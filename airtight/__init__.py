@@ -905,6 +905,8 @@ def try_claims(
     if not isinstance(given, Paper):
         for claim in checks.instance("given", given, list, tuple):
             checks.instance("given", claim, Claim)
+    if not list(given):
+        raise checks.ParameterError("given", given, "at least one claim")
     deadline, wanted = time.time() + limit, list(given)
     told = counted(wanted, len(wanted), "claims", progress=progress)
     return [trial(claim, seed=seed, effort=effort, deadline=deadline) for claim in told]

@@ -20,6 +20,7 @@ import pytest
 import sympy as sp
 from support.common import refused, run
 
+from airtight.analytics.checks import ParameterError
 from airtight.analytics.forms.balls.ball import ball
 from airtight.analytics.forms.balls.compiled import UnsupportedExpression, enclosed
 from airtight.analytics.forms.domain import parameter
@@ -738,3 +739,42 @@ def test_theorems_beside_the_certificates_are_left_alone(tmp_path):
     (tmp_path / coq.LIBRARY / formal._KEPT).write_text("{}")
     done = check(tmp_path)
     assert done.returncode == 0, done.stdout
+
+
+# Nothing passes by being empty
+
+
+def test_a_folder_without_certificates_is_no_check(tmp_path):
+    shutil.copy(CHECK, tmp_path)
+    assert check(tmp_path).returncode == 2 and "no certificate" in check(tmp_path).stdout
+    write_sums(tmp_path)
+    (tmp_path / "FDP-T1").mkdir()
+    assert check(tmp_path).returncode == 2
+
+
+def test_certifying_nothing_fails_and_writes_nothing(tmp_path):
+    result = run("certify", "FDP-T1", "--out", str(tmp_path / "out"))
+    assert result.exit_code == 1 and "computed by code" in result.stdout and "rebuilds" not in result.stdout
+    assert not [path for path in (tmp_path / "out").rglob("*") if not path.name.startswith(".")]
+
+
+def test_a_proof_of_which_every_box_fails_a_hypothesis_is_none(two):
+    out, _ = two
+    proof = json.loads((out / "B" / "proof.json").read_text())
+    claim = json.loads((out / "B" / "claim.json").read_text()) | {"given": [{"op": ">", "args": ["x", "5"]}]}
+    text = json.dumps(claim).encode()
+    (out / "B" / "claim.json").write_bytes(text)
+    proof |= {"trees": [{"sign": 0}] * len(proof["trees"]), "claim_sha256": hashlib.sha256(text).hexdigest()}
+    (out / "B" / "proof.json").write_text(json.dumps(proof))
+    write_sums(out)
+    assert check(out).returncode == 1 and "nothing is claimed" in check(out).stdout
+
+
+def test_certified_is_printed_where_a_certificate_can_be_written():
+    said = run("verify", "FDP-L4-applied", "FDP-D2").stdout
+    assert said.count("(certified)") == 1 and "proved in balls" in said.replace("\n", " ")
+
+
+def test_formal_needs_theorems(tmp_path):
+    with pytest.raises(ParameterError, match="theorems"):
+        formal.main(tmp_path, 1)

@@ -2,13 +2,18 @@
 
 import math
 from fractions import Fraction
+from itertools import pairwise
 
 import flint
+import mpmath
 import numpy as np
 import pytest
 
 from airtight.analytics.forms.balls import observer_delta as enclosed
-from airtight.analytics.privacy.over_the_air import hidden_participation, observers
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy.over_the_air import amplification, hidden_participation, observers
+from airtight.validate.claims.certificates.writing import certify
+from airtight.validate.claims.sources import INSTALLED
 from airtight.validate.papers.feature_dp import observers as rows
 from airtight.validate.report.drawing import inference_plots
 
@@ -73,3 +78,38 @@ def test_the_figure_shows_the_documented_numbers():
 def test_a_random_fleet_has_an_interval(paper):
     low, high = observers.signal_bracket(paper, device=0)
     assert 0 <= low <= high
+
+
+def test_theorem1_fails_for_codes_of_one_number_by_the_densities():
+    """Roots of the difference of both mixtures at 40 digits, and exact tails: 4.488e-8 where 1.272e-8 is promised."""
+    K, p, variance, x, delta, delta_prime = 8, mpmath.mpf("0.034"), 100, 2, mpmath.mpf("8e-8"), mpmath.mpf("1e-8")
+    with mpmath.workdps(40):
+        L = mpmath.log(2 / delta_prime)
+        t = L / 2 * (mpmath.mpf(variance) / 3 + mpmath.sqrt(mpmath.mpf(variance) / 9 + 4 * p * (1 - p) * variance**2 / L))
+        c = x * mpmath.sqrt(2 * mpmath.log(1.25 / delta)) / mpmath.sqrt((K - 1 + p) * variance - t)
+        odds = 1 + p / (1 - delta_prime) * mpmath.expm1(c)
+        on, off = mpmath.sqrt(K * variance), mpmath.sqrt((K - 1) * variance)
+
+        def excess(y):
+            device = mpmath.npdf(y, x, on) - odds * mpmath.npdf(y, 0, on)
+            return p * device - (odds - 1) * (1 - p) * mpmath.npdf(y, 0, off)
+
+        grid = [k * on / 50 for k in range(-500, 501)]
+        roots = [mpmath.findroot(excess, (a, b), solver="anderson") for a, b in pairwise(grid) if excess(a) * excess(b) < 0]
+        (root,) = roots
+        tails = [mpmath.ncdf((mean - root) / sd) for mean, sd in ((x, on), (0, on), (0, off))]
+        true = p * (tails[0] - odds * tails[1]) - (odds - 1) * (1 - p) * tails[2]
+        claimed = delta_prime + p * delta / (1 - delta_prime)
+    assert c < 1 and true > 3.5 * claimed
+    system = InferenceSystem(
+        devices=K, participation=[float(p), *[1.0] * (K - 1)], noise_variance=variance, weight=x, clip=1.0, alignment=1.0,
+        receiver_noise_variance=0.0, dimension=1, delta=float(delta), delta_prime=float(delta_prime), adjacency="silent",
+    )  # fmt: skip
+    published = amplification.published(system, form="eq23")
+    ours = float(observers.exact_delta(system, float(published.epsilon[0]), observer="others", device=0))
+    assert math.isclose(float(published.delta[0]), float(claimed)) and math.isclose(ours, float(true), rel_tol=1e-9)
+
+
+def test_theorem1_in_one_dimension_is_refuted_with_a_certificate(tmp_path):
+    (made,) = certify(tmp_path, [INSTALLED.claims()["FDP-T1-hidden"]])
+    assert (made.certified, made.note) == (True, "a witness")

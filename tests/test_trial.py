@@ -24,12 +24,13 @@ from airtight.analytics.checks import ParameterError
 from airtight.analytics.forms.balls.ball import ball
 from airtight.analytics.forms.balls.compiled import UnsupportedExpression, compiled, enclosed
 from airtight.analytics.forms.domain import Range, parameter
-from airtight.validate.claims import audit, sources
+from airtight.validate.claims import audit, evidence, sources
 from airtight.validate.claims.claim import Claim, Paper, Reference, Verdict, exhibited, false, holds
 from airtight.validate.claims.evidence import How, decimal_ends
 from airtight.validate.claims.relation import absolute, at_least, at_most, equal, relation, relative_to
 from airtight.validate.claims.search import LEAST, shrink, trial
 from airtight.validate.claims.sources import INSTALLED, Source, SourceError
+from airtight.validate.report import library, page
 
 LEMMAS = Path(__file__).parents[1] / "examples" / "lemmas.py"
 X = parameter("x", 0.1, 1.0)
@@ -359,3 +360,88 @@ def test_points_are_spread_evenly():
     seen = []
     trial(toy(lambda x: seen.append(x) or x), effort=256)
     assert np.histogram(seen, 8, (0.1, 1.0))[0].min() >= 12
+
+
+# Nothing passes by being empty
+
+X01 = parameter("x", 0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: Claim("V", "l", at_most(X01 + 1, 2 * X01 + 1), given=[X01 > 5]),
+        lambda: Claim("V", "l", at_most(lambda x: x, lambda x: math.nan), domain={"x": X01.range}, statement="x"),
+        lambda: Claim("V", "l", at_most(lambda x: math.inf, lambda x: math.inf), domain={"x": X01.range}, statement="x"),
+        lambda: Claim("V", "l", at_most(lambda x: 2.0, lambda x: x), domain={"x": X01.range}, statement="x",
+                      scale=relative_to(lambda x: math.inf)),
+        lambda: Claim("V", "l", at_most(lambda x: 2.0, lambda x: x), domain={"x": X01.range}, statement="x",
+                      scale=relative_to(lambda x: math.nan)),
+    ],
+)  # fmt: skip
+def test_a_claim_that_is_nowhere_tried_is_unsettled(made):
+    assert trial(made()).verdict is Verdict.UNSETTLED
+
+
+@pytest.mark.parametrize("given", [{"slack": math.nan}, {"slack": math.inf}, {"slack": 0.5}, {"tolerance": math.nan},
+                                   {"tolerance": math.inf}, {"tolerance": -1.0}, {"effort": 0.0}])  # fmt: skip
+def test_what_a_margin_is_compared_with_is_a_number(given):
+    with pytest.raises(ParameterError):
+        Claim("V", "l", at_most(X01, 2 * X01), **given)
+
+
+def test_a_hypothesis_that_nothing_meets_proves_nothing():
+    found = airtight.prove(sp.exp(X01) >= 2 + X01, given=[X01 > 5])
+    assert found.status.value == "open" and "no point" in found.reason
+
+
+def test_a_paper_without_a_claim_is_refused(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text("from airtight import Paper\nP = Paper('x', 't', 'a', 2020, [])")
+    refused(run("try", str(path)), "no claim")
+    with pytest.raises(ParameterError):
+        airtight.try_claims([])
+    with pytest.raises(ParameterError):
+        airtight.try_claims(Paper("x", "t", "a", 2020, []))
+
+
+@pytest.mark.parametrize("name", ["", "../outside", "/outside", "a/b", "a\0b", "a b", "a\nb", "CON", "nul.txt", "a.", ".a", "x" * 101, "\x1b[2J"])  # fmt: skip
+def test_an_identifier_names_a_file_and_nothing_else(name, tmp_path):
+    with pytest.raises(ParameterError, match="id of a"):
+        Claim(name, "l", at_most(X01**2, X01))
+    with pytest.raises(ParameterError, match="id of a"):
+        Paper(name, "t", "a", 2020, [Claim("A", "l", at_most(X01**2, X01))])
+    path = tmp_path / "my lemmas.py"
+    path.write_text(f"from airtight import *\nx = parameter('x', 0.0, 1.0)\na = Claim({name!r}, 'l', at_most(x**2, x))")
+    refused(run("try", str(path)), "id of a claim")
+
+
+def test_a_file_with_a_blank_in_its_name_can_be_tried(tmp_path):
+    path = tmp_path / "my lemmas.py"
+    path.write_text("from airtight import *\nx = parameter('x', 0.0, 1.0)\na = Claim('A', 'l', at_most(x**2, x))")
+    assert run("try", str(path), "--out", str(tmp_path / "out")).exit_code == 0
+
+
+@pytest.mark.parametrize("name", ["a_b", "a__b", "_", "a_", "$x", "\\input{x}", "x^2", "a b", "100%", "x{", "x}", "#&~", "e", "pi"])
+def test_the_name_of_a_parameter_is_text(name, tmp_path):
+    x = parameter(name, 0.5, 1.0)
+    printed = Claim("A", "l", at_most(x**2, sp.exp(x))).statement
+    assert "\\input" not in printed and not printed.startswith("$") and (name not in ("e", "pi") or name != printed[: len(name)])
+    assert "<code>" not in page.mathml(printed)
+    path = tmp_path / "mine.py"
+    path.write_text(
+        f"from airtight import *\nimport sympy as sp\nx = parameter({name!r}, 0.5, 1.0)\na = Claim('A', 'l', at_most(x**2, sp.exp(x)))"
+    )
+    assert run("try", str(path), "--out", str(tmp_path / "out")).exit_code == 0
+    assert run("paper", str(path), "--out", str(tmp_path / "out")).exit_code == 0
+    assert "\\input{" not in (tmp_path / "out" / "mine.tex").read_text()
+
+
+def test_hypotheses_are_told():
+    """In words where code decides them; in the JSON, in the ledger, and on the pages."""
+    rows = {e.claim.id: e for e in evidence.shipped().evidence}
+    assert rows["CB-E21"].as_json()["hypotheses"] == ["$x + y \\leq 0$"]
+    assert all("computed by code" not in text for e in rows.values() for text in e.claim.hypotheses)
+    assert "Provided that" in library.claim_page(rows["CB-E21"], list(rows.values()), certified=False)
+    assert "Provided that" in page.audit_page("Audit", [rows["FDP-T1-hidden-r"]], "", home=False)
+    assert json.loads(run("verify", "CB-E21", "--json").stdout)[0]["hypotheses"] == ["$x + y \\leq 0$"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -171,6 +172,11 @@ def constant(value: float) -> Range:
     return Range(value, value, integer=isinstance(value, int))
 
 
+_PLAIN_NAME = re.compile(r"[^\W_]+(_[^\W_]+)*'?")  # SymPy prints an index after an underscore; other names are text
+_LIKE_CONSTANTS = {"e": r"\mathbf{e}", "pi": r"\boldsymbol{\pi}"}  # the numbers are printed as e and pi
+_MATHS = {c: f"\\{c}" for c in "$%&#_{} "} | {"\\": r"\backslash{}", "^": r"\wedge{}", "~": r"\sim{}"}
+
+
 class Parameter(sp.Symbol):  # type: ignore[misc]
     """A symbol with its range, so that the domain of an expression follows from its symbols.
 
@@ -206,8 +212,14 @@ class Parameter(sp.Symbol):  # type: ignore[misc]
         return sp.Symbol.class_key()
 
     def _latex(self, printer: Any) -> str:
+        if symbol := str(self.range.symbol):
+            return symbol
+        if (constant := _LIKE_CONSTANTS.get(self.name)) is not None:
+            return constant
+        if not _PLAIN_NAME.fullmatch(self.name):
+            return rf"\mathrm{{{''.join(_MATHS.get(letter, letter) for letter in self.name)}}}"
         letter, prime = (self.name[:-1], "'") if self.name.endswith("'") else (self.name, "")
-        return self.range.symbol or str(printer._print_Symbol(sp.Symbol(letter))) + prime
+        return str(printer._print_Symbol(sp.Symbol(letter))) + prime
 
 
 def parameter(

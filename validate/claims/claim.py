@@ -5,13 +5,17 @@ A claim about published code also names the place of the code, the promise of it
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 import sympy as sp
 
+from airtight.analytics import checks
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.forms.balls.ball import ball
 from airtight.analytics.forms.balls.compiled import decided
@@ -58,6 +62,7 @@ class Implementation:
         return f"{self.repository}, {self.file}, {self.function}{at}"
 
 
+_LONGEST = 100  # letters of an identifier
 _DOUBLES_TOLERANCE = 1e-9  # default tolerance for a side that an algorithm computes in doubles
 
 
@@ -186,6 +191,23 @@ def exhibited(reason: str, severity: str = "step", *, corrected_by: str = "") ->
     return Ruling(Verdict.FALSE, reason, Severity(severity), corrected_by, exhibited=True)
 
 
+_IDENTIFIER = re.compile(r"[\w*+'-]([\w.*+'-]*[\w*+'-])?")
+_DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)  # of Windows, which makes no file of that name
+
+
+def identifier(kind: str, name: str) -> str:
+    """The identifier of a claim or a paper, which names files and folders.
+
+    Examples
+    --------
+    >>> identifier("claim", "FDP-T1*")
+    'FDP-T1*'
+    """
+    if not isinstance(name, str) or not _IDENTIFIER.fullmatch(name) or _DEVICES.fullmatch(name) or len(name) > _LONGEST:
+        raise ParameterError(f"id of a {kind}", name, f"at most {_LONGEST} letters, digits and . - _ + * ', to name a file")
+    return name
+
+
 @dataclass(frozen=True)
 class Reference:
     """Another place of the same statement."""
@@ -288,6 +310,7 @@ class Claim:
     paper: str = ""
 
     def __post_init__(self) -> None:
+        identifier("claim", self.id)
         try:
             made = relation(self.relation)
         except TypeError as error:
@@ -304,6 +327,15 @@ class Claim:
             object.__setattr__(self, "statement", made.latex())
         if self.slack is None:
             object.__setattr__(self, "slack", 1.0 if self.scale is RATIO else 0.0)
+        self._check_numbers()
+
+    def _check_numbers(self) -> None:
+        """Check what a margin is compared with: against nan or infinity no violation is one, and any margin is near."""
+        least = "[1, inf)" if self.scale.name == "ratio" else "[0, inf)"
+        numbers = {"slack": (self.slack, least), "tolerance": (self.tolerance, "[0, inf)"), "effort": (self.effort, "(0, inf)")}
+        for name, (value, allowed) in numbers.items():
+            if value is not None:
+                checks.scalar(f"{self.id}: {name}", value, allowed)
 
     def _check_names(self) -> None:
         """Check that every name stands for one parameter, and that this parameter has a range."""
@@ -341,6 +373,20 @@ class Claim:
         """The quantities of the registry that are sides of the claim or of its form, each once."""
         found = (*self.relation.quantities, *self.provable.quantities)
         return tuple({quantity.key: quantity for quantity in found}.values())
+
+    @property
+    def hypotheses(self) -> list[str]:
+        """The further hypotheses, as the ledger prints them: LaTeX between dollars, or the words of a function's docstring.
+
+        Examples
+        --------
+        >>> from airtight.analytics.forms.domain import parameter
+        >>> from airtight.validate.claims.relation import at_most
+        >>> x = parameter("x", 0.0, 1.0)
+        >>> Claim("SQUARE", "Lemma 1", at_most(x**2, 2 * x), given=[x > 0]).hypotheses
+        ['$x > 0$']
+        """
+        return [_in_words(condition) if callable(condition) else f"${sp.latex(condition)}$" for condition in self.given]
 
     @property
     def room(self) -> float:
@@ -390,6 +436,7 @@ class Claim:
             "paper": self.paper,
             "location": self.location,
             "statement": self.statement,
+            "hypotheses": self.hypotheses,
             "expected": self.expected.value,
             "severity": severity.value if severity else None,
             "reason": self.reason,
@@ -411,6 +458,13 @@ class Claim:
         A trial of it must find a violation.
         """
         return replace(self, relation=self.relation.moved(self.scale, self.room), form=None, computed=None)
+
+
+def _in_words(condition: Any) -> str:
+    """The first sentence of the docstring of a hypothesis, without its "Whether"."""
+    function = condition.func if isinstance(condition, partial) else condition
+    said = (inspect.getdoc(function) or "").partition("\n\n")[0].replace("\n", " ").strip().removesuffix(".")
+    return said.removeprefix("Whether ") or f"{getattr(function, '__name__', 'a condition')}, computed by code"
 
 
 def _is_met(condition: Any, point: Mapping[str, Any]) -> bool:
@@ -477,6 +531,7 @@ class Paper:
     proofs: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        identifier("paper", self.id)
         paper_and_proof = [(c.paper or self.id, c.argued or self.proofs.get(c.id, "")) for c in self.claims]
         claims = (replace(c, paper=p, argued=a) for c, (p, a) in zip(self.claims, paper_and_proof, strict=True))
         object.__setattr__(self, "claims", tuple(claims))

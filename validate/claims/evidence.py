@@ -43,6 +43,7 @@ class Row(TypedDict):
     location: str
     implementation: Annotated[dict[str, Any], Implementation] | None
     statement: str
+    hypotheses: list[str]
     quantities: list[str]
     expected: str
     verdict: str
@@ -304,6 +305,7 @@ class Evidence:
             "location": claim.location,
             "implementation": asdict(claim.implementation) if claim.implementation else None,
             "statement": claim.statement,
+            "hypotheses": claim.hypotheses,
             "quantities": [quantity.key for quantity in claim.quantities],
             "expected": claim.expected.value,
             "verdict": self.verdict.value,
@@ -375,6 +377,7 @@ def item_as_json(item: Item) -> dict[str, Any]:
         **identity,
         **verdicts,
         **not_applicable,
+        "hypotheses": [],
         "quantities": [],
         "also": [],
         "certified": False,

@@ -81,9 +81,9 @@ class Scale:
     size: float | Callable[..., float] = 1.0
 
     def distance(self, claimed: float, actual: float, sign: Sign, point: Point) -> float:
-        """Distance of a point to a violation, negative in one; infinite on a ratio scale if both sides are 0."""
-        if claimed == actual:
-            return math.inf if claimed == 0 and self.name == "ratio" else 0.0
+        """Distance of a point to a violation, negative in one; infinite if both sides are, or are 0 on a ratio scale."""
+        if claimed == actual:  # equal infinities, and zeros on a ratio scale, say nothing of how near a violation is
+            return math.inf if math.isinf(claimed) or (claimed == 0 and self.name == "ratio") else 0.0
         if self.name == "ratio":
             if claimed < 0 or actual < 0:
                 raise ArithmeticError(
@@ -112,7 +112,10 @@ class Scale:
 
     def sized(self, point: Point) -> float:
         """The divisor of a difference at a point."""
-        return self.size(**point) if callable(self.size) else self.size
+        size = self.size(**point) if callable(self.size) else self.size
+        if not 0 < size < math.inf:  # any other divisor hides a violation
+            raise ArithmeticError(f"the size of the scale is {size!r}; allowed: positive and finite")
+        return size
 
     @property
     def label(self) -> str:

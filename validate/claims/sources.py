@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import importlib.util
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -98,7 +99,8 @@ def _of_file(path: str) -> dict[str, Paper]:
         if not loose_claims:
             raise SourceError(f"{path}: there is no Paper and no Claim at the top level of the file")
         try:
-            papers = [Paper(Path(path).stem, Path(path).stem, "", 0, list({id(c): c for c in loose_claims}.values()))]
+            stem = Path(path).stem
+            papers = [Paper(re.sub(r"[^\w-]", "-", stem), stem, "", 0, list({id(c): c for c in loose_claims}.values()))]
         except ValueError as error:
             raise SourceError(f"{path}: {error}") from None
     return _distinct(papers, path)
@@ -146,6 +148,8 @@ def _distinct(papers: list[Paper], where: str) -> dict[str, Paper]:
                 raise SourceError(f"{where}: the identifier {name} is used in {paper_of[name]} and in {paper.id}")
             paper_of[name] = paper.id
     for paper in papers:
+        if not paper.names():
+            raise SourceError(f"{where}: the paper {paper.id} holds no claim")
         for claim in paper.claims:
             if claim.ruling.corrected_by and claim.ruling.corrected_by not in paper_of:
                 raise SourceError(

@@ -459,10 +459,14 @@ def try_(
 )
 @_QUIET
 def certify(ids: tuple[str, ...], out: Path, coq: bool) -> None:
-    """Write what a stranger needs to check the verdicts: OUT/ID/*.json and OUT/check.py, plain Python without packages."""
+    """Write what a stranger needs to check the verdicts: OUT/ID/*.json and OUT/check.py, plain Python without packages.
+
+    Exit code 1 where no claim can be certified: the lines say why.
+    """
     from airtight.validate.claims.sources import INSTALLED
 
-    _certified(ids, out, INSTALLED, quiet=False)
+    if not _certified(ids, out, INSTALLED, quiet=False):
+        sys.exit(1)
     if coq:
         from airtight.validate.claims.certificates.coq import write
 
@@ -472,8 +476,8 @@ def certify(ids: tuple[str, ...], out: Path, coq: bool) -> None:
         click.echo(f"{len(done)} theorems for coqc")
 
 
-def _certified(ids: Sequence[str], out: Path, source: Source, *, quiet: bool) -> None:
-    """Certify the claims, and say which were certified; only what check.py rebuilds is a certificate."""
+def _certified(ids: Sequence[str], out: Path, source: Source, *, quiet: bool) -> int:
+    """Certify the claims, say which were certified, and return their number; only what check.py rebuilds is a certificate."""
     from airtight.validate.claims import audit
     from airtight.validate.claims.certificates import writing
 
@@ -483,12 +487,14 @@ def _certified(ids: Sequence[str], out: Path, source: Source, *, quiet: bool) ->
         for one in writing.certify(out, wanted, source, executor=pool):
             advance(f"certified {one.id}" if one.certified else f"skipped {one.id}")
             found.append(one)
+    certified = sum(one.certified for one in found)
     if quiet:
-        return
+        return certified
     for one in found:
         click.echo(f"{one.id}: {one.note}" if one.certified else f"{one.id}: skipped: {one.note}")
-    certified = sum(one.certified for one in found)
-    click.echo(f"{certified} certified, {len(found) - certified} skipped; python {out / 'check.py'} rebuilds them")
+    next_step = f"; python {out / 'check.py'} rebuilds them" if certified else ""
+    click.echo(f"{certified} certified, {len(found) - certified} skipped{next_step}")
+    return certified
 
 
 @main.command()

@@ -33,7 +33,7 @@ from airtight.validate.claims.sources import INSTALLED
 from airtight.validate.claims.statement import Standing, standing
 from airtight.validate.files import whole
 from airtight.validate.report import results_schema
-from airtight.validate.report.rows import box, computed, witnessed
+from airtight.validate.report.rows import box, computed, hypotheses, witnessed
 from airtight.validate.report.tables import number
 from airtight.validate.report.verdicts import known, numbered, severities, told
 from airtight.validate.system_file import file_schema
@@ -105,7 +105,8 @@ def ledger(evidence: Sequence[Evidence], tried: Sequence[Paper]) -> dict[str, st
         lines += [_cells(i.id, i.location, f"**{i.verdict.value}**", "", i.reason) for i in paper.items]
         for e in here:
             lines += ["", f"## {e.claim.id}", "", "$$" + e.claim.statement + "$$", ""]
-            lines += [*computed(e.claim), *_sides(e.claim), *_source(e.claim), *box(e.claim), *_evidence(e)]
+            lines += [*computed(e.claim), *_sides(e.claim), *_source(e.claim), *box(e.claim), *hypotheses(e.claim)]
+            lines += _evidence(e)
             if e.claim.id in corrects:
                 lines += ["", f"Corrects {', '.join(corrects[e.claim.id])}."]
         made[f"ledger/{paper.id}.md"] = "\n".join(lines) + "\n"

@@ -72,9 +72,11 @@ def schema() -> dict[str, Any]:
 def write(out: Path, pyodide: Path | None = None) -> list[Path]:
     """Write all files into a folder; returns their paths."""
     evidence, certificates = shipped().evidence, out / "certificates"
-    checked, runs = (certificates / "SHA256SUMS").is_file(), pyodide is not None and in_browser.complete(pyodide)
+    certified = {e.claim.id for e in evidence if _certified(out, e.claim)}
+    checked = bool(certified) and (certificates / "SHA256SUMS").is_file()
+    runs = pyodide is not None and in_browser.complete(pyodide)
     pages = {
-        address(e.claim.id): claim_page(e, evidence, certified=_certified(out, e.claim), runs=checked and runs)
+        address(e.claim.id): claim_page(e, evidence, certified=e.claim.id in certified, runs=checked and runs)
         for e in evidence
     }
     if checked:

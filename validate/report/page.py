@@ -326,10 +326,29 @@ def environment() -> Environment:
     """The templates of the pages, with filters for numbers, formulas and prose."""
     made = Environment(loader=PackageLoader("airtight.validate.report"), autoescape=True, undefined=StrictUndefined)
     made.filters["shown"], made.filters["small"] = numbers.shown, numbers.small
-    made.filters["mathml"] = cache(lambda latex: Markup(latex2mathml.converter.convert(latex, display="block")))
-    made.filters["prose"] = _prose
+    made.filters["mathml"] = cache(lambda latex: mathml(latex, "block"))
+    made.filters["prose"], made.filters["marked"] = _prose, _marked
     made.globals["truth"] = rows.truth
     return made
+
+
+def mathml(latex: str, display: str = "inline") -> Markup:
+    """A formula as MathML; one that cannot be read, as the text that it is.
+
+    Examples
+    --------
+    >>> mathml("x_{")
+    Markup('<code>x_{</code>')
+    """
+    try:
+        return Markup(latex2mathml.converter.convert(latex, display=display))
+    except Exception:  # the converter has no common error, and a statement is any text
+        return Markup("<code>") + escape(latex) + Markup("</code>")
+
+
+def _marked(text: str) -> Markup:
+    """A sentence with formulas between dollars as HTML."""
+    return Markup("").join(mathml(part) if i % 2 else escape(part) for i, part in enumerate(text.split("$")))
 
 
 def _prose(text: str) -> Markup:
@@ -340,7 +359,7 @@ def _prose(text: str) -> Markup:
     if any(part.count("{") != part.count("}") or r"\begin" in part for part in parts[::2]):
         parts = [text]
     shown = [
-        escape(part) if i % 2 else Markup(latex2mathml.converter.convert(part))
+        escape(part) if i % 2 else mathml(part)
         for i, part in enumerate(parts)
         if part.strip()
     ]

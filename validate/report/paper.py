@@ -17,7 +17,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 from airtight.validate.claims import audit, proofs
 from airtight.validate.claims.claim import FAILING, REFUTED, Paper, Verdict
@@ -25,7 +24,7 @@ from airtight.validate.claims.evidence import Evidence, How, shipped
 from airtight.validate.claims.proofs import Section
 from airtight.validate.claims.sources import INSTALLED, Source
 from airtight.validate.files import OutputFolder
-from airtight.validate.report.rows import box, computed, witnessed
+from airtight.validate.report.rows import box, computed, hypotheses, witnessed
 
 _SPECIAL = {
     **{c: f"\\{c}" for c in "&%#{}"},
@@ -283,8 +282,7 @@ class _Document:
 
     def domain(self, e: Evidence) -> str:
         """The domain, outside of which nothing is claimed, and further hypotheses."""
-        given = [f"${_typeset(condition)}$" for condition in e.claim.given if not callable(condition)]
-        return self.latex(" ".join([*box(e.claim), f"Further, {', '.join(given)}." if given else ""]).strip())
+        return self.latex(" ".join([*box(e.claim), *hypotheses(e.claim)]).strip())
 
     def statement(self, e: Evidence) -> str:
         """A formula, its place in the paper, and the meaning of its symbols."""
@@ -331,12 +329,6 @@ class _Document:
                 heading = f"\\subsection*{{{escaped(section.heading)}}}\\phantomsection\\label{{{label}}}"
                 made[label] = f"{heading}\n{given}{self.latex(section.body)}"
         return "\n\n".join(made.values())
-
-
-def _typeset(condition: Any) -> str:
-    import sympy as sp
-
-    return str(sp.latex(condition))
 
 
 def bibliography(paper: Paper, cited: dict[str, str]) -> str:

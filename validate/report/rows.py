@@ -44,6 +44,18 @@ def box(claim: Claim) -> list[str]:
     return ["For " + ", ".join(ranges) + ".", ""] if ranges else []
 
 
+def hypotheses(claim: Claim) -> list[str]:
+    """The hypotheses beside the domain, outside of which nothing is claimed.
+
+    Examples
+    --------
+    >>> from airtight.validate.claims.sources import INSTALLED
+    >>> hypotheses(INSTALLED.claims()["CB-E21"])
+    ['Provided that $x + y \\\\leq 0$.', '']
+    """
+    return [f"Provided that {'; '.join(claim.hypotheses)}.", ""] if claim.given else []
+
+
 def truth(claim: Claim) -> str:
     """Words before the actual value of a witness: they say whether it is the true value or a bound of it.
 

@@ -10,6 +10,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from airtight.validate.claims.certificates.writing import writable
 from airtight.validate.claims.claim import REFUTED, Item, Severity, Verdict
 from airtight.validate.claims.evidence import Evidence, How
 from airtight.validate.claims.relation import Sign
@@ -37,7 +38,8 @@ def verdicts(evidence: Sequence[Evidence]) -> None:
     for e in evidence:
         witness = e.leading
         at = ", ".join(f"{k}={v}" for k, v in witness.text().items()) if witness else ""
-        proof = " (certified)" if witness and witness.certified else ""
+        shown = "certified" if writable(e.claim, e.witness) else "proved in balls"
+        proof = f" ({shown})" if witness and witness.certified else ""
         verdict = Text(e.said, style=_COLOURS.get(e.verdict, "bold red"))
         if e.verdict is not e.claim.expected:
             verdict.append(f", expected {e.claim.expected}", style="bold red")
@@ -54,7 +56,8 @@ def verdicts(evidence: Sequence[Evidence]) -> None:
     right = sum(e.as_expected for e in evidence)
     style = "green" if right == len(evidence) else "red"
     console.print(f"{right} of {len(evidence)} claims as ruled", style=style)
-    console.print(f"known by: {told(known(evidence))}", highlight=False)
+    if ways := known(evidence):
+        console.print(f"known by: {told(ways)}", highlight=False)
     if counts := severities(evidence):
         statements = f"; {len(numbered(evidence))} distinct numbered statements" if Severity.THEOREM in counts else ""
         console.print(f"{sum(counts.values())} refuted: {told(counts)}{statements}", highlight=False)
@@ -97,8 +100,8 @@ def numbered(evidence: Sequence[Evidence]) -> set[tuple[str, str]]:
 
 
 def known(evidence: Sequence[Evidence]) -> dict[How, int]:
-    """Number of claims that are known in each way that occurs."""
-    ways = [e.how for e in evidence]
+    """Number of settled claims that are known in each way that occurs."""
+    ways = [e.how for e in evidence if e.verdict is not Verdict.UNSETTLED]
     return {way: ways.count(way) for way in How if way in ways}
 
 

@@ -311,8 +311,12 @@ def theorem1(
     delta: Fraction,
     delta_prime: Fraction,
     form: str,
+    score_epsilon: Fraction = Fraction(0),
+    score_delta: Fraction = Fraction(0),
 ) -> tuple[Ball, Ball]:
     """The delta of FDP Theorem 1 for a hidden device among others that always take part, and a lower bound of the true one.
+
+    With the guarantee of the score added to both, those of Lemma 2.
 
     As :func:`airtight.analytics.forms.balls.amplified_delta.theorem1`; the neighbour keeps its noise, and gamma = 1. Since
     the others' noise is constant, all observers of y who do not see the participation of the device have the same
@@ -331,8 +335,9 @@ def theorem1(
     if not epsilon.is_finite():
         return flint.arb.nan(), flint.arb.nan()
     others = (devices - 1) * variance + receiver
+    epsilon += ball(score_epsilon)
     actual = hidden_at_least(epsilon, p=p, distance=signal, variance=others, noise=variance, dimension=int(dimension))
-    return ball(delta_prime + p * delta / (1 - delta_prime)), actual
+    return ball(score_delta + delta_prime + p * delta / (1 - delta_prime)), actual
 
 
 def others_by_enumeration(

@@ -928,6 +928,8 @@ def proved(claim, text):
         raise Malformed("boxes prove no equation; a tree of cuts for each part of the domain")
     roots = [dict(zip(claim.ranges, root, strict=True)) for root in product(*pieces)]
     boxes = leaves(claim, list(zip(trees, roots, strict=True)))
+    if all(sign != "+" for _, sign in boxes):
+        raise Rejected("a hypothesis fails on every box: nothing is claimed")
     with precision(BOX_BITS):
         for box, sign in boxes:
             at = intervals(box)
@@ -1090,6 +1092,9 @@ def main(folder):
         say(f"{folder}: MALFORMED: no folder")
         return 2
     code, folders = 0, sorted(path for path in folder.iterdir() if path.is_dir() and any(path.glob("*.json")))
+    if not folders:
+        say(f"{folder}: MALFORMED: no certificate in it")
+        return 2
     tasks = [("SHA256SUMS", lambda: sums(folder) or "SHA256SUMS: every file is as listed")]
     tasks += [(path.name, lambda path=path: rebuilt(path)) for path in folders]
     for name, task in tasks:

@@ -173,6 +173,8 @@ def main(out: Path, workers: int) -> int:
     """Compile, count, list the axioms, and return the exit code."""
     if not out.is_dir():
         raise ParameterError("FOLDER", str(out), "a folder")
+    if not any(out.glob("*/theorem.v")):
+        raise ParameterError("FOLDER", str(out), "a folder with theorems, as `airtight certify --coq --out FOLDER` writes them")
     code, accepted = 0, set()
     for done in compiled(out, workers):
         row = done.file.parent.name

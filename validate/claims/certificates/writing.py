@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -19,7 +18,6 @@ from typing import Any
 import flint
 import sympy as sp
 
-from airtight.analytics.checks import ParameterError
 from airtight.analytics.forms.balls.compiled import UnsupportedExpression, enclosed
 from airtight.analytics.forms.domain import Range, exact
 from airtight.validate.claims.certificates import check as checker
@@ -210,7 +208,7 @@ def certify(
         One for each claim, in order.
     """
     digests = {paper.id: source.digest(paper.id) for paper in source.papers().values()}
-    folders = [_folder(claim.id) for claim in claims]
+    folders = [claim.id for claim in claims]
     names = ("claim.json", "witness.json", "proof.json")
     made: dict[str, str | bytes] = {"check.py": CHECK.read_bytes()}
     with OutputFolder(out) as folder:
@@ -219,6 +217,8 @@ def certify(
         for inner, (outcome, files) in each:
             made |= {f"{inner}/{name}": text for name, text in files.items()}
             yield outcome
+        if len(made) == 1 and not any(name.endswith(".json") for name in folder.files):
+            return  # check.py alone would be a check of nothing
         folder.remove(f"{inner}/{name}" for inner in folders for name in names if f"{inner}/{name}" not in made)
         folder.write(made)
         folder.write(
@@ -253,7 +253,7 @@ def _certified(claim: Claim, digest: str) -> tuple[Outcome, dict[str, str]]:
     except (_Skipped, UnsupportedExpression) as reason:
         return Outcome(claim.id, False, str(reason)), {}
     with TemporaryDirectory() as name:
-        folder = Path(name) / _folder(claim.id)
+        folder = Path(name) / claim.id
         folder.mkdir()
         for file, text in files.items():
             with naming(folder / file):
@@ -274,13 +274,33 @@ def _not_rebuilt(folder: Path) -> str:
     return ""
 
 
-def files_of(claim: Claim, digest: str = "") -> dict[str, str]:
-    """The files of one claim by name."""
+def writable(claim: Claim, witness: Witness | None) -> bool:
+    """Whether `certify` has a file for this witness: both sides and all hypotheses are expressions that certificates have.
+
+    Examples
+    --------
+    >>> from airtight.validate.claims.evidence import shipped
+    >>> [writable(e.claim, e.witness) for e in shipped().evidence if e.claim.id in ("FDP-D2", "FDP-T1")]
+    [True, False]
+    """
+    try:
+        return witness is not None and witness.certified and bool(witness_json(claim, witness, _claim_text(claim, "")))
+    except (_Skipped, UnsupportedExpression):
+        return False
+
+
+def _claim_text(claim: Claim, digest: str) -> str:
+    """The text of claim.json."""
     if not claim.provable.symbolic:
         raise _Skipped("a side is computed by code, not an expression")
     if any(not isinstance(condition, sp.Basic) for condition in claim.given):
         raise _Skipped("a hypothesis is computed by code")
-    text = _json(claim_json(claim, digest))
+    return _json(claim_json(claim, digest))
+
+
+def files_of(claim: Claim, digest: str = "") -> dict[str, str]:
+    """The files of one claim by name."""
+    text = _claim_text(claim, digest)
     found, proof = examined(claim)  # what is met decides, not what is ruled
     if found.fault or found.verdict is Verdict.UNSETTLED:
         raise _Skipped(f"unsettled: {found.fault or 'no proved witness'}")
@@ -403,12 +423,6 @@ def published(executor: Executor | None = None, *, names: Container[str] = (), k
 def _path(line: str) -> Path:
     """The path in a line of sums."""
     return Path(line[66:].rstrip("\n"))
-
-
-def _folder(name: str) -> str:
-    if not re.fullmatch(r"[\w*+'-][\w.*+'-]*", name):
-        raise ParameterError("ID", name, "a name of letters, digits and . - _ + * ' to make a folder of")
-    return name
 
 
 def _json(given: Tree) -> str:

@@ -322,6 +322,8 @@ class Search:
                 halves: list[Tree] = [{}, {}]
                 tree |= {"cut": name, "at": str(parts[0][name][1]), "parts": halves}
                 stack += [(part, depth + 1, half) for part, half in zip(reversed(parts), reversed(halves), strict=True)]
+        if all(isinstance(sign, int) for _, sign in leaves):
+            return Proof(Status.OPEN, boxes=len(leaves), reason="no point of the domain meets the hypotheses")
         method = "faces" if any(sign == "=" for _, sign in leaves) else "boxes"
         return Proof(Status.PROVED, method, len(leaves), self.depth, leaves=tuple(leaves), trees=trees)
 

@@ -68,6 +68,11 @@ def _linear(lean: float, ratio: float) -> margin.Layers:
 _MARGIN = first * x / sp.sqrt(first**2 + second**2)  # of the logits (a, 0), (0, b) at (x, 0)
 
 
+def _label_first(x: float, lean: float, ratio: float) -> bool:
+    """Whether the label is the first: ratio cos(pi lean) is below 1."""
+    return ratio * math.cos(math.pi * lean) < 1
+
+
 def _layers(depth: int, seed: int) -> margin.Layers:
     rng = np.random.default_rng(seed)
     widths = [2, *rng.integers(2, 6, depth - 1), 3]
@@ -163,7 +168,7 @@ CLAIMS = (
             "lean": Range(0.0, 1.0),
             "ratio": Range(0.1, 10.0, logarithmic=True, extra=(1.0,)),
         },
-        given=[lambda x, lean, ratio: ratio * math.cos(math.pi * lean) < 1],  # the label is the first
+        given=[_label_first],
         argued="airtight.analytics.inference.margin.spectral_bound",
         statement=r"\Delta \ge \frac{\sqrt2\min_{l'\ne l^*}(\delta_{l^*} - \delta_{l'})^T\bar J(f^*; w_0)}"
         r"{\prod_\ell\|w_0^{(\ell)}\|_F}, \quad \bar J \text{ the softmax}",

@@ -116,6 +116,7 @@ def _composed_at(end: int, p: float, signal: float, delta: float, times: int) ->
 
 
 def _needed(p: float, signal: float, delta: float, times: int) -> bool:
+    """Whether epsilon is positive: delta(0) is more than the delta asked for."""
     return _composed(0.0, p, signal, times) > 1.001 * delta
 
 

@@ -229,7 +229,7 @@ CLAIMS = (
         at_most(p * _DELTA.subs(local, _TOTAL), score_delta + p * _DELTA),
         false(
             "In Scheme 2.1 no score is released. There the lemma fails for a server that sees who sends; a server "
-            "that sees y alone is another case (FDP-L2-hidden). In Scheme 2.2 the server sorts the scores and knows "
+            "that sees y alone is another case (FDP-L2-hidden, FDP-L2-idle). In Scheme 2.2 the server sorts the scores and knows "
             "from them who takes part, so that nothing amplifies epsilon. Tried for neighbours with equal scores, for "
             "which the lemma is true once eps^(0) is at least -log p.",
             corrected_by="FDP-L2*",
@@ -239,8 +239,8 @@ CLAIMS = (
         where=GAUSSIAN,
     ),
     Claim(
-        "FDP-L2-hidden",
-        "Lemma 2 as the authors mean it, Scheme 2.1: the server sees y alone, noise stays, the neighbour has no "
+        "FDP-L2-idle",
+        "Lemma 2, Scheme 2.1, where absent devices send noise too: the server sees y alone, the neighbour has no "
         "feature (silent)",
         at_most(
             p * _DELTA.subs(local, sp.log(1 + (sp.exp(_TOTAL) - 1) / p)),
@@ -249,7 +249,7 @@ CLAIMS = (
         holds_under(
             "No score is released, and a neighbour without a feature sends the same noise whatever its score. FDP-T1d "
             "alone gives epsilon' and p delta; the budget of the score is added to it. This does not hold where noise "
-            "reveals who sends, nor for the server of Scheme 2.2, which sorts the scores (FDP-L2)."
+            "reveals who sends (FDP-L2-hidden), nor for the server of Scheme 2.2, which sorts the scores (FDP-L2)."
         ),
         statement=r"p\,\delta_G\Bigl(\log\bigl(1 + \tfrac{e^{\epsilon^{(0)}}(1 + p(e^\epsilon - 1)) - 1}p\bigr); \mu\Bigr) "
         r"\le \delta^{(0)} + p\,\delta_G(\epsilon; \mu)",

@@ -103,6 +103,16 @@ _MEANS = [
     for i, name in enumerate(("first", "second"), 1)
 ]
 
+def _few_enough_levels(epsilon: float, bits: int, **_: float) -> bool:
+    """Whether e^epsilon is below 2^bits - 1."""
+    return epsilon < math.log(max(2**bits - 1, 1)) - 1e-9
+
+
+def _two_of_an_even_number(clients: int, first: int, second: int) -> bool:
+    """Whether the number of clients is even, and first < second < clients."""
+    return clients % 2 == 0 and first < second < clients
+
+
 CLAIMS: tuple[Claim, ...] = (
     claim(
         "IM-CB-cell",
@@ -143,7 +153,7 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         holds("Below the last cell the code's steps give the joint law of Algorithm 2, which is private and unbiased."),
         domain={"x": x.range, "y": y.range, "epsilon": epsilon.range, **_INNER, "entry": Range(0, 3, integer=True)},
-        given=[lambda epsilon, bits, **_: epsilon < math.log(max(2**bits - 1, 1)) - 1e-9],
+        given=[_few_enough_levels],
         statement=r"P(Q_1 = a, Q_2 = b) = P_{\text{Alg. 2}}(a, b) \quad (e^\epsilon < 2^d - 1)",
         scale=absolute("probability", 1e-2),
     ),
@@ -183,7 +193,7 @@ CLAIMS: tuple[Claim, ...] = (
             "first": Range(0, 5, integer=True),
             "second": Range(0, 5, integer=True),
         },
-        given=[lambda clients, first, second: clients % 2 == 0 and first < second < clients],
+        given=[_two_of_an_even_number],
         statement=r"P(\text{clients } i \text{ and } j \text{ are a pair}) = \frac1{n-1}",
         scale=_PROBABILITY,
         near="n = 50 is too many to enumerate",
@@ -201,7 +211,7 @@ CLAIMS: tuple[Claim, ...] = (
             "first": Range(0, 5, integer=True),
             "second": Range(0, 5, integer=True),
         },
-        given=[lambda clients, first, second: clients % 2 == 0 and first < second < clients],
+        given=[_two_of_an_even_number],
         idle=["first", "second"],
         statement=r"P(\text{clients } i \text{ and } j \text{ are a pair}) = \frac1{n-1} \quad (\gamma = 0)",
         scale=absolute("probability", 1e-2),

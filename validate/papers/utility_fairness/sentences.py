@@ -59,6 +59,11 @@ def _benchmark_computing(distance: float) -> float:
 
 _fall_computing, _sent, _rate, _count = map(_optimum, ("computing", "sending", "rate", "iterations"))
 
+def _in_the_cell(distance: float, farther: float, beta_1: float) -> bool:
+    """Whether distance + farther is at most 200 m."""
+    return distance + farther <= 200
+
+
 CLAIMS = (
     Claim(
         "UF-C4-saved",
@@ -160,7 +165,7 @@ CLAIMS = (
         ),
         holds("The same power gives a lower rate, and the optimum does not compensate for it."),
         {"distance": distance.range, "farther": Range(1.0, 150.0), **_BETA},
-        given=[lambda distance, farther, beta_1: distance + farther <= 200],
+        given=[_in_the_cell],
         statement=r"R(r) \ge R(r + h)",
         effort=1 / 2,
     ),
