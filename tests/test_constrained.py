@@ -295,3 +295,28 @@ def test_an_answer_without_certificate_is_not_passed_on(monkeypatch: pytest.Monk
     for rows in (lambda w: w[0] <= 0.5, lambda w: w <= 0.1):
         with pytest.raises(ConvergenceError, match="constraints"):
             airtight.solve_weights(*example(), constraints=rows)
+
+
+@pytest.mark.filterwarnings("ignore:.* is read as")
+@pytest.mark.parametrize(("joule", "second"), [(1e-12, 1.0), (1e12, 1e-9), (1e-6, 1e12), (1.0, 1.0)])
+def test_energy_and_time_in_any_unit_give_the_same_plan(joule: float, second: float) -> None:
+    """The closed form is the reference; a cone program in joules and seconds had no root or ended at a wrong one."""
+    fleet = table_1(distance=[50.0, 120.0, 200.0])
+    best, watt = airtight.solve_energy(fleet), joule / second
+    scaled = replace(
+        fleet,
+        noise_density_dbm=fleet.noise_density_dbm + 10 * np.log10(joule),
+        bandwidth=fleet.bandwidth / second,
+        **{name: getattr(fleet, name) * second for name in ("deadline", "seconds_per_bit")},
+        **{name: getattr(fleet, name) * watt for name in ("compute_power", "circuit_power", "max_power")},
+        **{name: getattr(fleet, name) * joule for name in ("utility_energy", "beta_2")},
+        beta_1=fleet.beta_1 * joule**2,
+    )
+    for method, accuracy in (("closed-form", 1e-9), ("cvxpy", 1e-2)):
+        plan = airtight.solve_energy(scaled, method=method)
+        np.testing.assert_allclose(plan.iterations, best.iterations, rtol=accuracy)
+        assert np.all(plan.gap <= 1e-5 * plan.scale)
+    for device in range(3):
+        least = airtight.energy_problem(scaled, device=device)[0].solve(solver=cp.CLARABEL)
+        size = scaled.beta_1[device] + (scaled.utility_energy[device] / 2) ** 2
+        assert size - least == pytest.approx(best.utility[device] * joule**2, abs=1e-6 * size)
