@@ -277,3 +277,13 @@ def test_a_majorant_is_above_what_it_was_made_from():
         assert np.all(found >= np.minimum(moved, exact + shift) * (1 - 1e-12))
         assert np.all(np.diff(found) <= 1e-15)
     assert float(Majorant(eps[8:], values[8:]).ends(np.array([1.0]))[1][0]) == 1.0
+
+
+@pytest.mark.parametrize("changed", [{}, {"dropout": 0.2}, {"ldp_fraction": 0.3}])
+@pytest.mark.parametrize("local", [1e-300, 1e-16])
+def test_a_local_epsilon_that_doubles_do_not_resolve(local, changed):
+    """The total variation of one parameter is tanh(local/2) at most; both ends enclose it, and a usual delta costs nothing."""
+    curve = airtight.aggregation(airtight.FederatedSystem(clients=50, parameters=1, epsilon=local, **changed))
+    assert curve.bracket(delta=1e-5).upper == 0.0
+    ends = curve.bracket(epsilon=0.0)
+    assert ends.lower == 0.0 and math.tanh(local / 2) <= ends.upper <= 1e-9

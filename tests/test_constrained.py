@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import cvxpy as cp
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import LinearConstraint, minimize
+from scipy.optimize import LinearConstraint, linprog, minimize
 
 import airtight
 from airtight import Features, InfeasibleError, InferenceSystem, ParameterError
+from airtight.analytics.checks import ConvergenceError
 from airtight.analytics.federated.fair.device import table_1
+from airtight.solvers import cone_program
 from airtight.solvers.weights import constrained
 from airtight.solvers.weights.weight_problem import program
 
@@ -107,18 +111,17 @@ def test_wrong_multipliers_and_weights_give_no_certificate() -> None:
     """The bound holds for any multipliers: wrong ones only widen the gap, and wrong weights break a constraint."""
     system, features = example()
     qp = program(system, features)
-    problem, w, named = constrained._stated(qp, lambda w: [w[0] <= 0.05])
-    row, optimum = named["0"], float(problem.solve(solver=cp.CLARABEL))
-    lower, upper = (np.maximum(named[name].dual_value, 0) for name in ("lower", "upper"))
-    found = constrained.Multipliers(-float(named["total"].dual_value), lower, upper)
-    mu = np.array(row.dual_value)
-    assert abs(constrained._certified(qp, w, found, [row]).duality_gap) < 1e-6
+    stated = constrained._Stated.of(qp, lambda w: [w[0] <= 0.05])
+    answer, cuts = next(stated.answers(elastic=False))
+    optimum = qp.value(answer.w)
+    assert abs(constrained._certified(qp, answer.w, answer, cuts, cuts).duality_gap) < 1e-9
     for factor in (0.0, 0.5, 2.0):
-        row.dual_variables[0].save_value(mu * factor)
-        wrong = constrained._certified(qp, w, found, [row])
-        assert qp.value(w.value) - wrong.duality_gap <= optimum + 1e-7 and wrong.duality_gap > 1e-4
-    w.value = np.full(5, 0.2)
-    assert constrained._certified(qp, w, found, [row]).primal_residual == pytest.approx(0.15)
+        scaled = replace(answer, of_rows=[factor * answer.of_rows[0]])
+        wrong = constrained._certified(qp, answer.w, scaled, cuts, cuts)
+        assert optimum - wrong.duality_gap <= optimum + 1e-9 and wrong.duality_gap > 1e-4
+    level = np.full(5, 0.2)
+    here = stated.cuts(level)
+    assert constrained._certified(qp, level, answer, cuts, here).primal_residual == pytest.approx(0.15)
 
 
 def test_parameters_change_without_a_new_compilation() -> None:
@@ -188,11 +191,132 @@ def test_a_multiplier_of_a_loose_constraint_widens_the_gap() -> None:
     """mu f(w) < 0 there: with the wrong sign the bound would lie above the optimum."""
     system, features = example()
     qp = program(system, features)
-    _, w, named = constrained._stated(qp, lambda w: [w[0] <= 0.9])
     best = airtight.solve_weights(system, features)
-    w.value = best.w
+    cuts = constrained._Stated.of(qp, lambda w: [w[0] <= 0.9]).cuts(best.w)
     for mu in (0.1, 1.0):
-        named["0"].dual_variables[0].save_value(np.array(mu))
-        certificate = constrained._certified(qp, w, best.multipliers, [named["0"]])
+        answer = constrained._Answer(best.w, best.multipliers, [np.array([mu])], 1)
+        certificate = constrained._certified(qp, best.w, answer, cuts, cuts)
         assert best.objective - certificate.duality_gap <= best.objective * (1 + 1e-9)
         assert certificate.duality_gap >= mu * (0.9 - best.w[0]) * (1 - 1e-6)
+
+
+UNITS = (1e-12, 1e-6, 1.0, 1e7, 1e12)
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_features_in_any_unit_give_the_same_weights(unit: float) -> None:
+    """Against the optimum in closed form: with w_1 = .1 the error is a parabola in w_0."""
+    views = np.array([[0.4, 0.1], [0.6, 0.2], [0.9, 0.1]])
+    p, target = 0.9, views.mean(axis=0)
+    # w = (x, .1, .9 - x): the derivative of |p V'w - f*|^2 + p (1 - p) sum |v_k|^2 w_k^2 by x is zero
+    slope, start = p * (views[0] - views[2]), p * (0.1 * views[1] + 0.9 * views[2]) - target
+    first, last = (p * (1 - p) * views[k] @ views[k] for k in (0, 2))
+    x = (0.9 * last - slope @ start) / (slope @ slope + first + last)
+    system = InferenceSystem(
+        devices=3, participation=p, noise_variance=0.1, weight=1 / 3, clip=1e15, alignment=1.0,
+        receiver_noise_variance=0.1, dimension=2, delta=1e-5, adjacency="silent",
+    )  # fmt: skip
+    features = Features(f=unit * views, W=np.eye(2), D=np.eye(2))
+    limit = lambda w: [1e9 * w[1] <= 1e8]  # noqa: E731
+    best = airtight.solve_weights(system, features, constraints=limit)
+    np.testing.assert_allclose(best.w, [x, 0.1, 0.9 - x], atol=1e-8)
+    assert best.is_optimal(1e-9)
+    for problem, variables in (airtight.weight_problem(system, features, constraints=limit), best.to_cvxpy()):
+        assert problem.solve(solver=cp.CLARABEL) == pytest.approx(best.exact_mse, rel=1e-6)
+        np.testing.assert_allclose(variables["w"].value, best.w, atol=1e-5)
+    for method in ("structured", "cvxpy"):
+        free = airtight.solve_weights(system, features, method=method)
+        np.testing.assert_allclose(free.w, airtight.solve_weights(system, replace(features, f=views)).w, atol=1e-7)
+    with pytest.raises(InfeasibleError, match="proved"):
+        airtight.solve_weights(system, features, constraints=lambda w: [unit * w <= unit * 0.33])
+
+
+@given(st.integers(0, 10**6), st.sampled_from(UNITS), st.sampled_from(UNITS))
+@settings(max_examples=12, deadline=None)
+def test_infeasible_is_said_exactly_where_a_linear_program_has_no_point(seed: int, unit: float, row: float) -> None:
+    rng = np.random.default_rng(seed)
+    system, features = example(int(rng.integers(2, 7)), seed)
+    A, inside = rng.standard_normal((3, system.devices)), rng.dirichlet(np.ones(system.devices))
+    b = A @ inside + rng.choice([-0.5, 0.1], 3) * rng.random(3)
+    reach = linprog(-np.ones(1) @ np.zeros((1, system.devices)), A, b, np.ones((1, system.devices)), [1.0], method="highs")
+    scaled = replace(features, f=unit * features.f), replace(system, clip=unit * system.clip)
+    try:
+        found = airtight.solve_weights(scaled[1], scaled[0], constraints=lambda w: row * (A @ w) <= row * b)
+    except InfeasibleError:
+        assert reach.status == 2
+    else:
+        assert reach.status == 0 and found.is_optimal(1e-7) and np.all(A @ found.w <= b + 1e-8)
+
+
+@pytest.mark.parametrize(
+    "kinks",
+    [
+        lambda w: [cp.max(w) <= 0.35],
+        lambda w: [cp.sum_largest(w, 2) <= 0.5],
+        lambda w: [cp.norm1(w - np.array([0.1, 0.2, 0.2, 0.2, 0.3])) <= 0.05],
+    ],
+)
+def test_constraints_with_kinks_are_certified(kinks: Callable[[Any], Any]) -> None:
+    """At a kink one tangent is not enough: the bound is that of several, and holds at random feasible weights."""
+    system, features = example()
+    best = airtight.solve_weights(system, features, constraints=kinks)
+    assert best.is_optimal(1e-8)
+    with pytest.raises(InfeasibleError):
+        airtight.solve_weights(system, features, constraints=lambda w: [*kinks(w), w[3] >= 0.9])
+
+
+@pytest.mark.parametrize("size", [1e-9, 1.0, 1e9])
+def test_weights_of_any_size(size: float) -> None:
+    """A free sum: a quadratic constraint that keeps the weights at `size` is kept, and its limit is reached or is loose."""
+    system, features = example()
+    system = replace(system, participation=np.minimum(system.participation, 0.95))
+    scaled = replace(features, D=features.D / size)
+    best = airtight.solve_weights(
+        system, scaled, sums_to_one=False, constraints=lambda w: cp.sum_squares(w) <= 0.01 * size**2
+    )
+    one = airtight.solve_weights(
+        system, features, sums_to_one=False, constraints=lambda w: cp.sum_squares(w) <= 0.01
+    )
+    assert best.is_optimal(1e-7) and best.w @ best.w <= 0.01 * size**2 * (1 + 1e-7) and one.is_optimal(1e-7)
+
+
+def test_an_answer_without_certificate_is_not_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A solver that ends anywhere gives neither optimal weights nor infeasible constraints."""
+
+    def anywhere(problem: Any) -> int:
+        for variable in problem.variables():
+            variable.value = np.full(variable.shape, 1 / max(variable.size, 1))
+        for row in problem.constraints:
+            for dual in row.dual_variables:
+                dual.save_value(np.zeros(row.shape))
+        return 1
+
+    monkeypatch.setattr(cone_program, "solve", anywhere)
+    for rows in (lambda w: w[0] <= 0.5, lambda w: w <= 0.1):
+        with pytest.raises(ConvergenceError, match="constraints"):
+            airtight.solve_weights(*example(), constraints=rows)
+
+
+@pytest.mark.filterwarnings("ignore:.* is read as")
+@pytest.mark.parametrize(("joule", "second"), [(1e-12, 1.0), (1e12, 1e-9), (1e-6, 1e12), (1.0, 1.0)])
+def test_energy_and_time_in_any_unit_give_the_same_plan(joule: float, second: float) -> None:
+    """The closed form is the reference; a cone program in joules and seconds had no root or ended at a wrong one."""
+    fleet = table_1(distance=[50.0, 120.0, 200.0])
+    best, watt = airtight.solve_energy(fleet), joule / second
+    scaled = replace(
+        fleet,
+        noise_density_dbm=fleet.noise_density_dbm + 10 * np.log10(joule),
+        bandwidth=fleet.bandwidth / second,
+        **{name: getattr(fleet, name) * second for name in ("deadline", "seconds_per_bit")},
+        **{name: getattr(fleet, name) * watt for name in ("compute_power", "circuit_power", "max_power")},
+        **{name: getattr(fleet, name) * joule for name in ("utility_energy", "beta_2")},
+        beta_1=fleet.beta_1 * joule**2,
+    )
+    for method, accuracy in (("closed-form", 1e-9), ("cvxpy", 1e-2)):
+        plan = airtight.solve_energy(scaled, method=method)
+        np.testing.assert_allclose(plan.iterations, best.iterations, rtol=accuracy)
+        assert np.all(plan.gap <= 1e-5 * plan.scale)
+    for device in range(3):
+        least = airtight.energy_problem(scaled, device=device)[0].solve(solver=cp.CLARABEL)
+        size = scaled.beta_1[device] + (scaled.utility_energy[device] / 2) ** 2
+        assert size - least == pytest.approx(best.utility[device] * joule**2, abs=1e-6 * size)

@@ -1,5 +1,6 @@
 """Dropout, communication, the mechanisms that CorBin-FL is compared with, and the quantizers as a client runs them."""
 
+import dataclasses
 import itertools
 import math
 
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+import airtight
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.federated.corbin import (
     central_privacy,
@@ -22,6 +24,7 @@ from airtight.analytics.federated.corbin import (
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem, alone
 from airtight.analytics.federated.few_bits import baselines
 from airtight.solvers.design.quantizer import quantizer_design
+from airtight.validate.results import federated_results
 
 EPSILON = st.floats(0.05, 10)
 
@@ -443,3 +446,63 @@ def test_dropout_over_rounds():
         for kind, n in kinds
     ]
     assert without == max(exact) < ten
+
+
+@pytest.mark.parametrize("local", [0.1, 1.0, 3.0])
+@pytest.mark.parametrize("bits", [0, 1, 2, 3])
+def test_what_the_server_learns_for_sure_from_few_bits(local, bits):
+    """Against the greatest mass on outcomes that the other update excludes, over a grid with every edge of a cell."""
+    A = float(quantizers.alpha(local))
+    edges = 2 * A * np.arange(2**bits + 1) / 2**bits - A
+    values = np.unique(np.concatenate([np.linspace(-1, 1, 41), edges[np.abs(edges) < 1], -edges[np.abs(edges) < 1]]))
+    laws = quantizers.pair_law(values[:, None], values, epsilon=local, bits=bits).reshape(values.size, values.size, 4)
+    excluded = np.sum(np.where(laws[None] < 1e-13, laws[:, None], 0.0), axis=-1)
+    floor = central_privacy.server_delta_floor(local=local, bits=bits)
+    assert float(np.max(excluded)) == pytest.approx(floor, abs=1e-9)
+    bound = central_privacy.server_delta(0.0, local=local)
+    assert 0.5 * float(np.max(np.sum(np.abs(laws[:, None] - laws[None]), axis=-1))) <= bound + 1e-12
+
+
+@pytest.mark.parametrize("dropout_probability", [0.0, 0.2])
+def test_pairs_without_shared_bits_are_clients_alone(dropout_probability):
+    system = FederatedSystem(
+        clients=50, parameters=10, epsilon=1.0, shared_bits=0, ldp_fraction=0.2, dropout=dropout_probability
+    )
+    found = federated_results.FederatedBounds.of(system)
+    alone = federated_results.FederatedBounds.of(dataclasses.replace(system, shared_bits=5, ldp_fraction=1.0))
+    assert found.central.clients == alone.central.clients and found.server == alone.server
+    assert found.server.epsilon_one_parameter == 1.0 and found.server.delta_one_parameter == 0.0
+    assert found.central.exact_epsilon_update == pytest.approx(1.991, abs=1e-3)
+    assert found.dropout == alone.dropout
+    assert found.mse.augmented_worst_finite_bits == pytest.approx(alone.mse.augmented_worst, rel=1e-14)
+    if dropout_probability == 0:
+        pair, apart = (airtight.aggregation(dataclasses.replace(system, ldp_fraction=share)) for share in (0.2, 1.0))
+        assert pair.bracket(delta=1e-5) == apart.bracket(delta=1e-5)
+
+
+@pytest.mark.parametrize("bits", [1, 2, 3])
+def test_the_error_with_dropout_bounds_every_update_of_few_bits(bits):
+    """Two clients: the mean over who remains of the exact error, on a grid of updates."""
+    x = np.linspace(-1, 1, 81)
+    for local, p in ((0.5, 0.3), (2.0, 0.6)):
+        A = float(quantizers.alpha(local))
+        both = quantizers.pair_mse(x[:, None], x, epsilon=local, bits=bits) / 4
+        one = 2 * A * A - x[:, None] ** 2 - x**2
+        exact = (1 - p) ** 2 * both + p * (1 - p) * one
+        assert np.max(exact) <= dropout.worst_mse(2, dropout=p, epsilon=local, bits=bits) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(("epsilon", "found"), [(0.3, 44.689), (0.25, 64.415)])
+def test_four_outputs_are_better_than_two_for_small_epsilon(epsilon, found, monkeypatch):
+    """Against outputs at 1.14696 and .92233 times those of one bit, whose variance was found by a linear program."""
+    monkeypatch.setattr(quantizer_design, "_MOVES", {4: 12})
+    quantizer = quantizer_design._placed.__wrapped__(4, epsilon)
+    assert quantizer.worst_variance < found < float(quantizers.alpha(epsilon)) ** 2
+    assert quantizer_design.local_epsilon(quantizer.law) <= epsilon
+    assert quantizer.law @ quantizer.outputs == pytest.approx(quantizer.inputs, abs=1e-12)
+
+
+def test_a_quantizer_exists_where_the_search_finds_none(monkeypatch):
+    monkeypatch.setattr(quantizer_design, "_program", lambda y, eps: None)
+    quantizer = quantizer_design._placed.__wrapped__(4, 0.3)
+    assert quantizer.outputs.size == 2 and quantizer.worst_variance == float(quantizers.alpha(0.3)) ** 2

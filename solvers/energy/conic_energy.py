@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from airtight.analytics import checks
-from airtight.analytics.checks import FloatArray, IntArray
+from airtight.analytics.checks import ConvergenceError, FloatArray, IntArray
 from airtight.analytics.federated.fair.device import DeviceFleet
+from airtight.solvers import cone_program
 from airtight.solvers.energy.energy_problem import Case, Problem
 from airtight.solvers.energy.exact import exact_cases
 
-_TOLERANCE = 1e-11  # absolute and relative, for Clarabel; the gap of the answer is computed independently
 
-
-def stated() -> tuple[Any, dict[str, Any], dict[str, Any]]:
-    r"""The problem of one device, its parameters and its variables.
+def stated(time: float = 1.0, energy: float = 1.0) -> tuple[Any, dict[str, Any], dict[str, Any]]:
+    r"""The problem of one device, its parameters and its variables; solved in units of `time` (s) and `energy` (J).
 
     In :math:`u \ge te^{(a-Z_st)/t}` the perspective of the exponential is divided by :math:`e^{Z_s}`, where Z_s is the
     greatest rate, so that u has the magnitude of t.
@@ -34,37 +32,46 @@ def stated() -> tuple[Any, dict[str, Any], dict[str, Any]]:
     x, t, u, w, y = (cp.Variable(name=name) for name in "xtuwy")
     names = ["a", "Z_s", "P_cp", "circuit", "amplifier", "T", "x_min", "t_min", "half", "log_beta_1", "per_beta_2"]
     p = {name: cp.Parameter(name=name) for name in names}
+    power = time / energy
     constraints = [
-        cp.constraints.ExpCone(p["a"] - p["Z_s"] * t, t, u),
-        w >= p["P_cp"] * x + p["amplifier"] * u + p["circuit"] * t - p["half"],
+        cp.constraints.ExpCone(p["a"] / time - p["Z_s"] * t, t, u),
+        w >= power * (p["P_cp"] * x + p["amplifier"] * u + p["circuit"] * t) - p["half"] / energy,
         w >= 0,
-        y == p["per_beta_2"] * x,
-        x >= p["x_min"],
-        t >= p["t_min"],
-        x + t <= p["T"],
+        y == time * p["per_beta_2"] * x,
+        x >= p["x_min"] / time,
+        t >= p["t_min"] / time,
+        x + t <= p["T"] / time,
     ]
-    objective = cp.Minimize(cp.exp(p["log_beta_1"] - y) + cp.square(w))
-    return cp.Problem(objective, constraints), p, {"x": x, "t": t}
+    objective = cp.exp(p["log_beta_1"] - 2 * np.log(energy) - y) + cp.square(w)
+    return cone_program.problem(objective, constraints, energy**2), p, {"x": time * x, "t": time * t}
 
 
 program = cache(stated)
 
 
-def parameters(device: Problem) -> dict[str, float]:
-    """The values of the parameters for one device."""
-    greatest_rate = float(device.Z_max[0])
+def units(device: Problem) -> tuple[float, float]:
+    """Units of time and energy in which the numbers of one device are near one: the deadline, and the energy target.
+
+    Where the learning term is larger than the target's square, the unit of energy is its root.
+    """
+    return float(device.T[0]), float(max(device.half[0], np.sqrt(device.beta_1[0])))
+
+
+def parameters(device: Problem, time: float = 1.0, energy: float = 1.0) -> dict[str, float]:
+    """The values of the parameters for one device, in units of `time` and `energy`."""
+    greatest_rate, power = float(device.Z_max[0]), energy / time
     values = {
-        "a": device.a[0],
+        "a": device.a[0] / time,
         "Z_s": greatest_rate,
-        "P_cp": device.P_cp[0],
-        "circuit": device.P_cir[0] - device.inverse_gain[0],
-        "amplifier": device.inverse_gain[0] * np.exp(greatest_rate),
-        "T": device.T[0],
-        "x_min": device.x_min[0],
-        "t_min": device.t_min[0],
-        "half": device.half[0],
-        "log_beta_1": np.log(device.beta_1[0]),
-        "per_beta_2": device.P_cp[0] / device.beta_2[0],
+        "P_cp": device.P_cp[0] / power,
+        "circuit": (device.P_cir[0] - device.inverse_gain[0]) / power,
+        "amplifier": device.inverse_gain[0] * np.exp(greatest_rate) / power,
+        "T": device.T[0] / time,
+        "x_min": device.x_min[0] / time,
+        "t_min": device.t_min[0] / time,
+        "half": device.half[0] / energy,
+        "log_beta_1": np.log(device.beta_1[0]) - 2 * np.log(energy),
+        "per_beta_2": device.P_cp[0] / device.beta_2[0] * time,
     }
     return {name: float(value) for name, value in values.items()}
 
@@ -83,7 +90,8 @@ def energy_problem(fleet: DeviceFleet, *, device: int = 0) -> tuple[Any, dict[st
         It follows cvxpy's rules for parameters (DPP); ``problem.param_dict`` holds the deadline ``T`` (s), the least compute time
         ``x_min``, half of the utility energy ``half`` (J) and more. A new value needs no new compilation.
     variables : dict
-        ``x``, the compute time, and ``t``, the transmission time, in seconds.
+        ``x``, the compute time, and ``t``, the transmission time, in seconds: expressions of the variables, whose unit is the
+        deadline.
 
     Notes
     -----
@@ -102,8 +110,9 @@ def energy_problem(fleet: DeviceFleet, *, device: int = 0) -> tuple[Any, dict[st
     """
     checks.instance("fleet", fleet, DeviceFleet)
     k = checks.count("device", device, f"[0, {np.size(Problem.of(fleet).T) - 1}]")
-    problem, named, variables = stated()
-    for name, value in parameters(Problem.of(fleet)[[k]]).items():
+    one = Problem.of(fleet)[[k]]
+    problem, named, variables = stated(*units(one))
+    for name, value in parameters(one).items():
         named[name].value = value
     return problem, variables
 
@@ -113,27 +122,22 @@ def solve(problem: Problem) -> tuple[FloatArray, FloatArray, IntArray, FloatArra
 
     The other devices get the result of :func:`airtight.solvers.energy.exact.exact_cases`.
     """
-    import cvxpy as cp
-
     compiled, p, variables = program()
     x, Z, case, bound = exact_cases(problem)
     for k in np.flatnonzero(problem.energy(problem.x_max, problem.Z_max) >= problem.half):
         device = problem[[k]]
-        for name, value in parameters(device).items():
+        time, energy = units(device)
+        for name, value in parameters(device, time, energy).items():
             p[name].value = value
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the solver's warnings about accuracy: the gap decides
-            compiled.solve(
-                solver=cp.CLARABEL, tol_gap_abs=_TOLERANCE, tol_gap_rel=_TOLERANCE, tol_feas=_TOLERANCE, max_iter=500
-            )
-        if variables["x"].value is None:
+        try:
+            cone_program.solve(compiled)
+        except ConvergenceError:
             x[k] = Z[k] = np.nan
             case[k] = list(Case).index(Case.UNSOLVED)
             continue
-        Z[k] = np.clip(
-            device.a[0] / float(variables["t"].value), device.a[0] / (device.T[0] - device.x_min[0]), device.Z_max[0]
-        )
-        x[k] = np.clip(float(variables["x"].value), device.x_min[0], device.T[0] - device.a[0] / Z[k])
+        rate = device.a[0] / (time * float(variables["t"].value))
+        Z[k] = np.clip(rate, device.a[0] / (device.T[0] - device.x_min[0]), device.Z_max[0])
+        x[k] = np.clip(time * float(variables["x"].value), device.x_min[0], device.T[0] - device.a[0] / Z[k])
         x[[k]], Z[[k]] = raised(device, x[[k]], Z[[k]])
     return x, Z, case, bound
 

@@ -7,8 +7,8 @@ its certificate.
 
 Where :math:`d_k` is (nearly) 0 in comparison with the curvature :math:`d_k + \|V_k\|^2` of its device, a proximal term
 in the unit of that curvature is added for every device, and an outer loop removes its effect until the gap is small
-enough. No device is compared with the curvature of another, so features may differ by orders of magnitude. When the
-sum is free, each weight is first measured in the unit in which its curvature is one.
+enough. No device is compared with the curvature of another, so features may differ by orders of magnitude. The program is
+first restated in units in which its data have sizes near one, powers of two.
 
 One Newton step costs O(K r^2) operations in one matrix product; the memory is O(K r).
 """
@@ -56,28 +56,9 @@ class Result:
 
 def minimise(program: QuadraticProgram, *, tolerance: float = 1e-12) -> Result:
     """Solve the program until stationarity holds up to `tolerance` times its scale, or up to rounding error."""
-    if not program.sums_to_one:
-        unit = _unit(program)
-        result = _minimise(_scaled(program, unit), tolerance)
-        return replace(result, w=np.minimum(result.w * unit, program.upper))
-    return _minimise(program, tolerance)
-
-
-def _unit(program: QuadraticProgram) -> FloatArray:
-    """The unit of each weight in which the diagonal of the Hessian is one."""
-    root = np.sqrt(program.d + np.einsum("kr,kr->k", program.V, program.V))
-    return np.asarray(1 / np.where(root > 0, root, np.max(root, initial=0.0) or 1.0))
-
-
-def _scaled(program: QuadraticProgram, unit: FloatArray) -> QuadraticProgram:
-    """The program of free sum in the weights divided by their units."""
-    return replace(
-        program,
-        d=program.d * unit * unit,
-        g=program.g * unit,
-        upper=program.upper / unit,
-        V=program.V * unit[:, None],
-    )
+    unit, objective = program.units()
+    result = _minimise(program.in_units(unit, objective), tolerance)
+    return replace(result, w=np.minimum(result.w * unit, program.upper), nu=result.nu * objective)
 
 
 def _minimise(program: QuadraticProgram, tolerance: float) -> Result:

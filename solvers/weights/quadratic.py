@@ -13,7 +13,7 @@ Lagrangian dual is
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -109,6 +109,34 @@ class QuadraticProgram:
             inner = np.where(self.d > 0, -q / self.d, np.where(q < 0, np.inf, 0.0))
         return np.clip(inner, 0.0, upper)
 
+    def units(self) -> tuple[FloatArray, float]:
+        """Units of the weights and of the objective, powers of 2 and of 4, in which the data have sizes near one.
+
+        Weights that sum to one keep the unit 1. Where the sum is free each weight is measured in a unit in which its curvature
+        times that of the objective is near one, so that the solution does not depend on the units of the features.
+        """
+        curvature = self.d + np.einsum("kr,kr->k", self.V, self.V)
+        greatest = float(np.max(curvature, initial=0.0))
+        if self.sums_to_one:
+            return np.ones(curvature.size), _power_of_4(max(greatest, float(np.max(np.abs(self.g), initial=0.0))))
+        root = np.sqrt(np.where(curvature > 0, curvature, greatest or 1.0))
+        size = max(float(np.linalg.norm(self.c)), float(np.max(np.abs(self.g) / root, initial=0.0)))
+        objective = _power_of_4(size * size if size > 0 else greatest)
+        return np.exp2(np.rint(np.log2(math.sqrt(objective) / root))), objective
+
+    def in_units(self, unit: FloatArray, objective: float) -> QuadraticProgram:
+        """The program of the weights divided by `unit`, its objective divided by `objective`, a power of 4."""
+        root = math.sqrt(objective)
+        return replace(
+            self,
+            d=self.d * (unit / root) ** 2,
+            g=self.g * (unit / root) / root,
+            upper=self.upper / unit,
+            V=self.V * (unit / root)[:, None],
+            c=self.c / root,
+            constant=self.constant / objective,
+        )
+
     def reduced(self) -> QuadraticProgram:
         """The same program with at most K columns in V."""
         if self.V.shape[1] <= self.V.shape[0]:
@@ -119,6 +147,10 @@ class QuadraticProgram:
         return QuadraticProgram(
             self.d, self.g, self.upper, R.T.copy(), inside, self.constant + rest / 2, self.sums_to_one
         )
+
+
+def _power_of_4(size: float) -> float:
+    return 4.0 ** round(math.log2(size) / 2) if 0 < size < math.inf else 1.0
 
 
 def multipliers(program: QuadraticProgram, w: FloatArray, nu: float) -> Multipliers:

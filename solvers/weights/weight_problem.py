@@ -190,12 +190,7 @@ def solve(
     further: tuple[Further, ...] = ()
     if constraints is not None:
         extended = constrained.minimise(qp, constraints)
-        w, multiplier_values, iterations, converged = (
-            extended.w,
-            extended.multipliers,
-            extended.iterations,
-            extended.converged,
-        )
+        w, multiplier_values, iterations = extended.w, extended.multipliers, extended.iterations
         proved, further, method_kind = extended.certificate, extended.further, Method.CVXPY
     elif method_kind is Method.CVXPY:
         w, multiplier_values, iterations, converged = conic_weights.minimise(qp)

@@ -229,8 +229,8 @@ def of_federation(system: FederatedSystem, found: FederatedBounds) -> list[Sente
     central, mse = found.central, found.mse
     if system.pairs:
         text = (
-            "Against the server a paired client has no finite guarantee: it sees both outputs of the pair, δ = {} for one "
-            "parameter at every ε."
+            "Against the server a paired client has no finite guarantee: it sees both outputs of the pair, and δ is at "
+            "least {} for one parameter at every ε."
         )
         out.append(_said("bad", text, found.server.delta_one_parameter))
     claim = Markup("says nothing: its condition fails")

@@ -507,8 +507,11 @@ def _federated(console: Console, name: str, part: FederatedBounds) -> None:
     row("one uplink", server.local_epsilon, central.local_epsilon_update, central.local_epsilon_all_rounds)
     row("the server", server.epsilon_one_parameter)
     console.print(table)
+    seen = (
+        f"the server, who sees both outputs of a pair: no finite epsilon has a delta below {number(server.delta_one_parameter)}"
+    )
     for line in (
-        f"the server, who sees both outputs of a pair: delta = {number(server.delta_one_parameter)} at every epsilon",
+        *([seen] if math.isinf(server.epsilon_one_parameter) else []),
         f"removing a client is always seen: delta = {number(central.removal_delta)}",
         f"bits of a client and round: {bits.published.total:,} as printed, {bits.seeded.total:,} with the key as seed",
     ):

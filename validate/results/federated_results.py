@@ -191,11 +191,11 @@ class Server:
     ----------
     adjacency : Adjacency
     delta_one_parameter : float
-        delta of one parameter, at every epsilon.
+        The delta of one parameter that no finite epsilon goes below; 0 where there are no pairs that share bits.
     local_epsilon : float
         Epsilon of one parameter for an observer of one uplink.
     epsilon_one_parameter : float
-        Infinite where there are pairs.
+        Infinite where pairs share bits.
     """
 
     adjacency: Adjacency
@@ -207,7 +207,9 @@ class Server:
     def of(cls, system: FederatedSystem) -> Server:
         return cls(
             adjacency=Adjacency.REPLACE,
-            delta_one_parameter=float(central_privacy.server_delta(0.0, local=system.epsilon)) if system.pairs else 0.0,
+            delta_one_parameter=central_privacy.server_delta_floor(local=system.epsilon, bits=system.shared_bits)
+            if system.pairs
+            else 0.0,
             local_epsilon=system.epsilon,
             epsilon_one_parameter=float("inf") if system.pairs else system.epsilon,
         )
@@ -224,7 +226,7 @@ class Dropout:
     survivors, broken_pairs : tuple of int
         99 % intervals of the number of surviving clients, and of the number of pairs with one survivor.
     worst_mse : float
-        Worst-case error of one parameter of the survivors' mean.
+        Worst-case error of one parameter of the survivors' mean, an upper bound for the bits of the system.
     central_epsilon_one_parameter, central_epsilon_update : float
         Epsilon against an observer who sees only the survivors' mean.
     central_epsilon_all_rounds : float
@@ -243,7 +245,7 @@ class Dropout:
     @classmethod
     def of(cls, system: FederatedSystem) -> Dropout:
         n, p, paired = system.clients, system.dropout, 2 * system.pairs
-        common: dict[str, Any] = {"epsilon": system.epsilon, "dropout": p, "independent": system.ldp_fraction}
+        common: dict[str, Any] = {"epsilon": system.epsilon, "dropout": p, "independent": system.independent}
         observed: dict[str, Any] = {**common, "delta": system.delta, "bits": system.shared_bits}
         update = dropout.central_epsilon(n, system.parameters, **observed)
         return cls(
@@ -251,7 +253,7 @@ class Dropout:
             adjacency=Adjacency.REPLACE,
             survivors=dropout.survivors(n, dropout=p, level=_LEVEL),
             broken_pairs=dropout.broken_pairs(paired, dropout=p, level=_LEVEL) if paired else (0, 0),
-            worst_mse=dropout.worst_mse(n, radius=system.radius, **common),
+            worst_mse=dropout.worst_mse(n, radius=system.radius, bits=system.shared_bits, **common),
             central_epsilon_one_parameter=dropout.central_epsilon(n, 1, **observed),
             central_epsilon_update=update,
             central_epsilon_all_rounds=update

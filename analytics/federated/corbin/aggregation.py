@@ -38,6 +38,7 @@ _COMPLETE = 2.0**-56  # share of the probability of a count that is kept which m
 _LEAST_MISSING, _LEAST_NOISE = 1e-285, 1e-284  # least trimmed mass; least probability of a count that is kept
 _LEAST_TRIMMED = 1e-302  # where probabilities are normal doubles
 _CERTAIN = 1e-3  # relative error of probabilities beyond which no bound is given
+_RESOLVED = 1e-9  # least local epsilon at which the probabilities 1/2 +- epsilon/4 are told apart to six digits
 _GREATEST = 500.0  # loss of a round beyond which its probabilities would underflow
 _ONE_END, _BOTH_ENDS = 48, 12  # most classes of a count of survivors: all at one end, or at both ends
 _TILTS = np.geomspace(1e-2, 1e4, 61)  # exponents at which Chernoff's bound is evaluated first
@@ -99,7 +100,7 @@ def lower_pair(
     Returns
     -------
     tuple
-        Empty where no pair is known: without shared bits every pair adds noise.
+        Empty where the local epsilon is so small that doubles do not resolve the probabilities.
 
     Notes
     -----
@@ -123,7 +124,7 @@ def lower_pair(
     *What is lost.* Half a percent of epsilon where no client is paired. The shorter interval of pairs and the added
     coins cost more: 3 to 6 % for 1000 clients, half or all of them in pairs, with five bits and a dropout of 1/5.
     """
-    if system.shared_bits == 0 and system.pairs > 0:
+    if system.epsilon < _RESOLVED:
         return ()
     negligible = max(delta * _MISSING / (rounds * system.parameters), _LEAST_MISSING)
     candidates = [candidate for forward in _choices(system, kinds) for candidate in (forward, forward.reverse())]
@@ -305,7 +306,8 @@ class Aggregate(Mechanism):
         return ((self._curves[order], rounds),)
 
     def _dominating_curve(self, level: float) -> Majorant:
-        s = self.system
+        # a smaller epsilon allows only some of the probabilities of a greater one, so its divergence is no greater
+        s = replace(self.system, epsilon=max(self.system.epsilon, _RESOLVED))
         if s.dropout == 0:
             cases = [(mode, law.start) for kind in self._laws(0.0).values() for _, mode, law in kind]
             count = s.parameters * self.rounds
@@ -317,7 +319,7 @@ class Aggregate(Mechanism):
                 client=kind,
                 epsilon=s.epsilon,
                 dropout=s.dropout,
-                independent=s.ldp_fraction,
+                independent=s.independent,
                 bits=s.shared_bits,
                 delta=level,
                 rounds=self.rounds,
@@ -333,7 +335,7 @@ class Aggregate(Mechanism):
     def _laws(self, negligible: float) -> dict[Client, list[tuple[float, Client, Block]]]:
         s = self.system
         by_kind = dropout_survivors.laws(
-            s.clients, dropout=s.dropout, independent=s.ldp_fraction, negligible=negligible
+            s.clients, dropout=s.dropout, independent=s.independent, negligible=negligible
         )
         return {kind: cases for kind, cases in by_kind.items() if self.client in ("either", kind)}
 

@@ -33,6 +33,7 @@ from airtight.analytics.privacy.accounting import adaptive_composition, composit
 from airtight.analytics.privacy.accounting.envelope import Envelope
 from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution
 from airtight.analytics.privacy.mechanisms.randomized_response import alpha
+from airtight.analytics.rounding import UNIT
 
 _FINE = 8  # least number of grid steps in one standard deviation of a parameter's loss
 _MOST_STEPS = 1024  # greatest number of grid steps of losses on either side of 0
@@ -475,6 +476,38 @@ def server_delta(epsilon: ArrayLike, *, local: ArrayLike) -> FloatArray:
         epsilon=real("epsilon", epsilon, "[0, inf)"), local=np.tanh(real("local", local, "(0, inf]") / 2)
     )
     return np.asarray(share)[()]
+
+
+def server_delta_floor(*, local: float, bits: int | None) -> float:
+    r"""The delta of one parameter of a paired client that no finite epsilon goes below, for d shared bits.
+
+    It is :math:`\max(0,\ h - \lceil 2^dl\rceil/2^d)` with :math:`l = 1/(1+e^{\epsilon_p})`, :math:`h = 1 - l`; without
+    shared bits it is 0, and the server learns no more than from one uplink. For infinitely many bits it is
+    :func:`server_delta`, which bounds the delta at every epsilon for any number of bits. Adjacency: ``replace``.
+
+    Notes
+    -----
+    Let a and a' be the client's levels :math:`2^dq` under both updates, b the partner's level, all of them in
+    :math:`[2^dl, 2^dh]`. Both send a plus with positive probability under a' if and only if
+    :math:`\lceil a'\rceil > \lfloor b\rfloor`. So a plus-plus that is impossible under a' needs
+    :math:`\lfloor b\rfloor \ge \lceil a'\rceil \ge \lceil 2^dl\rceil`. Its probability under a is at most
+    :math:`(a - \lfloor b\rfloor)/2^d`, in one cell as across cells, which is at most the value. It is attained at
+    :math:`a = 2^dh`, :math:`a' = b = \lceil 2^dl\rceil`. The same holds for minus-minus by symmetry. Both are impossible
+    under a' at once only where a' = b is an edge, and then only one of them is possible under a. Two unlike outputs are
+    always possible.
+
+    Examples
+    --------
+    >>> [round(server_delta_floor(local=1.0, bits=d), 4) for d in (0, 1, 2, 5, None)]
+    [0.0, 0.2311, 0.2311, 0.4498, 0.4621]
+    """
+    eps = checks.scalar("local", local, "(0, inf]")
+    if bits is None:
+        return float(np.tanh(eps / 2))
+    cells = 2.0 ** checks.count("bits", bits, "[0, 60]")
+    low = math.exp(-eps) / (1 + math.exp(-eps))
+    # ceil is taken a little below the level, so that its rounding cannot lower the value
+    return max(0.0, 1 - low - math.ceil(cells * low * (1 - 4 * float(UNIT))) / cells)
 
 
 _EVERY_CORNER, _RANGES = 128, 128  # number of others up to which every corner is tried; ranges beyond

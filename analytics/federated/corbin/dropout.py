@@ -20,7 +20,7 @@ from airtight.analytics.distributions.poisson_binomial import binomial
 from airtight.analytics.federated.corbin import central_privacy, dropout_survivors
 from airtight.analytics.federated.corbin.central_privacy import Client
 from airtight.analytics.federated.corbin.federated_system import alone
-from airtight.analytics.federated.corbin.quantizers import alpha
+from airtight.analytics.federated.corbin.quantizers import alpha, slack
 from airtight.analytics.privacy.accounting.numerical_composition import Composition
 
 
@@ -113,8 +113,16 @@ def _interval(law: FloatArray, level: float) -> tuple[int, int]:
     return int(np.sum(below <= level / 2)), int(law.size - 1 - np.sum(above <= level / 2))
 
 
-def worst_mse(clients: int, *, dropout: float, epsilon: float, radius: float = 1.0, independent: float = 0.0) -> float:
-    r"""Worst MSE of the survivors' mean over the updates, exactly, for infinitely many shared bits (ledger CB-T4*).
+def worst_mse(
+    clients: int,
+    *,
+    dropout: float,
+    epsilon: float,
+    radius: float = 1.0,
+    independent: float = 0.0,
+    bits: int | None = None,
+) -> float:
+    r"""Worst MSE of the survivors' mean over the updates (ledger CB-T4*): exact for infinitely many bits, and for none.
 
     Parameters
     ----------
@@ -123,6 +131,8 @@ def worst_mse(clients: int, *, dropout: float, epsilon: float, radius: float = 1
         p in [0, 1).
     independent : float
         Share of clients that are unpaired.
+    bits : int or None
+        d, the number of shared bits; None for the limit. For 1 to 60 bits the value is an upper bound.
 
     Returns
     -------
@@ -141,6 +151,10 @@ def worst_mse(clients: int, *, dropout: float, epsilon: float, radius: float = 1
     :math:`2p(1-p)e_1(A^2 - \overline{x^2}) + (1-p)^2e_2(2A|s|-s^2)`. For a given s the first term is greatest where
     both updates are :math:`s/2`. Then the sum of both terms is a parabola in s, the same for all pairs.
 
+    With d bits a surviving pair contributes at most :math:`A^2/2^{d-1}` more
+    (:func:`airtight.analytics.federated.corbin.quantizers.slack`), and at most :math:`2A^2`, as two clients that quantize
+    alone: the shared bits never make the covariance of their outputs positive.
+
     Examples
     --------
     >>> round(100 * worst_mse(100, dropout=0.0, epsilon=0.5), 3)
@@ -149,7 +163,7 @@ def worst_mse(clients: int, *, dropout: float, epsilon: float, radius: float = 1
     n, p = checks.count("clients", clients), checks.scalar("dropout", dropout, "[0, 1)")
     r = checks.scalar("radius", radius, "(0, inf)")
     A = r * float(alpha(checks.scalar("epsilon", epsilon, "(0, inf]")))
-    single_clients = alone(n, checks.scalar("independent", independent, "[0, 1]"))
+    single_clients = alone(n, checks.scalar("independent", independent, "[0, 1]") if bits != 0 else 1.0)
     single = single_clients * (1 - p) * _inverse_square(n - 1, p, 1) * A * A
     if single_clients == n:
         return float(single)
@@ -157,6 +171,8 @@ def worst_mse(clients: int, *, dropout: float, epsilon: float, radius: float = 1
     whole = (1 - p) ** 2 * _inverse_square(n - 2, p, 2)
     s = min(2 * r, A * whole / (broken / 4 + whole))
     pair = broken * (A * A - s * s / 4) + whole * s * (2 * A - s)
+    if bits is not None:
+        pair = min(pair + whole * float(slack(epsilon=epsilon, radius=r, bits=bits)), (broken + 2 * whole) * A * A)
     return float(single + (n - single_clients) / 2 * pair)
 
 
@@ -208,6 +224,7 @@ def central_epsilon(
     """
     level, times = checks.scalar("delta", delta, "(0, 1)"), checks.count("rounds", rounds)
     m, eps = checks.count("parameters", parameters), checks.scalar("epsilon", epsilon, "(0, inf)")
+    independent = independent if bits != 0 else 1.0  # without shared bits both clients of a pair quantize alone
     kinds = dropout_survivors.laws(clients, dropout=dropout, independent=independent)
     if dropout == 0:
         cases_of_kinds = [[(how, law.start) for _, how, law in cases] for cases in kinds.values()]

@@ -51,9 +51,14 @@ class FederatedSystem(Described):
     rounds: Count = Count("T", "[1, inf)", "with fresh randomness and dropout", default=1)
 
     @property
+    def independent(self) -> float:
+        """Share of the clients whose outputs depend on nobody else's: all of them without shared bits."""
+        return self.ldp_fraction if self.shared_bits else 1.0
+
+    @property
     def alone(self) -> int:
-        """Number of clients that quantize alone."""
-        return alone(self.clients, self.ldp_fraction)
+        """Number of clients that quantize alone, as both clients of a pair do that shares no bits."""
+        return alone(self.clients, self.independent)
 
     @property
     def pairs(self) -> int:

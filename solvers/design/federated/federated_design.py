@@ -114,7 +114,7 @@ def error(system: FederatedSystem) -> float:
             epsilon=system.epsilon,
             radius=system.radius,
             bits=system.shared_bits,
-            independent=system.ldp_fraction,
+            independent=system.independent,
         )
     )
 

@@ -23,7 +23,7 @@ from airtight.solvers.design.quantizer.quantizer_bound import Certificate, certi
 _INPUTS = 33  # inputs at which the law is given, evenly spaced in [-1, 1]
 _FINE = 161  # outputs of the program whose multipliers give the lower bound
 _INSIDE = 1e-9  # relative reduction of epsilon, for the rounding error of the solver
-_MOVES = {4: 70, 8: 70, 16: 12}  # most linear programs from each start, by number of outputs; none with more outputs
+_MOVES = {4: 80, 8: 70, 16: 12}  # most linear programs from each start, by number of outputs; none with more outputs
 _STARTS = 2  # starts of the local search
 
 
@@ -150,7 +150,11 @@ def _bound(eps: float) -> Certificate:
 
 @cache
 def _placed(k: int, eps: float) -> Quantizer:
-    """The best quantizer with k symmetric outputs found by Nelder-Mead in the logarithms of their distances."""
+    """The best quantizer with at most k symmetric outputs found by Nelder-Mead in the logarithms of their distances.
+
+    For small epsilon the outer and the inner outputs of the best four lie close together, at about 1 + epsilon/2 and
+    1 - epsilon/4 times those of one bit. An alphabet of half as many outputs is a candidate as well, down to that of one bit, which always exists.
+    """
     from scipy.optimize import minimize
 
     A = float(alpha(eps))
@@ -166,7 +170,10 @@ def _placed(k: int, eps: float) -> Quantizer:
 
     steps = k // 2
     starts = []
-    for reach, inner in product((1.0 + 1e-6, 1.1, 1.2, 1.35), (1 / (k - 1), 0.15, 0.4, 0.65)):
+    grid = list(product((1.0 + 1e-6, 1.1, 1.2, 1.35), (1 / (k - 1), 0.15, 0.4, 0.65)))
+    if k == 4 and eps < 1:
+        grid += [(1 + eps / 2, (1 - eps / 4) / (1 + eps / 2)), (1 + eps / 4, (1 - eps / 4) / (1 + eps / 4))]
+    for reach, inner in grid:
         gap = 2 * A * reach * inner  # between the two innermost outputs; the others share the rest
         step = (A * reach - gap / 2) / max(steps - 1, 1)
         starts.append(np.log([gap, *[step] * (steps - 1)]))
@@ -176,11 +183,12 @@ def _placed(k: int, eps: float) -> Quantizer:
         options = {"maxfev": _MOVES[k], "xatol": 1e-4, "fatol": 1e-7}
         candidates = [minimize(worst, u, method="Nelder-Mead", options=options).x for u in starts[:_STARTS]]
         best = min(candidates, key=worst)
+    found = _one_bit(eps) if k == 4 else _placed(k // 2, eps)
     for inner in (0.0, 1e-8, 1e-7, 1e-6, 1e-5):  # the solver keeps epsilon up to a tolerance only
         quantizer = _program(places(best), eps * (1 - inner))
         if quantizer is not None and _exact_epsilon(quantizer) <= eps:
-            return quantizer
-    raise checks.ConvergenceError("no quantizer was found that keeps epsilon")
+            return min(found, quantizer, key=lambda one: one.worst_variance)
+    return found
 
 
 def _exact_epsilon(quantizer: Quantizer) -> float:
