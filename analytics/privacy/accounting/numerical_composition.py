@@ -115,7 +115,7 @@ class Composition:
             tilt,
             level,
             lambda lower, upper: (max(lower.least_delta(epsilon), infinite), upper.delta(epsilon)),
-            lambda low, high: (np.log(high / low) if low > 0 else np.inf) / log_width if high > _NOTHING else 0.0,
+            lambda low, high: (np.log(high) - np.log(low) if low > 0 else np.inf) / log_width if high > _NOTHING else 0.0,
             log_width,
         )
         if np.log(max(high, _NOTHING) / max(low, _NOTHING)) > log_width:
@@ -131,7 +131,7 @@ class Composition:
 
     def reached(self, epsilon: float, low: float, high: float, width: float = WIDTH) -> bool:
         """Whether the bounds of delta at epsilon are as close as a relative distance `width` of epsilon implies."""
-        distance = np.log(high / low) if low > 0 else np.inf
+        distance = np.log(high) - np.log(low) if low > 0 else np.inf
         if high <= _NOTHING or distance <= width:
             return True
         if not self.factors or not 0 < epsilon < np.inf:
