@@ -346,20 +346,21 @@ class Product:
         return not all(np.any(law.mass) for law, _ in self.factors)
 
     def delta(self, epsilon: float) -> float:
-        """Upper bound of delta at epsilon."""
+        r"""Upper bound of delta at epsilon: from the composed law, and by :math:`(1-e^{-x})_+ \le e^{tx}` from its moments."""
         if self.impossible or epsilon >= self.greatest * (1 + 8 * UNIT) + 1e-300:
             return self.infinite()
         tilt = self._tilt_of_loss(epsilon)
         chernoff = self.cumulant(tilt)[0] - tilt * epsilon  # log of a bound on delta
+        bound = float(np.exp(min(chernoff + self.rounding(tilt) + 4 * UNIT * tilt * epsilon, 0.0)))
+        least = self.infinite() + bound + SMALLEST
+        if bound < SMALLEST:
+            return min(least, 1.0)
         trimmed = self._trimmed(float(np.exp(min(chernoff, 0.0))) / self.count)
-        infinite_delta = trimmed.infinite()
         tail = trimmed._tail(tilt)
         tail_delta = tail.delta(epsilon) + tail.beyond + (tail.below if epsilon < tail.bottom else 0.0)
-        return (
-            min(float(np.exp(np.log(tail_delta) + tail.log_scale)) + infinite_delta, 1.0)
-            if tail_delta > 0
-            else min(infinite_delta, 1.0)
-        )
+        if tail_delta > 0:
+            return min(float(np.exp(np.log(tail_delta) + tail.log_scale)) + trimmed.infinite(), least, 1.0)
+        return min(trimmed.infinite(), least, 1.0)
 
     def least_delta(self, epsilon: float) -> float:
         """Lower bound of delta at epsilon, if the curves of the laws are nowhere above those of the releases."""

@@ -67,6 +67,7 @@ _FINER = 4  # divisor of the first step there
 _FINEST = 1e-12  # least step
 _AN_OCTAVE = 8  # steps to choose from between h and 2h: so both orders mostly evaluate the curve at equal points
 _ONE_BY_ONE = 16  # greatest number of epsilons for which a composition is made anew at each
+_VANISHED = 1e-320  # the least doubles by which bounds are rounded up are below it
 _NOTHING = 1e-290  # a delta up to this one counts as 0
 _LEAST_LOG = -690.0  # least log of delta for which a grid is planned: exp underflows below -708
 
@@ -647,7 +648,7 @@ class _Sketch:
         decades: FloatArray = np.asarray(_FAR_DECADES if has_far_losses else _DECADES, dtype=np.float64)
         decade_curves = forward(decades)[1], reverse(decades)[1]
         start = min(int(np.argmax(side < 0.999 * side[0])) if side[0] > 0 else 0 for side in decade_curves)
-        stops = [int(np.argmax(side <= max(side[-1], 1e-320))) for side in decade_curves]
+        stops = [int(np.argmax(side <= max(side[-1], _VANISHED))) for side in decade_curves]
         high = min(max(*stops, start + 1), decades.size - 1)
         low = min(max(start - 1, 0), high - 1)
         eps: FloatArray = np.append(0.0, np.geomspace(decades[low], decades[high], (high - low) * points + 1))
@@ -682,7 +683,7 @@ class _Sketch:
 
     def range(self, tilt: float, cut: float, left_out: float) -> tuple[float, float]:
         """Least and greatest loss that matter: the tilted mass below is `left_out`, delta beyond is at most `cut`."""
-        small = self.curve <= max(cut, self.infinite * (1 + _CUT))
+        small = self.curve <= max(cut, self.infinite * (1 + _CUT), _VANISHED)
         top = float(self.eps[int(np.argmax(small))])
         below = np.cumsum(self._tilted(tilt)[0]) <= left_out
         last = int(np.sum(np.cumprod(below)))
