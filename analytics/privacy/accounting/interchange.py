@@ -66,6 +66,10 @@ class Tabulated(Mechanism):
     def spacing(self) -> float:  # type: ignore[override]
         return self.step
 
+    @cached_property
+    def symmetric(self) -> bool:  # type: ignore[override]
+        return all(entry[0] == entry[1] for entry in (self.first, self.mass, self.infinite))
+
     def law(self, *, reverse: bool = False) -> LossDistribution:
         """Loss distribution of one order; mass that an upper bound lacks is at the infinite loss."""
         i = int(reverse)

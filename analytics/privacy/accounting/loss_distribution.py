@@ -124,7 +124,7 @@ class LossDistribution:
         """Logarithm of the moment generating function of one finite loss, and its first and second derivative."""
         exponent = self.log_mass + tilt * self.losses
         top = float(np.max(exponent))
-        weight = np.exp(exponent - top)
+        weight = np.exp(np.maximum(exponent - top, _VANISHED))  # sums of subnormal numbers take long
         total = float(np.sum(weight))
         value, weight = top + float(np.log(total)), weight / total
         mean = float(weight @ self.losses)

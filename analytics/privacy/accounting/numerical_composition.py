@@ -233,6 +233,11 @@ class Composition:
         return self._grid(0.0, _ABSOLUTE)[0] / _FINER
 
     @property
+    def _tabled(self) -> bool:
+        """Whether the grid is that of a table, which no step refines."""
+        return any(isinstance(release, Tabulated) for release, _ in self.factors)
+
+    @property
     def _bounded_below(self) -> bool:
         return all(release.bounded_below for release, _ in self.factors)
 
@@ -296,7 +301,7 @@ class Composition:
                     low[here], high[here] = np.maximum(low[here], lower), np.minimum(high[here], upper)
             with np.errstate(divide="ignore", invalid="ignore"):
                 close = np.log(high) - np.log(low) <= width * np.maximum(tilts * epsilon, 1.0)
-            far &= ~(close | (high <= least))
+            far &= ~(close | (high <= least) | (self._tabled & (high < 1)))
         for i in np.flatnonzero(far | (levels == 0)):
             low[i], high[i] = self.delta(float(epsilon[i]), width)
         return np.minimum(low, high), high
@@ -313,7 +318,7 @@ class Composition:
             if grid is not None:
                 low[here], high[here] = grid.epsilons(delta[here])
         with np.errstate(invalid="ignore"):
-            close = (high < np.inf) & (high - low <= width * high)
+            close = (high < np.inf) & ((high - low <= width * high) | self._tabled)
         for i in np.flatnonzero(~close):
             low[i], high[i] = self.epsilon(float(delta[i]), width)
         high = np.minimum(high, self._greatest())
@@ -349,7 +354,7 @@ class Composition:
             made = None
             if lower is not None and upper is not None and high < np.inf:
                 below, above = lower.many(level, lower=True), upper.many(level, lower=False)
-                made = _SharedGrid(below, above) if below and above else None
+                made = _SharedGrid(below, above) if above and (below or self._tabled) else None
             self._grids[level, width] = made
             while len(self._grids) > 1 and sum(grid.size for grid in self._grids.values() if grid) > _KEPT:
                 del self._grids[next(iter(self._grids))]  # the oldest
@@ -460,7 +465,7 @@ class Composition:
                 remaining_excess <= 1
                 or halvings < 1
                 or gains_little
-                or any(isinstance(release, Tabulated) for release, _ in self.factors)
+                or self._tabled
             ):
                 return best
             step /= 2**halvings
@@ -592,18 +597,18 @@ def _crossings(curve: Callable[[FloatArray], FloatArray], delta: FloatArray) -> 
 
 @dataclass(frozen=True)
 class _SharedGrid:
-    """Bounds of a composition at many points, read from one tilted law below and one above its own."""
+    """Bounds of a composition at many points, read from one tilted law below its own, if there is one, and one above."""
 
-    lower: Readings
+    lower: Readings | None
     upper: Readings
 
     @property
     def size(self) -> int:
-        return self.lower.size + self.upper.size
+        return (self.lower.size if self.lower else 0) + self.upper.size
 
     def deltas(self, epsilon: FloatArray) -> Ends:
         """Lower and upper bound of delta at each epsilon: 0 and 1 where the laws do not reach."""
-        low, high = np.nan_to_num(self.lower.deltas(epsilon), nan=0.0), self.upper.deltas(epsilon)
+        low, high = self._least(epsilon), self.upper.deltas(epsilon)
         high = np.where(np.isnan(high), 1.0, high)
         return np.minimum(low, high), high
 
@@ -612,20 +617,24 @@ class _SharedGrid:
 
         What is read off is moved away from delta until the bounds of delta there confirm it.
         """
-        low = np.maximum(self.lower.epsilons(delta), 0.0)
+        low = np.maximum(self.lower.epsilons(delta), 0.0) if self.lower else np.zeros(delta.shape)
         high = np.maximum(self.upper.epsilons(delta), 0.0)
         shift = 2 * UNIT
         for _ in range(_MOVES):
-            too_high = ~(self.lower.deltas(low) > delta) & (low > 0)
+            too_high = ~(self._least(low) > delta) & (low > 0)
             too_low = ~(self.upper.deltas(high) <= delta)
             if not (np.any(too_high) or np.any(too_low)):
                 break
             low = np.where(too_high, low * (1 - shift), low)
             high = np.where(too_low, high * (1 + shift) + 1e-300, high)
             shift *= 4
-        low = np.where(self.lower.deltas(low) > delta, low, 0.0)
+        low = np.where(self._least(low) > delta, low, 0.0)
         high = np.where(self.upper.deltas(high) <= delta, high, np.inf)
         return np.minimum(low, high), high
+
+    def _least(self, epsilon: FloatArray) -> FloatArray:
+        """Lower bound of delta at each epsilon."""
+        return np.nan_to_num(self.lower.deltas(epsilon), nan=0.0) if self.lower else np.zeros(epsilon.shape)
 
 
 @dataclass(frozen=True)

@@ -832,8 +832,9 @@ def discrete_pair(p: ArrayLike, q: ArrayLike, *, unit: str = "") -> PrivacyCurve
 def subsampled(curve: PrivacyCurve | float, p: float) -> PrivacyCurve:
     """The curve of a release that happens with probability `p`, unseen by the observer, against no release.
 
-    A number in place of `curve` is the mu of a Gaussian release. Adjacency: the participant is removed or added. A
-    sample of fixed size, or one sample that is used several times, needs another analysis.
+    A number in place of `curve` is the mu of a Gaussian release. Adjacency: the participant is removed or added. Several
+    Gaussian releases of one sample are one. A sample of fixed size, or one that other releases use several times, needs
+    another analysis.
 
     Examples
     --------
@@ -841,9 +842,7 @@ def subsampled(curve: PrivacyCurve | float, p: float) -> PrivacyCurve:
     2.125
     """
     inner = curve if isinstance(curve, PrivacyCurve) else gaussian(curve)
-    if len(inner.factors) != 1 or inner.factors[0][1] != 1:
-        raise ParameterError("curve", repr(inner), "the curve of a single release")
-    return PrivacyCurve(((Subsampled(inner.factors[0][0], p), 1),))
+    return PrivacyCurve(((Subsampled.of(inner.factors, p, "curve"), 1),))
 
 
 def _line(delta: FloatArray, product: FloatArray) -> FloatArray:
