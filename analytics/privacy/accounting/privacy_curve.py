@@ -28,6 +28,7 @@ from airtight.analytics.privacy.mechanisms.gaussian import Gaussian
 from airtight.analytics.privacy.mechanisms.laplace import Laplace
 from airtight.analytics.privacy.mechanisms.mechanism import Factors, Mechanism, described, release_of
 from airtight.analytics.privacy.mechanisms.randomized_response import RandomizedResponse
+from airtight.analytics.records import plain
 from airtight.analytics.rounding import UNIT
 
 if TYPE_CHECKING:
@@ -593,18 +594,18 @@ class PrivacyCurve:
         return PrivacyCurve(tuple((release, each * times) for release, each in self.factors if times))
 
     def to_json(self) -> str:
-        """The releases as JSON: constructor, parameters and count of each.
+        """The releases as JSON: constructor, parameters and count of each; an infinite parameter is the text "inf".
 
         Examples
         --------
         >>> laplace(0.5).compose(3).to_json()
         '[{"constructor": "laplace", "parameters": {"loss": 0.5, "unit": ""}, "count": 3}]'
         """
-        return json.dumps(self.to_dict()["releases"])
+        return json.dumps(self.to_dict()["releases"], allow_nan=False)
 
     def to_dict(self) -> dict[str, Any]:
         """The releases as a dictionary: constructor, parameters and count of each."""
-        return {"releases": [{**described(release), "count": count} for release, count in self.factors]}
+        return {"releases": [plain({**described(release), "count": count}) for release, count in self.factors]}
 
     @classmethod
     def from_json(cls, text: str) -> PrivacyCurve:
@@ -794,26 +795,30 @@ def gaussian(mu: float, *, unit: str = "") -> PrivacyCurve:
 
 @own_errstate
 def laplace(epsilon: float, *, unit: str = "") -> PrivacyCurve:
-    """The curve of Laplace noise; `epsilon` >= 0 is the sensitivity over the scale.
+    """The curve of Laplace noise; `epsilon` in [0, inf] is the sensitivity over the scale.
 
     Examples
     --------
     >>> bool(laplace(1.0).epsilon(0.0) >= 1.0)
     True
     """
-    return PrivacyCurve.of(Laplace(epsilon, unit))
+    loss = checks.scalar("epsilon", epsilon, "[0, inf]")
+    return PrivacyCurve.of(Laplace(loss, unit) if loss < np.inf else Gaussian(loss, unit))
 
 
 @own_errstate
 def randomized_response(epsilon: float, symbols: int = 2, *, unit: str = "") -> PrivacyCurve:
     """The curve of randomized response: the truth is exp(epsilon) times as likely as each other one of `symbols`.
 
+    `epsilon` is in [0, inf]; at infinity, as without noise, everything is given away.
+
     Examples
     --------
     >>> round(randomized_response(np.log(3)).advantage(), 6)
     0.5
     """
-    return PrivacyCurve.of(RandomizedResponse(epsilon, symbols, unit))
+    loss, answers = checks.scalar("epsilon", epsilon, "[0, inf]"), checks.count("symbols", symbols, "[2, inf)")
+    return PrivacyCurve.of(RandomizedResponse(loss, answers, unit) if loss < np.inf else Gaussian(loss, unit))
 
 
 @own_errstate
