@@ -25,6 +25,7 @@ from airtight.analytics.rounding import SMALLEST, UNIT
 _NEGLIGIBLE = 1e-10  # share of delta that trimming may move to infinite losses
 _BEYOND = 3e-316  # upper bound of the normal mass beyond 38 standard deviations
 MOST_POINTS = 1 << 23  # greatest number of grid points of a law
+_REACH = 9.0  # standard deviations on either side of the mean in the window that is tried first
 _OUTSIDE = -41.0  # log of the tilted mass that may lie beyond the window; it is added to delta, and is below UNIT
 _LEAST_TILT = 1e-9  # a lesser tilt is not halved again
 _AT_THE_END = 1e-3  # distance in steps of the tilted mean from the greatest loss at which the search for a tilt ends
@@ -356,6 +357,8 @@ class Product:
         if bound < SMALLEST:
             return min(least, 1.0)
         trimmed = self._trimmed(float(np.exp(min(chernoff, 0.0))) / self.count)
+        if not trimmed.fits(tilt):
+            return min(least, 1.0)
         tail = trimmed._tail(tilt)
         tail_delta = tail.delta(epsilon) + tail.beyond + (tail.below if epsilon < tail.bottom else 0.0)
         if tail_delta > 0:
@@ -367,7 +370,10 @@ class Product:
         infinite_delta = self.infinite_ends()[0]
         if self.impossible or epsilon >= self.greatest:
             return infinite_delta
-        tail = self._tail(self._tilt_of_loss(epsilon), lower=True)
+        tilt = self._tilt_of_loss(epsilon)
+        if not self.fits(tilt):
+            return infinite_delta
+        tail = self._tail(tilt, lower=True)
         tail_delta = tail.delta(epsilon)
         return min(
             (float(np.exp(np.log(tail_delta) + tail.log_scale)) if tail_delta > 0 else 0.0) + infinite_delta, 1.0
@@ -385,6 +391,8 @@ class Product:
         if finite_delta == 0:
             return max(self.greatest * (1 - 4 * UNIT), 0.0)
         tilt = self.tilt_of_level(np.log(finite_delta))
+        if not self.fits(tilt):
+            return 0.0
         while True:
             tail = self._tail(tilt, lower=True)
             summed_epsilon, epsilon_below = tail.epsilon(finite_delta)
@@ -405,6 +413,9 @@ class Product:
         if finite_delta == 0:
             return max(trimmed.greatest * (1 + 4 * UNIT), 0.0)
         tilt = trimmed.tilt_of_level(np.log(finite_delta))
+        if not trimmed.fits(tilt):  # delta is at most exp(K(t) - t epsilon) and the infinite losses
+            value = trimmed.cumulant(tilt)[0] + trimmed.rounding(tilt) - np.log(finite_delta)
+            return float(max(value / tilt, 0.0) * (1 + 8 * UNIT)) if tilt > 0 else np.inf
         best = np.inf
         while True:
             tail = trimmed._tail(tilt)
@@ -429,7 +440,7 @@ class Product:
         if product.impossible or infinite >= level:
             return None
         tilt = product.tilt_of_level(np.log(level - infinite))
-        return Readings(product._tail(tilt, lower=lower), infinite)
+        return Readings(product._tail(tilt, lower=lower), infinite) if product.fits(tilt) else None
 
     def _trimmed(self, mass: float) -> Product:
         return Product(tuple((law.trimmed(mass, count), count) for law, count in self.factors))
@@ -552,6 +563,12 @@ class Product:
             total += count * UNIT * (8 + 2 * (-_VANISHED + greatest + abs(law.cumulant(tilt)[0])))
         return total
 
+    def fits(self, tilt: float) -> bool:
+        """Whether :meth:`tilted` has room for a window of usual width about the mean."""
+        half_width = _REACH * np.sqrt(self.cumulant(tilt)[2]) / self.step + max(law.mass.size for law, _ in self.factors)
+        span = sum(count * (law.mass.size - 1) for law, count in self.factors) + 1
+        return self.count == 1 or bool(min(2 * half_width, span) < MOST_POINTS / 2)
+
     def tilted(self, tilt: float) -> Tilted:
         """The composed law under an exponential tilt, normalised, in a window about its mean.
 
@@ -570,7 +587,7 @@ class Product:
             return Tilted(laws[0], first, 0.0, 0.0, 0.0)
         span = sum(count * (law.mass.size - 1) for law, count in self.factors) + 1
         longest = max(law.mass.size for law, _ in self.factors)
-        reach = 9.0
+        reach = _REACH
         while True:
             half_width = int(reach * np.sqrt(variance) / self.step) + longest + 1
             points = min(2 * half_width + 1, span)

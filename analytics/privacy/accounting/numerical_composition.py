@@ -47,6 +47,7 @@ _LEFT_OUT = 1e-10  # tilted mass that may lie below the grid
 _FIRST_CELLS, _CELLS, _MANY_CELLS = 1 << 12, 1 << 16, 1 << 18
 _POINTS = 1 << 21  # grid points of the composed law that the first step aims at, at most
 _REFINEMENTS = 6  # greatest number of grids
+_COARSER = 8  # factor of the first step where its grid has too many points
 _WORTHWHILE = 1 / 4  # share of the bounds' distance that a grid must gain from below if it gains nothing from above
 _ROUGH_CELLS = 1 << 13  # the same in any grid if the bounds of a curve are known to be apart
 _FAR_TAIL = 70.0  # minus the logarithm of a delta, from which on a sketch fills in what is costly to evaluate
@@ -433,7 +434,7 @@ class Composition:
         rough = any(release.rough for release, _ in self.factors)
         bands = {i: self._band(i, *ranges[i]) for i, (release, _) in enumerate(self.factors) if release.costly}
         if bands:
-            least = span / (_ROUGH_CELLS if rough else _CELLS)
+            least = max(span / (_ROUGH_CELLS if rough else _CELLS), 20 * np.sqrt(self._cumulant(tilt)[2]) / _POINTS)
             step = max(min(step, self._step_of_bands(tilt, log_width)), least)
         cells, best, allowed = _ROUGH_CELLS if rough else _MANY_CELLS, (0.0, np.inf), _BAND_SHARE * log_width
         log_moments = {i: self._sketches[i].cumulant(tilt)[0] for i in bands}
@@ -448,10 +449,11 @@ class Composition:
             lower, upper, laws_of_releases = self._products(step, ranges, bands)
             try:
                 low, high = bounds_of(lower, upper)
-            except ConvergenceError:
-                if not refinement:
-                    raise
-                return best
+            except ConvergenceError:  # the window has too many points
+                if refinement:
+                    return best
+                step *= _COARSER
+                continue
             # half the step has a fourth of the error, so the error is a third of what halving has gained
             lower_estimate = low if self._bounded_below else high - (best[1] - high) / 3
             gains_little = high >= best[1] and low - best[0] < _WORTHWHILE * (best[1] - best[0])

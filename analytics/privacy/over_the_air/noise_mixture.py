@@ -328,7 +328,7 @@ class Participation:
     def _constant_noise_epsilon(self, total: FloatArray, convex: bool) -> FloatArray:
         """With idle noise: the amplified Gaussian curve (the larger direction), or the root for opposite Gaussians."""
         p = self.participation
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):
             share = np.minimum(total / p, 1.0)
         single = gaussian.epsilon(share, sensitivity=self.sensitivity, sigma=self._constant_sigma)
         if convex and self.adjacency is Adjacency.REPLACE:
