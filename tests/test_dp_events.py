@@ -115,7 +115,7 @@ def test_round_trip_never_loses_leakage(releases):
     "event, message",
     [
         (events.ZCDpEvent(0.1), "ZCDpEvent"),
-        (events.PoissonSampledDpEvent(0.1, TREES["training"]), "sample of a single release"),
+        (events.PoissonSampledDpEvent(0.1, TREES["training"]), "one release, or Gaussian ones alone"),
         (events.PoissonSampledDpEvent(1.5, GAUSSIAN), "sampling_probability"),
         (events.GaussianDpEvent(-1.0), "noise_multiplier"),
         (events.GaussianDpEvent(float("nan")), "noise_multiplier"),

@@ -50,10 +50,11 @@ import numpy as np
 from airtight.analytics.checks import FloatArray, IntArray
 from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution
 from airtight.analytics.privacy.mechanisms.mechanism import Ends, Mechanism
-from airtight.analytics.rounding import UNIT
+from airtight.analytics.rounding import SMALLEST, UNIT
 
 SIDE = 1 / 16  # of a cell: how far from its middle the slope of a line below a curve is taken, if values cost little
 _LEAST = 1e-307  # near the least normal double: a lower bound up to it counts as 0; underflow loses less in each mass
+_LOST = 16  # least doubles that the underflow of one mass, and of the sums that it enters, may lose, times 1 - exp(-step)
 _BEFORE, _AFTER = 1 - 4 * UNIT, 1 + 4 * UNIT  # put a rounded multiple of the step below, or above, the exact one
 _MANY = 0.05  # share of values above the chords of their neighbours from which they are left out together
 _BENT = 1e-14  # relative excess over a chord from which a value is lowered to the chord
@@ -365,8 +366,8 @@ def _law(
     mass = np.maximum(mass, 0.0)
     if not (is_upper or sunk) and zero:
         mass[0] = 0.0
-    if is_upper:  # add the mass that underflow may have lost
-        infinite = infinite + mass.size * _LEAST
+    if is_upper:  # what underflow may have lost: few least doubles of each sum, and of each mass in units of the width
+        infinite = infinite + mass.size * (_LOST / width) * SMALLEST
     curve, total = summed(mass, infinite, step)
     required = np.concatenate([-np.expm1(np.arange(first, 0) * step) + left[:-1], right])
     with np.errstate(divide="ignore", invalid="ignore"):

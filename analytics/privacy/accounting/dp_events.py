@@ -24,7 +24,7 @@ from airtight.analytics.rounding import UNIT
 
 _SUPPORTED = (
     "a tree of GaussianDpEvent, LaplaceDpEvent, RandomizedResponseDpEvent, NoOpDpEvent, NonPrivateDpEvent, "
-    "PoissonSampledDpEvent of one release, ComposedDpEvent and SelfComposedDpEvent"
+    "PoissonSampledDpEvent of one release or of several Gaussian ones, ComposedDpEvent and SelfComposedDpEvent"
 )
 _DEEPEST = 100  # greatest depth of a tree
 ADDED, REPLACED = "one record is added or removed", "one record is replaced"
@@ -72,13 +72,7 @@ def factors_of(event: Any, depth: int = 0) -> Factors:
             return ()
         if any(release.unit == REPLACED for release, _ in inner):
             raise ParameterError("event", kind, "the sample of a release for which one record is added or removed")
-        if len(inner) == 1 and isinstance(inner[0][0], Gaussian):
-            inner = (inner[0][0].composed(inner),)  # a vector of Gaussians of one sample is one Gaussian
-        if len(inner) != 1 or inner[0][1] != 1:
-            raise ParameterError(
-                "event", kind, "the sample of a single release: one sample used several times is unsupported"
-            )
-        return ((Subsampled(inner[0][0], p), 1),)
+        return ((Subsampled.of(inner, p, "event"), 1),)
     if kind == "SelfComposedDpEvent":
         count = checks.count("count", event.count, "[0, inf)")
         return tuple((release, each * count) for release, each in factors_of(event.event, depth + 1) if count)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, ParameterError
-from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution, Product
+from airtight.analytics.privacy.accounting import connect_the_dots
+from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution
 from airtight.analytics.privacy.mechanisms.mechanism import Ends, Mechanism, register
-from airtight.analytics.rounding import UNIT
+from airtight.analytics.rounding import SMALLEST, UNIT
 
 _MISSING = 1e-6  # an upper bound that lacks more mass than rounding explains is refused; what is lacking counts as infinite loss
 
@@ -64,20 +66,61 @@ class Tabulated(Mechanism):
     def spacing(self) -> float:  # type: ignore[override]
         return self.step
 
+    @cached_property
+    def symmetric(self) -> bool:  # type: ignore[override]
+        return all(entry[0] == entry[1] for entry in (self.first, self.mass, self.infinite))
+
     def law(self, *, reverse: bool = False) -> LossDistribution:
         """Loss distribution of one order; mass that an upper bound lacks is at the infinite loss."""
         i = int(reverse)
         missing = max(1 - math.fsum((*self.mass[i], self.infinite[i])), 0.0) if self.pessimistic else 0.0
         return LossDistribution(self.step, self.first[i], np.asarray(self.mass[i]), self.infinite[i] + missing)
 
+    @cached_property
+    def _curves(self) -> tuple[_Chords, _Chords]:
+        return _Chords.of(self.law()), _Chords.of(self.law(reverse=True))
+
     def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
-        product = Product(((self.law(reverse=reverse), 1),))
-        finite = np.minimum(epsilon, np.finfo(float).max).ravel()
+        chords = self._curves[int(reverse)]
+        value, room = chords.at(epsilon), chords.rounding
         if self.pessimistic:
-            upper = np.array([product.delta(float(e)) for e in finite]).reshape(epsilon.shape)
-            return np.zeros(epsilon.shape), upper
-        lower = np.array([product.least_delta(float(e)) for e in finite]).reshape(epsilon.shape)
-        return lower, np.ones(epsilon.shape)
+            return np.zeros(epsilon.shape), np.minimum(value * (1 + room) + np.where(value > 0, SMALLEST, 0.0), 1.0)
+        return np.maximum(value * (1 - room) - SMALLEST, 0.0), np.ones(epsilon.shape)
+
+
+@dataclass(frozen=True)
+class _Chords:
+    r"""The hockey-stick curve of a loss distribution: straight in :math:`e^\epsilon` between the grid points."""
+
+    losses: FloatArray
+    curve: FloatArray  # at the losses
+    finite: float  # mass of the finite losses
+    infinite: float
+
+    @classmethod
+    def of(cls, law: LossDistribution) -> _Chords:
+        curve, total = connect_the_dots.summed(law.mass, law.infinite, law.step)
+        return cls(law.losses, curve[: law.mass.size], total - law.infinite, law.infinite)
+
+    @property
+    def rounding(self) -> float:
+        """Relative error: every sum has positive terms, and no more of them than there are losses."""
+        return float((8 * self.losses.size + 64) * UNIT)
+
+    def at(self, epsilon: FloatArray) -> FloatArray:
+        """At each epsilon in [0, inf]."""
+        if not self.losses.size:
+            return np.full(epsilon.shape, self.infinite)
+        right = np.clip(np.searchsorted(self.losses, epsilon, side="left"), 1, max(self.losses.size - 1, 1))
+        left, right = right - 1, np.minimum(right, self.losses.size - 1)
+        place = np.minimum(epsilon, self.losses[-1])
+        width = np.expm1(self.losses[left] - self.losses[right])
+        share = np.clip(np.expm1(place - self.losses[right]) / np.where(width < 0, width, -1.0), 0.0, 1.0)
+        chord = self.curve[right] + share * (self.curve[left] - self.curve[right])
+        # below all losses each of them counts: the sum of m (1 - e^(epsilon - l)) in terms of that at the first loss
+        decay = np.exp(np.minimum(epsilon - self.losses[0], 0.0))
+        below = (self.finite + self.infinite) * (1 - decay) + decay * self.curve[0]
+        return np.where(epsilon < self.losses[0], below, chord)
 
 
 def distribution(law: LossDistribution, pessimistic: bool) -> Any:

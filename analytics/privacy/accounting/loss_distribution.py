@@ -25,6 +25,7 @@ from airtight.analytics.rounding import SMALLEST, UNIT
 _NEGLIGIBLE = 1e-10  # share of delta that trimming may move to infinite losses
 _BEYOND = 3e-316  # upper bound of the normal mass beyond 38 standard deviations
 MOST_POINTS = 1 << 23  # greatest number of grid points of a law
+_REACH = 9.0  # standard deviations on either side of the mean in the window that is tried first
 _OUTSIDE = -41.0  # log of the tilted mass that may lie beyond the window; it is added to delta, and is below UNIT
 _LEAST_TILT = 1e-9  # a lesser tilt is not halved again
 _AT_THE_END = 1e-3  # distance in steps of the tilted mean from the greatest loss at which the search for a tilt ends
@@ -124,7 +125,7 @@ class LossDistribution:
         """Logarithm of the moment generating function of one finite loss, and its first and second derivative."""
         exponent = self.log_mass + tilt * self.losses
         top = float(np.max(exponent))
-        weight = np.exp(exponent - top)
+        weight = np.exp(np.maximum(exponent - top, _VANISHED))  # sums of subnormal numbers take long
         total = float(np.sum(weight))
         value, weight = top + float(np.log(total)), weight / total
         mean = float(weight @ self.losses)
@@ -346,27 +347,33 @@ class Product:
         return not all(np.any(law.mass) for law, _ in self.factors)
 
     def delta(self, epsilon: float) -> float:
-        """Upper bound of delta at epsilon."""
+        r"""Upper bound of delta at epsilon: from the composed law, and by :math:`(1-e^{-x})_+ \le e^{tx}` from its moments."""
         if self.impossible or epsilon >= self.greatest * (1 + 8 * UNIT) + 1e-300:
             return self.infinite()
         tilt = self._tilt_of_loss(epsilon)
         chernoff = self.cumulant(tilt)[0] - tilt * epsilon  # log of a bound on delta
+        bound = float(np.exp(min(chernoff + self.rounding(tilt) + 4 * UNIT * tilt * epsilon, 0.0)))
+        least = self.infinite() + bound + SMALLEST
+        if bound < SMALLEST:
+            return min(least, 1.0)
         trimmed = self._trimmed(float(np.exp(min(chernoff, 0.0))) / self.count)
-        infinite_delta = trimmed.infinite()
+        if not trimmed.fits(tilt):
+            return min(least, 1.0)
         tail = trimmed._tail(tilt)
         tail_delta = tail.delta(epsilon) + tail.beyond + (tail.below if epsilon < tail.bottom else 0.0)
-        return (
-            min(float(np.exp(np.log(tail_delta) + tail.log_scale)) + infinite_delta, 1.0)
-            if tail_delta > 0
-            else min(infinite_delta, 1.0)
-        )
+        if tail_delta > 0:
+            return min(float(np.exp(np.log(tail_delta) + tail.log_scale)) + trimmed.infinite(), least, 1.0)
+        return min(trimmed.infinite(), least, 1.0)
 
     def least_delta(self, epsilon: float) -> float:
         """Lower bound of delta at epsilon, if the curves of the laws are nowhere above those of the releases."""
         infinite_delta = self.infinite_ends()[0]
         if self.impossible or epsilon >= self.greatest:
             return infinite_delta
-        tail = self._tail(self._tilt_of_loss(epsilon), lower=True)
+        tilt = self._tilt_of_loss(epsilon)
+        if not self.fits(tilt):
+            return infinite_delta
+        tail = self._tail(tilt, lower=True)
         tail_delta = tail.delta(epsilon)
         return min(
             (float(np.exp(np.log(tail_delta) + tail.log_scale)) if tail_delta > 0 else 0.0) + infinite_delta, 1.0
@@ -384,6 +391,8 @@ class Product:
         if finite_delta == 0:
             return max(self.greatest * (1 - 4 * UNIT), 0.0)
         tilt = self.tilt_of_level(np.log(finite_delta))
+        if not self.fits(tilt):
+            return 0.0
         while True:
             tail = self._tail(tilt, lower=True)
             summed_epsilon, epsilon_below = tail.epsilon(finite_delta)
@@ -404,6 +413,9 @@ class Product:
         if finite_delta == 0:
             return max(trimmed.greatest * (1 + 4 * UNIT), 0.0)
         tilt = trimmed.tilt_of_level(np.log(finite_delta))
+        if not trimmed.fits(tilt):  # delta is at most exp(K(t) - t epsilon) and the infinite losses
+            value = trimmed.cumulant(tilt)[0] + trimmed.rounding(tilt) - np.log(finite_delta)
+            return float(max(value / tilt, 0.0) * (1 + 8 * UNIT)) if tilt > 0 else np.inf
         best = np.inf
         while True:
             tail = trimmed._tail(tilt)
@@ -428,7 +440,7 @@ class Product:
         if product.impossible or infinite >= level:
             return None
         tilt = product.tilt_of_level(np.log(level - infinite))
-        return Readings(product._tail(tilt, lower=lower), infinite)
+        return Readings(product._tail(tilt, lower=lower), infinite) if product.fits(tilt) else None
 
     def _trimmed(self, mass: float) -> Product:
         return Product(tuple((law.trimmed(mass, count), count) for law, count in self.factors))
@@ -551,6 +563,12 @@ class Product:
             total += count * UNIT * (8 + 2 * (-_VANISHED + greatest + abs(law.cumulant(tilt)[0])))
         return total
 
+    def fits(self, tilt: float) -> bool:
+        """Whether :meth:`tilted` has room for a window of usual width about the mean."""
+        half_width = _REACH * np.sqrt(self.cumulant(tilt)[2]) / self.step + max(law.mass.size for law, _ in self.factors)
+        span = sum(count * (law.mass.size - 1) for law, count in self.factors) + 1
+        return self.count == 1 or bool(min(2 * half_width, span) < MOST_POINTS / 2)
+
     def tilted(self, tilt: float) -> Tilted:
         """The composed law under an exponential tilt, normalised, in a window about its mean.
 
@@ -569,7 +587,7 @@ class Product:
             return Tilted(laws[0], first, 0.0, 0.0, 0.0)
         span = sum(count * (law.mass.size - 1) for law, count in self.factors) + 1
         longest = max(law.mass.size for law, _ in self.factors)
-        reach = 9.0
+        reach = _REACH
         while True:
             half_width = int(reach * np.sqrt(variance) / self.step) + longest + 1
             points = min(2 * half_width + 1, span)

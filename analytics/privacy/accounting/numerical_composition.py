@@ -47,6 +47,7 @@ _LEFT_OUT = 1e-10  # tilted mass that may lie below the grid
 _FIRST_CELLS, _CELLS, _MANY_CELLS = 1 << 12, 1 << 16, 1 << 18
 _POINTS = 1 << 21  # grid points of the composed law that the first step aims at, at most
 _REFINEMENTS = 6  # greatest number of grids
+_COARSER = 8  # factor of the first step where its grid has too many points
 _WORTHWHILE = 1 / 4  # share of the bounds' distance that a grid must gain from below if it gains nothing from above
 _ROUGH_CELLS = 1 << 13  # the same in any grid if the bounds of a curve are known to be apart
 _FAR_TAIL = 70.0  # minus the logarithm of a delta, from which on a sketch fills in what is costly to evaluate
@@ -67,6 +68,7 @@ _FINER = 4  # divisor of the first step there
 _FINEST = 1e-12  # least step
 _AN_OCTAVE = 8  # steps to choose from between h and 2h: so both orders mostly evaluate the curve at equal points
 _ONE_BY_ONE = 16  # greatest number of epsilons for which a composition is made anew at each
+_VANISHED = 1e-320  # the least doubles by which bounds are rounded up are below it
 _NOTHING = 1e-290  # a delta up to this one counts as 0
 _LEAST_LOG = -690.0  # least log of delta for which a grid is planned: exp underflows below -708
 
@@ -115,7 +117,7 @@ class Composition:
             tilt,
             level,
             lambda lower, upper: (max(lower.least_delta(epsilon), infinite), upper.delta(epsilon)),
-            lambda low, high: (np.log(high / low) if low > 0 else np.inf) / log_width if high > _NOTHING else 0.0,
+            lambda low, high: (np.log(high) - np.log(low) if low > 0 else np.inf) / log_width if high > _NOTHING else 0.0,
             log_width,
         )
         if np.log(max(high, _NOTHING) / max(low, _NOTHING)) > log_width:
@@ -131,7 +133,7 @@ class Composition:
 
     def reached(self, epsilon: float, low: float, high: float, width: float = WIDTH) -> bool:
         """Whether the bounds of delta at epsilon are as close as a relative distance `width` of epsilon implies."""
-        distance = np.log(high / low) if low > 0 else np.inf
+        distance = np.log(high) - np.log(low) if low > 0 else np.inf
         if high <= _NOTHING or distance <= width:
             return True
         if not self.factors or not 0 < epsilon < np.inf:
@@ -232,6 +234,11 @@ class Composition:
         return self._grid(0.0, _ABSOLUTE)[0] / _FINER
 
     @property
+    def _tabled(self) -> bool:
+        """Whether the grid is that of a table, which no step refines."""
+        return any(isinstance(release, Tabulated) for release, _ in self.factors)
+
+    @property
     def _bounded_below(self) -> bool:
         return all(release.bounded_below for release, _ in self.factors)
 
@@ -295,7 +302,7 @@ class Composition:
                     low[here], high[here] = np.maximum(low[here], lower), np.minimum(high[here], upper)
             with np.errstate(divide="ignore", invalid="ignore"):
                 close = np.log(high) - np.log(low) <= width * np.maximum(tilts * epsilon, 1.0)
-            far &= ~(close | (high <= least))
+            far &= ~(close | (high <= least) | (self._tabled & (high < 1)))
         for i in np.flatnonzero(far | (levels == 0)):
             low[i], high[i] = self.delta(float(epsilon[i]), width)
         return np.minimum(low, high), high
@@ -312,7 +319,7 @@ class Composition:
             if grid is not None:
                 low[here], high[here] = grid.epsilons(delta[here])
         with np.errstate(invalid="ignore"):
-            close = (high < np.inf) & (high - low <= width * high)
+            close = (high < np.inf) & ((high - low <= width * high) | self._tabled)
         for i in np.flatnonzero(~close):
             low[i], high[i] = self.epsilon(float(delta[i]), width)
         high = np.minimum(high, self._greatest())
@@ -348,7 +355,7 @@ class Composition:
             made = None
             if lower is not None and upper is not None and high < np.inf:
                 below, above = lower.many(level, lower=True), upper.many(level, lower=False)
-                made = _SharedGrid(below, above) if below and above else None
+                made = _SharedGrid(below, above) if above and (below or self._tabled) else None
             self._grids[level, width] = made
             while len(self._grids) > 1 and sum(grid.size for grid in self._grids.values() if grid) > _KEPT:
                 del self._grids[next(iter(self._grids))]  # the oldest
@@ -427,7 +434,7 @@ class Composition:
         rough = any(release.rough for release, _ in self.factors)
         bands = {i: self._band(i, *ranges[i]) for i, (release, _) in enumerate(self.factors) if release.costly}
         if bands:
-            least = span / (_ROUGH_CELLS if rough else _CELLS)
+            least = max(span / (_ROUGH_CELLS if rough else _CELLS), 20 * np.sqrt(self._cumulant(tilt)[2]) / _POINTS)
             step = max(min(step, self._step_of_bands(tilt, log_width)), least)
         cells, best, allowed = _ROUGH_CELLS if rough else _MANY_CELLS, (0.0, np.inf), _BAND_SHARE * log_width
         log_moments = {i: self._sketches[i].cumulant(tilt)[0] for i in bands}
@@ -442,10 +449,11 @@ class Composition:
             lower, upper, laws_of_releases = self._products(step, ranges, bands)
             try:
                 low, high = bounds_of(lower, upper)
-            except ConvergenceError:
-                if not refinement:
-                    raise
-                return best
+            except ConvergenceError:  # the window has too many points
+                if refinement:
+                    return best
+                step *= _COARSER
+                continue
             # half the step has a fourth of the error, so the error is a third of what halving has gained
             lower_estimate = low if self._bounded_below else high - (best[1] - high) / 3
             gains_little = high >= best[1] and low - best[0] < _WORTHWHILE * (best[1] - best[0])
@@ -459,7 +467,7 @@ class Composition:
                 remaining_excess <= 1
                 or halvings < 1
                 or gains_little
-                or any(isinstance(release, Tabulated) for release, _ in self.factors)
+                or self._tabled
             ):
                 return best
             step /= 2**halvings
@@ -591,18 +599,18 @@ def _crossings(curve: Callable[[FloatArray], FloatArray], delta: FloatArray) -> 
 
 @dataclass(frozen=True)
 class _SharedGrid:
-    """Bounds of a composition at many points, read from one tilted law below and one above its own."""
+    """Bounds of a composition at many points, read from one tilted law below its own, if there is one, and one above."""
 
-    lower: Readings
+    lower: Readings | None
     upper: Readings
 
     @property
     def size(self) -> int:
-        return self.lower.size + self.upper.size
+        return (self.lower.size if self.lower else 0) + self.upper.size
 
     def deltas(self, epsilon: FloatArray) -> Ends:
         """Lower and upper bound of delta at each epsilon: 0 and 1 where the laws do not reach."""
-        low, high = np.nan_to_num(self.lower.deltas(epsilon), nan=0.0), self.upper.deltas(epsilon)
+        low, high = self._least(epsilon), self.upper.deltas(epsilon)
         high = np.where(np.isnan(high), 1.0, high)
         return np.minimum(low, high), high
 
@@ -611,20 +619,24 @@ class _SharedGrid:
 
         What is read off is moved away from delta until the bounds of delta there confirm it.
         """
-        low = np.maximum(self.lower.epsilons(delta), 0.0)
+        low = np.maximum(self.lower.epsilons(delta), 0.0) if self.lower else np.zeros(delta.shape)
         high = np.maximum(self.upper.epsilons(delta), 0.0)
         shift = 2 * UNIT
         for _ in range(_MOVES):
-            too_high = ~(self.lower.deltas(low) > delta) & (low > 0)
+            too_high = ~(self._least(low) > delta) & (low > 0)
             too_low = ~(self.upper.deltas(high) <= delta)
             if not (np.any(too_high) or np.any(too_low)):
                 break
             low = np.where(too_high, low * (1 - shift), low)
             high = np.where(too_low, high * (1 + shift) + 1e-300, high)
             shift *= 4
-        low = np.where(self.lower.deltas(low) > delta, low, 0.0)
+        low = np.where(self._least(low) > delta, low, 0.0)
         high = np.where(self.upper.deltas(high) <= delta, high, np.inf)
         return np.minimum(low, high), high
+
+    def _least(self, epsilon: FloatArray) -> FloatArray:
+        """Lower bound of delta at each epsilon."""
+        return np.nan_to_num(self.lower.deltas(epsilon), nan=0.0) if self.lower else np.zeros(epsilon.shape)
 
 
 @dataclass(frozen=True)
@@ -647,7 +659,7 @@ class _Sketch:
         decades: FloatArray = np.asarray(_FAR_DECADES if has_far_losses else _DECADES, dtype=np.float64)
         decade_curves = forward(decades)[1], reverse(decades)[1]
         start = min(int(np.argmax(side < 0.999 * side[0])) if side[0] > 0 else 0 for side in decade_curves)
-        stops = [int(np.argmax(side <= max(side[-1], 1e-320))) for side in decade_curves]
+        stops = [int(np.argmax(side <= max(side[-1], _VANISHED))) for side in decade_curves]
         high = min(max(*stops, start + 1), decades.size - 1)
         low = min(max(start - 1, 0), high - 1)
         eps: FloatArray = np.append(0.0, np.geomspace(decades[low], decades[high], (high - low) * points + 1))
@@ -682,7 +694,7 @@ class _Sketch:
 
     def range(self, tilt: float, cut: float, left_out: float) -> tuple[float, float]:
         """Least and greatest loss that matter: the tilted mass below is `left_out`, delta beyond is at most `cut`."""
-        small = self.curve <= max(cut, self.infinite * (1 + _CUT))
+        small = self.curve <= max(cut, self.infinite * (1 + _CUT), _VANISHED)
         top = float(self.eps[int(np.argmax(small))])
         below = np.cumsum(self._tilted(tilt)[0]) <= left_out
         last = int(np.sum(np.cumprod(below)))

@@ -28,6 +28,7 @@ from airtight.analytics.privacy.mechanisms.gaussian import Gaussian
 from airtight.analytics.privacy.mechanisms.laplace import Laplace
 from airtight.analytics.privacy.mechanisms.mechanism import Factors, Mechanism, described, release_of
 from airtight.analytics.privacy.mechanisms.randomized_response import RandomizedResponse
+from airtight.analytics.records import plain
 from airtight.analytics.rounding import UNIT
 
 if TYPE_CHECKING:
@@ -593,18 +594,18 @@ class PrivacyCurve:
         return PrivacyCurve(tuple((release, each * times) for release, each in self.factors if times))
 
     def to_json(self) -> str:
-        """The releases as JSON: constructor, parameters and count of each.
+        """The releases as JSON: constructor, parameters and count of each; an infinite parameter is the text "inf".
 
         Examples
         --------
         >>> laplace(0.5).compose(3).to_json()
         '[{"constructor": "laplace", "parameters": {"loss": 0.5, "unit": ""}, "count": 3}]'
         """
-        return json.dumps(self.to_dict()["releases"])
+        return json.dumps(self.to_dict()["releases"], allow_nan=False)
 
     def to_dict(self) -> dict[str, Any]:
         """The releases as a dictionary: constructor, parameters and count of each."""
-        return {"releases": [{**described(release), "count": count} for release, count in self.factors]}
+        return {"releases": [plain({**described(release), "count": count}) for release, count in self.factors]}
 
     @classmethod
     def from_json(cls, text: str) -> PrivacyCurve:
@@ -794,26 +795,30 @@ def gaussian(mu: float, *, unit: str = "") -> PrivacyCurve:
 
 @own_errstate
 def laplace(epsilon: float, *, unit: str = "") -> PrivacyCurve:
-    """The curve of Laplace noise; `epsilon` >= 0 is the sensitivity over the scale.
+    """The curve of Laplace noise; `epsilon` in [0, inf] is the sensitivity over the scale.
 
     Examples
     --------
     >>> bool(laplace(1.0).epsilon(0.0) >= 1.0)
     True
     """
-    return PrivacyCurve.of(Laplace(epsilon, unit))
+    loss = checks.scalar("epsilon", epsilon, "[0, inf]")
+    return PrivacyCurve.of(Laplace(loss, unit) if loss < np.inf else Gaussian(loss, unit))
 
 
 @own_errstate
 def randomized_response(epsilon: float, symbols: int = 2, *, unit: str = "") -> PrivacyCurve:
     """The curve of randomized response: the truth is exp(epsilon) times as likely as each other one of `symbols`.
 
+    `epsilon` is in [0, inf]; at infinity, as without noise, everything is given away.
+
     Examples
     --------
     >>> round(randomized_response(np.log(3)).advantage(), 6)
     0.5
     """
-    return PrivacyCurve.of(RandomizedResponse(epsilon, symbols, unit))
+    loss, answers = checks.scalar("epsilon", epsilon, "[0, inf]"), checks.count("symbols", symbols, "[2, inf)")
+    return PrivacyCurve.of(RandomizedResponse(loss, answers, unit) if loss < np.inf else Gaussian(loss, unit))
 
 
 @own_errstate
@@ -832,8 +837,9 @@ def discrete_pair(p: ArrayLike, q: ArrayLike, *, unit: str = "") -> PrivacyCurve
 def subsampled(curve: PrivacyCurve | float, p: float) -> PrivacyCurve:
     """The curve of a release that happens with probability `p`, unseen by the observer, against no release.
 
-    A number in place of `curve` is the mu of a Gaussian release. Adjacency: the participant is removed or added. A
-    sample of fixed size, or one sample that is used several times, needs another analysis.
+    A number in place of `curve` is the mu of a Gaussian release. Adjacency: the participant is removed or added. Several
+    Gaussian releases of one sample are one. A sample of fixed size, or one that other releases use several times, needs
+    another analysis.
 
     Examples
     --------
@@ -841,9 +847,7 @@ def subsampled(curve: PrivacyCurve | float, p: float) -> PrivacyCurve:
     2.125
     """
     inner = curve if isinstance(curve, PrivacyCurve) else gaussian(curve)
-    if len(inner.factors) != 1 or inner.factors[0][1] != 1:
-        raise ParameterError("curve", repr(inner), "the curve of a single release")
-    return PrivacyCurve(((Subsampled(inner.factors[0][0], p), 1),))
+    return PrivacyCurve(((Subsampled.of(inner.factors, p, "curve"), 1),))
 
 
 def _line(delta: FloatArray, product: FloatArray) -> FloatArray:

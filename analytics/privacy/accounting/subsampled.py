@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from airtight.analytics import checks
-from airtight.analytics.checks import FloatArray
+from airtight.analytics.checks import FloatArray, ParameterError
 from airtight.analytics.privacy.accounting.numerical_composition import Joint
 from airtight.analytics.privacy.mechanisms import subsampling
+from airtight.analytics.privacy.mechanisms.gaussian import Gaussian
 from airtight.analytics.privacy.mechanisms.mechanism import Ends, Factors, Mechanism, described, register, release_of
 from airtight.analytics.rounding import SMALLEST, UNIT
 
@@ -37,6 +38,21 @@ class Subsampled(Mechanism):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "p", checks.scalar("p", self.p, "[0, 1]"))
+
+    @classmethod
+    def of(cls, releases: Factors, p: float, name: str) -> Subsampled:
+        """Releases of one sample: a single one, or Gaussian ones alone; `name` is the argument that an error names.
+
+        Notes
+        -----
+        A vector of Gaussian releases of one sample is one Gaussian release, by the likelihood ratio of independent normal
+        coordinates. Its mu is the root of the sum of their squares, also where each release depends on those before it.
+        """
+        if releases and all(isinstance(release, Gaussian) for release, _ in releases):
+            releases = (releases[0][0].composed(releases),)
+        if len(releases) != 1 or releases[0][1] != 1:
+            raise ParameterError(name, f"{sum(n for _, n in releases)} releases", "one release, or Gaussian ones alone")
+        return cls(releases[0][0], p)
 
     @property
     def unit(self) -> str:  # type: ignore[override]

@@ -22,7 +22,7 @@ from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, ParameterError, broadcast, real
 from airtight.analytics.privacy.mechanisms import gaussian_point
 from airtight.analytics.privacy.mechanisms.mechanism import Ends, Factors, Mechanism, register
-from airtight.analytics.rounding import SMALLEST, UNIT
+from airtight.analytics.rounding import NORMAL, SMALLEST, UNIT
 
 _LOG_SQRT_2PI = 0.5 * np.log(2 * np.pi)
 _SQRT_HALF_PI = np.sqrt(np.pi / 2)
@@ -72,7 +72,7 @@ def mills_drop(a: FloatArray, b: FloatArray, width: FloatArray) -> FloatArray:
     if np.any(close):
         middle, half = (a[close] + b[close]) / 2, width[close] / 2
         slopes = mills_slope(middle[:, None] + half[:, None] * _NODES)
-        drop[close] = half * (slopes @ _WEIGHTS)
+        drop[close] = width[close] * (slopes @ _WEIGHTS / 2)  # half of a width may underflow
     return drop
 
 
@@ -407,18 +407,27 @@ class Gaussian(Mechanism):
         return self.greatest_loss(reverse=reverse)
 
     def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
-        upper = self._at(epsilon, self.mu * (1 + self.slack))
-        lower = self._at(epsilon, self.mu * (1 - self.slack)) if self.slack else upper
+        least, greatest = self._range
+        upper = self._at(epsilon, greatest)
+        lower = self._at(epsilon, least) if least < greatest else upper
         return lower[0], upper[1]
 
+    @property
+    def _range(self) -> tuple[float, float]:
+        """Lower and upper bound of mu."""
+        if self.slack == 0 or self.mu == 0:
+            return self.mu, self.mu
+        # besides the relative error, those of subnormal numbers
+        return max(self.mu * (1 - self.slack) - NORMAL, 0.0), self.mu * (1 + self.slack) + SMALLEST
+
     def epsilons(self, delta: FloatArray, *, reverse: bool = False) -> Ends | None:
-        least, greatest = self.mu * (1 - self.slack), self.mu * (1 + self.slack)
+        least, greatest = self._range
         if not 0 < least <= greatest < _HUGE:
             return None
         target = np.log(delta)
         rounding = UNIT * np.abs(target)
         upper = _least_epsilon(target - rounding, np.full(delta.shape, greatest))
-        start = upper if self.slack == 0 else _least_epsilon(target - rounding, np.full(delta.shape, least))
+        start = upper if least == greatest else _least_epsilon(target - rounding, np.full(delta.shape, least))
         return _below(start, target + rounding, np.full(delta.shape, least)), upper
 
     def best_epsilons(self, alpha: FloatArray) -> FloatArray | None:
@@ -435,13 +444,13 @@ class Gaussian(Mechanism):
         if mu == np.inf:
             return np.ones(epsilon.shape), np.ones(epsilon.shape)
         value, _, error = log_curve(epsilon, np.full(epsilon.shape, mu))
-        known = value > -np.inf
+        known, positive = value > -np.inf, (epsilon < np.inf) & (mu > 0)  # positive, however far it underflows
         value = np.where(known, value, 0.0)
         error = error + UNIT * (4 - value)
         with np.errstate(under="ignore"):
-            lower, upper = np.exp(value - error), np.exp(value + error)
+            lower, upper = np.exp(value - error), np.where(known, np.exp(value + error), 0.0)
         return np.where(known, np.maximum(lower - SMALLEST, 0.0), 0.0), np.where(
-            known, np.minimum(upper + SMALLEST, 1.0), 0.0
+            positive, np.minimum(upper + SMALLEST, 1.0), 0.0
         )
 
     @property
@@ -450,12 +459,10 @@ class Gaussian(Mechanism):
 
     def composed(self, factors: Factors) -> tuple[Mechanism, int]:
         gaussians = [(release, count) for release, count in factors if isinstance(release, Gaussian)]
-        greatest = max(release.mu for release, _ in gaussians)
-        unit = greatest if _HUGE <= greatest < np.inf else 1.0  # lest a square overflows
-        square = math.fsum(n * (release.mu / unit) ** 2 if release.mu < np.inf else np.inf for release, n in gaussians)
+        mu = math.hypot(*(math.sqrt(count) * release.mu for release, count in gaussians))
         slack = max(release.slack for release, _ in gaussians)
         is_single = len(gaussians) == 1 and gaussians[0][1] == 1
-        return Gaussian(unit * math.sqrt(square), self.unit, slack if is_single else slack + 8 * UNIT), 1
+        return Gaussian(mu, self.unit, slack if is_single else slack + 8 * UNIT), 1
 
 
 @dataclass(frozen=True)

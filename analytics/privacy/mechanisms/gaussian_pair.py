@@ -207,7 +207,7 @@ def _log_divergence(
     level = -eps if reverse else eps
     end = np.full(eps.shape, -1.0 if reverse else 0.0)
     towards = -1.0 if reverse else 1.0
-    mean, spread = towards * loss.slope(end), np.sqrt(loss.curvature(end))
+    mean, spread = towards * loss.slope(end), loss.bend(end)
     bulk = mean - eps > spread  # the divergence is more than about half: compute the complement, which is small
     side = np.where(bulk, 0.0, towards)
     unreached = loss.reach(level) <= 0
@@ -236,7 +236,7 @@ def _chernoff(eps: FloatArray, loss: _Loss, reverse: bool) -> FloatArray:
     level = -eps if reverse else eps
     at = _crossing(loss, level, np.full(eps.shape, -1.0 if reverse else 1.0))
     c, above, w = at.c, at.above, at.w
-    signal = loss.half_square * c * above / w - loss.half_r * (np.log(w) + c * loss.log_ratio) - c * level
+    signal = loss.signal(c, above) / w - loss.half_r * (np.log(w) + c * loss.log_ratio) - c * level
     z = -above if reverse else c
     bound = signal + (eps if reverse else 0.0) + special.xlogy(z, z) - special.xlogy(1 + z, 1 + z)
     rounding = 8 * UNIT * (np.abs(signal) + loss.half_r * (np.abs(np.log(w)) + np.abs(c) * loss.log_ratio))
@@ -261,7 +261,6 @@ class _Loss:
 
     def __init__(self, mu: FloatArray, eta: FloatArray, r: FloatArray) -> None:
         self.mu, self.eta, self.r, self.half_r = mu, eta, r, r / 2
-        self.half_square = mu * mu / 2
         self.log_ratio = np.log1p(eta)
 
     def only(self, part: IntArray) -> _Loss:
@@ -270,20 +269,23 @@ class _Loss:
     def slope(self, c: FloatArray, w: FloatArray | None = None) -> FloatArray:
         """K'(c) at real c; w is 1 - eta c, to be given if the difference would cancel."""
         w = 1 - self.eta * c if w is None else w
-        signal = self.half_square * ((1 + 2 * c) / w + (self.eta * c / w) * ((1 + c) / w))
+        signal = self.mu * (self.mu / 2 * ((1 + 2 * c) / w + (self.eta * c / w) * ((1 + c) / w)))
         return np.asarray(signal + self.half_r * (self.eta / w - self.log_ratio))
 
-    def curvature(self, c: FloatArray, w: FloatArray | None = None) -> FloatArray:
-        """K''(c) at real c, with w as in :meth:`slope`."""
+    def bend(self, c: FloatArray, w: FloatArray | None = None) -> FloatArray:
+        """The square root of K''(c) at real c, with w as in :meth:`slope`."""
         w = 1 - self.eta * c if w is None else w
-        ratio = self.eta / w
-        return np.asarray(2 * self.half_square * (1 + self.eta) / w**3 + self.half_r * ratio * ratio)
+        return np.hypot(self.mu * np.sqrt((1 + self.eta) / w) / w, np.sqrt(self.half_r) * (self.eta / w))
+
+    def signal(self, x: FloatArray, above: FloatArray) -> FloatArray:
+        """mu^2 x (1 + x) / 2, where neither the square nor the product need be in the range of doubles."""
+        return np.asarray(self.mu * x * (self.mu * above) / 2)
 
     def exponent(
         self, level: FloatArray, x: FloatArray, above: FloatArray, w: FloatArray, log_w: FloatArray
     ) -> FloatArray:
         """K(x) - x level at real x; above = 1 + x, w = 1 - eta x, and log_w is its logarithm."""
-        return np.asarray(self.half_square * x * above / w - self.half_r * (log_w + x * self.log_ratio) - x * level)
+        return np.asarray(self.signal(x, above) / w - self.half_r * (log_w + x * self.log_ratio) - x * level)
 
     def reach(self, level: FloatArray) -> FloatArray:
         """2 rho of the proof, proportional to the squared radius of the ball outside which the loss exceeds `level`."""
@@ -357,11 +359,11 @@ class _Rule:
     @classmethod
     def of(cls, loss: _Loss, level: FloatArray, side: FloatArray, crossing: _Crossing, nats: float) -> _Rule:
         c, above, w = crossing.c, crossing.above, crossing.w
-        curvature = loss.curvature(c, w) + 1 / (c * c) + 1 / (above * above)
+        bend = np.hypot(np.hypot(loss.bend(c, w), 1 / c), 1 / above)
         scale = w / loss.eta / (1 - _SINE)
         peak = loss.exponent(level, c, above, w, crossing.log_w)
-        estimate = peak - np.log(np.abs(c * above)) - 0.5 * np.log(2 * np.pi * curvature)
-        widest = np.sqrt(2 * nats / curvature) / (scale * _COSINE)  # the best half-width for a Gaussian integrand
+        estimate = peak - np.log(np.abs(c)) - np.log(np.abs(above)) - 0.5 * np.log(2 * np.pi) - np.log(bend)
+        widest = np.sqrt(2 * nats) / bend / (scale * _COSINE)  # the best half-width for a Gaussian integrand
         step = np.full(c.shape, np.inf)
         for direction in (-1, 1):  # the strip to the left and the one to the right of the path
             pole = np.where(side > 0, c, np.where(side == 0, above, np.inf))
@@ -402,16 +404,18 @@ class _Rule:
     def nodes(self) -> IntArray:
         """Number of nodes after which the rest is below e^-T of the estimate; 0 where the rule cannot be used."""
         loss, c, w = self.loss, self.crossing.c, self.crossing.w
-        pull = loss.half_square * (1 + loss.eta) / (loss.eta * loss.eta) / w  # p of the proof
-        rate = loss.reach(self.level) / 2 * self.scale * _SINE
+        pull_root = loss.mu / loss.eta * np.sqrt((1 + loss.eta) / w)  # the root of 2 p, p of the proof
+        rate = loss.reach(self.level) * _SINE
         start = loss.exponent(self.level, c, self.crossing.above, w, self.crossing.log_w) - self.estimate
         start = start - np.log(np.pi * self.scale * _COSINE**2)
         low, high = np.zeros(c.shape), np.full(c.shape, _DOUBLINGS)
         for _ in range(9):
             middle = (low + high) / 2
             u = np.minimum(self.step * 2**middle, 700.0)
-            k = 2 * np.sinh(u / 2) ** 2
-            decrease = pull * k * ((1 - _SINE) * (2 + _SINE) + k) / (1 - _SINE + k) ** 2 + rate * k
+            sinh = np.sinh(u / 2)
+            k = 2 * sinh * sinh
+            decrease = (pull_root * sinh) ** 2 * ((1 - _SINE) * (2 + _SINE) + k) / (1 - _SINE + k) ** 2
+            decrease += rate * sinh * (self.scale * sinh)
             decrease += loss.half_r * np.log1p(k / (1 - _SINE)) + np.log(np.sinh(u))
             enough = start - decrease <= -self.nats
             low, high = np.where(enough, low, middle), np.where(enough, middle, high)
@@ -424,22 +428,24 @@ class _Rule:
             unknown = np.full(self.step.shape, np.nan)
             return unknown, unknown, unknown
         loss, crossing = self.loss, self.crossing
-        half_r, scale = loss.half_r[:, None], self.scale[:, None]
+        # z and 1 + z are in units of the root of c (1 + c), so that no product overflows
+        unit = np.sqrt(np.abs(crossing.c)) * np.sqrt(np.abs(crossing.above))
+        half_r, scale = loss.half_r[:, None], (self.scale / unit)[:, None]
         u = self.step[:, None] * np.arange(float(nodes))
         k, sinh = 2 * np.sinh(u / 2) ** 2, np.sinh(u)
         # apart = cosh u - sin phi, so that |1 - eta z| = eta R apart
         apart, turned_back = 1 - _SINE + k, 1 - _SINE - _SINE * k
         # z = x + i y; product = z (1 + z); omega = 1 / (1 - eta z) over its value at the crossing; _y: imaginary parts
         y, shift = scale * _COSINE * sinh, scale * _SINE * k
-        x, x_above = crossing.c[:, None] + shift, crossing.above[:, None] + shift
+        x, x_above = (crossing.c / unit)[:, None] + shift, (crossing.above / unit)[:, None] + shift
         product, product_y = x * x_above - y * y, y * (x + x_above)
         square = product * product + product_y * product_y
         omega = (1 - _SINE) * turned_back / (apart * apart)
         omega_y = (1 - _SINE) * _COSINE * sinh / (apart * apart)
-        pull = (loss.half_square / crossing.w)[:, None]
+        pull = (loss.signal(unit, unit) / crossing.w)[:, None]
         log_q = crossing.log_w[:, None] + np.log1p(k / (1 - _SINE))
         phase = half_r * np.arctan2(_COSINE * sinh, turned_back)
-        rate = (loss.half_r * loss.log_ratio + self.level)[:, None]
+        rate = ((loss.half_r * loss.log_ratio + self.level) * unit)[:, None]
         log_size = pull * (product * omega - product_y * omega_y) - half_r * log_q - x * rate
         angle = pull * (product * omega_y + product_y * omega) + phase - y * rate
         peak = log_size[:, :1]
@@ -452,24 +458,18 @@ class _Rule:
         terms = size * (cosine * quotient - sine * quotient_y)
         across = size * (cosine * quotient_y + sine * quotient)
         whole = np.sum(terms, axis=1)
-        mean_z = np.sum(terms * x - across * y, axis=1) / whole
-        value = peak[:, 0] + np.log(np.abs(whole) * self.step / np.pi)
+        mean_z = np.sum(terms * x - across * y, axis=1) / whole * unit
+        value = peak[:, 0] + np.log(np.abs(whole) * (self.step / np.pi)) - np.log(unit)
 
         # magnitudes of all that is added up in the exponent
-        added = (
-            pull * np.sqrt(square) * (1 - _SINE) / apart + phase + (np.abs(x) + y) * _absolute_rate(loss, self.level)
-        )
+        absolute_rate = ((loss.half_r * loss.log_ratio + np.abs(self.level)) * unit)[:, None]
+        added = pull * np.sqrt(square) * (1 - _SINE) / apart + phase + (np.abs(x) + y) * absolute_rate
         added += half_r * (np.abs(crossing.log_w[:, None]) + log_q - crossing.log_w[:, None])
         rounding = np.sum(size * np.hypot(quotient, quotient_y) * (32 + nodes / 4 + 8 * added), axis=1)
         # two terms of the discretisation and one of the truncation, which may be greater by e^1.3
         rule_error = 8 * np.exp(self.estimate - value - self.nats)
         error = rule_error + UNIT * (rounding / np.abs(whole) + 8 * np.abs(peak[:, 0]))
         return value, mean_z, np.where(error < 0.1, error * (1 + error), np.inf)
-
-
-def _absolute_rate(loss: _Loss, level: FloatArray) -> FloatArray:
-    """Bound on the coefficient of z in the exponent, as a column."""
-    return np.asarray((loss.half_r * loss.log_ratio + np.abs(level))[:, None])
 
 
 def _turn(ratio: FloatArray) -> FloatArray:

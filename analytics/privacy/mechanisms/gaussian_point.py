@@ -82,7 +82,8 @@ def curve(epsilon: float, mu: float) -> Point:
     drop = first - last
     if drop < _CLOSE * first:
         middle, half = (a + b) / 2, mu / 2
-        drop = half * sum([weight * mills(middle + half * node)[1] for node, weight in _NODES])
+        # half of mu may underflow
+        drop = mu * sum([weight / 2 * mills(middle + half * node)[1] for node, weight in _NODES])
     if drop == 0:
         return -math.inf, -math.inf, 0.0
     return log_density + math.log(drop), -last / drop, error

@@ -13,6 +13,7 @@ delta = 0 is infinite.
 from __future__ import annotations
 
 import importlib
+import math
 import pkgutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping
@@ -231,7 +232,15 @@ def release_of(description: Mapping[str, Any]) -> Mechanism:
     classes = {name: kind for kind, name in _NAMES.items()}
     if name not in classes:
         raise ParameterError("constructor", name, "one of " + ", ".join(sorted({*classes, *_ELSEWHERE})))
-    return classes[name].made(description.get("parameters", {}))
+    parameters = description.get("parameters", {})
+    return classes[name].made({key: value if key == "unit" else _number(value) for key, value in parameters.items()})
+
+
+def _number(value: Any) -> Any:
+    """What strict JSON has a text for as a number, in lists too; any other value unchanged."""
+    if isinstance(value, list):
+        return [_number(each) for each in value]
+    return math.inf if isinstance(value, str) and value == "inf" else value
 
 
 def _register_package() -> None:

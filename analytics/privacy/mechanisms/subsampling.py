@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from airtight.analytics.checks import FloatArray, broadcast, real
 from airtight.analytics.privacy.mechanisms import gaussian, neyman_pearson
 
+_TINY = 1e-100  # distance of two means up to which terms of its order are below rounding
 _LARGE = 600.0  # greatest argument of exp, which overflows above 709
 
 
@@ -96,7 +97,9 @@ def opposite_gaussians_log_delta(epsilon: ArrayLike, *, p: ArrayLike, mu: ArrayL
     -----
     The result is exact. Opposite features of greatest norm a = mu/2 are the worst pair of features u, u' of norm at
     most a: for any set A with N(0)(A) = t, N(u)(A) <= Phi(Phi^-1(t) + a) and N(u')(A) >= Phi(Phi^-1(t) - a)
-    (Neyman-Pearson), and one half-space attains both.
+    (Neyman-Pearson), and one half-space attains both. At a tiny mu the density that is integrated is
+    :math:`\varphi(x)(p\mu x - \epsilon)_+` up to a relative :math:`O(\mu)` wherever it matters, and so is that of
+    :math:`p\,\delta_G(\epsilon/p;\mu)`, the visible device's curve at :math:`\epsilon/p`.
 
     Examples
     --------
@@ -114,7 +117,10 @@ def opposite_gaussians_log_delta(epsilon: ArrayLike, *, p: ArrayLike, mu: ArrayL
     out[disjoint] = np.log(prob[disjoint])
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         visible = eps / distance < 1e150  # for a greater ratio log delta is below -1e299
-    regular = (prob > 0) & (distance > 1e-150) & (distance < 1e150) & visible
+    tiny = (prob > 0) & (distance <= _TINY) & visible
+    with np.errstate(over="ignore"):
+        out[tiny] = np.log(prob[tiny]) + gaussian.log_curve(eps[tiny] / prob[tiny], distance[tiny])[0]
+    regular = (prob > 0) & (distance > _TINY) & (distance < 1e150) & visible
     a = distance[regular] / 2
     no_third = np.zeros(a.size)
     out[regular] = (

@@ -99,7 +99,7 @@ _LEAST_VALUE = 1e-290  # least value in the table: a normal double with a margin
 _TABLE_CELLS, _TABLE_DEGREE = 64, 10  # table places per sqrt(a), and degree of the Taylor polynomials
 _CHUNK = 1 << 14  # nodes evaluated at a time: few enough for the processor's cache
 _CACHED = 1 << 13  # values of the incomplete gamma function computed at a time
-_HUGE = 1e150  # the value for a visible device is used from this distance m on, as m^2 would overflow
+_HUGE = 1e150  # the value for a visible device is used from this distance m, or this s / v, on: squares would overflow
 _FAR = 1e6  # the value for a visible device is used from this epsilon on
 _ROUGH = 1e-3  # the value for a visible device is used where the relative error is greater
 _LOG_SQRT_2PI = 0.5 * np.log(2 * np.pi)
@@ -136,8 +136,8 @@ def log_curve(
     Returns
     -------
     value, slope, error : ndarray, shape (N,)
-        The error is infinite where the value is only an upper bound, namely the value for a visible device (joint
-        convexity).
+        The error is infinite where the value is only an upper bound: the value for a visible device (joint convexity), or
+        a lesser value with its error.
 
     Examples
     --------
@@ -150,7 +150,8 @@ def log_curve(
         m = np.where(d == 0, 0.0, d / np.sqrt(v + s))
         out, slope, error = gaussian.log_curve(eps, m)
         hidden = (eps > 0) & (eps < np.inf) & (p < 1) & (v > 0) & (m > 0) & (m < _HUGE) & (out > -np.inf)
-        finite = np.flatnonzero(hidden & (eps < _FAR))
+        regular = (eps < _FAR) & (s / v < _HUGE)
+        finite = np.flatnonzero(hidden & regular)
         visible, visible_slope = out.copy(), slope.copy()
         backwards = reverse and not replace
         closed = (s[finite] == 0) | (dimension == 1 and not backwards)
@@ -163,9 +164,10 @@ def log_curve(
                     eps[problems], p[problems], m[problems], (s / v)[problems], dimension, replace, backwards
                 )
                 out[problems], slope[problems], error[problems] = of(problem, tolerance)
-        rough = np.flatnonzero(hidden & ~((error <= _ROUGH) & (eps < _FAR)))
-        lower = (out[rough] < visible[rough]) & (eps[rough] < _FAR)
-        out[rough], slope[rough] = np.where(lower, (out[rough], slope[rough]), (visible[rough], visible_slope[rough]))
+        rough = np.flatnonzero(hidden & ~((error <= _ROUGH) & regular))
+        upper = out[rough] + error[rough]
+        lower = (upper < visible[rough]) & regular[rough]
+        out[rough], slope[rough] = np.where(lower, (upper, slope[rough]), (visible[rough], visible_slope[rough]))
         error[rough] = np.inf
     return np.minimum(out, 0.0), slope, error
 

@@ -18,7 +18,7 @@ from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.inference.system import HomogeneousSystems, InferenceSystem
 from airtight.analytics.privacy.over_the_air import signal_lower_bound
 from airtight.analytics.privacy.over_the_air.noise_mixture import Participation
-from airtight.analytics.rounding import SMALLEST, UNIT
+from airtight.analytics.rounding import NORMAL, SMALLEST, UNIT
 
 Systems = InferenceSystem | HomogeneousSystems
 
@@ -114,7 +114,7 @@ def _highest(mixture: Participation, eps: FloatArray, rows: IntArray) -> FloatAr
 
 
 def _lowest(mixture: Participation, eps: FloatArray, rows: IntArray) -> FloatArray:
-    return np.asarray(np.exp(_log_lowest(mixture, eps, rows)))
+    return np.maximum(np.exp(_log_lowest(mixture, eps, rows)) - NORMAL, 0.0)
 
 
 def _log_lowest(mixture: Participation, eps: FloatArray, rows: IntArray) -> FloatArray:

@@ -207,9 +207,9 @@ class Participation:
             component, bend = self._own_noise(inner[some], rows[some], removing=False)
             value, inner_slope, up[some], down[some] = self._expected(component, rows[some], bend)
             out[some] = log_u[some] + value
-            with np.errstate(over="ignore", divide="ignore"):
+            with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
                 weight = np.exp(epsilon[some] + np.log1p(-p[some]) - log_u[some])
-            slope[some] = inner_slope * (1 + weight) - weight
+                slope[some] = inner_slope * (1 + weight) - weight
         return out, slope, up, down
 
     def _own_noise(self, inner: FloatArray, rows: IntArray, *, removing: bool) -> tuple[Component, Curvature]:
@@ -328,7 +328,7 @@ class Participation:
     def _constant_noise_epsilon(self, total: FloatArray, convex: bool) -> FloatArray:
         """With idle noise: the amplified Gaussian curve (the larger direction), or the root for opposite Gaussians."""
         p = self.participation
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):
             share = np.minimum(total / p, 1.0)
         single = gaussian.epsilon(share, sensitivity=self.sensitivity, sigma=self._constant_sigma)
         if convex and self.adjacency is Adjacency.REPLACE:
@@ -445,7 +445,7 @@ class Participation:
 
 def _ratio(d: FloatArray, sigma: FloatArray | float) -> FloatArray:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        return np.where(d == 0, 0.0, d / sigma)
+        return np.where(d == 0, 0.0, np.maximum(d / sigma, SMALLEST))  # where it underflows it is still no 0
 
 
 def _bisected(excess: Callable[[FloatArray, IntArray], FloatArray], rows: IntArray, high: FloatArray) -> FloatArray:

@@ -5,6 +5,7 @@ The assumptions are listed in docs/rounds.md.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -29,7 +30,7 @@ from airtight.analytics.privacy.over_the_air.hidden_mixtures import Unseen
 from airtight.analytics.privacy.over_the_air.mixtures import participations
 from airtight.analytics.privacy.over_the_air.noise_mixture import Participation
 from airtight.analytics.progress import counted
-from airtight.analytics.rounding import SMALLEST, UNIT
+from airtight.analytics.rounding import NORMAL, SMALLEST, UNIT
 
 _NEGLIGIBLE = 1e-25  # probability of the others' noise that the first evaluation leaves out
 _SHORT = 2.0**40  # to which the mantissa of epsilon is rounded: 40 bits
@@ -162,7 +163,7 @@ class Query(Mechanism):
                 log_bounds = noise_mixture.log_ends(mixture, chunk, rows, reverse=reverse, doubt=SHORTENED)
                 low[start::steps], high[start::steps] = log_bounds
             upper = np.minimum(np.exp(high) * (1 + 2e-15) + SMALLEST, 1.0)
-            return np.exp(low) * (1 - 2e-15), np.where(high > -np.inf, upper, 0.0)
+            return np.maximum(np.exp(low) * (1 - 2e-15) - NORMAL, 0.0), np.where(high > -np.inf, upper, 0.0)
 
     def constant(self) -> tuple[float, float, float] | None:
         """p, sensitivity and noise variance, where the noise does not depend on the participants; None otherwise."""
@@ -219,7 +220,8 @@ def query(system: InferenceSystem, device: int, observer: Observer | str) -> Mec
 
 
 def _ratio(distance: float, variance: float) -> float:
-    return 0.0 if distance == 0 else distance / np.sqrt(variance) if variance > 0 else np.inf
+    """The distance in standard deviations; positive, however far it underflows, where there is a distance."""
+    return 0.0 if distance == 0 else max(distance / math.sqrt(variance), SMALLEST) if variance > 0 else np.inf
 
 
 def curve(system: InferenceSystem, *, device: int = 0, observer: Observer | str | None = None) -> PrivacyCurve:

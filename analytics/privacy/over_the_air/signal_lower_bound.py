@@ -152,7 +152,9 @@ class Mixture:
             v = self.v + (self.s if own else 0.0)
             along = _between(axis[:-1, None], axis[1:, None], mean, np.sqrt(v))
             a = (self.dimension - 1) / 2
-            across = np.array([gamma_cells(a, squares / (2 * x)) for x in v]) if a else np.ones((v.size, 1))
+            with np.errstate(over="ignore"):
+                halves = squares / (2 * v[:, None])
+            across = np.array([gamma_cells(a, each) for each in halves]) if a else np.ones((v.size, 1))
             return np.maximum((along * self.weights) @ across, 0.0).ravel()
 
         absent, present = law(0.0, False), law(self.d - half, True)
