@@ -81,7 +81,8 @@ def quiet() -> bool:
 
 def heard() -> bool:
     """Whether the running command says how far it is: stderr is a terminal, and it was not asked to be quiet."""
-    return sys.stderr.isatty() and not quiet()
+    # sys.stderr is None where the process started with it closed
+    return sys.stderr is not None and sys.stderr.isatty() and not quiet()
 
 
 @contextmanager
@@ -110,7 +111,7 @@ def progress(title: str, total: int) -> Iterator[Callable[[str], None]]:
 
 def steps() -> Callable[[str], None]:
     """A function that prints a finished part of some long work and its seconds on stderr, also where that is no terminal."""
-    last, silent = time.monotonic(), quiet()
+    last, silent = time.monotonic(), quiet() or sys.stderr is None
 
     def done(part: str) -> None:
         nonlocal last
