@@ -559,9 +559,9 @@ def design(
     --------
     >>> import airtight
     >>> from airtight.solvers.weights.weight_problem import _example
-    >>> found = airtight.design(*_example(), minimise="energy", epsilon_at_most=2.0, error_at_most=0.5)
-    >>> found.error <= 0.5 < found.nothing.error, found.method
-    (True, 'global: branch and bound')
+    >>> found = airtight.design(*_example(), minimise="energy", epsilon_at_most=2.0, error_at_most=0.5, alike=True)
+    >>> found.error <= 0.5 < found.nothing.error, str(found.method), str(found.bound_for)
+    (True, 'global: branch and bound', 'designs that treat all devices alike')
     >>> from airtight.analytics.federated.fair.device import table_1
     >>> fair = airtight.design(table_1(distance=[50.0, 200.0]), energy_at_most=0.4, epsilon_at_most=2.0, rounds=10)
     >>> round(fair.value, 4), fair.gap < 1e-9

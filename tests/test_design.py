@@ -66,8 +66,9 @@ def test_no_random_design_beats_the_bound(case):
     system, tasks = instance(1, adjacency=adjacency, idle_noise=idle)
     own = decoding.constant_output(tasks)
     most = 6.0 if adjacency == "replace" else 3.0
-    wanted = Requirements(minimise="energy", epsilon_at_most=most, error_at_most=0.75 * own)
+    wanted = Requirements(minimise="energy", epsilon_at_most=most, error_at_most=0.75 * own, alike=True)
     found = design(system, wanted, tasks, gap=0.03)
+    assert found.bound_for == "designs that treat all devices alike"
     assert np.max(found.epsilon) <= most and found.error <= 0.75 * own * (1 + 1e-9)
     epsilon, error, energy = reached(found.system, tasks)
     assert (epsilon, energy) == (np.max(found.epsilon), found.energy) and error == pytest.approx(found.error)
@@ -89,11 +90,11 @@ def test_least_error_and_least_epsilon_agree_with_least_energy():
     system, tasks = instance(2)
     own = decoding.constant_output(tasks)
     free = ["weight", "noise_variance", "participation", "decoder_gain"]
-    kept = {"free": free, "error_at_most": 0.7 * own}
+    kept = {"free": free, "error_at_most": 0.7 * own, "alike": True}
     energy = design(system, Requirements(minimise="energy", epsilon_at_most=3.0, **kept), tasks, gap=0.01)
     error = design(
         system,
-        Requirements(minimise="error", epsilon_at_most=3.0, energy_at_most=energy.value, free=free),
+        Requirements(minimise="error", epsilon_at_most=3.0, energy_at_most=energy.value, free=free, alike=True),
         tasks,
         gap=0.01,
     )
@@ -184,9 +185,13 @@ def test_many_rounds_are_certified():
         system, tasks = instance(1, adjacency=case[0], participation=case[1])
         own = decoding.constant_output(tasks)
         free = ["weight", "noise_variance", "decoder_gain"]
-        wanted = Requirements(minimise="error", epsilon_at_most=5.0, energy_at_most=20.0, free=free)
+        wanted = Requirements(minimise="error", epsilon_at_most=5.0, energy_at_most=20.0, free=free, alike=True)
         found = design(system, wanted, tasks, rounds=5, gap=0.03)
-        assert found.error < own and np.max(found.epsilon) <= 5.0 and found.gap <= 0.0301 * found.value
+        assert found.error < own and np.max(found.epsilon) <= 5.0
+        if case[0] == "absent":  # the slopes that its boxes rest on have no proved error
+            assert found.lower_bound is None and found.method == "local"
+            continue
+        assert found.gap <= 0.0301 * found.value
         rng = np.random.default_rng(0)
         for w, s in rng.normal(size=(12, 2)) * [0.05, 1.0]:
             noise = max(found.system.noise_variance[0], 1e-3) * np.exp(s)
@@ -199,7 +204,7 @@ def test_many_rounds_are_certified():
 def test_peak_power_is_kept():
     system, tasks = instance(1)
     free = ["weight", "noise_variance", "decoder_gain"]
-    kept = {"minimise": "error", "epsilon_at_most": 6.0, "energy_at_most": 5.0, "free": free}
+    kept = {"minimise": "error", "epsilon_at_most": 6.0, "energy_at_most": 5.0, "free": free, "alike": True}
     loud = design(system, Requirements(**kept), tasks)
     most = 0.8 * Peak.needed(loud.system, 1e-3)
     quiet = design(system, Requirements(**kept, power_at_most=most), tasks)
@@ -219,7 +224,7 @@ def test_peak_power_is_kept():
 def test_design_is_confirmed_by_simulation():
     system, tasks = instance(4, tasks=1)
     own = decoding.constant_output(tasks)
-    wanted = Requirements(minimise="energy", epsilon_at_most=4.0, accuracy_at_least=0.5)
+    wanted = Requirements(minimise="energy", epsilon_at_most=4.0, accuracy_at_least=0.5, alike=True)
     found = design(system, wanted, tasks, margin=float(np.sqrt(own)) * 0.95, ideal_accuracy=0.9, gap=0.05)
     rng = np.random.default_rng(5)
     designed, rounds = found.system, 20000
@@ -282,7 +287,7 @@ def different(adjacency, idle, p):
         ("silent", True, 0.8, 1e-4),
         ("replace", False, 1.0, 1e-4),
         ("silent", False, 0.8, 0.1),
-        ("absent", False, 0.8, None),
+        ("absent", False, 0.8, 0.1),
     ],
 )
 def test_different_devices_keep_the_constraints_and_no_design_beats_the_bound(case):
@@ -295,9 +300,7 @@ def test_different_devices_keep_the_constraints_and_no_design_beats_the_bound(ca
     assert np.max(error.epsilon) <= most and error.energy <= 5.0
     energy = design(system, Requirements(minimise="energy", error_at_most=1.05 * error.error, **kept), tasks)
     assert np.max(energy.epsilon) <= most and energy.error <= 1.05 * error.error and energy.energy <= error.energy
-    if gap is None:
-        assert error.lower_bound is None and error.method == "local"
-        return
+    assert error.bound_for == energy.bound_for == "every design"
     assert 0 <= error.gap <= gap * error.value and 0 <= energy.gap <= 5 * gap * energy.value
     rng = np.random.default_rng(0)
     for spread in rng.choice([0.01, 0.1, 0.5], 60)[:, None, None] * rng.normal(size=(60, 2, 6)):
@@ -344,6 +347,131 @@ def test_a_bound_knows_that_weights_are_nonnegative():
         assert epsilon > 3.0 or spent > 5.0 or mse >= found.lower_bound * (1 - 1e-9)
 
 
+def unequal_views(u=1.0, **changes):
+    """Two equal devices with unequal features; lengths in units of 1/u."""
+    values = {
+        "devices": 2,
+        "participation": 1.0,
+        "noise_variance": 0.1 * u**2,
+        "weight": 0.5,
+        "clip": 2.0 * u,
+        "alignment": 1.0,
+        "receiver_noise_variance": 0.1 * u**2,
+        "dimension": 1,
+        "delta": 1e-5,
+        "adjacency": "silent",
+    }
+    return InferenceSystem(**{**values, **changes}), Features(f=[[2.0 * u], [-1.0 * u]], W=[[1.0]], D=[[1.0]])
+
+
+WEIGHT = ("weight", "decoder_gain")
+ASKED = [
+    {"minimise": "error", "epsilon_at_most": 20.0, "energy_at_most": 1.0},
+    {"minimise": "error", "epsilon_at_most": 5.0, "error_at_most": 0.12},
+    {"minimise": "energy", "epsilon_at_most": 20.0, "error_at_most": 0.12},
+    {"minimise": "epsilon", "error_at_most": 0.12},
+]
+
+
+@pytest.mark.parametrize(
+    ("asked", "value"), list(zip(ASKED, (0.068182, 0.110757, 0.525, 4.58504), strict=True)), ids=range(4)
+)
+@pytest.mark.parametrize("more", [0.0, 1e-9], ids=["equal", "unequal"])
+def test_equal_devices_with_unequal_features_get_unequal_weights(asked, value, more):
+    """Weights (0.4, 0) have the error 0.0798 where equal ones have 0.163; (0.307, 0) keeps what no equal weights keep."""
+    system, views = unequal_views(clip=[2.0, 2.0 + more])
+    found = design(system, Requirements(**asked, free=WEIGHT), views)
+    assert found.value == pytest.approx(value, rel=1e-4) and found.gap <= 1e-4 * value
+    assert found.bound_for == "every design" and found.system.weight[1] < 1e-6
+
+
+def test_what_is_proved_of_equal_weights_is_said_of_them_alone():
+    system, views = unequal_views()
+    found = design(system, Requirements(**ASKED[0], free=WEIGHT, alike=True), views)
+    assert found.value == pytest.approx(0.163043, rel=1e-5) and found.bound_for == "designs that treat all devices alike"
+    with pytest.raises(InfeasibleError, match=r"designs that treat all devices alike: error is at least 0\.19"):
+        design(system, Requirements(**ASKED[1], free=WEIGHT, alike=True), views)
+    wanted = Requirements(minimise="error", epsilon_at_most=0.1, error_at_most=0.12, free=(*WEIGHT, "clip"), effort=2000)
+    with pytest.raises(ParameterError, match="alike"):
+        design(replace(system, clip=[2.0, 2.1]), Requirements(**ASKED[0], free=WEIGHT, alike=True), views)
+    with pytest.raises(NotSettledError, match="alike: "):  # a free clip has no bound for unequal designs
+        design(system, wanted, views, explain=False)
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=6)
+def test_no_unequal_values_of_equal_devices_beat_the_bound(seed):
+    rng = np.random.default_rng(seed)
+    K, adjacency = int(rng.integers(2, 4)), str(rng.choice(["silent", "replace", "absent"]))
+    p, idle = float(rng.choice([1.0, 0.8])), bool(rng.integers(2)) and adjacency == "silent"
+    system, _ = unequal_views(
+        devices=K, participation=p, weight=1 / K, adjacency=adjacency, idle_noise=idle, delta=1e-3, dimension=2
+    )
+    views = Features(f=np.array([1.0, 0.0]) + rng.normal(size=(K, 2)), W=np.eye(2), D=np.eye(2))
+    free = (*WEIGHT, "noise_variance") if adjacency == "absent" or rng.integers(2) else WEIGHT
+    wanted = Requirements(minimise="error", epsilon_at_most=6.0, energy_at_most=4.0, free=free, effort=20_000)
+    found = design(system, wanted, views)
+    assert found.lower_bound <= found.value and np.max(found.epsilon) <= 6.0
+    for _ in range(40):
+        spread = rng.choice([0.1, 1.0, 3.0])
+        noise = 0.1 * np.exp(spread * rng.normal(size=K)) if "noise_variance" in free else 0.1
+        weight = rng.random(K) * np.exp(spread * rng.normal(size=K)) * (rng.random(K) < 0.7)
+        other = replace(system, weight=weight, noise_variance=noise)
+        epsilon, error, energy = reached(other, [views])
+        assert epsilon > 6.0 or energy > 4.0 or error >= found.lower_bound * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("asked", [ASKED[0], ASKED[2], ASKED[3]], ids=["error", "energy", "epsilon"])
+@pytest.mark.parametrize("more", [0.0, 0.2], ids=["equal", "unequal"])
+def test_a_design_does_not_depend_on_the_unit_of_length(asked, more):
+    def designed(u):
+        system, views = unequal_views(u, clip=[2.0 * u, (2.0 + more) * u])
+        scale = {"error_at_most": u**2, "energy_at_most": u**2}
+        scaled = {key: value * scale.get(key, 1.0) if key != "minimise" else value for key, value in asked.items()}
+        found = design(system, Requirements(**scaled, free=WEIGHT), views)
+        unit = {"epsilon": 1.0, "error": u**2, "energy": u**2}
+        prices = [price.rising * unit[price.by] / unit[found.minimised] for price in airtight.prices(found)]
+        return [found.value / unit[found.minimised], found.lower_bound / unit[found.minimised], *prices]
+
+    base = designed(1.0)
+    np.testing.assert_array_equal(designed(2.0**20), base)
+    for u in (1e-9, 1e-4, 1e4, 1e9):
+        np.testing.assert_allclose(designed(u), base, rtol=2e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("free", [("weight", "decoder_gain"), ("noise_variance", "decoder_gain")])
+@pytest.mark.parametrize("goal", ["epsilon", "energy"])
+def test_limits_out_of_reach_are_infeasible(free, goal):
+    """The bound is infinite: no number of it can be shown."""
+    system, views = unequal_views(devices=1, weight=1.0)
+    views = replace(views, f=views.f[:1])
+    for limit in (0.01, 1e-300):
+        wanted = Requirements(minimise=goal, error_at_most=limit, energy_at_most=limit, epsilon_at_most=0.1, free=free)
+        with pytest.raises(InfeasibleError):
+            design(system, wanted, views)
+    wanted = Requirements(minimise="epsilon", error_at_most=0.5, energy_at_most=0.01, free=free)
+    with pytest.raises(InfeasibleError):
+        design(system, wanted, views)
+
+
+def test_a_word_without_its_bound_cannot_be_built():
+    from airtight.solvers.design.known import Designs, Known, Method
+
+    for method, lower, bound_for in (
+        (Method.BOXES, None, None),
+        (Method.LOCAL, 1.0, Designs.ALL),
+        (Method.BOXES, 1.0, None),
+    ):
+        with pytest.raises(ValueError, match="bound"):
+            Known(method, lower, bound_for)
+    system, views = unequal_views(adjacency="replace")
+    wanted = Requirements(
+        minimise="error", epsilon_at_most=9.0, energy_at_most=4.0, free=("clip", "weight", "decoder_gain", "idle_noise")
+    )
+    found = design(system, replace(wanted, alike=True, effort=3000), views, observer="participants")
+    assert found.method == "local" and found.lower_bound is None and found.bound_for is None
+
+
 def test_least_epsilon_of_different_devices():
     system, tasks = different("silent", False, 1.0)
     own = decoding.constant_output(tasks)
@@ -369,11 +497,11 @@ def test_infeasible_says_what_could_be_kept():
     own = decoding.constant_output(tasks)
     with pytest.raises(InfeasibleError, match="error_at_most = ") as error:
         free = ["weight", "noise_variance", "decoder_gain"]
-        wanted = Requirements(minimise="energy", epsilon_at_most=0.3, error_at_most=0.4 * own, free=free)
+        wanted = Requirements(minimise="energy", epsilon_at_most=0.3, error_at_most=0.4 * own, free=free, alike=True)
         design(system, wanted, tasks, gap=0.01)
     assert 0.3 < error.value.least_epsilon < 100
     nearest = float(str(error.value).split("error_at_most = ")[1].split(",")[0])
-    kept = Requirements(minimise="energy", epsilon_at_most=0.3, error_at_most=nearest * 1.002, free=free)
+    kept = Requirements(minimise="energy", epsilon_at_most=0.3, error_at_most=nearest * 1.002, free=free, alike=True)
     assert np.max(design(system, kept, tasks, gap=0.01).epsilon) <= 0.3
 
 
@@ -542,7 +670,11 @@ def test_a_clip_without_a_weight_is_not_certified():
     """Below the shortest code a smaller clip is a smaller signal, which no other variable makes up for."""
     system, views = _example()
     wanted = Requirements(
-        minimise="energy", epsilon_at_most=2.0, error_at_most=1.4, free=("clip", "noise_variance", "decoder_gain")
+        minimise="energy",
+        epsilon_at_most=2.0,
+        error_at_most=1.4,
+        free=("clip", "noise_variance", "decoder_gain"),
+        alike=True,
     )
     found = design(replace(system, weight=1.0), wanted, views)
     assert found.lower_bound is None and found.value < 0.01
@@ -551,8 +683,9 @@ def test_a_clip_without_a_weight_is_not_certified():
 def test_an_epsilon_is_not_excluded_within_the_gap_of_the_energy():
     system, views = _example()
     free = ("weight", "noise_variance", "clip", "participation", "decoder_gain")
-    least = design(system, Requirements(minimise="energy", epsilon_at_most=2.0, error_at_most=0.5, free=free), views)
-    wanted = Requirements(minimise="epsilon", error_at_most=0.5, energy_at_most=least.value * 1.0002, free=free)
+    kept = {"error_at_most": 0.5, "free": free, "alike": True}
+    least = design(system, Requirements(minimise="energy", epsilon_at_most=2.0, **kept), views)
+    wanted = Requirements(minimise="epsilon", energy_at_most=least.value * 1.0002, **kept)
     found = design(system, wanted, views, gap=0.05, effort=30_000)
     assert found.lower_bound <= np.max(least.epsilon)
 
@@ -664,7 +797,7 @@ def test_no_clock_changes_an_answer(kind, monkeypatch):
             "epsilon": {"minimise": "epsilon", "error_at_most": 0.5 * own},
             "error": {"minimise": "error", "epsilon_at_most": 60.0},
         }[kind]
-        wanted = Requirements(**kept, effort=3000)
+        wanted = Requirements(**kept, effort=3000, alike=True)
     else:
         system, tasks = different("silent", False, 1.0)
         own = decoding.constant_output(tasks)
@@ -690,7 +823,7 @@ def test_a_feasible_problem_is_never_called_infeasible():
     own = decoding.constant_output(tasks)
     before = np.inf
     for effort in (1, 10, 100, 1000, 10_000):
-        wanted = Requirements(minimise="epsilon", error_at_most=0.3 * own, effort=effort)
+        wanted = Requirements(minimise="epsilon", error_at_most=0.3 * own, effort=effort, alike=True)
         try:
             found = design(system, wanted, tasks)
         except NotSettledError as error:
@@ -710,7 +843,7 @@ def test_what_epsilon_has_no_time_for_is_not_settled():
     )
     pair = Features(f=views.f[:2], W=views.W, D=views.D)
     for effort in (10, 300, 3000):
-        wanted = Requirements(minimise="epsilon", error_at_most=0.4906, effort=effort)
+        wanted = Requirements(minimise="epsilon", error_at_most=0.4906, effort=effort, alike=True)
         try:
             found = design(system, wanted, pair)
         except NotSettledError:
@@ -730,7 +863,8 @@ def test_infeasible_names_the_bound_that_proves_it():
     ]
     for kept, needle in cases:
         with pytest.raises(InfeasibleError, match=needle) as error:
-            design(system, Requirements(**kept), tasks)
+            design(system, Requirements(**kept, alike=True), tasks)
+        assert "designs that treat all devices alike: " in str(error.value)
         bound = float(str(error.value).split(needle)[1].removeprefix(" is at least ").split(" ")[0])
         limit = (
             kept["epsilon_at_most"]
@@ -741,17 +875,16 @@ def test_infeasible_names_the_bound_that_proves_it():
         )
         assert bound >= limit * (1 - 1e-6)
     with pytest.raises(InfeasibleError):
-        design(system, Requirements(**cases[0][0]), tasks, explain=False)
+        design(system, Requirements(**cases[0][0], alike=True), tasks, explain=False)
 
 
 def test_a_limit_on_what_is_least_is_kept():
     system, tasks = two()
     own = decoding.constant_output(tasks)
-    least = design(system, Requirements(minimise="error", epsilon_at_most=40.0, effort=20_000), tasks)
+    kept = {"minimise": "error", "epsilon_at_most": 40.0, "effort": 20_000, "alike": True}
+    least = design(system, Requirements(**kept), tasks)
     for share in (1 + 1e-12, 1.3):
-        wanted = Requirements(
-            minimise="error", epsilon_at_most=40.0, error_at_most=min(share * least.value, own), effort=20_000
-        )
+        wanted = Requirements(**kept, error_at_most=min(share * least.value, own))
         assert design(system, wanted, tasks).error <= share * least.value
 
 

@@ -81,6 +81,7 @@ def quiet() -> bool:
 
 def heard() -> bool:
     """Whether the running command says how far it is: stderr is a terminal, and it was not asked to be quiet."""
+    # sys.stderr is None where the process started with it closed
     return sys.stderr is not None and sys.stderr.isatty() and not quiet()
 
 

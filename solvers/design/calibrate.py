@@ -52,6 +52,7 @@ _CELL = 1.05  # ratio of the ends of a cell below which it is not divided furthe
 _WIDE = 16.0  # ratio of the ends of the first cell
 _GROWTH = 1.6  # factor on the logarithm of this ratio after each cell that was proved
 _CELLS = 2000  # most cells
+_SEARCHED = 24  # points of the grid in the search for the scale of least epsilon, and of the refinement around the best one
 _EDGES = 8  # bisection steps for the proved part of the last cell
 
 
@@ -156,6 +157,20 @@ class Family:
             return False
         alone = self.asked.upper(self.at(scale), np.array([self.worst]))
         return bool(alone[0] <= self.asked.epsilon) and self.settles(scale)
+
+    def searched(self, low: float, high: float) -> None:
+        """Look for the scale of least epsilon: on a geometric grid, then around its best point by golden sections."""
+        grid = np.geomspace(low, high, _SEARCHED)
+        for scale in grid:
+            self.settles(float(scale))
+        best = int(np.searchsorted(grid, self.where))  # 0 where no noise at all is best
+        ends = np.log([grid[max(best - 1, 0)], grid[min(best + 1, _SEARCHED - 1)]])
+
+        def epsilon_at(log_scale: float) -> float:
+            self.settles(math.exp(log_scale))
+            return float(self.epsilons(math.exp(log_scale))[self.worst])
+
+        optimize.minimize_scalar(epsilon_at, bounds=tuple(ends), method="bounded", options={"maxiter": _SEARCHED})
 
     def broken(self, low: float, high: float) -> bool:
         """Whether it is proved that every scale of the cell exceeds the target."""
@@ -375,6 +390,7 @@ def _noise(system: InferenceSystem, asked: Target) -> Calibration:
     unsettled: list[tuple[float, float]]
     scale, unsettled = (None, []) if family.broken(start, math.inf) else family.first(start, stop)
     if scale is None:
+        family.searched(start, stop)
         raise _infeasible(family, system)
     quietest = [] if family.asked.broken(family.at(start), family.worst, quieter=True) else [(0.0, start)]
     return _result(Variable.NOISE, family, scale, False, joined([*quietest, *unsettled]))
@@ -495,9 +511,14 @@ def _result(
 
 
 def _infeasible(family: Family, system: InferenceSystem) -> InfeasibleError:
+    """The refusal: the least epsilon that the search reached, where, and what makes smaller ones possible."""
+    levers = ["less weight or clip"]
+    if system.adjacency is Adjacency.ABSENT and not system.idle_noise:
+        levers = ["idle_noise = true (an absent device takes its noise away)", 'adjacency = "silent"']
     return InfeasibleError(
-        f"epsilon = {family.asked.epsilon:g}: no noise keeps it (adjacency {system.adjacency}, "
+        f"epsilon = {family.asked.epsilon:g}: no noise was found that keeps it (adjacency {system.adjacency}, "
         f"dimension {system.dimension}, {family.asked.rounds} rounds); "
-        f"the least epsilon found is {family.least:.6g}, at a variance of {family.where:.3g}",
+        f"the least epsilon found over all scales of the noise is {family.least:.6g}, at a variance of {family.where:.3g}; "
+        f"to reach less: {' or '.join(levers)}",
         least_epsilon=family.least,
     )

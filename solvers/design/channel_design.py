@@ -33,6 +33,7 @@ from airtight.analytics.privacy.over_the_air.several_looks.others_noise import E
 from airtight.analytics.progress import reported
 from airtight.solvers.design import channel_noise
 from airtight.solvers.design.effort import Effort
+from airtight.solvers.design.known import LOCAL, Designs, Known, Method
 from airtight.solvers.design.over_the_air import joint, joint_problem, local_search
 from airtight.solvers.design.over_the_air.requirements import (
     Free,
@@ -72,7 +73,7 @@ def design(
         Without `power_at_most`: a peak constraint would make who sends depend on the data, and `max_power` of the channel is
         the limit. An accuracy is kept by Markov's inequality.
     features : Features or sequence of Features, optional
-        The tasks of the server, of one codec. Energies are those of codes as long as the clips, with or without features.
+        The tasks of the server, of one codec. Without them energies are those of codes as long as the clips.
     margin, ideal_accuracy, rounds, observer, progress
         As in :func:`airtight.solvers.design.over_the_air.joint.design`.
 
@@ -161,7 +162,7 @@ class _Problem:
         limits = {Goal.ERROR: self.error_limit, Goal.ENERGY: self.wanted.energy_at_most}
         return all(limit is None or reached[goal] < limit for goal, limit in limits.items())
 
-    def by_noise(self) -> tuple[InferenceSystem, float | None, str, bool] | None:
+    def by_noise(self) -> tuple[InferenceSystem, Known, bool] | None:
         """The least noise, and a bound from a scale at which epsilon is proved too great; None where it need not be optimal."""
         limit = self.wanted.epsilon_at_most
         if limit is None or not channel_noise.monotone(self.system, self.channel, self.observer):
@@ -172,10 +173,10 @@ class _Problem:
             return None
         below = channel_noise.too_quiet(found, self.channel, limit, **asked)
         if below is None:
-            return found, None, "local", True
-        return found, self.value(below), "one scale of the noise, bisected", True
+            return found, LOCAL, True
+        return found, Known(Method.SCALE, self.value(below), Designs.SCALED), True
 
-    def locally(self) -> tuple[InferenceSystem, float | None, str, bool]:
+    def locally(self) -> tuple[InferenceSystem, Known, bool]:
         """The best design of a local search."""
         effort, options = Effort(self.wanted.effort, spent=self.spent), [self.system]
         if Free.IDLE in self.wanted.free and not self.channel.decides_participation:
@@ -196,7 +197,7 @@ class _Problem:
                 lower_bound=math.nan,
                 effort=self.wanted.effort,
             )
-        return best[0], None, "local", effort.left >= self.cost
+        return best[0], LOCAL, effort.left >= self.cost
 
     def sending(self, changed: InferenceSystem) -> InferenceSystem:
         """The system with the participation that its power allows; where nobody can send, as it is."""
@@ -216,7 +217,7 @@ class _Problem:
     def _useful(self, candidate: InferenceSystem) -> dict[Goal, float]:
         energy = math.nan
         if self.channel.looks is None:
-            energy = float(np.sum(transmit_energy(candidate, self.channel)))
+            energy = float(np.sum(transmit_energy(candidate, self.channel, self.purpose)))
         error = math.nan
         if self.purpose is not None:
             found = combiner.at_states(candidate, self.purpose.features, self.channel.draw(candidate))
@@ -235,7 +236,7 @@ class _Problem:
         return self._useful(candidate)[self.wanted.minimise]
 
     def reported(
-        self, system: InferenceSystem, lower: float | None, method: str, settled: bool, seconds: float
+        self, system: InferenceSystem, known: Known, settled: bool, seconds: float
     ) -> JointDesign:
         """The design with all its properties."""
         useful, epsilon, accuracy, nothing = self._useful(system), self.epsilons(system), None, None
@@ -246,17 +247,19 @@ class _Problem:
             nothing = Nothing(error=decoding.constant_output(self.purpose.features))
         goals = {Goal.EPSILON: float(np.max(epsilon)), **useful}
         value = goals[self.wanted.minimise]
+        known = known.below(value)
         return JointDesign(
             system=system,
             minimised=self.wanted.minimise,
             value=value,
-            lower_bound=None if lower is None else min(lower, value),
+            lower_bound=known.lower,
+            bound_for=known.bound_for,
             epsilon=epsilon,
             error=error,
             accuracy=accuracy,
             energy=useful[Goal.ENERGY],
             nothing=nothing,
-            method=method,
+            method=known.method,
             boxes=0,
             settled=settled,
             seconds=seconds,
@@ -270,8 +273,10 @@ class _Problem:
         )
 
 
-def transmit_energy(system: InferenceSystem, channel: Channel) -> FloatArray:
-    """Mean energy that each device spends on one query over a channel, for codes as long as the clips, shape (K,).
+def transmit_energy(system: InferenceSystem, channel: Channel, purpose: Purpose | None = None) -> FloatArray:
+    """Mean energy that each device spends on one query over a channel, shape (K,).
+
+    It is that of the codes of the tasks, the mean over them; without tasks, of codes as long as the clips.
 
     Examples
     --------
@@ -282,7 +287,11 @@ def transmit_energy(system: InferenceSystem, channel: Channel) -> FloatArray:
     array([1.1256])
     """
     sends = np.ones(system.devices) if system.idle_noise else system.participation
-    code = system.participation * (system.weight * system.clip) ** 2
+    length_squared = system.clip**2
+    if purpose is not None:
+        lengths = [np.linalg.norm(task.clipped(system.clip), axis=1) for task in purpose.features]
+        length_squared = np.mean(np.square(lengths), axis=0)
+    code = system.participation * system.weight**2 * length_squared
     noise = sends * system.dimension * system.noise_variance
     with np.errstate(invalid="ignore"):
         energy = system.alignment**2 * channel.inverse_gain(system) * (code + noise)

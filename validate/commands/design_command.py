@@ -137,7 +137,7 @@ def design(
     decided = (Free.PARTICIPATION,) if channel is not None and channel.decides_participation else ()
     result = DesignResult.of(found, tuple(dict.fromkeys((*wanted.free, *decided))), _before(description))
     if as_json:
-        absent = dict.fromkeys(("lower_bound", "gap", "accuracy", "error"))
+        absent = dict.fromkeys(("lower_bound", "gap", "bound_for", "accuracy", "error"))
         print_json({**tree_of(result), **{name: None for name in absent if getattr(result, name) is None}})
     else:
         tables.design(description.name, result)
@@ -176,7 +176,7 @@ def _frontier(description: Description, over: Sequence[str], plot: Path | None, 
         found = frontier_designs.traced(description, over, heard=advance)
     if plot is not None:
         with files.whole(plot) as stream:
-            frontier_designs.plot(description.name, found).savefig(stream, format=plot.suffix[1:], dpi=150)
+            frontier_designs.save(frontier_designs.plot(description.name, found), stream, plot.suffix[1:])
     if as_json:
         print_json(found)
     else:

@@ -15,6 +15,7 @@ from rich.table import Table
 
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.guarantee import Observer
+from airtight.solvers.design.known import Designs
 
 if TYPE_CHECKING:  # what is printed has been made before: a table of energies needs no module of privacy
     from airtight.analytics.forms.quantity import Quantity
@@ -686,11 +687,13 @@ def design(name: str, found: DesignResult) -> None:
             table.add_row(key, number(reached), shown(before.get(key)), shown(nothing.get(key)))
     table.add_row("energy of a query", number(found.energy), "", "0")
     console.print(table)
+    console.print(f"  the energy is that of {found.energy_of}", highlight=False)
     if found.beats_constant is False:
         console.print("  NO BETTER THAN NOTHING: an output that ignores y has no greater error", highlight=False)
     proved = "nothing is proved of other designs"
-    if found.lower_bound is not None:
-        proved = f"no design has less than {number(found.lower_bound)} (gap {found.value - found.lower_bound:.2g})"
+    if found.lower_bound is not None and found.bound_for is not None:
+        none = Designs(found.bound_for).none
+        proved = f"{none} has less than {number(found.lower_bound)} (gap {found.value - found.lower_bound:.2g})"
     console.print(f"  {found.method}: {found.minimised} {number(found.value)}; {proved}", highlight=False)
     for price in found.prices or ():
         console.print(f"  price: {price}", highlight=False)
@@ -766,3 +769,4 @@ def frontier(name: str, found: FrontierResult) -> None:
         console.print(
             "  empty: no design found that keeps all; none exists where the bound is infinite", highlight=False
         )
+    console.print(f"  the bounds are for {found.bound_for}", highlight=False)

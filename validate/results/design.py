@@ -16,6 +16,7 @@ from airtight.solvers.design.federated.federated_requirements import FederatedRe
 from airtight.solvers.design.fleet.fleet_design import FleetDesign
 from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
 from airtight.solvers.design.fleet.fleet_requirements import Goal as FleetGoal
+from airtight.solvers.design.known import Designs, Method
 from airtight.solvers.design.over_the_air import design_prices
 from airtight.solvers.design.over_the_air.requirements import Free, JointDesign
 from airtight.solvers.price import Price
@@ -82,7 +83,7 @@ class FederatedDesignResult:
             bits=found.bits,
             baseline={"constant_output": {"error": found.nothing}},
             beats_constant=found.error < found.nothing,
-            method="global: every number of bits, a root in epsilon",
+            method=Method.BITS.value,
             seconds=found.seconds,
         )
 
@@ -163,7 +164,7 @@ class FleetDesignResult:
             rounds=wanted.rounds,
             delta=wanted.delta,
             hears=wanted.hears.value,
-            method="global: a price of energy",
+            method=Method.ENERGY_PRICE.value,
             seconds=found.seconds,
         )
 
@@ -177,6 +178,8 @@ class DesignResult:
     minimised : str
     value, lower_bound, gap : float
         `lower_bound` and `gap` are null where nothing is proved.
+    bound_for : str, optional
+        The class of designs of which none has less than `lower_bound`: every design, or designs that treat all devices alike.
     variables : dict
         The free parameters: one number, or one for each device.
     epsilon : ndarray, shape (K,)
@@ -184,6 +187,8 @@ class DesignResult:
     accuracy, error : float, optional
     energy : float
         Energy of all devices for one query.
+    energy_of : str
+        The codes that it is for: those of the features (mean over the tasks), or codes as long as the clips.
     baseline : Beside, optional
     beats_constant : bool, optional
         Whether the error is below that of the output that ignores y.
@@ -201,11 +206,13 @@ class DesignResult:
     value: float
     lower_bound: float | None
     gap: float | None
+    bound_for: str | None
     variables: dict[str, Any]
     epsilon: FloatArray
     accuracy: float | None
     error: float | None
     energy: float
+    energy_of: str
     baseline: Beside | None
     beats_constant: bool | None
     method: str
@@ -229,14 +236,16 @@ class DesignResult:
             value=solved.value,
             lower_bound=solved.lower_bound,
             gap=solved.gap,
+            bound_for=None if solved.bound_for is None else solved.bound_for.value,
             variables=variables,
             epsilon=solved.epsilon,
             accuracy=solved.accuracy,
             error=solved.error,
             energy=solved.energy,
+            energy_of=solved.energy_of,
             baseline=baseline,
             beats_constant=None if nothing is None or solved.error is None else solved.error < nothing.error,
-            method=solved.method,
+            method=solved.method.value,
             boxes=solved.boxes,
             settled=solved.settled,
             seconds=solved.seconds,
@@ -268,6 +277,8 @@ class FrontierResult:
     ----------
     sought : str
         The objective: a quantity that is minimised, or utility, which is maximised.
+    bound_for : str
+        The class of designs that the bounds are for.
     axes : dict
         Values of each constraint, by its key in [design].
     points : list of dict
@@ -277,18 +288,19 @@ class FrontierResult:
     """
 
     sought: str
+    bound_for: str
     axes: dict[str, FloatArray]
     points: list[dict[str, float | None]]
 
     @classmethod
-    def of(cls, sought: str, found: xarray.Dataset) -> FrontierResult:
+    def of(cls, sought: str, bound_for: Designs, found: xarray.Dataset) -> FrontierResult:
         axes = {str(name): np.asarray(found[name].values) for name in found.value.dims}
         points: list[dict[str, float | None]] = []
         for at in product(*(range(values.size) for values in axes.values())):
             point = {name: float(values[i]) for (name, values), i in zip(axes.items(), at, strict=True)}
             reached = {str(name): float(data.values[at]) for name, data in found.data_vars.items()}
             points.append({**point, **{name: None if np.isnan(x) else x for name, x in reached.items()}})
-        return cls(sought=sought, axes=axes, points=points)
+        return cls(sought=sought, bound_for=bound_for.value, axes=axes, points=points)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
 from airtight.analytics.checks import ParameterError
 from airtight.solvers.design.federated.federated_requirements import FederatedRequirements
 from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
+from airtight.solvers.design.known import Designs
 from airtight.solvers.design.over_the_air import frontier
 from airtight.solvers.design.over_the_air.requirements import Requirements
 from airtight.validate.results.design import FrontierResult
@@ -81,7 +82,8 @@ def traced(
     if len(over) > 2:
         raise ParameterError("--frontier", ", ".join(over), "given once or twice")
     goal = requirements.goal if isinstance(requirements, FleetRequirements) else requirements.minimise
-    return FrontierResult.of(goal.value, frontier.traced(solve, requirements, over, heard=heard))
+    bound_for = requirements.designs if isinstance(requirements, Requirements) else Designs.ALL
+    return FrontierResult.of(goal.value, bound_for, frontier.traced(solve, requirements, over, heard=heard))
 
 
 def plot(name: str, found: FrontierResult) -> Figure:
@@ -107,6 +109,17 @@ def plot(name: str, found: FrontierResult) -> Figure:
         if others:
             axes_.legend(fontsize=8)
     return figure
+
+
+def save(figure: Figure, stream: IO[bytes], kind: str) -> None:
+    """Write a picture as "svg", "png" or "pdf": the same bytes every time, without a date and with identifiers of the content."""
+    import matplotlib as mpl
+
+    from airtight.validate.experiments.figures.style import STYLE
+
+    undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+    with mpl.rc_context(STYLE):
+        figure.savefig(stream, format=kind, dpi=150, metadata=undated.get(kind))
 
 
 def _column(rows: Sequence[dict[str, float | None]], key: str) -> list[float]:

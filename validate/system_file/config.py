@@ -224,7 +224,7 @@ _REQUIREMENTS = {"inference": Requirements, "federated": FederatedRequirements, 
 
 def _design_table() -> type[_Table]:
     """The model of the table [design]: the keys of all requirements; `_design` checks which ones the system allows."""
-    key_types: dict[str, Any] = {"float": Number, "int": int, "tuple[Free, ...]": list[str]}
+    key_types: dict[str, Any] = {"float": Number, "int": int, "bool": bool, "tuple[Free, ...]": list[str]}
     requirement_fields = [
         requirement for requirements_type in _REQUIREMENTS.values() for requirement in fields(requirements_type)
     ]

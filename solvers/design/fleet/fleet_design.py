@@ -63,7 +63,8 @@ class FleetDesign(Record):
     noise : float
         Noise multiplier of the global model; 0 where neither epsilon nor the noise is limited.
     deviation, heard : ndarray, shape (K,)
-        The deviation in the model (28), and the noise multiplier of the copy that the device receives.
+        The deviation E in the model (28), at most 1 (the model exceeds 1 where beta_1 > 1, which no deviation does), and the
+        noise multiplier noise/(1 - theta E) of the copy that the device receives.
     epsilon : float
         Upper bound of epsilon of the received copies over all rounds, for all deviations.
     own_epsilon : ndarray, shape (K,)
@@ -134,10 +135,9 @@ def design(fleet: DeviceFleet, wanted: FleetRequirements, *, progress: bool = Fa
         raise InfeasibleError(
             f"no design found that keeps the constraints; nearest feasible limits, if changed each alone: {nearest}"
         )
-    deviation = fairness.model(
-        plan.iterations * fleet.iteration_time * fleet.compute_power, beta_1=fleet.beta_1, beta_2=fleet.beta_2
-    )
-    heard = noise / (1 - wanted.theta * np.minimum(deviation, 1.0))
+    computed = plan.iterations * fleet.iteration_time * fleet.compute_power
+    deviation = np.minimum(fairness.model(computed, beta_1=fleet.beta_1, beta_2=fleet.beta_2), 1.0)
+    heard = noise / (1 - wanted.theta * deviation)
     value = {Goal.UTILITY: float(np.sum(plan.utility)), Goal.ENERGY: float(np.sum(plan.energy)), Goal.EPSILON: epsilon}
     benchmark = fleet.max_iterations, fleet.max_power
     return FleetDesign(

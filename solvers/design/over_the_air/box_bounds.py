@@ -32,7 +32,8 @@ less (Blackwell).
 Notes
 -----
 The probabilities of the cells have the rounding error of Phi and the quadrature error of the slope of a divergence,
-which is not proved: P is lowered and Q is raised by a relative 1e-9 and an absolute 1e-14. The law of the loss is
+which is not proved: P is lowered and Q is raised by a relative 1e-9 and an absolute 1e-14. Where noise leaves with its device,
+such a bound is therefore not shown as one (:attr:`Screen.proved`). The law of the loss is
 exponentially tilted so that sums near epsilon have a large probability. The probability of sums outside the window is
 bounded by Chernoff's inequality and subtracted, and so is the rounding error of the transform (docs/accuracy.md).
 """
@@ -74,10 +75,15 @@ class Box:
         return Box(self.own[rows], self.others[rows], self.quiet[rows], self.loud[rows])
 
 
+def equal(system: InferenceSystem) -> bool:
+    """Whether the devices have equal parameters; their features may differ."""
+    arrays = (system.participation, system.noise_variance, system.weight, system.clip, system.channel_gain)
+    return all(np.ptp(array) == 0 for array in arrays)
+
+
 def certifiable(system: InferenceSystem, observer: Observer) -> bool:
     """Whether the devices are equal and epsilon has a lower bound on boxes."""
-    arrays = (system.participation, system.noise_variance, system.weight, system.clip, system.channel_gain)
-    if any(np.ptp(array) > 0 for array in arrays):
+    if not equal(system):
         return False
     meant_observer = observers.resolved(system, observer)
     if system.adjacency is Adjacency.ABSENT:
@@ -139,6 +145,11 @@ class Screen:
     def closed(self) -> bool:
         """Whether a test has a closed form; other tests are slow, so that few should be made at a time."""
         return not self.leaves
+
+    @property
+    def proved(self) -> bool:
+        """Whether the bounds are proved; over several rounds those of noise that leaves rest on slopes without a proved error."""
+        return True
 
     @property
     def cost(self) -> int:
@@ -314,6 +325,10 @@ class ManyRounds(Screen):
     @property
     def closed(self) -> bool:
         return False
+
+    @property
+    def proved(self) -> bool:
+        return not self.leaves
 
     @property
     def cost(self) -> int:

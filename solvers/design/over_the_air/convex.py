@@ -39,19 +39,19 @@ condition allows is a lower bound of every energy, because no design with less e
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy import linalg, optimize, special
+from scipy import linalg, optimize, sparse, special
 
 from airtight.analytics.checks import FloatArray, IntArray
 from airtight.analytics.guarantee import Adjacency, Observer
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.privacy.over_the_air import observers
+from airtight.analytics.rounding import UNIT
 from airtight.solvers.design.over_the_air.requirements import Purpose
 
 # factors tried on the multipliers, because rounding may make them prove slightly less than the allowed MSE
@@ -162,7 +162,9 @@ _GREATEST_LOG_RATIO = 30.0  # in which a ratio of clip and noise is sought
 
 def ratios(system: InferenceSystem, epsilon: float, observer: Observer, rounds: int) -> FloatArray:
     """kappa of every device: an upper bound of the ratio when at most the noise of all devices together is present."""
-    hidden = system.idle_noise and observer is not Observer.PARTICIPANTS
+    meant_observer = observers.resolved(system, observer)
+    leaves = system.adjacency is Adjacency.ABSENT and not system.idle_noise
+    hidden = leaves or (system.idle_noise and meant_observer is not Observer.PARTICIPANTS)
     kappa = np.empty(system.devices)
     probabilities, index_of = np.unique(system.participation, return_inverse=True)
     for i, p in enumerate(probabilities.tolist()):
@@ -171,8 +173,10 @@ def ratios(system: InferenceSystem, epsilon: float, observer: Observer, rounds: 
 
 
 def _ratio(p: float, epsilon: float, delta: float, rounds: int, *, hidden: bool) -> float:
-    if p == 0 or -math.expm1(rounds * math.log1p(-p)) <= delta if p < 1 else False:
+    if p == 0 or (p < 1 and -math.expm1(rounds * math.log1p(-p)) <= delta):
         return math.inf
+    if hidden and p < 1:
+        rounds = 1  # several rounds reveal no less
     count = np.arange(1, rounds + 1)
     chance = np.exp(
         special.gammaln(rounds + 1)
@@ -181,7 +185,9 @@ def _ratio(p: float, epsilon: float, delta: float, rounds: int, *, hidden: bool)
         + special.xlogy(count, p)
         + special.xlog1py(rounds - count, -p)
     )
-    inner = math.log1p(math.expm1(epsilon) / p) if hidden and epsilon < 500 else epsilon
+    inner = epsilon
+    if hidden:  # log(1 + (e^epsilon - 1)/p)
+        inner = math.log1p(math.expm1(epsilon) / p) if epsilon < 500 else epsilon - math.log(p)
 
     def excess(log_ratio: float) -> float:
         deltas = gaussian.delta(inner, sensitivity=np.sqrt(count) * math.exp(log_ratio), sigma=1.0)
@@ -194,30 +200,38 @@ def _ratio(p: float, epsilon: float, delta: float, rounds: int, *, hidden: bool)
 
 
 def exact(system: InferenceSystem, observer: Observer, rounds: int) -> bool | None:
-    """True where `ratios` are exact, False where they are a relaxation, None where they are neither."""
+    r"""True where `ratios` are exact, False where they are a relaxation, None where they are neither.
+
+    Notes
+    -----
+    *An absent device takes its noise along.* With the others of a set S present, y is :math:`N(d, V)` with it and
+    :math:`N(0, V - \gamma^2\sigma_k^2)` without it. For every threshold t >= 0, the probability of exceeding it is
+    :math:`\Phi((d-t)/\sqrt V)` with it, and at most :math:`\Phi(-t/\sqrt V)` without it. The best threshold between
+    :math:`N(d, V)` and :math:`N(0, V)` at :math:`\epsilon \ge 0` is :math:`d/2 + \epsilon V/d \ge 0`, so delta is at least that
+    of these two, and at least that with the noise of all devices. Its participation is hidden: delta is p times delta at
+    :math:`\log(1 + (e^\epsilon - 1)/p)`, which is a lower bound over several rounds, too. With p = 1 the sums of T rounds are
+    such a pair with :math:`d\sqrt T`.
+    """
     meant_observer = observers.resolved(system, observer)
+    seen, always = meant_observer is Observer.PARTICIPANTS, bool(np.all(system.participation == 1))
+    if seen and system.adjacency is Adjacency.ABSENT:
+        return None  # participation alone decides
     if system.idle_noise:
-        simple = system.adjacency is Adjacency.SILENT or (
-            system.adjacency is Adjacency.ABSENT and meant_observer is not Observer.PARTICIPANTS
-        )
-        hides = meant_observer is not Observer.PARTICIPANTS
-        return True if simple and (rounds == 1 or not hides or bool(np.all(system.participation == 1))) else None
-    if system.adjacency is Adjacency.ABSENT or meant_observer is not Observer.PARTICIPANTS:
-        return None
-    return bool(np.all(system.participation == 1))
+        return None if system.adjacency is Adjacency.REPLACE and not seen else seen or rounds == 1 or always
+    if system.adjacency is Adjacency.ABSENT:
+        return False
+    return always if seen else None
 
 
 def stated(
     model: Model,
     limits: Limits,
     data: Mapping[str, Any] | None = None,
-    *,
-    along: FloatArray | None = None,
 ) -> tuple[Any, dict[str, Any], dict[str, Any]]:
     """The problem of least MSE less the constant, its variables u, m and phi, and its constraints by name.
 
-    `data` may hold cvxpy parameters in place of numbers: ``square_roots`` (of the privacy rows, C/kappa) and ``energy``. With
-    `along` the weights are a multiple of these.
+    `data` may hold cvxpy parameters in place of numbers: ``square_roots`` (of the privacy rows, C/kappa) and ``energy``.
+    The peak power is not limited.
     """
     import cvxpy as cp
 
@@ -228,7 +242,7 @@ def stated(
     total_noise = cp.Variable()  # the total noise as a variable, so that a privacy row has few entries
     linear = model.sends @ m + phi - 2 * model.inner @ u
     error = cp.sum_squares(model.root @ u) + cp.sum_squares(cp.multiply(np.sqrt(model.apart), u)) + linear
-    limited_ratio, limited_reach, limited_noise = _limited(limits)
+    limited_ratio, _, _ = _limited(limits)
     constraints: dict[str, Any] = {"sign": u >= 0}
     if limited_ratio.size:
         roots = data.get("square_roots", _squares(model, limits)[limited_ratio])
@@ -240,14 +254,8 @@ def stated(
     elif math.isfinite(limits.energy):
         code, noise = np.sqrt(receiver_noise * model.code / limits.energy), receiver_noise * model.noise / limits.energy
         constraints["energy"] = cp.sum_squares(cp.multiply(code, u)) + noise @ m <= phi
-    if limited_reach.size:
-        constraints["reach"] = cp.square(cp.multiply(_reaches(model, limits)[limited_reach], u[limited_reach])) <= phi
-    if limited_noise.size:
-        constraints["variance"] = m[limited_noise] <= (limits.variance[limited_noise] / receiver_noise) * phi
     if limits.fixed is not None:
         constraints["fixed"] = m == (limits.fixed / receiver_noise) * phi
-    if along is not None:
-        constraints["along"] = u == along * cp.Variable()
     problem = cp.Problem(cp.Minimize(error), list(constraints.values()))
     return problem, {"u": u, "m": m, "phi": phi}, constraints
 
@@ -262,57 +270,101 @@ def _limited(limits: Limits) -> tuple[IntArray, IntArray, IntArray]:
 
 
 def least_error(model: Model, limits: Limits, *, along: FloatArray | None = None) -> Relaxed | None:
-    """The least MSE under the limits, for weights `along` given ones if there are any; None where the solver finds no solution.
+    r"""The least MSE under the limits, for weights `along` given ones if there are any; None where the solver finds no solution.
 
     Raises
     ------
     ModuleNotFoundError
-        When cvxpy is not installed.
+        When clarabel is not installed.
+
+    Notes
+    -----
+    The program of :func:`stated`, given to the solver as it is: in x = (u, m, phi, T, y, c) with the total noise T, y = `root` u,
+    and u = `along` c. A row :math:`\|v\|^2 \le t` is the cone :math:`\|(2v, t - 1)\| \le t + 1`; if z is its dual, the
+    multiplier of t is :math:`z_0 + z_{-1}`.
     """
-    import cvxpy as cp
+    import clarabel
 
-    K, receiver_noise = model.system.devices, model.system.decoded_receiver_noise
-    problem, variables, constraints = stated(model, limits, along=along)
-    u, m, phi = (variables[name] for name in ("u", "m", "phi"))
+    K, rank, receiver_noise = model.system.devices, model.root.shape[0], model.system.decoded_receiver_noise
+    phi, total, size = 2 * K, 2 * K + 1, 2 * K + 2 + rank + (along is not None)
     limited_ratio, limited_reach, limited_noise = _limited(limits)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # about accuracy: the bound is computed independently
-            problem.solve(solver=cp.CLARABEL)
-    except cp.error.SolverError:
+    eye = sparse.identity(size, format="csr")
+    u_rows, m_rows, phi_row, total_row = eye[:K], eye[K : 2 * K], eye[phi], eye[total]
+    root_of_u = sparse.hstack([sparse.csr_matrix(model.root), sparse.csr_matrix((rank, size - K))], format="csr")
+    equal = [eye[2 * K + 2 : 2 * K + 2 + rank] - root_of_u, total_row - phi_row - m_rows.sum(axis=0)]
+    if limits.fixed is not None:
+        equal.append(m_rows - sparse.kron(sparse.csr_matrix(limits.fixed[:, None] / receiver_noise), phi_row))
+    if along is not None:
+        equal.append(u_rows - sparse.kron(sparse.csr_matrix(along[:, None]), eye[size - 1]))
+    most_noise = sparse.csr_matrix(limits.variance[limited_noise, None] / receiver_noise)
+    nonnegative = [u_rows, m_rows, phi_row, sparse.kron(most_noise, phi_row) - m_rows[limited_noise]]
+    cones = [
+        _cones(_squares(model, limits)[limited_ratio], u_rows[limited_ratio], total_row),
+        _cones(_reaches(model, limits)[limited_reach], u_rows[limited_reach], phi_row),
+    ]
+    sizes = [3] * (limited_ratio.size + limited_reach.size)
+    if math.isfinite(limits.energy):
+        code = sparse.diags(2 * np.sqrt(receiver_noise * model.code / limits.energy)) @ u_rows
+        left = phi_row - sparse.csr_matrix(receiver_noise * model.noise / limits.energy) @ m_rows
+        cones.append(sparse.vstack([left, code, left]))
+        sizes.append(K + 2)
+    slack = sparse.vstack([*equal, *nonnegative, *cones], format="csc")
+    offset = np.zeros(slack.shape[0])
+    equalities, first = sum(rows.shape[0] for rows in equal), slack.shape[0] - sum(sizes)
+    ends = first + np.cumsum([0, *sizes])
+    offset[ends[:-1]], offset[ends[1:] - 1] = 1.0, -1.0
+    square, linear = np.zeros(size), np.zeros(size)
+    square[:K], square[2 * K + 2 : 2 * K + 2 + rank] = 2 * model.apart, 2.0
+    linear[:K], linear[K : 2 * K], linear[phi] = -2 * model.inner, model.sends, 1.0
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    answer = clarabel.DefaultSolver(
+        sparse.diags(square, format="csc"),
+        linear,
+        -slack,
+        offset,
+        [
+            clarabel.ZeroConeT(equalities),
+            clarabel.NonnegativeConeT(first - equalities),
+            *(clarabel.SecondOrderConeT(rows) for rows in sizes),
+        ],
+        settings,
+    ).solve()
+    x, z = np.array(answer.x), np.array(answer.z)
+    if answer.status not in (clarabel.SolverStatus.Solved, clarabel.SolverStatus.AlmostSolved) or not x[phi] > 0:
         return None
-    if u.value is None or not _number(phi.value) > 0:
-        return None
+    by_square = np.maximum(z[ends[:-1]] + z[ends[1:] - 1], 0.0)
 
-    def dual(name: str, devices: IntArray) -> FloatArray:
-        dual_values = np.zeros(K)
-        if name in constraints:
-            dual_values[devices] = np.maximum(constraints[name].dual_value, 0.0)
-        return dual_values
+    def dual(devices: IntArray, multipliers: FloatArray) -> FloatArray:
+        values = np.zeros(K)
+        values[devices] = np.maximum(multipliers, 0.0)
+        return values
 
-    energy_dual = (
-        max(_number(constraints["energy"].dual_value), 0.0) / limits.energy if "energy" in constraints else 0.0
-    )
+    reach_first, energy_place = limited_ratio.size, limited_ratio.size + limited_reach.size
     multipliers = Multipliers(
-        dual("privacy", limited_ratio),
-        energy_dual,
-        dual("reach", limited_reach),
-        dual("variance", limited_noise),
-        dual("sign", np.arange(K)),
+        dual(limited_ratio, by_square[:reach_first]),
+        float(by_square[energy_place]) / limits.energy if math.isfinite(limits.energy) else 0.0,
+        dual(limited_reach, by_square[reach_first:energy_place]),
+        dual(limited_noise, z[equalities + 2 * K + 1 : first]),
+        dual(np.arange(K), z[equalities : equalities + K]),
     )
-    gain = math.sqrt(_number(phi.value) / receiver_noise) / model.decoder
-    noise = np.maximum(m.value, 0.0) / _number(phi.value) * receiver_noise if limits.fixed is None else limits.fixed
-    u_kept = np.maximum(u.value, 0.0)
+    u, m = np.maximum(x[:K], 0.0), np.maximum(x[K : 2 * K], 0.0)
+    gain = math.sqrt(x[phi] / receiver_noise) / model.decoder
+    noise = m / x[phi] * receiver_noise if limits.fixed is None else limits.fixed
     if along is None and limited_ratio.size:  # the solver keeps its constraints to some digits only
-        received = np.sqrt(np.sum(np.maximum(m.value, 0.0)) + _number(phi.value))
-        u_kept[limited_ratio] = np.minimum(u_kept[limited_ratio], received / _squares(model, limits)[limited_ratio])
-    weight = u_kept / gain / model.decoder
-    designed = replace(model.system, weight=weight, noise_variance=noise, decoder_gain=gain)
-    return Relaxed(designed, model.own + _number(problem.value), multipliers)
+        received = np.sqrt(np.sum(m) + x[phi])
+        u[limited_ratio] = np.minimum(u[limited_ratio], received / _squares(model, limits)[limited_ratio])
+    designed = replace(model.system, weight=u / gain / model.decoder, noise_variance=noise, decoder_gain=gain)
+    return Relaxed(designed, model.own + float(answer.obj_val), multipliers)
 
 
-def _number(value: Any) -> float:
-    return float(np.ravel(value)[0])
+def _cones(factor: FloatArray, rows: Any, t: Any) -> Any:
+    """The rows (t, 2 v, t) of a cone for each v, a factor times a row."""
+    middle, ends = np.array([[0.0], [1.0], [0.0]]), np.array([[1.0], [0.0], [1.0]])
+    if not factor.size:
+        return rows
+    doubled = sparse.kron(sparse.diags(2 * factor) @ rows, middle)
+    return doubled + sparse.kron(np.ones((factor.size, 1)), sparse.kron(ends, t))
 
 
 def _squares(model: Model, limits: Limits) -> FloatArray:
@@ -332,6 +384,8 @@ def error_at_least(model: Model, limits: Limits, found: Multipliers) -> float:
 
 def energy_at_least(model: Model, limits: Limits, found: Multipliers, error: float) -> float:
     """A lower bound of the energy of every design with at most this MSE under the other limits; 0 if none is proved."""
+    if error >= model.own:  # a constant output will do
+        return 0.0
     for scale in _SCALES:
         corrected, phi_slope = _corrected(model, limits, found.times(scale))
         if corrected.energy > 0 and phi_slope > 0 and _dual(model, limits, corrected) >= error:
@@ -364,7 +418,17 @@ def _corrected(model: Model, limits: Limits, multipliers: Multipliers) -> tuple[
 
 
 def _dual(model: Model, limits: Limits, multipliers: Multipliers) -> float:
-    """The dual value norm(f*)^2 - c'M^-1c, c raised by half of psi, lowered by a bound on the error of the linear solution."""
+    r"""A lower bound of the Lagrangian over all u >= 0 of designs that are no worse than a constant output.
+
+    Notes
+    -----
+    M is positive semidefinite, so :math:`u^TMu \ge 2x^TMu - x^TMx` for every x, and with :math:`e = \max(c - Mx, 0)`
+
+    .. math:: u^TMu - 2c^Tu \ge -x^TMx - 2e^Tu \ge -x^TMx - 2e^TU,
+
+    where U is an upper bound of u. The residual of the linear solution x costs the small second term, and nothing is inverted. A
+    design with an MSE of at most norm(f*)^2 has :math:`\sum_kq_km_k + \varphi \le \|f^*\|^2`, so each limit bounds u.
+    """
     inner = model.inner + multipliers.sign / 2
     receiver_noise = model.system.decoded_receiver_noise
     penalty = multipliers.privacy * _squares(model, limits) ** 2 + multipliers.energy * receiver_noise * model.code
@@ -375,9 +439,20 @@ def _dual(model: Model, limits: Limits, multipliers: Multipliers) -> float:
         solution = linalg.cho_solve(linalg.cho_factor(curvature), inner)
     except linalg.LinAlgError:  # M is singular up to rounding, in directions that c lacks
         solution = linalg.lstsq(curvature, inner)[0]
-    # c'M^-1c = (2c - Mx)'x + e'M^-1e for any x with residual e = c - Mx; `error_bound` covers the residual
-    residual = inner - curvature @ solution
-    error_bound = float(np.linalg.norm(residual)) * (1 + float(np.linalg.norm(solution)))
-    if error_bound > 1e-6 * model.own:
-        return -math.inf
-    return model.own - float(inner @ solution) - error_bound
+    image = curvature @ solution
+    unproved = np.maximum(model.inner - image, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        greatest_noise = model.own / min(float(np.min(model.sends)), 1.0)
+        greatest = math.sqrt(model.own) * np.fmin.reduce(
+            [
+                math.sqrt(greatest_noise / model.own) / _squares(model, limits),
+                1 / np.sqrt(model.apart),
+                np.sqrt(limits.energy / (receiver_noise * model.code)),
+                1 / _reaches(model, limits),
+            ]
+        )
+        cost = float(np.sum(np.where(unproved > 0, unproved * greatest, 0.0)))
+    size = model.own + 2 * float(np.abs(model.inner) @ np.abs(solution)) + float(np.abs(solution) @ np.abs(image))
+    rounding = (8 * sum(model.root.shape) + 64) * UNIT * size
+    bound = model.own - float(solution @ image) - 2 * cost - rounding
+    return min(bound, model.own) if math.isfinite(bound) else -math.inf

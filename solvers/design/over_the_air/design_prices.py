@@ -11,6 +11,8 @@ proportions. With its least error :math:`e(\epsilon, E)` and the multipliers
 Where energy or epsilon is minimised, the limit on the error binds and the derivatives follow from those of e. At an optimum in
 noise, clips and participations too these are the prices of the whole problem, because the multipliers are the same (envelope
 theorem).
+
+A price is an answer about optima: it is nan where the design is local, without a bound.
 """
 
 from __future__ import annotations
@@ -32,11 +34,13 @@ from airtight.solvers.design.calibrate import Variable, calibrate
 from airtight.solvers.design.over_the_air import convex
 from airtight.solvers.design.over_the_air.convex import Limits, Model, Relaxed
 from airtight.solvers.design.over_the_air.requirements import Free, Goal, JointDesign, Purpose, Question
+from airtight.solvers.design.over_the_air.units import Units
 from airtight.solvers.errors import InfeasibleError
 from airtight.solvers.price import Price
 
 _STEP = 3e-3  # relative step of the differences
 _BINDS = 5e-3  # relative distance from a limit from which on it does not bind, and from an optimum that is none
+_OPTIMUM, _MULTIPLIER = 1e-6, 1e-7  # accuracy of the solver's optimum, and of its multipliers as elasticities of the error
 _AGREED = 0.03  # relative difference up to which the differences on both sides confirm the multiplier
 
 
@@ -70,35 +74,55 @@ def of(found: JointDesign) -> list[Price]:
     wanted = question.wanted
     if wanted.power_at_most is not None or not {Free.WEIGHT, Free.GAIN} <= set(wanted.free):
         return []
+    kept = [
+        goal for goal in (Goal.EPSILON, Goal.ENERGY, Goal.ERROR) if goal in wanted.kept and goal is not found.minimised
+    ]
+    slopes = None if found.lower_bound is None else _slopes(found, question, question.purpose)
+    if slopes is None:
+        return [_price(found.minimised.value, goal, math.nan, math.nan) for goal in kept]
+    own = slopes[found.minimised]
+    out = []
+    for goal in kept:  # e(limit, minimised) keeps its limit: where one of them rises the other one falls
+        rising, falling = slopes[goal]
+        out.append(_price(found.minimised.value, goal, _ratio(-rising, own[1]), _ratio(-falling, own[0])))
+    return out
+
+
+def _slopes(found: JointDesign, question: Question, purpose: Purpose) -> dict[Goal, tuple[float, float]] | None:
+    """The derivatives of the least error with respect to the limits on both sides; None where the design is no optimum.
+
+    The derivative of the error by itself is -1, so that the prices of every goal are quotients of two of them.
+    """
+    assert found.error is not None
+    wanted, units = question.wanted, Units.of(found.system, purpose)
+    unit = {goal: units.factor(goal) for goal in Goal}
     epsilon = float(np.max(found.epsilon)) if found.minimised is Goal.EPSILON else wanted.epsilon_at_most
     energy = found.energy if found.minimised is Goal.ENERGY else wanted.energy_at_most
-    local = _Local(found.system, question, question.purpose)
-    slopes = {Goal.EPSILON: (0.0, 0.0), Goal.ENERGY: (0.0, 0.0)}
-    if found.minimised is not Goal.EPSILON and epsilon is not None and np.max(found.epsilon) < epsilon * (1 - _BINDS):
-        epsilon = None  # the limit does not bind
+    # limits that do not bind
+    if epsilon is not None and np.max(found.epsilon) < epsilon * (1 - _BINDS):
+        epsilon = None
+    if energy is not None and found.energy < energy * (1 - _BINDS):
+        energy = None
+    energy = None if energy is None else energy / unit[Goal.ENERGY]
+    error = found.error / unit[Goal.ERROR]
+    local = _Local(units.inside(found.system), question, units.purpose(purpose))
     here = local.least(epsilon, energy)
-    if here is not None and found.error is not None and here.error < found.error * (1 - _BINDS):
-        local.along = found.system.weight
+    if here is not None and here.error < error * (1 - _BINDS):
+        local.along = local.system.weight
         here = local.least(epsilon, energy)
-    if here is None or found.error is None or abs(here.error - found.error) > _BINDS * found.error:
-        return [_price(found.minimised.value, goal, math.nan, math.nan) for goal in Goal if goal in wanted.kept]
+    if here is None or abs(here.error - error) > _BINDS * error:
+        return None
+    slopes = {Goal.EPSILON: (0.0, 0.0), Goal.ENERGY: (0.0, 0.0), Goal.ERROR: (-1.0, -1.0)}
     if epsilon is not None:
         slopes[Goal.EPSILON] = _sides(
             here, _by_epsilon(local, here, epsilon), epsilon, lambda value: local.least(value, energy)
         )
     if energy is not None:
         slopes[Goal.ENERGY] = _sides(here, _by_energy(local, here), energy, lambda value: local.least(epsilon, value))
-    kept = [
-        goal for goal in (Goal.EPSILON, Goal.ENERGY, Goal.ERROR) if goal in wanted.kept and goal is not found.minimised
-    ]
-    if found.minimised is Goal.ERROR:
-        return [_price("error", goal, *slopes[goal]) for goal in kept]
-    own = slopes[found.minimised]
-    out = []
-    for goal in kept:  # e(limit, minimised) keeps its limit: where one of them rises the other one falls
-        up, down = (1.0, 1.0) if goal is Goal.ERROR else (-slopes[goal][0], -slopes[goal][1])
-        out.append(_price(found.minimised.value, goal, _ratio(up, own[1]), _ratio(down, own[0])))
-    return out
+    return {
+        goal: (sides[0] * unit[Goal.ERROR] / unit[goal], sides[1] * unit[Goal.ERROR] / unit[goal])
+        for goal, sides in slopes.items()
+    }
 
 
 def _price(of_what: str, by: Goal, rising: float, falling: float) -> Price:
@@ -187,9 +211,10 @@ def _sides(
         except InfeasibleError:
             other = None
         sides.append(math.nan if other is None else sign * (other.error - here.error) / (_STEP * limit))
-    noise = 1e-6 * here.error / (_STEP * limit)  # accuracy of the solver's optimum
+    # the differences are as accurate as the optimum of the solver, the multiplier of a limit that binds is more accurate
+    noise = _OPTIMUM * here.error / (_STEP * limit)
     if all(abs(side - multiplier) <= _AGREED * abs(multiplier) + noise for side in sides):
-        return (multiplier, multiplier) if abs(multiplier) > noise else (0.0, 0.0)
+        return (multiplier, multiplier) if abs(multiplier) > _MULTIPLIER * here.error / limit else (0.0, 0.0)
     return sides[0], sides[1]
 
 

@@ -19,9 +19,17 @@ from airtight.analytics.guarantee import Observer
 from airtight.analytics.inference import distortion
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.solvers.design.over_the_air import local_search
-from airtight.solvers.design.over_the_air.joint_problem import ANY_ENERGY, Answer, Job, down, up
-from airtight.solvers.design.over_the_air.requirements import Free, Goal, JointDesign, Purpose, Requirements
+from airtight.solvers.design.over_the_air import box_bounds, local_search
+from airtight.solvers.design.over_the_air.joint_problem import Answer, Job, up
+from airtight.solvers.design.over_the_air.requirements import (
+    ANY_ENERGY,
+    Free,
+    Goal,
+    JointDesign,
+    Purpose,
+    Requirements,
+)
+from airtight.solvers.design.over_the_air.units import Units
 from airtight.solvers.design.peak import Peak
 from airtight.solvers.errors import InfeasibleError, NotSettledError
 
@@ -52,24 +60,34 @@ def found_or_raised(job: Job, answer: Answer, *, explain: bool) -> Answer:
                 continue
             if relaxed.system is not None and job.keeps_all(relaxed.system):
                 value = job.value(relaxed.system)
-                lower = None if answer.lower is None else min(answer.lower, value)
-                return replace(answer, system=relaxed.system, value=value, lower=lower, settled=False, excluded="")
-            if relaxed.lower is not None and limit < relaxed.lower < math.inf:
-                others = "the other constraints kept"
-                proofs.append(f"{goal} is at least {down(relaxed.lower)} with {others}, above the limit {limit:.9g}")
+                return replace(
+                    answer,
+                    system=relaxed.system,
+                    value=value,
+                    known=answer.known.below(value),
+                    settled=False,
+                    excluded="",
+                )
+            if limit < relaxed.least:
+                proofs.append(
+                    f"{goal} is at least {job.shown(goal, relaxed.least)} with the other constraints kept, "
+                    f"above the limit {limit * job.units.factor(goal):.9g}"
+                )
             if relaxed.system is not None:
                 nearest_limits += _limits_kept(job, goal, relaxed.system)
                 least = float(np.max(job.epsilons(relaxed.system))) if goal is Goal.EPSILON else least
         if job.wanted.power_at_most is not None and (power := _least_power(job)):
-            nearest_limits.append(f"power_at_most = {up(power)}")
+            nearest_limits.append(f"power_at_most = {up(power * job.units.factor(Goal.ENERGY))}")
     remedy = f"; nearest feasible limits, if changed each alone: {', '.join(nearest_limits)}" if nearest_limits else ""
     if proofs:
         raise InfeasibleError(f"no design keeps the constraints: {'; '.join(proofs)}{remedy}", least_epsilon=least)
-    bound = "" if answer.lower is None else f", {job.wanted.minimise} at least {down(answer.lower)}"
+    goal = job.wanted.minimise
+    bound = "" if answer.known.lower is None else f", {goal} at least {job.shown(goal, answer.least)}"
+    alike = f"; {answer.excluded_alike}" if answer.excluded_alike else ""
     raise NotSettledError(
         f"effort = {job.wanted.effort}: not enough to find a design that keeps the constraints or to prove that "
-        f"none exists{bound}{remedy}",
-        lower_bound=math.nan if answer.lower is None else answer.lower,
+        f"none exists{bound}{alike}{remedy}",
+        lower_bound=math.nan if answer.known.lower is None else answer.least * job.units.factor(goal),
         effort=job.wanted.effort,
     )
 
@@ -93,12 +111,13 @@ def _limits_kept(job: Job, goal: Goal, system: InferenceSystem) -> list[str]:
     if goal is Goal.EPSILON:
         return [f"epsilon_at_most = {up(float(np.max(job.epsilons(system))))}"]
     if goal is Goal.ENERGY:
-        return [f"energy_at_most = {up(local_search.energy(system, job.purpose) * _ROOM)}"]
+        energy = local_search.energy(system, job.purpose) * job.units.factor(Goal.ENERGY)
+        return [f"energy_at_most = {up(energy * _ROOM)}"]
     assert job.purpose is not None
     limits = []
     error = float(np.mean([distortion.exact(system, task) for task in job.purpose.features])) * _ROOM
     if wanted.error_at_most is not None:
-        limits.append(f"error_at_most = {up(error)}")
+        limits.append(f"error_at_most = {up(error * job.units.factor(Goal.ERROR))}")
     if wanted.accuracy_at_least is not None and job.purpose.margin is not None:
         reached = job.purpose.ideal_accuracy * max(0.0, 1 - error / job.purpose.margin**2)
         limits.append(f"accuracy_at_least = {math.floor(reached * 1e6) / 1e6:.6g}")
@@ -180,11 +199,13 @@ def design(
     Returns
     -------
     JointDesign
-        For equal devices with a free gain, the lower bound is proved up to rounding by branch and bound (see
-        :mod:`airtight.solvers.design.over_the_air.equal_devices`), over participations from 1e-3 and noise up to 1e8
-        times that of the receiver. This excludes the adjacencies ``silent`` and ``replace`` with a server that does
-        not see the participants. For unequal devices a relaxation proves a lower bound in some cases
-        (:mod:`airtight.solvers.design.over_the_air.unequal_devices`). All other results are "local".
+        `bound_for` says for which designs the lower bound is. Where weights and gain are free and clips and participations are
+        given, it is for every design, whatever the values of the single devices, by a relaxation
+        (:mod:`airtight.solvers.design.over_the_air.unequal_devices`); not where a ``silent`` or ``replace`` device is hidden.
+        With ``alike`` it is for designs that treat all devices alike, by branch and bound
+        (:mod:`airtight.solvers.design.over_the_air.equal_devices`), over noise up to 1e8 times that of the receiver. All other
+        results are "local". Every number is in the units of the arguments; the solvers see another one, so that the unit does
+        not matter (:mod:`airtight.solvers.design.over_the_air.units`).
 
     Raises
     ------
@@ -200,7 +221,7 @@ def design(
     --------
     >>> from airtight.solvers.weights.weight_problem import _example
     >>> system, views = _example()
-    >>> wanted = Requirements(minimise="energy", epsilon_at_most=2.0, error_at_most=0.5)
+    >>> wanted = Requirements(minimise="energy", epsilon_at_most=2.0, error_at_most=0.5, alike=True)
     >>> found = design(system, wanted, views)
     >>> bool(np.max(found.epsilon) <= 2.0 and found.error <= 0.5), found.settled, found.gap <= 1e-2 * found.value
     (True, True, True)
@@ -211,12 +232,21 @@ def design(
     purpose = None if features is None else Purpose.of(features, margin, ideal_accuracy)
     consistent(system, requirements, purpose)
     effective = requirements if effort is None else replace(requirements, effort=effort)
-    job = Job(system, effective, purpose, count, observer_kind, gap, progress)
+    units = Units.of(system, purpose)
+    job = Job(
+        units,
+        units.inside(system),
+        units.requirements(effective),
+        None if purpose is None else units.purpose(purpose),
+        count,
+        observer_kind,
+        gap,
+        progress,
+    )
     answer = job.solved()
     if answer.system is None:
         answer = found_or_raised(job, answer, explain=explain)
-        assert answer.system is not None
-    return job.reported(answer, answer.system, time.monotonic() - started)
+    return job.reported(answer, effective, purpose, time.monotonic() - started)
 
 
 def consistent(system: InferenceSystem, wanted: Requirements, purpose: Purpose | None) -> None:
@@ -229,6 +259,8 @@ def consistent(system: InferenceSystem, wanted: Requirements, purpose: Purpose |
         )
     if wanted.accuracy_at_least is not None and purpose is not None and purpose.margin is None:
         raise ParameterError("margin", None, "given where accuracy_at_least is given")
+    if wanted.alike and not box_bounds.equal(system):
+        raise ParameterError("alike", True, "false, or the devices equal: these differ")
     relevant = {Free.NOISE, Free.WEIGHT, Free.CLIP, Free.PARTICIPATION, Free.ALIGNMENT, Free.IDLE}
     if wanted.epsilon_at_most is not None and Free.WEIGHT not in wanted.free and not np.any(system.weight > 0):
         raise ParameterError("weight", 0.0, "positive for some device: otherwise epsilon depends on no free variable")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import decimal
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,10 +15,12 @@ from airtight.analytics.inference import accuracy, decoding, distortion
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.progress import reported
 from airtight.solvers.design.effort import Effort
-from airtight.solvers.design.over_the_air import box_bounds, equal_devices, local_search, unequal_devices
+from airtight.solvers.design.known import LOCAL, Designs, Known, Method
+from airtight.solvers.design.over_the_air import box_bounds, convex, equal_devices, local_search, unequal_devices
 from airtight.solvers.design.over_the_air.box_bounds import screen_of
 from airtight.solvers.design.over_the_air.moments import Moments
 from airtight.solvers.design.over_the_air.requirements import (
+    ANY_ENERGY,
     Free,
     Goal,
     JointDesign,
@@ -27,6 +29,7 @@ from airtight.solvers.design.over_the_air.requirements import (
     Question,
     Requirements,
 )
+from airtight.solvers.design.over_the_air.units import Units
 from airtight.solvers.design.peak import Peak
 from airtight.solvers.errors import InfeasibleError
 
@@ -37,7 +40,6 @@ _POWER_ROUNDING = 1 + 1e-6  # rounding error allowed for the peak power
 _DOMAIN = "noise up to 1e8 times the receiver's"  # the domain of branch and bound, for messages
 # share by which proposed points stay below epsilon: the first and the greatest that is tried
 _LEAST_MARGIN, _GREATEST_MARGIN = 6e-3, 0.05
-ANY_ENERGY = 1e300  # a limit that every design keeps
 
 
 @dataclass(frozen=True)
@@ -48,30 +50,37 @@ class Answer:
     ----------
     system : InferenceSystem or None
     value : float
-    lower : float or None
-        A lower bound of the value of every design that keeps the constraints; infinite where none does, None where
-        nothing is proved.
+    known : Known
+        The bound is infinite where no design of its class keeps the constraints.
     boxes : int
-    method : str
     settled : bool
     excluded : str
         The proof that no design keeps the constraints, for the message; empty where that is not proved.
+    excluded_alike : str
+        The proof that none does that treats all devices alike.
     """
 
     system: InferenceSystem | None
     value: float
-    lower: float | None
+    known: Known
     boxes: int
-    method: str
     settled: bool
     excluded: str = ""
+    excluded_alike: str = ""
+
+    @property
+    def least(self) -> float:
+        """The bound; minus infinity where there is none."""
+        return -math.inf if self.known.lower is None else self.known.lower
 
 
 class Job:
-    """One joint problem.
+    """One joint problem, in the solvers' unit.
 
     Parameters
     ----------
+    units : Units
+        Of the numbers in messages.
     system : InferenceSystem
     wanted : Requirements
     purpose : Purpose or None
@@ -86,6 +95,7 @@ class Job:
 
     def __init__(
         self,
+        units: Units,
         system: InferenceSystem,
         wanted: Requirements,
         purpose: Purpose | None,
@@ -94,11 +104,12 @@ class Job:
         gap: float | None,
         progress: bool = False,
     ) -> None:
-        self.system, self.wanted, self.purpose = system, wanted, purpose
+        self.units, self.system, self.wanted, self.purpose = units, system, wanted, purpose
         self.rounds, self.observer = rounds, observer
         self.error = error_limit(wanted, purpose)
         self.steady = Free.PARTICIPATION not in wanted.free and bool(np.all(system.participation == 1))
-        self.closed = screen_of(system, 1.0, observer, rounds, steady=self.steady, short=0.0).closed
+        screen = screen_of(system, 1.0, observer, rounds, steady=self.steady, short=0.0)
+        self.closed, self.proved = screen.closed, screen.proved
         self.asked_gap = gap
         self.gap = (_GAP if self.closed else _COSTLY_GAP) if gap is None else gap
         self.enough = _SETTLED_FACTOR * self.gap if gap is None else gap
@@ -115,7 +126,7 @@ class Job:
     def asking(self, wanted: Requirements) -> Job:
         """The same problem with other requirements and a quarter of the effort."""
         reduced = replace(wanted, effort=max(wanted.effort // 4, 1))
-        job = Job(self.system, reduced, self.purpose, self.rounds, self.observer, self.asked_gap)
+        job = Job(self.units, self.system, reduced, self.purpose, self.rounds, self.observer, self.asked_gap)
         job.moments = self.moments
         return job
 
@@ -124,15 +135,20 @@ class Job:
         options = self.options
         answers = [self._best(option, self.effort.part(1 / (len(options) - i))) for i, option in enumerate(options)]
         best = min(answers, key=lambda answer: math.inf if answer.system is None else answer.value)
-        bounds = [answer.lower for answer in answers if answer.lower is not None]
-        lower = min(bounds) if len(bounds) == len(answers) else None
         # an option that is not settled matters only if its bound allows a better design
-        unsettled = [
-            answer for answer in answers if not answer.settled and not (answer.lower or -math.inf) >= best.value
-        ]
-        excluded = best.excluded if best.system is None and all(answer.excluded for answer in answers) else ""
-        boxes = sum(answer.boxes for answer in answers)
-        return replace(best, lower=lower, boxes=boxes, settled=not unsettled, excluded=excluded)
+        unsettled = [answer for answer in answers if not answer.settled and not answer.least >= best.value]
+        excluded, excluded_alike = (
+            "; ".join(dict.fromkeys(texts)) if best.system is None and all(texts) else ""
+            for texts in zip(*((answer.excluded, answer.excluded_alike) for answer in answers), strict=True)
+        )
+        return replace(
+            best,
+            known=Known.of_all([answer.known for answer in answers]),
+            boxes=sum(answer.boxes for answer in answers),
+            settled=not unsettled,
+            excluded=excluded,
+            excluded_alike=excluded_alike,
+        )
 
     def _certifiable(self, system: InferenceSystem) -> bool:
         """Whether branch and bound has bounds for this problem."""
@@ -142,13 +158,52 @@ class Job:
         clip_bounded = Free.CLIP not in free or Free.WEIGHT in free  # else thresholds below every code matter, too
         return gauge_free and gain_best and clip_bounded and box_bounds.certifiable(system, self.observer)
 
+    def _alike_suffices(self, system: InferenceSystem) -> bool:
+        """Whether the best of the designs of equal devices that treat them alike is the best of all designs.
+
+        Of one device it is. With given weights, clips and participations, and noise that is always present, epsilon, error and
+        energy depend on the noise of all devices together only; equal shares of it keep the peak power where any shares do.
+        """
+        free = set(self.wanted.free)
+        given = not free & {Free.WEIGHT, Free.CLIP, Free.PARTICIPATION}
+        return system.devices == 1 or (
+            given and (Free.NOISE not in free or convex.exact(system, self.observer, self.rounds) is True)
+        )
+
     def _best(self, system: InferenceSystem, effort: Effort) -> Answer:
-        """The best design for one option of idle noise."""
-        if not self._certifiable(system):
-            return self._without_boxes(system, effort)
-        short, answer = _LEAST_MARGIN, None
+        """The best design for one option of idle noise.
+
+        Branch and bound treats equal devices alike. Their features may differ, so unequal values may be better: its design is
+        then a start of the convex steps, and its bound is none.
+        """
+        certifiable, suffices = self._certifiable(system), self._alike_suffices(system)
+        if certifiable and self.proved and (suffices or self.wanted.alike):
+            return self._by_boxes(system, effort, Designs.ALL if suffices else Designs.ALIKE)
+        steps = not self.wanted.alike and unequal_devices.applies(system, self.wanted, self.purpose)
+        alike = Answer(None, math.inf, LOCAL, 0, True)
+        if certifiable:
+            alike = self._by_boxes(system, effort.part(1 / 2 if steps else 1), Designs.ALIKE)
+            alike = replace(alike, known=LOCAL, excluded="", excluded_alike=alike.excluded if self.proved else "")
+        answer = self._by_steps(system, effort, alike.system) if steps else Answer(None, math.inf, LOCAL, 0, True)
+        if answer.system is None and (alike.system is None or not alike.settled):
+            point = local_search.best(system, self.wanted, self.purpose, self.error, self.rounds, self.observer, effort)
+            if point is not None:
+                answer = replace(answer, system=point[0], value=point[1])
+        if alike.value < answer.value:
+            answer = replace(answer, system=alike.system, value=alike.value)
+        return replace(
+            answer,
+            known=answer.known.below(answer.value),
+            boxes=alike.boxes,
+            settled=answer.system is not None and not effort.exhausted,
+            excluded_alike=alike.excluded_alike,
+        )
+
+    def _by_boxes(self, system: InferenceSystem, effort: Effort, bound_for: Designs) -> Answer:
+        """The best design that treats equal devices alike, by branch and bound."""
+        short = _LEAST_MARGIN
         while True:
-            answer = self._global(system, short, effort.part(1.0 if self.closed else 1 / 2))
+            answer = self._global(system, short, effort.part(1.0 if self.closed else 1 / 2), bound_for)
             if answer.system is None or self.keeps(answer.system):
                 return answer
             short *= 2
@@ -156,18 +211,13 @@ class Job:
             if self.closed or short > _GREATEST_MARGIN or effort.exhausted:
                 return replace(answer, system=None, value=math.inf, settled=False)
 
-    def _without_boxes(self, system: InferenceSystem, effort: Effort) -> Answer:
-        """The best design of unequal devices, or of a problem that branch and bound has no bounds for."""
-        if self.purpose is not None and unequal_devices.applies(system, self.wanted, self.purpose):
-            asked = unequal_devices.Question(self.wanted, self.purpose, self.error, self.rounds, self.observer)
-            design = unequal_devices.best(system, asked, effort)
-            if design is not None:
-                method = "local" if design.lower is None else "convex steps, lower bound by a relaxation"
-                return Answer(design.system, design.value, design.lower, 0, method, not effort.exhausted)
-        point = local_search.best(system, self.wanted, self.purpose, self.error, self.rounds, self.observer, effort)
-        if point is None:
-            return Answer(None, math.inf, None, 0, "local", False)
-        return Answer(*point, None, 0, "local", not effort.exhausted)
+    def _by_steps(self, system: InferenceSystem, effort: Effort, start: InferenceSystem | None) -> Answer:
+        """The best design of devices that may differ, by convex steps."""
+        assert self.purpose is not None
+        asked = unequal_devices.Question(self.wanted, self.purpose, self.error, self.rounds, self.observer)
+        best = unequal_devices.best(system, asked, effort, start)
+        known = LOCAL if best.lower is None else Known(Method.RELAXATION, best.lower, Designs.ALL)
+        return Answer(best.system, best.value, known, 0, True)
 
     def keeps(self, system: InferenceSystem) -> bool:
         """Whether the limit on epsilon is kept by its upper bound, evaluated by the library."""
@@ -204,16 +254,25 @@ class Job:
         """Whether the gap is small enough to count as settled."""
         return value - lower <= self.enough * abs(value) * (1 + 1e-9)
 
-    def _global(self, system: InferenceSystem, short: float, effort: Effort) -> Answer:
+    def shown(self, goal: Goal, value: float) -> str:
+        """A bound or a limit in the given unit, rounded down."""
+        return down(value * self.units.factor(goal))
+
+    @staticmethod
+    def _excluded(method: Method, bound_for: Designs, boxes: int, reason: str) -> Answer:
+        """The answer where it is proved that no design of the class keeps the constraints."""
+        return Answer(None, math.inf, Known(method, math.inf, bound_for), boxes, True, f"{bound_for}: {reason}")
+
+    def _global(self, system: InferenceSystem, short: float, effort: Effort, bound_for: Designs) -> Answer:
         """The answer by branch and bound.
 
         Where the minimised quantity has a limit itself and the least value found is above it, the search is repeated
         until it finds a value within the limit or proves that there is none.
         """
-        goal, method = self.wanted.minimise, "global: branch and bound"
+        goal, method = self.wanted.minimise, Method.BOXES
         limit = {Goal.ENERGY: self.wanted.energy_at_most, Goal.ERROR: self.error, Goal.EPSILON: None}[goal]
         if goal is Goal.EPSILON:
-            return self._least_epsilon(system, short, effort)
+            return self._least_epsilon(system, short, effort, bound_for)
         problem = self._problem(system, goal, self.wanted.epsilon_at_most, short)
         search = equal_devices.solve(problem, gap=self.gap, effort=effort)
         boxes, lower = search.boxes, search.lower
@@ -222,14 +281,18 @@ class Job:
             boxes, lower = boxes + search.boxes, max(lower, search.lower)
         if lower == math.inf:
             reason = f"branch and bound excludes every design that keeps the constraints ({boxes} boxes, {_DOMAIN})"
-            return Answer(None, math.inf, lower, boxes, method, True, reason)
+            return self._excluded(method, bound_for, boxes, reason)
         if limit is not None and lower > limit:
-            reason = f"{goal} is at least {down(lower)} where the constraints are kept ({boxes} boxes, {_DOMAIN}), "
-            return Answer(None, math.inf, math.inf, boxes, method, True, f"{reason}above {goal}_at_most = {limit:g}")
+            reason = (
+                f"{goal} is at least {self.shown(goal, lower)} where the constraints are kept ({boxes} boxes, {_DOMAIN}), "
+                f"above {goal}_at_most = {limit * self.units.factor(goal):g}"
+            )
+            return self._excluded(method, bound_for, boxes, reason)
+        known = Known(method, lower, bound_for)
         if search.point is None or (limit is not None and search.value > limit):
-            return Answer(None, math.inf, lower, boxes, method, False)
+            return Answer(None, math.inf, known, boxes, False)
         designed = self._system(problem, search.point)
-        return Answer(designed, search.value, lower, boxes, method, self._near(search.value, lower))
+        return Answer(designed, search.value, known, boxes, self._near(search.value, lower))
 
     def _problem(
         self, system: InferenceSystem, goal: Goal, epsilon: float | None, short: float
@@ -264,13 +327,15 @@ class Job:
         gain = decoding.best_gain(system, self.purpose.features).gain
         return replace(system, decoder_gain=gain) if gain > 0 else system
 
-    def _least_epsilon(self, system: InferenceSystem, short: float, effort: Effort) -> Answer:
+    def _least_epsilon(
+        self, system: InferenceSystem, short: float, effort: Effort, bound_for: Designs
+    ) -> Answer:
         """The answer for the goal epsilon, by bisection.
 
         It starts from a design that keeps all other constraints at any epsilon. At each epsilon of the bisection a
         design is found, or it is proved that there is none, or neither succeeds within a share of the effort.
         """
-        method = "global: branch and bound at each epsilon of a bisection"
+        method = Method.BISECTION
         epsilon_limit = math.inf if self.wanted.epsilon_at_most is None else self.wanted.epsilon_at_most
         energy_limit = self.wanted.energy_at_most
         goal, limit = (
@@ -283,9 +348,12 @@ class Job:
         boxes = search.boxes
         if search.lower > limit:
             reason = (
-                f"{goal} is at least {down(search.lower)} at any epsilon ({boxes} boxes, {_DOMAIN}), above {limit:g}"
+                f"branch and bound excludes every design that keeps the other constraints ({boxes} boxes, {_DOMAIN})"
+                if search.lower == math.inf
+                else f"{goal} is at least {self.shown(goal, search.lower)} at any epsilon ({boxes} boxes, {_DOMAIN}), "
+                f"above {limit * self.units.factor(goal):g}"
             )
-            return Answer(None, math.inf, math.inf, boxes, method, True, reason)
+            return self._excluded(method, bound_for, boxes, reason)
         best, value = None, math.inf
         if search.point is not None and search.value <= limit:
             best = self._system(problem, search.point)
@@ -309,13 +377,14 @@ class Job:
             unsettled = [y for y in unsettled if low < y < high]
             epsilon = self._between(low, high, unsettled)
         if low > epsilon_limit:
-            reason = f"epsilon is above {down(low)} where the constraints are kept ({boxes} boxes, {_DOMAIN}), "
-            return Answer(
-                None, math.inf, math.inf, boxes, method, True, reason + f"above epsilon_at_most = {epsilon_limit:g}"
+            reason = (
+                f"epsilon is above {down(low)} where the constraints are kept ({boxes} boxes, {_DOMAIN}), "
+                f"above epsilon_at_most = {epsilon_limit:g}"
             )
+            return self._excluded(method, bound_for, boxes, reason)
         if best is None or value > epsilon_limit:
-            return Answer(None, math.inf, low, boxes, method, False)
-        return Answer(best, value, min(low, value), boxes, method, self._near(value, low))
+            return Answer(None, math.inf, Known(method, low, bound_for), boxes, False)
+        return Answer(best, value, Known(method, min(low, value), bound_for), boxes, self._near(value, low))
 
     def _between(self, low: float, high: float, unsettled: list[float]) -> float:
         """The next epsilon, in the wider of the gaps beside the unsettled ones; 0 where both gaps are small."""
@@ -331,37 +400,44 @@ class Job:
         """Upper bounds of the epsilon of every device over all rounds."""
         return local_search.epsilons(system, self.observer, self.rounds)
 
-    def reported(self, answer: Answer, system: InferenceSystem, seconds: float) -> JointDesign:
-        """The design with all its properties evaluated by the library."""
+    def reported(
+        self, answer: Answer, wanted: Requirements, purpose: Purpose | None, seconds: float
+    ) -> JointDesign:
+        """The design in the given unit, with all its properties evaluated by the library there."""
+        assert answer.system is not None
+        system = self.units.outside(answer.system)
         epsilon = self.epsilons(system)
-        energy = local_search.energy(system, self.purpose)
+        energy = local_search.energy(system, purpose)
         error = accuracy_mean = nothing = None
-        if self.purpose is not None:
-            tasks, margin = self.purpose.features, self.purpose.margin
+        if purpose is not None:
+            tasks, margin = purpose.features, purpose.margin
             error = float(np.mean([distortion.exact(system, task) for task in tasks]))
             accuracy_of_constant = None
             if margin is not None:
-                options: dict[str, Any] = {"margin": margin, "ideal_accuracy": self.purpose.ideal_accuracy}
+                options: dict[str, Any] = {"margin": margin, "ideal_accuracy": purpose.ideal_accuracy}
                 accuracy_mean = float(np.mean([accuracy.exact(system, task, **options).estimate for task in tasks]))
                 accuracy_of_constant = decoding.constant_accuracy(tasks, **options)
             nothing = Nothing(error=decoding.constant_output(tasks), accuracy=accuracy_of_constant)
         values = {Goal.ENERGY: energy, Goal.EPSILON: float(np.max(epsilon)), Goal.ERROR: error}
-        value = values[self.wanted.minimise]
+        value = values[wanted.minimise]
+        assert value is not None
+        known = answer.known.times(self.units.factor(wanted.minimise)).below(value)
         return JointDesign(
             system=system,
-            minimised=self.wanted.minimise,
-            value=math.nan if value is None else value,
-            lower_bound=answer.lower if answer.lower is None or value is None else min(answer.lower, value),
+            minimised=wanted.minimise,
+            value=value,
+            lower_bound=known.lower,
+            bound_for=known.bound_for,
             epsilon=epsilon,
             error=error,
             accuracy=accuracy_mean,
             energy=energy,
             nothing=nothing,
-            method=answer.method,
+            method=known.method,
             boxes=answer.boxes,
             settled=answer.settled,
             seconds=seconds,
-            question=Question(wanted=self.wanted, purpose=self.purpose, rounds=self.rounds, observer=self.observer),
+            question=Question(wanted=wanted, purpose=purpose, rounds=self.rounds, observer=self.observer),
         )
 
 
@@ -380,16 +456,14 @@ def error_limit(wanted: Requirements, purpose: Purpose | None) -> float | None:
 
 def up(value: float) -> str:
     """Six digits, rounded up."""
-    return _rounded(value, math.ceil)
+    return _rounded(value, decimal.ROUND_CEILING)
 
 
 def down(value: float) -> str:
     """Six digits, rounded down."""
-    return _rounded(value, math.floor)
+    return _rounded(value, decimal.ROUND_FLOOR)
 
 
-def _rounded(value: float, towards: Callable[[float], int]) -> str:
-    if not value > 0:
-        return f"{value:.6g}"
-    digits = 5 - math.floor(math.log10(value))
-    return f"{towards(value * 10.0**digits) / 10.0**digits:.6g}"
+def _rounded(value: float, rounding: str) -> str:
+    """Six digits; infinite values and the smallest ones, too."""
+    return f"{float(decimal.Context(prec=6, rounding=rounding).create_decimal_from_float(value)):.6g}"

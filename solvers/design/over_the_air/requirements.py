@@ -14,6 +14,9 @@ from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.records import Record
 from airtight.solvers.design.effort import DEFAULT
+from airtight.solvers.design.known import Designs, Known, Method
+
+ANY_ENERGY = 1e300  # a limit that every design keeps
 
 
 class Goal(StrEnum):
@@ -59,6 +62,9 @@ class Requirements:
         because the noise is unbounded.
     free : tuple of Free
         The variables that the design may change; by default all except idle noise.
+    alike : bool
+        Whether all devices must have the same values. The design, its bound and a proof that there is none are then for such
+        designs only.
     effort : int
         Evaluations that the search may use (:class:`airtight.solvers.design.effort.Effort`). The result depends on
         this number, not on the time that they take.
@@ -72,6 +78,7 @@ class Requirements:
     power_at_most: float | None = None
     outage_at_most: float = 1e-3
     free: tuple[Free, ...] = tuple(free for free in Free if free is not Free.IDLE)
+    alike: bool = False
     effort: int = DEFAULT
 
     def __post_init__(self) -> None:
@@ -80,6 +87,7 @@ class Requirements:
         if not names:
             raise ParameterError("free", [], f"at least one of {', '.join(Free)}")
         object.__setattr__(self, "free", tuple(dict.fromkeys(names)))
+        object.__setattr__(self, "alike", checks.flag("alike", self.alike))
         object.__setattr__(self, "effort", checks.count("effort", self.effort))
         for name, interval in (
             ("epsilon_at_most", "(0, inf)"),
@@ -102,6 +110,11 @@ class Requirements:
                 "absent",
                 "given, or another constraint of epsilon_at_most, error_at_most, accuracy_at_least, energy_at_most",
             )
+
+    @property
+    def designs(self) -> Designs:
+        """The class of designs among which the best is sought, and for which a bound is."""
+        return Designs.ALIKE if self.alike else Designs.ALL
 
     @property
     def kept(self) -> set[Goal]:
@@ -177,19 +190,20 @@ class JointDesign(Record):
     value : float
         The minimised quantity.
     lower_bound : float or None
-        A lower bound of the value of every design of the free variables that keeps the constraints; None where nothing
-        is
-        proved.
+        No design of the class `bound_for` that keeps the constraints has a smaller value; None where nothing is proved.
+    bound_for : Designs or None
+        The class of designs that the bound is for: all values of the free variables, which may differ from device to device, or
+        those that treat all devices alike.
     epsilon : ndarray, shape (K,)
         Upper bounds over all rounds.
     error, accuracy : float or None
         Exact means over the tasks; the error is None without features, the accuracy without a margin.
     energy : float
-        Of all devices, for one query.
+        Of all devices, for one query: the mean over the tasks, without features for codes as long as the clips.
     nothing : Nothing or None
         The output that ignores y, for comparison.
-    method : str
-        "global: ...", "convex steps, ..." or "local".
+    method : Method
+        How the bound is proved; "local" where nothing is.
     boxes : int
         Boxes examined by branch and bound.
     settled : bool
@@ -203,16 +217,25 @@ class JointDesign(Record):
     minimised: Goal
     value: float
     lower_bound: float | None
+    bound_for: Designs | None
     epsilon: FloatArray
     error: float | None
     accuracy: float | None
     energy: float
     nothing: Nothing | None
-    method: str
+    method: Method
     boxes: int
     settled: bool
     seconds: float = field(compare=False)
     question: Question | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        Known(self.method, self.lower_bound, self.bound_for)  # no word without its bound
+
+    @property
+    def energy_of(self) -> str:
+        """The codes that the energy is for: those of the features where they are known."""
+        return "codes as long as the clips" if self.nothing is None else "the codes of the features"
 
     @property
     def gap(self) -> float | None:

@@ -19,11 +19,13 @@ from airtight.analytics.checks import ConvergenceError, FloatArray
 from airtight.analytics.guarantee import Observer
 from airtight.analytics.inference import decoding, distortion
 from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy.over_the_air import observers
+from airtight.analytics.privacy.over_the_air import rounds as many
 from airtight.solvers.design.calibrate import Variable, calibrate
 from airtight.solvers.design.effort import Effort, EffortSpent
 from airtight.solvers.design.over_the_air import convex, local_search
 from airtight.solvers.design.over_the_air.convex import Limits, Model, Relaxed
-from airtight.solvers.design.over_the_air.requirements import Free, Goal, Purpose, Requirements
+from airtight.solvers.design.over_the_air.requirements import ANY_ENERGY, Free, Goal, Purpose, Requirements
 from airtight.solvers.design.peak import Peak
 from airtight.solvers.errors import InfeasibleError
 
@@ -38,7 +40,9 @@ _NOISE_FACTORS = (0.1, 0.0)  # further starts: the noise of the relaxation times
 _START_FACTORS = (0.1, 1.0, 10.0)  # starts where there is no relaxation: the noise of the system times these factors
 _CONE_COST = 100  # evaluations that a cone program or a calibration counts as
 _INFEASIBLE_LOG = 1e3  # log value of an infeasible point, above all others; Nelder-Mead would subtract infinities
-_UNLIMITED_ENERGY = 1e9  # energy of the given system times this counts as unlimited
+_UNLIMITED_ENERGY = 1e9  # the greater of the given system's and the receiver noise's energy times this counts as unlimited
+_GREATEST_EPSILON = math.log(700.0)  # log of the greatest epsilon at which a design is sought
+_BEYOND = (1e-5, 1e-3, 0.1)  # relative distances beyond a greatest code at which it is tried to prove that epsilon is exceeded
 
 
 @dataclass(frozen=True)
@@ -54,11 +58,11 @@ class Question:
 
 @dataclass(frozen=True)
 class Best:
-    """A design that keeps all constraints, its value, and a lower bound of all values where one is proved."""
+    """A design that keeps all constraints, if one was found, its value, and a lower bound of all values where one is proved."""
 
-    system: InferenceSystem
-    value: float
-    lower: float | None
+    system: InferenceSystem | None = None
+    value: float = math.inf
+    lower: float | None = None
 
 
 def applies(system: InferenceSystem, wanted: Requirements, purpose: Purpose | None) -> bool:
@@ -68,13 +72,18 @@ def applies(system: InferenceSystem, wanted: Requirements, purpose: Purpose | No
     return purpose is not None and {Free.WEIGHT, Free.GAIN} <= free and gauge and system.decoded_receiver_noise > 0
 
 
-def best(system: InferenceSystem, asked: Question, effort: Effort) -> Best | None:
-    """The best design found, with a lower bound where one is proved; None when none was found."""
+def best(
+    system: InferenceSystem, asked: Question, effort: Effort, start: InferenceSystem | None = None
+) -> Best:
+    """The best design found, with a lower bound where one is proved.
+
+    `start` is a further start, and its clips and participations are tried as they are.
+    """
     if asked.wanted.minimise is Goal.EPSILON and convex.exact(system, asked.observer, asked.rounds) is not True:
-        return _least_epsilon(system, asked, effort)
+        return _least_epsilon(system, asked, effort, start)
     scaled_variables = [free for free in (Free.CLIP, Free.PARTICIPATION) if free in asked.wanted.free]
     if not scaled_variables:
-        return _Alternation(system, asked, effort).best()
+        return _Alternation(system, asked, effort).best(start)
 
     def scaled(x: FloatArray) -> InferenceSystem:
         factors = dict(zip(scaled_variables, np.exp(x), strict=True))
@@ -92,29 +101,33 @@ def best(system: InferenceSystem, asked: Question, effort: Effort) -> Best | Non
             improvements.insert(0, (value, x.copy()))
         return value
 
-    starts = [
+    origins = [
         np.zeros(len(scaled_variables)),
         np.full(len(scaled_variables), 0.7),
         np.full(len(scaled_variables), -0.7),
     ]
-    improvements = [(math.inf, starts[0])]
+    improvements = [(math.inf, origins[0])]
     with contextlib.suppress(EffortSpent):
-        start = min(starts, key=log_value)
-        optimize.minimize(log_value, start, method="Nelder-Mead", options={"maxfev": _TRIES, "xatol": 1e-3})
-    design = None
-    for _, x in (improvements[0], improvements[-1]):  # these steps are made even if the effort is spent
-        design = design or _Alternation(scaled(x), asked, effort).best()
-    return None if design is None else replace(design, lower=None)
+        origin = min(origins, key=log_value)
+        optimize.minimize(log_value, origin, method="Nelder-Mead", options={"maxfev": _TRIES, "xatol": 1e-3})
+    design = _Alternation(scaled(improvements[0][1]), asked, effort).best()  # made even if the effort is spent
+    if design.system is None:
+        design = _Alternation(scaled(improvements[-1][1]), asked, effort).best()
+    if start is not None:
+        design = min(design, _Alternation(start, asked, effort).best(start), key=lambda found: found.value)
+    return replace(design, lower=None)
 
 
-def _least_epsilon(system: InferenceSystem, asked: Question, effort: Effort) -> Best | None:
+def _least_epsilon(
+    system: InferenceSystem, asked: Question, effort: Effort, start: InferenceSystem | None
+) -> Best:
     """The least epsilon at which the least error found keeps its limit, by bisection.
 
-    The lower bound is that of the relaxation.
+    The lower bound is the greatest epsilon at which a lower bound of the error exceeds its limit, that of the relaxation, or with
+    given noise the epsilon of codes of length 0.
     """
-    if asked.error is None:
-        return None
-    error, designs = asked.error, dict[float, Best]()
+    designs, excluded = dict[float, InferenceSystem](), [0.0]
+    error = math.inf if asked.error is None else asked.error
 
     def excess(log_epsilon: float) -> float:
         wanted = replace(
@@ -124,24 +137,32 @@ def _least_epsilon(system: InferenceSystem, asked: Question, effort: Effort) -> 
             error_at_most=None,
             accuracy_at_least=None,
         )
-        design = best(system, replace(asked, wanted=wanted, error=None), effort)
-        if design is None or design.value > error:
+        design = best(system, replace(asked, wanted=wanted, error=None), effort, start)
+        if design.lower is not None and design.lower > error:
+            excluded.append(math.exp(log_epsilon))
+        if design.system is None or design.value > error:
             return math.inf
-        designs[log_epsilon] = design
+        designs[log_epsilon] = design.system
         return 0.0
 
-    bracket = _root(excess, 0.0, 6.0, near=_EPSILON_ACCURACY, effort=effort)
-    if bracket is None:
-        return None
-    designed = designs[bracket[1]].system
-    relaxed = (
-        _Alternation(system, asked, effort).relaxed()
-        if convex.exact(system, asked.observer, asked.rounds) is False
-        else None
-    )
-    scaled_variables = {Free.CLIP, Free.PARTICIPATION} & set(asked.wanted.free)
-    value = float(np.max(local_search.epsilons(designed, asked.observer, asked.rounds)))
-    return Best(designed, value, None if relaxed is None or scaled_variables else min(relaxed[2], value))
+    at_given = _Alternation(system, asked, effort)
+    fixed = not {Free.CLIP, Free.PARTICIPATION} & set(asked.wanted.free)
+    if fixed and at_given.exact is not None and (relaxed := at_given.relaxed()) is not None:
+        excluded.append(relaxed[2])
+    if fixed and at_given.fixed_noise is not None:
+        observer = Observer.OTHERS if asked.observer is Observer.SIGNAL else asked.observer
+        silent = replace(system, weight=0.0)
+        excluded.append(float(np.max(many.bracket(silent, rounds=asked.rounds, observer=observer).lower)))
+    bracket = None
+    if asked.error is not None:
+        bracket = _root(excess, 0.0, _GREATEST_EPSILON, near=_EPSILON_ACCURACY, effort=effort)
+    design = Best()
+    if bracket is not None:
+        reached = float(np.max(local_search.epsilons(designs[bracket[1]], asked.observer, asked.rounds)))
+        design = Best(designs[bracket[1]], reached)
+    if not (fixed and at_given.bounded):
+        return design
+    return replace(design, lower=min(max(excluded), design.value))
 
 
 class _Alternation:
@@ -152,21 +173,23 @@ class _Alternation:
         self.model = Model.of(system, asked.purpose)
         self.exact = convex.exact(system, asked.observer, asked.rounds)
         self.fixed_noise = None if Free.NOISE in wanted.free else system.noise_variance
+        # with given noise, epsilon limits each code on its own, whatever the observer sees
+        self.bounded = self.exact is not None or self.fixed_noise is not None
         self.peak = None
         self.reach = self.variance = np.full(system.devices, np.inf)
         if wanted.power_at_most is not None:
             self.peak = Peak.of(system, wanted.power_at_most, wanted.outage_at_most)
             self.reach = np.broadcast_to(np.asarray(self.peak.reach), (system.devices,)).astype(float)
             self.variance = np.broadcast_to(self.peak.greatest_variance(), (system.devices,))
-        start = local_search.energy(system, asked.purpose)
-        self.start = start if start > 0 else 1.0
+        received = float(np.max(self.model.noise)) * system.decoded_receiver_noise
+        self.start = max(local_search.energy(system, asked.purpose), received)
 
-    def best(self) -> Best | None:
+    def best(self, start: InferenceSystem | None = None) -> Best:
         """The best design of the alternating steps from all starts, with the lower bound of the relaxation."""
-        if self.exact is not None:
+        if self.bounded:
             relaxed = self.relaxed()
             if relaxed is None:
-                return None
+                return Best()
             starts, lower = [relaxed[1]], relaxed[2]
             if not self.exact and self.fixed_noise is None:
                 level = relaxed[1].noise_variance
@@ -175,10 +198,9 @@ class _Alternation:
             level = np.where(self.system.noise_variance > 0, self.system.noise_variance, self._unit())
             starts = [replace(self.system, noise_variance=level * factor) for factor in _START_FACTORS]
             starts, lower = (starts if self.fixed_noise is None else [self.system]), None
-        designs = [design for start in starts if (design := self._alternated(start)) is not None]
-        if not designs:
-            return None
-        least = min(designs, key=lambda design: design.value)
+        if start is not None and not self.exact:
+            starts.append(start)
+        least = min((self._alternated(start) for start in starts), key=lambda design: design.value)
         if lower is not None and lower > least.value * (1 + _CROSSED):
             raise ConvergenceError(f"the lower bound {lower!r} is above the value {least.value!r} of a design")
         return replace(least, lower=lower if lower is None else min(lower, least.value))
@@ -186,7 +208,7 @@ class _Alternation:
     def _unit(self) -> float:
         return self.system.decoded_receiver_noise / self.system.devices
 
-    def _alternated(self, system: InferenceSystem) -> Best | None:
+    def _alternated(self, system: InferenceSystem) -> Best:
         """The best design of the alternating steps that start at the noise of a system.
 
         Each step uses the ratios that are exact for the noise of the previous one. The last step also fixes this noise.
@@ -206,13 +228,13 @@ class _Alternation:
             last_value = step[0]
         if math.isfinite(last_value):
             designs.append(self._at_noise_of(system))
-        return min((design for design in designs if design is not None), key=lambda design: design.value, default=None)
+        return min(designs, key=lambda design: design.value)
 
-    def _at_noise_of(self, system: InferenceSystem) -> Best | None:
+    def _at_noise_of(self, system: InferenceSystem) -> Best:
         """The best design with the noise of a system and the ratios that are exact for it."""
         limits = self._exact_limits(system, fixed=True)
         step = None if limits is None else self._solution_under(limits)
-        return None if step is None else self._checked(step[1])
+        return Best() if step is None else self._checked(step[1])
 
     def relaxed(self) -> tuple[float, InferenceSystem, float] | None:
         """Value, system and lower bound of the relaxation.
@@ -223,30 +245,72 @@ class _Alternation:
         return self._solution_under(self._limits(self._ratios(epsilon)))
 
     def _ratios(self, epsilon: float | None) -> FloatArray:
+        """Upper bounds of the ratios that keep epsilon."""
         if epsilon is None:
             return np.full(self.system.devices, np.inf)
-        return convex.ratios(self.system, epsilon, self.asked.observer, self.asked.rounds)
+        ratio = np.full(self.system.devices, np.inf)
+        if self.exact is not None or self.fixed_noise is None:
+            ratio = convex.ratios(self.system, epsilon, self.asked.observer, self.asked.rounds)
+        if self.exact or self.fixed_noise is None:
+            return ratio
+        return np.asarray(np.minimum(ratio, self._ratios_at_given_noise(epsilon)))
+
+    def _ratios_at_given_noise(self, epsilon: float) -> FloatArray:
+        """Upper bounds of the ratios at the given noise: codes that are proved to exceed epsilon; infinite where none is.
+
+        Epsilon increases with the code of the device itself, and does not depend on those of others.
+        """
+        ratio, system = np.full(self.system.devices, np.inf), self.system
+        reached = self._calibrated(system, epsilon)
+        if reached is None:
+            return ratio
+        level, clip, kept = reached
+        observer = observers.resolved(system, self.asked.observer)
+        observer = Observer.OTHERS if observer is Observer.SIGNAL else observer  # whose epsilon is that of `others`
+        for beyond in _BEYOND:
+            open_rows = np.flatnonzero(np.isinf(ratio) & np.isfinite(clip))
+            if not open_rows.size:
+                break
+            longer = np.where(np.isfinite(clip), clip, system.clip) * (1 + beyond)
+            sending = replace(system, weight=level, clip=longer)
+            if self.asked.rounds == 1:
+                lower, _ = observers.exact_delta_bracket(sending, epsilon, observer=observer, device=open_rows)
+                exceeded = np.atleast_1d(lower) > system.delta
+            else:
+                lower, _ = many.bracket(sending, rounds=self.asked.rounds, observer=observer, device=open_rows)
+                exceeded = np.atleast_1d(lower) > epsilon
+            proved = open_rows[exceeded]
+            ratio[proved] = kept[proved] * (1 + beyond) * (1 + 1e-9)
+        return ratio
 
     def _limits(self, ratio: FloatArray) -> Limits:
         energy = self.asked.wanted.energy_at_most
-        energy_limit = self.start * _UNLIMITED_ENERGY if energy is None else energy
+        energy_limit = self.start * _UNLIMITED_ENERGY if energy is None or energy >= ANY_ENERGY else energy
         return Limits(ratio, energy_limit, self.reach, self.variance, self.fixed_noise)
+
+    def _calibrated(self, system: InferenceSystem, epsilon: float) -> tuple[FloatArray, FloatArray, FloatArray] | None:
+        """Weights, the greatest clips for them that keep epsilon at the noise of a system, and their ratios; None without any."""
+        level = np.where(system.weight > 0, system.weight, np.max(system.weight) or 1.0)
+        sending = replace(system, weight=level)
+        options: dict[str, Any] = {"rounds": self.asked.rounds, "observer": self.asked.observer}
+        self.effort.spend(_CONE_COST)
+        try:
+            clip = calibrate(sending, epsilon, variable=Variable.CLIP, **options).value
+        except InfeasibleError:
+            return None
+        noise = float(np.sum(system.received_noise_variance)) + system.receiver_noise_variance
+        ratio = self.model.clip / system.clip * system.alignment * level * clip / math.sqrt(noise)
+        return level, clip, np.asarray(ratio)
 
     def _exact_limits(self, system: InferenceSystem, *, fixed: bool) -> Limits | None:
         """The limits that are exact for the noise of a system; None where epsilon or the peak power cannot be kept."""
         ratio, reach = np.full(system.devices, np.inf), self.reach
         epsilon = self.asked.wanted.epsilon_at_most
         if epsilon is not None:
-            level = np.where(system.weight > 0, system.weight, np.max(system.weight) or 1.0)
-            sending = replace(system, weight=level)
-            options: dict[str, Any] = {"rounds": self.asked.rounds, "observer": self.asked.observer}
-            self.effort.spend(_CONE_COST)
-            try:
-                clip = calibrate(sending, epsilon, variable=Variable.CLIP, **options).value
-            except InfeasibleError:
+            reached = self._calibrated(system, epsilon)
+            if reached is None:
                 return None
-            noise = float(np.sum(system.received_noise_variance)) + system.receiver_noise_variance
-            ratio = self.model.clip / system.clip * system.alignment * level * clip / math.sqrt(noise)
+            ratio = reached[2]
         if self.peak is not None:
             reach = self.peak.greatest_weight(system.clip, system.noise_variance) * system.clip
             if np.any(reach <= 0):
@@ -266,12 +330,19 @@ class _Alternation:
             relaxed = self._least_error(limits)
             if relaxed is None:
                 return None
-            return relaxed.error, relaxed.system, convex.error_at_least(self.model, limits, relaxed.multipliers)
+            return relaxed.error, relaxed.system, self._error_at_least(limits, relaxed)
         if goal is Goal.ENERGY and error is not None:
             return self._least_energy(limits, error)
         if goal is Goal.EPSILON and error is not None:
             return self._least_epsilon(limits, error)
         return None
+
+    def _error_at_least(self, limits: Limits, relaxed: Relaxed) -> float:
+        """A lower bound of the error; without a limit on the energy it is for every energy."""
+        energy, multipliers = self.asked.wanted.energy_at_most, relaxed.multipliers
+        if energy is None or energy >= ANY_ENERGY:
+            limits, multipliers = replace(limits, energy=math.inf), replace(multipliers, energy=0.0)
+        return convex.error_at_least(self.model, limits, multipliers)
 
     def _least_error(self, limits: Limits) -> Relaxed | None:
         self.effort.spend(_CONE_COST)
@@ -318,21 +389,21 @@ class _Alternation:
             solutions[log_epsilon] = relaxed, limits_here
             return relaxed.error - error * _TIGHTENING
 
-        bracket = _root(excess, 0.0, 6.0)
+        bracket = _root(excess, 0.0, _GREATEST_EPSILON)
         if bracket is None:
             return None
         lower = 0.0
         for x, (relaxed, limits_here) in sorted(solutions.items()):
-            if convex.error_at_least(self.model, limits_here, relaxed.multipliers) > error:
+            if self._error_at_least(limits_here, relaxed) > error:
                 lower = max(lower, math.exp(x))
         return math.exp(bracket[1]), solutions[bracket[1]][0].system, lower
 
-    def _checked(self, system: InferenceSystem) -> Best | None:
-        """The system with the best gain, or None if it violates a constraint, evaluated by the library."""
+    def _checked(self, system: InferenceSystem) -> Best:
+        """The system with the best gain, or no design if it violates a constraint, evaluated by the library."""
         wanted, tasks = self.asked.wanted, self.asked.purpose.features
         gain = decoding.best_gain(system, tasks).gain
         if not gain > 0:
-            return None
+            return Best()
         system = replace(system, decoder_gain=gain)
         error = float(np.mean([distortion.exact(system, task) for task in tasks]))
         energy = local_search.energy(system, self.asked.purpose)
@@ -345,8 +416,8 @@ class _Alternation:
             (peak, wanted.power_at_most),
         )
         if any(limit is not None and not reached <= limit for reached, limit in limits):
-            return None
-        return Best(system, {Goal.EPSILON: epsilon, Goal.ERROR: error, Goal.ENERGY: energy}[wanted.minimise], None)
+            return Best()
+        return Best(system, {Goal.EPSILON: epsilon, Goal.ERROR: error, Goal.ENERGY: energy}[wanted.minimise])
 
 
 def _root(
