@@ -277,3 +277,22 @@ def test_thirty_different_devices_that_leave():
     )
     found = calibrate(system, 2.5)
     assert 2.499 < np.max(found.epsilon) <= 2.5 and len(found.unsettled) <= 3
+
+
+def test_the_refused_epsilon_is_the_least_over_all_noise():
+    """Under absent a little noise is best: 17.204 near a variance of 0.016; the noise where the search began gives 134."""
+    system = InferenceSystem(
+        devices=3,
+        participation=0.9,
+        noise_variance=0.1,
+        weight=1.0,
+        clip=1.0,
+        alignment=1.0,
+        receiver_noise_variance=0.1,
+        dimension=8,
+        delta=1e-5,
+    )
+    with pytest.raises(InfeasibleError, match=r"variance of 0\.015.*idle_noise = true") as error:
+        calibrate(system, 1.0)
+    grid = [float(np.max(airtight.epsilon(replace(system, noise_variance=v)))) for v in np.geomspace(1e-3, 1.0, 25)]
+    assert 17.20 < error.value.least_epsilon <= min(grid)

@@ -286,10 +286,25 @@ def test_where_a_design_has_no_price() -> None:
         {"minimise": "error", "epsilon_at_most": 2.0, "free": FREE, "power_at_most": 50.0},
     ):
         assert airtight.prices(airtight.design(system, views, **asked)) == []
-    (loose,) = airtight.prices(
-        airtight.design(system, views, minimise="error", energy_at_most=1e6, free=["weight", "decoder_gain"])
-    )
-    assert loose.rising == 0.0 and "does not bind" in str(loose)
+    asked = {"minimise": "error", "energy_at_most": 1e6, "free": ["weight", "decoder_gain"]}
+    prices = airtight.prices(airtight.design(system, views, epsilon_at_most=2.0, **asked))
+    assert [price.rising == 0.0 for price in prices] == [False, True] and "does not bind" in str(prices[1])
+    local = airtight.design(system, views, **{**asked, "epsilon_at_most": 2.0, "free": ("clip", *asked["free"]), "effort": 2000})
+    assert local.method == "local" and all(np.isnan(price.rising) for price in airtight.prices(local))
+
+
+def test_a_price_is_no_zero_where_the_error_still_falls() -> None:
+    """Noise is given, so the error falls as the inverse of the energy: a twentieth of a millionth of it at 1e6."""
+    system, views = _example()
+    asked = {"minimise": "error", "free": ["weight", "decoder_gain"]}
+    for energy in (1e3, 1e6):
+        (price,) = airtight.prices(airtight.design(system, views, energy_at_most=energy, **asked))
+        problem, _ = airtight.design_problem(system, views, energy_at_most=energy, free_noise=False)
+        ends = []
+        for limit in (energy / 2, energy * 2):
+            problem.param_dict["energy"].value = limit
+            ends.append(float(problem.solve(solver="CLARABEL", tol_gap_abs=1e-13, tol_gap_rel=1e-13)))
+        assert price.rising == pytest.approx((ends[1] - ends[0]) / 1.5 / energy, rel=0.02) and price.rising < 0
 
 
 def test_the_cone_program_is_open() -> None:
@@ -320,7 +335,7 @@ def test_what_the_cone_program_refuses() -> None:
     with pytest.raises(ParameterError, match="epsilon_at_most"):
         airtight.design_problem(system, views)
     with pytest.raises(ParameterError, match="free_noise"):
-        airtight.design_problem(replace(system, adjacency="absent"), views, epsilon_at_most=2.0)
+        airtight.design_problem(system, views, epsilon_at_most=2.0, observer="others")
     with pytest.raises(ParameterError, match="observer"):
         airtight.design_problem(system, views, epsilon_at_most=2.0, observer="nobody")
 

@@ -240,9 +240,9 @@ def design_problem(
     observer : {"auto", "participants", "others", "signal"}
     free_noise : bool
         Whether the noise is free. The privacy rows then are those with the noise of all devices always present: exact with idle
-        noise and where all devices always take part, a relaxation in other cases, and none where the adjacency is ``absent`` or
-        the observer does not see who takes part (:func:`airtight.solvers.design.over_the_air.convex.exact`). Otherwise the noise
-        is that of the system, and the rows are exact for it.
+        noise and where all devices always take part, a relaxation in other cases, and none where the participation of a
+        ``silent`` or ``replace`` device is hidden (:func:`airtight.solvers.design.over_the_air.convex.exact`). Otherwise the
+        noise is that of the system, and the rows are exact for it.
 
     Returns
     -------

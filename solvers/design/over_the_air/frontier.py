@@ -240,6 +240,7 @@ def surface(
     error: ArrayLike | None = None,
     margin: float | None = None,
     free: Iterable[str] = Requirements.free,
+    alike: bool = False,
     progress: bool = False,
     **options: Any,
 ) -> xarray.Dataset:
@@ -256,6 +257,7 @@ def surface(
     margin : float, optional
         Needed for accuracies.
     free : iterable of str
+    alike : bool
         See :class:`airtight.solvers.design.over_the_air.requirements.Requirements`.
     progress : bool
         Whether to say on stderr every two seconds how many designs are done.
@@ -266,7 +268,8 @@ def surface(
     -------
     xarray.Dataset
         Over (epsilon, accuracy or error): ``energy``, its proved lower bound ``energy_lower`` (nan where nothing is
-        proved), and the epsilon, error and accuracy that the designs reach. nan where no design keeps both limits.
+        proved), and the epsilon, error and accuracy that the designs reach. nan where no design keeps both limits. The attribute
+        ``bound_for`` is the class of designs that the bounds are for.
 
     Raises
     ------
@@ -289,7 +292,7 @@ def surface(
     if accuracy is not None:
         name, key, values = "accuracy", "accuracy_at_least", accuracy
     assert values is not None
-    base = Requirements(minimise=Goal.ENERGY, epsilon_at_most=1.0, free=tuple(free))  # type: ignore[arg-type]
+    base = Requirements(minimise=Goal.ENERGY, epsilon_at_most=1.0, free=tuple(free), alike=alike)  # type: ignore[arg-type]
 
     def solve(requirements: Requirements) -> JointDesign:
         return design(system, requirements, features, margin=margin, explain=False, **options)
@@ -303,6 +306,7 @@ def surface(
     )
     dataset = dataset.rename({"value": "energy", "bound": "energy_lower", "epsilon_at_most": "epsilon", key: name})
     dataset.attrs = {"adjacency": str(system.adjacency), "delta": system.delta, "rounds": options.get("rounds", 1)}
+    dataset.attrs["bound_for"] = str(base.designs)
     dataset.attrs["observer"] = str(options.get("observer", "auto"))
     return dataset
 
@@ -314,7 +318,7 @@ def front(found: xarray.Dataset) -> FloatArray:
     --------
     >>> from airtight.solvers.weights.weight_problem import _example
     >>> free = ["weight", "noise_variance", "decoder_gain"]
-    >>> found = surface(*_example(), epsilon=[4.0, 8.0], error=[0.95, 1.2], free=free)
+    >>> found = surface(*_example(), epsilon=[4.0, 8.0], error=[0.95, 1.2], free=free, alike=True)
     >>> front(found).shape
     (2, 3)
     """
