@@ -649,3 +649,30 @@ def test_the_law_of_the_fading_in_cases() -> None:
     assert seldom is not None and np.all(np.isfinite(seldom))  # .01 (1 - .05^(1/30)) is below delta
     with pytest.raises(ParameterError, match="confidence"):
         looks.epsilon_of_fading(one, channel, confidence=1.0)
+
+
+@pytest.mark.parametrize(("coefficients", "noises"), [(-205, 0), (-205, 350), (205, -300), (0, 540), (0, -540)])
+def test_others_noise_scales_with_powers_of_two(coefficients, noises):
+    """v is the others' noise in the unit of the code: it has the unit of sigma^2, and of N over a squared coefficient."""
+    rng = np.random.default_rng(3)
+    a, variance = rng.standard_normal((4, 2)), rng.uniform(0.1, 2.0, 4)
+    present = np.array([True, True, True, False])
+    for N in (0.0, 0.3):
+        ends = others_noise.others_noise(a, noise_variance=variance, receiver_noise_variance=N, present=present)
+        moved = others_noise.others_noise(
+            a * 2.0**coefficients,
+            noise_variance=variance * 2.0**noises,
+            receiver_noise_variance=N * 2.0 ** (noises + 2 * coefficients),
+            present=present,
+        )
+        for end, other in zip(ends, moved, strict=True):
+            assert np.array_equal(other, end * 2.0**noises)
+
+
+def test_receiver_noise_far_above_the_coefficients():
+    """One device at two looks: v = N / |a|^2, also where N |u|^2 would underflow."""
+    for N in (1e104, 1e162, 1e250):
+        low, high = others_noise.others_noise(
+            [[1.0, 0.5]], noise_variance=0.0, receiver_noise_variance=N, present=True
+        )
+        assert low[0] <= 0.8 * N <= high[0] <= low[0] * (1 + 1e-12)

@@ -29,6 +29,7 @@ _SKETCH_NATS = 12.0  # the quadrature of the rough law's divergences errs by e^-
 _SKETCH_COLUMNS = 64  # atoms of the rough law, on which the search starts
 _SKETCH_DOUBT = 0.3  # where the rough law's excess is above -0.3, weight 0 is evaluated on the whole law
 _FARTHEST = 1400.0  # distance in log weight from the start; the logarithms of all doubles span 1454
+_BATCH_MARGIN = 64 * float(UNIT)  # sums differ by some units in the last place with the devices that are evaluated together
 _LARGEST_LOG_WEIGHT = 690.0  # greatest log weight: e^690 = 5e299, and exp overflows from 709.8 on
 
 
@@ -79,8 +80,9 @@ def greatest_weights(
 
     The laws of the other devices' noise do not depend on the weights and are computed once. The root in log weight is
     searched on a rough law first, then on the whole law. Epsilon is evaluated at the weight that was found. Where it
-    exceeds the cap, the weight is lowered by twice the relative excess (then by four times, eight times, ...), and at
-    least by a step that starts at four units in the last place and grows eightfold each time.
+    exceeds the cap less 64 units in the last place, the weight is lowered by twice the relative excess (then by four times,
+    eight times, ...), and at least by a step that starts at four units in the last place and grows eightfold each time. The
+    64 units are for the order of summation, which depends on the devices that are evaluated together.
 
     Examples
     --------
@@ -204,7 +206,7 @@ def _lowered_to_cap(
             epsilons = np.asarray(observers.exact_epsilon(trial, device=doubtful, observer=observer))
         else:
             epsilons = amplification.proven(trial).epsilon[doubtful]
-        unsafe = ~(epsilons <= epsilon)
+        unsafe = ~(epsilons <= epsilon * (1 - _BATCH_MARGIN))
         doubtful = doubtful[unsafe]
         excess = np.minimum(factor * (epsilons[unsafe] / epsilon - 1), 0.5)
         lowered[doubtful] *= 1 - np.minimum(np.maximum(excess, step), 0.5)

@@ -153,7 +153,8 @@ def _placed(k: int, eps: float) -> Quantizer:
     """The best quantizer with at most k symmetric outputs found by Nelder-Mead in the logarithms of their distances.
 
     For small epsilon the outer and the inner outputs of the best four lie close together, at about 1 + epsilon/2 and
-    1 - epsilon/4 times those of one bit. An alphabet of half as many outputs is a candidate as well, down to that of one bit, which always exists.
+    1 - epsilon/4 times those of one bit. An alphabet of half as many outputs is a candidate as well, down to that of
+    one bit, which always exists.
     """
     from scipy.optimize import minimize
 

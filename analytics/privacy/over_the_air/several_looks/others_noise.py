@@ -19,6 +19,7 @@ the least singular value of the columns :math:`\sigma_ja_j`, so that :math:`q \l
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -96,12 +97,29 @@ def others_noise(
     a = a[None] if same else np.broadcast_to(a, (*shape, a.shape[-1])).reshape(-1, shape[-1], a.shape[-1])
     mask = np.broadcast_to(mask, shape).reshape(-1, shape[-1])
     sigma2 = np.broadcast_to(sigma2, shape[-1:])
+    # v(a, sigma^2, N) = v(a / c, sigma^2, N / c^2), and v(a, n sigma^2, n N) = n v: with powers of two no product of noises
+    # and squared coefficients underflows that matters
+    modulus = np.abs(a[a != 0])
+    unit = _exponent(math.sqrt(np.min(modulus)) * math.sqrt(np.max(modulus))) if modulus.size else 0
+    noise_unit = max(_exponent(float(np.max(sigma2, initial=0.0))), _exponent(N) - 2 * unit)
+    with np.errstate(under="ignore"):
+        a, sigma2, N = a * 2.0**-unit, np.ldexp(sigma2, -noise_unit), math.ldexp(N, -noise_unit - 2 * unit)
     low, high = np.empty((2, *mask.shape))
     step = max(_BATCH // shape[-1] // max(shape[-1], a.shape[-1]), 1)
     for start in range(0, mask.shape[0], step):
         batch = slice(start, start + step)
         low[batch], high[batch] = _enclosed(a if same else a[batch], sigma2, N, mask[batch])
-    return low.reshape(shape), high.reshape(shape)
+    received = np.isfinite(low)
+    with np.errstate(over="ignore", under="ignore"):
+        low, high = np.ldexp(low, noise_unit), np.ldexp(high, noise_unit)
+    # what leaves the range of doubles is rounded to its safe side
+    low = np.where(received, np.where(low < _TINY, 0.0, np.minimum(low, np.finfo(float).max)), np.inf)
+    return low.reshape(shape), np.maximum(high, _TINY).reshape(shape)
+
+
+def _exponent(size: float) -> int:
+    """The exponent of the power of two below a number; a very small one of 0."""
+    return math.frexp(size)[1] - 1 if size > 0 else -4000
 
 
 def _enclosed(a: NDArray[Any], sigma2: FloatArray, N: float, mask: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
