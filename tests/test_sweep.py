@@ -8,6 +8,7 @@ import random
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -32,7 +33,7 @@ from airtight.analytics.inference.system import InferenceSystem
 from airtight.validate import running
 from airtight.validate.commands.cli import main
 from airtight.validate.results.bounds import Bounds
-from airtight.validate.sweep import batches, cells, code_version, parts, plan, quantities, run, store
+from airtight.validate.sweep import batches, cells, code_version, parts, plan, quantities, run, store, verb
 from airtight.validate.sweep.axes import parsed, resolved
 from airtight.validate.sweep.verb import prepared
 from airtight.validate.system_file import config, units
@@ -894,3 +895,20 @@ def test_an_interrupted_pool_prints_no_traceback_of_a_cancelled_future(monkeypat
         thread.join()
     said = capsys.readouterr().err
     assert "another" in said and "CANCELLED" not in said
+
+
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:{port}", "127.0.0.1:{port}", "nonsense", "http://127.0.0.1:{port}"])
+@pytest.mark.filterwarnings("ignore")
+def test_what_is_no_scheduler_is_told_soon(address, monkeypatch):
+    """A server that never greets, such as that of a page, and addresses of another form."""
+    pytest.importorskip("distributed")
+    monkeypatch.setattr(verb, "_CONNECTION", 0.3)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        where = address.format(port=silent.getsockname()[1])
+        with pytest.raises(ParameterError, match="the address of a Dask scheduler: "), verb.workforce(where, 1):
+            pass
+
+
+def test_a_grid_too_large_is_refused_before_any_work(file):
+    with pytest.raises(ParameterError, match="1,000,000,000 points"):
+        prepared(file, {"participation": np.linspace(0.1, 1, 10**5).tolist(), "clip": np.arange(1.0, 10**4 + 1).tolist()})
