@@ -2,6 +2,7 @@
 
 import ast
 import json
+import pydoc
 import re
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -222,3 +223,14 @@ def test_a_planted_change_is_told_and_a_reading_ends_it(monkeypatch, afresh, tmp
     assert readings.record()["CB-E1"].read == datetime.now(UTC).date()
     with pytest.raises(ParameterError, match="ID = 'nothing'"):
         readings.main(["nothing"])
+
+
+def test_docstrings_that_python_has_dropped_are_read_from_the_source():
+    """PYTHONOPTIMIZE=2 is no change of a proof, nor of a hypothesis."""
+    function = pydoc.locate("airtight.analytics.federated.corbin.dropout.central_epsilon")
+    kept, function.__doc__ = function.__doc__, None
+    try:
+        dropped = readings.today(INSTALLED.claims()["CB-T4*-privacy"]).proof
+    finally:
+        function.__doc__ = kept
+    assert dropped == readings.today(INSTALLED.claims()["CB-T4*-privacy"]).proof

@@ -28,7 +28,7 @@ from airtight.validate.claims import audit, evidence, sources
 from airtight.validate.claims.claim import Claim, Paper, Reference, Verdict, exhibited, false, holds
 from airtight.validate.claims.evidence import How, decimal_ends
 from airtight.validate.claims.relation import absolute, at_least, at_most, equal, relation, relative_to
-from airtight.validate.claims.search import LEAST, shrink, trial
+from airtight.validate.claims.search import LEAST, noticed, shrink, trial
 from airtight.validate.claims.sources import INSTALLED, Source, SourceError
 from airtight.validate.report import library, page
 
@@ -405,7 +405,11 @@ def test_a_paper_without_a_claim_is_refused(tmp_path):
         airtight.try_claims(Paper("x", "t", "a", 2020, []))
 
 
-@pytest.mark.parametrize("name", ["", "../outside", "/outside", "a/b", "a\0b", "a b", "a\nb", "CON", "nul.txt", "a.", ".a", "x" * 101, "\x1b[2J"])  # fmt: skip
+_BAD = ("", "../outside", "/outside", "a/b", "a\0b", "a b", "a\nb", "CON", "nul.txt", "a.", ".a", "x" * 101, "\x1b[2J")
+_ODD = ("a_b", "a__b", "_", "a_", "$x", "\\input{x}", "x^2", "a b", "100%", "x{", "x}", "#&~", "e", "pi")
+
+
+@pytest.mark.parametrize("name", _BAD)
 def test_an_identifier_names_a_file_and_nothing_else(name, tmp_path):
     with pytest.raises(ParameterError, match="id of a"):
         Claim(name, "l", at_most(X01**2, X01))
@@ -422,16 +426,21 @@ def test_a_file_with_a_blank_in_its_name_can_be_tried(tmp_path):
     assert run("try", str(path), "--out", str(tmp_path / "out")).exit_code == 0
 
 
-@pytest.mark.parametrize("name", ["a_b", "a__b", "_", "a_", "$x", "\\input{x}", "x^2", "a b", "100%", "x{", "x}", "#&~", "e", "pi"])
-def test_the_name_of_a_parameter_is_text(name, tmp_path):
+@pytest.mark.parametrize("name", _ODD)
+def test_the_name_of_a_parameter_is_text(name):
     x = parameter(name, 0.5, 1.0)
     printed = Claim("A", "l", at_most(x**2, sp.exp(x))).statement
     assert "\\input" not in printed and not printed.startswith("$") and (name not in ("e", "pi") or name != printed[: len(name)])
     assert "<code>" not in page.mathml(printed)
+
+
+def test_pages_and_papers_of_parameters_with_odd_names(tmp_path):
     path = tmp_path / "mine.py"
-    path.write_text(
-        f"from airtight import *\nimport sympy as sp\nx = parameter({name!r}, 0.5, 1.0)\na = Claim('A', 'l', at_most(x**2, sp.exp(x)))"
-    )
+    lines = [
+        f"c{i} = Claim('C{i}', 'l', at_most(parameter({name!r}, 0.5, 1.0)**2, 1), slack=4.0)"
+        for i, name in enumerate(("_", "\\input{x}", "x{"))
+    ]
+    path.write_text("\n".join(["from airtight import *", *lines]))
     assert run("try", str(path), "--out", str(tmp_path / "out")).exit_code == 0
     assert run("paper", str(path), "--out", str(tmp_path / "out")).exit_code == 0
     assert "\\input{" not in (tmp_path / "out" / "mine.tex").read_text()
@@ -445,3 +454,12 @@ def test_hypotheses_are_told():
     assert "Provided that" in library.claim_page(rows["CB-E21"], list(rows.values()), certified=False)
     assert "Provided that" in page.audit_page("Audit", [rows["FDP-T1-hidden-r"]], "", home=False)
     assert json.loads(run("verify", "CB-E21", "--json").stdout)[0]["hypotheses"] == ["$x + y \\leq 0$"]
+
+
+@pytest.mark.parametrize("fails", [lambda x: 0 < x < 1e-7, lambda x: 0 < 1 - x < 1e-7])
+def test_the_search_looks_next_to_the_ends(fails):
+    """A claim about a probability that fails only within 1e-7 of an end, whatever the seed."""
+    claim = Claim(
+        "TAIL", "l", at_most(lambda x: 2.0 + x if fails(x) else x, lambda x: 1.0 + x), domain={"x": X01.range}, statement="x"
+    )
+    assert all(noticed(claim, seed=seed, effort=1024) for seed in range(5))

@@ -315,7 +315,7 @@ class Channel(Described):
         * ``long_term``: the least :math:`g_k` with :math:`\gamma^2e_kE[1/|h_k|^2; |h_k|^2 \ge g_k] \le P_k`.
 
         Each counts every code as long as its clip, so that who sends does not depend on data. A block of mean energy
-        :math:`P_k` exceeds :math:`P_k` with a probability of .37 to .5.
+        :math:`P_k` exceeds :math:`P_k` with a probability of .317 (one real number) to .5.
 
         Examples
         --------

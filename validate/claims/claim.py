@@ -5,8 +5,10 @@ A claim about published code also names the place of the code, the promise of it
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -93,7 +95,7 @@ class Severity(StrEnum):
     a proof, or a remark; its conclusion may be true. ``misprint``: a sign, an index, a constant or a unit that the
     context corrects. ``experiment``: a number or a figure that cannot be reproduced. For code: ``guarantee``: the
     distribution of the output violates the promise. ``rounding``: only the floating-point arithmetic violates the
-    promise.
+    promise. ``draft``: a statement of a draft of ours, which counts as no statement of a paper.
     """
 
     THEOREM = "theorem"
@@ -102,6 +104,7 @@ class Severity(StrEnum):
     EXPERIMENT = "experiment"
     GUARANTEE = "guarantee"
     ROUNDING = "rounding"
+    DRAFT = "draft"
 
 
 @dataclass(frozen=True)
@@ -359,7 +362,9 @@ class Claim:
 
     @property
     def kind(self) -> str:
-        """``statement`` of a paper, or ``implementation`` if the claim compares code with its own promise."""
+        """``statement`` of a paper, ``implementation`` if the claim compares code with its own promise, or ``draft`` of ours."""
+        if self.ruling.severity is Severity.DRAFT:
+            return "draft"
         return "implementation" if self.implementation else "statement"
 
     @property
@@ -460,10 +465,29 @@ class Claim:
         return replace(self, relation=self.relation.moved(self.scale, self.room), form=None, computed=None)
 
 
+def docstring(documented: Any) -> str:
+    """The docstring of an object; from its source where Python has dropped it (PYTHONOPTIMIZE=2).
+
+    Examples
+    --------
+    >>> docstring(docstring)[:26]
+    'The docstring of an object'
+    """
+    if (kept := inspect.getdoc(documented)) or documented is None:
+        return kept or ""
+    try:
+        tree: Any = ast.parse(textwrap.dedent(inspect.getsource(documented)))
+    except (OSError, TypeError, SyntaxError):
+        return ""
+    node = tree if inspect.ismodule(documented) else tree.body[0]
+    written = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+    return (ast.get_docstring(node) or "") if written else ""
+
+
 def _in_words(condition: Any) -> str:
     """The first sentence of the docstring of a hypothesis, without its "Whether"."""
     function = condition.func if isinstance(condition, partial) else condition
-    said = (inspect.getdoc(function) or "").partition("\n\n")[0].replace("\n", " ").strip().removesuffix(".")
+    said = docstring(function).partition("\n\n")[0].replace("\n", " ").strip().removesuffix(".")
     return said.removeprefix("Whether ") or f"{getattr(function, '__name__', 'a condition')}, computed by code"
 
 

@@ -6,14 +6,13 @@ converts them to LaTeX.
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from pydoc import locate
 
-from airtight.validate.claims.claim import Claim
+from airtight.validate.claims.claim import Claim, docstring
 from airtight.validate.claims.sources import INSTALLED, Source
 
 _LABEL = re.compile(r"^\(([\w-]+)\)=\n", re.M)
@@ -84,7 +83,7 @@ def of(claim: Claim, known: dict[str, Section]) -> Section | None:
     """The proof that a claim names: a section, by the label of its link, or the Notes of a docstring."""
     if "#" in claim.argued:
         return known.get(claim.argued.partition("#")[2])
-    notes = _NOTES.search(inspect.getdoc(locate(claim.argued)) or "") if claim.argued else None
+    notes = _NOTES.search(docstring(locate(claim.argued))) if claim.argued else None
     return _section(claim.argued, claim.argued, markdown(notes[1])) if notes else None
 
 

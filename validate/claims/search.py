@@ -197,6 +197,7 @@ def _simpler(value: Fraction, allowed: Range) -> list[Fraction]:
 
 LEAST = 32  # least number of points with a claim: with fewer, no statement is said to hold
 _REGIME_POINTS = 32  # points that are spread over the typical ranges of the paper
+_TAIL_DECADES = 12.0  # decades of the distance from a bound, in positions of the range, over which tails are drawn
 _STARTS = 4  # Nelder-Mead descents
 _ENOUGH_VIOLATIONS = 20  # the search at corners ends with this number: one of them usually shrinks to few digits
 _DENOMINATOR_POINTS = 32  # points at which the sign of a denominator is computed
@@ -469,13 +470,15 @@ class _Search:
                 return
 
     def _corners(self) -> Iterator[dict[str, Value]]:
-        """Random points whose coordinates are often bounds or extra values, and sometimes equal to each other."""
+        """Random points whose coordinates are often bounds or extra values or close to a bound, and sometimes equal to each
+        other."""
         while True:
             point: dict[str, Value] = {}
             for name, allowed in self.claim.domain.items():
-                special, u = self.rng.random() < 0.5, float(self.rng.random())
-                specials = allowed.specials
-                point[name] = specials[int(self.rng.integers(len(specials)))] if special else allowed.at(u)
+                special, upper, u = *(self.rng.random(2) < 0.5), float(self.rng.random())
+                specials, from_bound = allowed.specials, 10.0 ** (-_TAIL_DECADES * u)
+                tail = allowed.at(1 - from_bound if upper else from_bound)
+                point[name] = specials[int(self.rng.integers(len(specials)))] if special else tail
             if len(self.names) > 1 and self.rng.random() < 0.2:
                 one, other = self.rng.choice(self.names, 2, replace=False)
                 a, b = self.claim.domain[one], self.claim.domain[other]

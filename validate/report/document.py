@@ -35,7 +35,7 @@ from airtight.validate.files import whole
 from airtight.validate.report import results_schema
 from airtight.validate.report.rows import box, computed, hypotheses, witnessed
 from airtight.validate.report.tables import number
-from airtight.validate.report.verdicts import known, numbered, severities, told
+from airtight.validate.report.verdicts import known, numbered, refuted, severities, told
 from airtight.validate.system_file import file_schema
 
 _PRIVATE = ("commands", "papers", "report")  # folders of validate that have no Python interface
@@ -189,7 +189,8 @@ def _count(evidence: Sequence[Evidence], others: Sequence[Item]) -> str:
     counts = [f"{verdicts.count(verdict)} {verdict.value}" for verdict in Verdict if verdict in verdicts]
     return (
         f"{len(verdicts)} items: {', '.join(counts)}. The claims by how they are known: {told(known(evidence))}. The refuted "
-        f"claims by what fails: {told(severities(evidence))}; {len(numbered(evidence))} distinct numbered statements fail."
+        f"claims by who states them: {refuted(evidence)}; by what fails: {told(severities(evidence))}; "
+        f"{len(numbered(evidence))} distinct numbered statements fail."
     )
 
 
@@ -208,6 +209,7 @@ severity
 : What fails. A *theorem* is a numbered statement that fails in the authors' own model. A *step* is a step of a proof or a
   remark, whose conclusion may stand. A *misprint* is put right by its context. An *experiment* is a number of a figure. Of code,
   a *guarantee* is a promise that the law of its output does not keep, *rounding* a promise that only its arithmetic breaks.
+  A *draft* is a statement of a draft of ours, and none of a paper.
 
 tightness
 : The best ratio of the two sides that was met, 1 for a bound that is attained. Quantities are in the unit of the statement.

@@ -30,6 +30,7 @@ from airtight.validate.report import live, numbers, rows, summary, tables
 from airtight.validate.report.drawing import drawings, inference_plots
 from airtight.validate.report.drawing.drawings import Drawn
 from airtight.validate.report.summary import Card
+from airtight.validate.report.verdicts import refuted as by_whom
 from airtight.validate.report.verdicts import severities, told
 from airtight.validate.results.antenna_table import STATES, AntennaTable
 from airtight.validate.results.bounds import Bounds
@@ -307,7 +308,7 @@ def listed(evidence: Sequence[Evidence]) -> dict[str, Any]:
         "refuted": refuted,
         "refuting": FAILING,
         "readings": sum(e.verdict is Verdict.OTHER_READING for e in evidence),
-        "severities": told(severities(evidence)),
+        "severities": f"{by_whom(evidence)}; {told(severities(evidence))}" if refuted else "",
         "as_expected": sum(e.as_expected for e in evidence),
         "filters": {"verdict": verdicts, "severity": kinds, "paper": papers},
     }

@@ -60,7 +60,7 @@ def verdicts(evidence: Sequence[Evidence]) -> None:
         console.print(f"known by: {told(ways)}", highlight=False)
     if counts := severities(evidence):
         statements = f"; {len(numbered(evidence))} distinct numbered statements" if Severity.THEOREM in counts else ""
-        console.print(f"{sum(counts.values())} refuted: {told(counts)}{statements}", highlight=False)
+        console.print(f"{sum(counts.values())} refuted ({refuted(evidence)}): {told(counts)}{statements}", highlight=False)
     if readings := sum(e.verdict is Verdict.OTHER_READING for e in evidence):
         console.print(f"{readings} false in another reading only", highlight=False)
 
@@ -83,6 +83,22 @@ def severities(evidence: Sequence[Evidence]) -> dict[Severity, int]:
     """Number of refuted claims of each severity that occurs."""
     kinds = [e.claim.ruling.severity for e in evidence if e.verdict in REFUTED]
     return {kind: kinds.count(kind) for kind in Severity if kind in kinds}
+
+
+_SAID = {"statement": "statements of papers", "implementation": "promises of code", "draft": "our own drafts"}
+
+
+def refuted(evidence: Sequence[Evidence]) -> str:
+    """The refuted claims by who states them, as text: a paper, published code, or a draft of ours.
+
+    Examples
+    --------
+    >>> from airtight.validate.claims.evidence import shipped
+    >>> refuted([e for e in shipped().evidence if e.claim.id in ("FDP-D2", "IM-CB-binary", "AT-V4-not-falling")])
+    'statements of papers 1, our own drafts 1'
+    """
+    kinds = [e.claim.kind for e in evidence if e.verdict in REFUTED]
+    return ", ".join(f"{said} {kinds.count(kind)}" for kind, said in _SAID.items() if kind in kinds)
 
 
 def numbered(evidence: Sequence[Evidence]) -> set[tuple[str, str]]:

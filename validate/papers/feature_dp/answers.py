@@ -35,6 +35,7 @@ _FEW = Range(0, 5, integer=True)  # seeds of random instances; all are tried
 _MU, _SHARE = Range(0.1, 4.0), Range(0.05, 1.0)
 _ALONE = {"p": _SHARE, "signal": Range(0.3, 4.0), "delta": Range(1e-6, 0.02, logarithmic=True)}
 _NOISE, _RECEIVER = 0.7, 0.4
+_VISIBLE = 1e-4  # delta from which the integral, of absolute accuracy 1e-13, decides on epsilon
 _GAP, _SD = Range(0.01, 2.0), Range(0.1, 1.0)
 
 
@@ -144,7 +145,7 @@ def _of_gaussian(way: int, mu: float, u: float) -> tuple[float, float]:
             return float(made.delta(2 * u)), oracles.mixture_divergence(2 * u, *pair)
         case 1:
             d = oracles.mixture_divergence(2 * u, *pair)
-            return float(made.epsilon(d)), 2 * u
+            return (float(made.epsilon(d)), 2 * u) if d > _VISIBLE else (math.nan, math.nan)
         case 2:
             return float(made.beta(u)), _NORMAL.cdf(_NORMAL.inv_cdf(1 - u) - mu)
         case 3:

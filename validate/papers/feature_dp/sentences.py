@@ -10,7 +10,7 @@ from airtight.analytics.forms.domain import Range, parameter
 from airtight.analytics.forms.quantity import normal_cdf
 from airtight.analytics.inference import participation
 from airtight.analytics.privacy.mechanisms import gaussian
-from airtight.validate.claims.claim import Claim, defined, false, holds, holds_under, not_reproducible
+from airtight.validate.claims.claim import Claim, defined, false, holds, holds_under, not_reproducible, other_reading
 from airtight.validate.claims.relation import absolute, at_least, at_most, both
 from airtight.validate.papers.feature_dp.common import EPSILON, GAUSSIAN, of_system
 from airtight.validate.papers.feature_dp.scores import seen_to_send
@@ -167,11 +167,13 @@ CLAIMS = (
         "FDP-Tab1-coincide",
         "Table I: 'for Scheme 2.2, the upper and lower bounds coincide for any sigma >= 0.3' (a device outside the true set)",
         at_most(_UPPER, _LOWER),
-        not_reproducible(
-            "With twelve devices and 40 labels the least gap is at most .484. Then (20) says nothing from sigma = .26 "
-            "on, and (21) is Phi of a difference that is not negative, so at least 1/2.",
+        other_reading(
+            "Of the leakage of the score, which the table lists, the sentence is true: no p_k enters it. The only bounds of "
+            "Scheme 2.2 that the paper names are (20) and (21), of p_k, and they do not coincide: with twelve devices and 40 "
+            "labels the least gap is at most .484, so that (20) says nothing from sigma = .26 on, and (21) is Phi of a "
+            "difference that is not negative, at least 1/2.",
             corrected_by="FDP-T3*",
-            true_where="nowhere",
+            true_where="the bounds are those of the leakage of the score",
         ),
         statement=r"\Phi\Bigl(\tfrac{u_k - \min_ju_j}{\sqrt2\sigma}\Bigr) \le "
         r"1 - 11\,\Phi\Bigl(-\tfrac{\Psi}{\sqrt2\sigma}\Bigr)",

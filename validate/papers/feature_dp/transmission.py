@@ -173,6 +173,7 @@ CLAIMS = (
             "violates it, and a third with D = W'/10. (33) does not follow from (32), which applies Cauchy-Schwarz to "
             "a negative term; where the decoder shrinks the feature, the bound can be too small. Shown for K equal "
             "devices with w = 1/K and f = W = 1.",
+            "step",
             corrected_by="FDP-MSE**",
         ),
         also=[

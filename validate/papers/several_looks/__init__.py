@@ -141,7 +141,7 @@ _CLAIMS: tuple[Claim, ...] = (
         "AT-V4-not-falling",
         "the draft: v falls with S",
         at_most(_Q, _quadratic(other + more)),
-        false("v rises with S: the others' noise hides device k.", "step", corrected_by="AT-V4-sets"),
+        false("v rises with S: the others' noise hides device k.", "draft", corrected_by="AT-V4-sets"),
     ),
     Claim(
         "AT-V3-shown",
@@ -153,7 +153,7 @@ _CLAIMS: tuple[Claim, ...] = (
         false(
             "A channel that is shown shows who sends: delta is p times that of a device that sends, and p amplifies nothing. "
             "Here for one device without noise of its own, from present to absent.",
-            "guarantee",
+            "draft",
             true_where="p = 1",
             uncorrected="the left side: the mean over the channel of the divergence of a device that sends (page Channel, V3)",
         ),
@@ -178,7 +178,7 @@ _CLAIMS: tuple[Claim, ...] = (
             "for every device, and the noise is then N/(a^2 + b^2), whatever combination made the sum.",
             "guarantee",
             corrected_by="AT-V1-combination",
-            true_where="(a, b) = (c, d)",
+            true_where="ac + bd = a^2 + b^2, where zero forcing is the matched filter of the device",
         ),
         domain=_INDEPENDENT,
     ),
@@ -210,7 +210,7 @@ _CLAIMS: tuple[Claim, ...] = (
         false(
             "Who stays away takes its noise along, so that a device that kept its budget may then exceed it: remove, recompute, "
             "repeat. Two devices: the first, whose noise is t, is above its budget, and the second keeps its own only beside it.",
-            "guarantee",
+            "draft",
             true_where="t = 0",
             uncorrected="an algorithm: M4 of the page Meter, which removes one pass after the other until none is left",
         ),

@@ -27,10 +27,16 @@ _STATED = "compared with its definition by integrals and fine grids"
 
 def _copies(noise: float, devices: int, rounds: int, delta: float) -> float:
     """delta at the computed epsilon, from the sum of all copies: two normal laws whose distance is the number of copies."""
-    epsilon = float(fairness.copies_epsilon(delta, noise=noise, devices=devices, rounds=rounds))
-    copies = devices * rounds
-    present, absent = [(1.0, copies, copies * noise**2)], [(1.0, 0.0, copies * noise**2)]
-    return oracles.mixture_divergence(epsilon, present, absent)
+    return _of_copies(float(fairness.copies_epsilon(delta, noise=noise, devices=devices, rounds=rounds)), noise, devices * rounds)
+
+
+def _of_copies(epsilon: float, noise: float, copies: int) -> float:
+    return oracles.mixture_divergence(epsilon, [(1.0, copies, copies * noise**2)], [(1.0, 0.0, copies * noise**2)])
+
+
+def _needed(noise: float, devices: int, rounds: int, delta: float) -> bool:
+    """Whether epsilon is positive: delta(0) is more than the delta asked for."""
+    return _of_copies(0.0, noise, devices * rounds) > 1.001 * delta
 
 
 def _copy(deviation: float, theta: float, asked: float) -> float:
@@ -129,6 +135,7 @@ CLAIMS = (
             "rounds": Range(1, 10, integer=True),
             "delta": _DELTA,
         },
+        given=[_needed],
         statement=r"\delta(\epsilon) = \delta",
         tolerance=1e-5,
         idle=("noise", "devices", "rounds"),

@@ -99,6 +99,7 @@ CLAIMS = (
         false(
             "The factor sqrt(2), the term M eps (e^eps - 1) and the extra delta' are missing; the formula fails from "
             "M = 12 on at Table I. For Gaussian noise at Table I it happens to hold.",
+            "step",
             corrected_by="UF-C*",
             true_where=r"\log\tfrac1\delta \ge M \text{ (UF-C1)}",
         ),

@@ -185,6 +185,7 @@ CLAIMS = (
         false(
             "The factor is computed from the updates and sent without noise. It reveals any data that change it: "
             "delta = 1. The noise of (25) protects the model, not the factor.",
+            "step",
             corrected_by="UF-E25",
             true_where=r"\mathcal E_k \text{ does not depend on the data}",
         ),
