@@ -156,8 +156,8 @@ def solve(
         When the greatest weights sum to less than 1 by more than the rounding of their sum, or when no weight of a
         device keeps the cap. The error states the least feasible cap where there is one.
     ParameterError
-        When the shapes of the inputs disagree, the method does not minimise this objective, the problem is
-        unbounded, or `constraints` returns something else.
+        When the shapes of the inputs disagree, the method does not minimise this objective, a weight
+        has neither curvature nor an upper bound, or `constraints` returns something else.
 
     Examples
     --------

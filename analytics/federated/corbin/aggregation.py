@@ -126,8 +126,8 @@ def lower_pair(
     """
     if system.epsilon < _RESOLVED:
         return ()
-    # Probabilities are rounded by less than two units of 1. Those of a slightly smaller epsilon stay allowed, and so no difference of
-    # two of them is too great.
+    # Probabilities are rounded by less than two units of 1. Those of a slightly smaller epsilon stay allowed, and so no
+    # difference of two of them is too great.
     system = replace(system, epsilon=system.epsilon - 64 * rounding.UNIT)
     negligible = max(delta * _MISSING / (rounds * system.parameters), _LEAST_MISSING)
     candidates = [candidate for forward in _choices(system, kinds) for candidate in (forward, forward.reverse())]
