@@ -59,6 +59,8 @@ OTHER_PLACES = (
 ELSEWHERE = {  # no quantity of a paper's model: why no row is asked of it
     "airtight.analytics.inference.block_energy.peak_energy": "a quantile of a transmitter's energy; held to 30 digits",
     "airtight.analytics.inference.block_energy.keeps_peak": "a quantile of a transmitter's energy; held to 30 digits",
+    "airtight.analytics.federated.corbin.central_privacy.server_delta_floor": "no paper counts the bits here; held to a grid "
+    "of updates",
     "airtight.analytics.inference.combiner.at_states": "no paper combines looks; held to simulation of the air",
     "airtight.analytics.inference.combiner.best": "no paper combines looks; held to simulation of the air",
     **{

@@ -287,3 +287,24 @@ def test_a_local_epsilon_that_doubles_do_not_resolve(local, changed):
     assert curve.bracket(delta=1e-5).upper == 0.0
     ends = curve.bracket(epsilon=0.0)
     assert ends.lower == 0.0 and math.tanh(local / 2) <= ends.upper <= 1e-9
+
+
+@pytest.mark.parametrize(("local", "bits"), [(1e-9, 1), (1e-9, 5), (3.3e-9, 3)])
+def test_lower_end_of_a_pair_of_tiny_local_epsilon_is_below_the_truth(local, bits):
+    """Probabilities near 1/2 whose differences doubles round by 1e-7; every choice of ends, at 60 digits."""
+    system = airtight.FederatedSystem(clients=2, parameters=1, epsilon=local, ldp_fraction=0.0, shared_bits=bits)
+    with mp.workdps(60):
+        half, cells = mp.tanh(mp.mpf(local) / 2) / 2, mp.mpf(2) ** bits
+        ends = (mp.mpf(1) / 2 - half, mp.mpf(1) / 2, mp.mpf(1) / 2 + half)
+
+        def law(own, partner):
+            a, b = cells * own, cells * partner
+            f, g = a - mp.floor(a), b - mp.floor(b)
+            same = mp.floor(a) == mp.floor(b)
+            none, both = ((1 - f) * g, f * (1 - g)) if same else (max(b - a, 0), max(a - b, 0))
+            return none / cells, 1 - (none + both) / cells, both / cells
+
+        pairs = [(law(a, w), law(b, w)) for a, b, w in itertools.product(ends, repeat=3)]
+        truth = max(sum(max(0, x - y) for x, y in zip(p, q, strict=True)) for p, q in pairs)
+        lower, upper = airtight.aggregation(system).bracket(epsilon=0.0)
+        assert truth * (1 - mp.mpf(10) ** -4) < lower <= truth <= upper

@@ -506,3 +506,8 @@ def test_a_quantizer_exists_where_the_search_finds_none(monkeypatch):
     monkeypatch.setattr(quantizer_design, "_program", lambda y, eps: None)
     quantizer = quantizer_design._placed.__wrapped__(4, 0.3)
     assert quantizer.outputs.size == 2 and quantizer.worst_variance == float(quantizers.alpha(0.3)) ** 2
+
+
+def test_outputs_that_are_no_doubles_are_refused():
+    with pytest.raises(ParameterError, match="epsilon"):
+        quantizers.ldpq([0.5], epsilon=1e-320, rng=np.random.default_rng(0))

@@ -156,8 +156,8 @@ def solve(
         When the greatest weights sum to less than 1 by more than the rounding of their sum, or when no weight of a
         device keeps the cap. The error states the least feasible cap where there is one.
     ParameterError
-        When the shapes of the inputs disagree, the method does not minimise this objective, the problem is
-        unbounded, or `constraints` returns something else.
+        When the shapes of the inputs disagree, the method does not minimise this objective, a weight
+        has neither curvature nor an upper bound, or `constraints` returns something else.
 
     Examples
     --------
@@ -361,14 +361,17 @@ def _with_unit_sum(w: FloatArray, upper: FloatArray) -> FloatArray:
 
 
 def _demand_bounded(qp: QuadraticProgram) -> None:
-    """Raise unless every weight without curvature has an upper bound; the sum constraint would be one."""
+    """Raise unless every weight without curvature has an upper bound; the sum constraint would be one.
+
+    Without them least squares may have a solution all the same, but no certificate of this module.
+    """
     unbounded = (qp.d <= 0) & np.isinf(qp.effective_upper)
     if np.any(unbounded):
         k = int(np.flatnonzero(unbounded)[0])
         raise ParameterError(
             "w_max",
             np.inf,
-            "finite where p_k is 0 or 1 or the feature is 0 when sums_to_one is false; else the problem is unbounded",
+            "finite where p_k is 0 or 1 or the feature is 0 when sums_to_one is false; give w_max or epsilon_cap",
             (k,),
         )
 

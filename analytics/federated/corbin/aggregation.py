@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from airtight.analytics import checks
+from airtight.analytics import checks, rounding
 from airtight.analytics.checks import FloatArray, ParameterError
 from airtight.analytics.distributions.poisson_binomial import Block, binomial, total
 from airtight.analytics.federated.corbin import central_privacy as central
@@ -126,6 +126,9 @@ def lower_pair(
     """
     if system.epsilon < _RESOLVED:
         return ()
+    # Probabilities are rounded by less than two units of 1. Those of a slightly smaller epsilon stay allowed, and so no
+    # difference of two of them is too great.
+    system = replace(system, epsilon=system.epsilon - 64 * rounding.UNIT)
     negligible = max(delta * _MISSING / (rounds * system.parameters), _LEAST_MISSING)
     candidates = [candidate for forward in _choices(system, kinds) for candidate in (forward, forward.reverse())]
     scores = [_score(candidate, system, rounds, delta, negligible) for candidate in candidates]

@@ -238,6 +238,9 @@ def _quantized(
         weights = real("w", w)
     a, c, r = np.asarray(alpha(epsilon)), real("center", center), real("radius", radius, "(0, inf)")
     clips = checks.flag("clip", clip)
+    if not np.all(np.isfinite(a)):
+        least = float(np.min(np.asarray(epsilon, dtype=float)))
+        raise ParameterError("epsilon", least, "so large that the outputs center +- radius * alpha are doubles")
     try:
         shape = np.broadcast_shapes(weights.shape, a.shape, c.shape, r.shape)
     except ValueError:
