@@ -311,6 +311,9 @@ def epsilon(
 ) -> FloatArray:
     """Least epsilon of every device after `rounds` queries (one), for the system's adjacency: never below the truth.
 
+    Two cases are estimates, whose interpolation error is not proved: ``absent`` over several rounds, and a device whose
+    participation is hidden in fewer than 100 dimensions, where the others' noise has more than 72 values.
+
     `observer` is what the server sees beside y: ``participants``, ``others``, ``signal`` (the upper end) or ``auto``,
     which None stands for; see :func:`airtight.analytics.privacy.over_the_air.rounds.epsilon`, and for a `channel`
     :func:`airtight.analytics.privacy.over_the_air.looks.epsilon`. With `progress`, lines on stderr say
@@ -340,6 +343,8 @@ def delta(
     progress: bool = False,
 ) -> FloatArray:
     """Least delta of every device after `rounds` queries (one), for the system's adjacency: never below the truth.
+
+    The two cases that :func:`epsilon` names are estimates.
 
     `observer`, `channel` and `progress` as in :func:`epsilon`; see
     :func:`airtight.analytics.privacy.over_the_air.rounds.delta_at`.

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from dp_accounting import dp_event as events
-from dp_accounting.pld import PLDAccountant
+from dp_accounting.pld import PLDAccountant, privacy_loss_distribution
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -109,6 +109,28 @@ def test_round_trip_never_loses_leakage(releases):
         ours, theirs = PrivacyCurve.of(release).delta(epsilon), PrivacyCurve.of(other).delta(epsilon)
         assert np.all(theirs >= ours * (1 - 1e-11))
         assert np.all(theirs <= ours * (1 + 1e-9) + 1e-14)
+
+
+def test_gaussian_events_of_one_sample_are_one_whatever_their_tree():
+    """Adaptive clipping releases a gradient and a count of one sample."""
+    trees = [
+        events.ComposedDpEvent([GAUSSIAN, GAUSSIAN]),
+        events.SelfComposedDpEvent(GAUSSIAN, 2),
+        events.ComposedDpEvent(
+            [GAUSSIAN, events.SelfComposedDpEvent(events.ComposedDpEvent([events.GaussianDpEvent(4.0)] * 2), 2)]
+        ),
+    ]
+    for tree in trees:
+        curve = PrivacyCurve.from_dp_accounting(events.PoissonSampledDpEvent(0.01, tree))
+        assert float(curve.epsilon(1e-5)) == pytest.approx(0.0657301253, rel=1e-9)
+
+
+def test_an_imported_distribution_has_the_epsilons_of_its_source():
+    source = privacy_loss_distribution.from_gaussian_mechanism(1.0)
+    deltas = 10.0 ** -np.arange(1, 11)
+    theirs = np.array([source.get_epsilon_for_delta(delta) for delta in deltas])
+    ours = PrivacyCurve.from_dp_accounting(source).epsilon(deltas)
+    assert np.all(ours >= theirs * (1 - 1e-12)) and np.all(ours <= theirs * (1 + 1e-8))
 
 
 @pytest.mark.parametrize(

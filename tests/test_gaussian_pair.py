@@ -171,3 +171,15 @@ def test_bad_input():
         with pytest.raises(ParameterError) as caught:
             gaussian_pair.log_hockey_stick(1.0, **{**good, name: value})
         assert caught.value.name == name
+
+
+@pytest.mark.parametrize("mu, eta", [(4.94e-8, 2.69e-169), (1.81e-60, 8.71e-172), (1e-200, 1e-300), (1e-9, 1e-309)])
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("r", [1, 784])
+def test_variances_that_hardly_differ_leave_the_gaussian_mechanism(mu, eta, reverse, r):
+    epsilon = np.array([0.0, mu])
+    one = np.ones(2)
+    value, _, error = gaussian_pair.log_curve(epsilon, mu * one, one, eta * one, r * one, reverse=reverse)
+    truth = gaussian.log_curve(epsilon, mu * one)[0]
+    assert np.all(value + error >= truth - 1e-11) and np.all(value - error <= truth + 1e-11)
+    assert np.all(error < 1e-10) or eta < 1e-308

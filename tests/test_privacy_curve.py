@@ -294,3 +294,101 @@ def test_noise_for_a_huge_epsilon():
             1 / math.sqrt(2) / math.sqrt(epsilon)
         )
     assert airtight.participation([0.0, 1e150], noise=1e-307, selected=1)[0] == pytest.approx(1.0, abs=1e-12)
+
+
+def total_variation(mu):
+    """erf(mu / sqrt 8), in enough digits for any mu."""
+    with mpmath.workdps(60):
+        return mpmath.erf(mpmath.mpf(mu) / mpmath.sqrt(8))
+
+
+@pytest.mark.parametrize("mu", [5e-324, 3e-320, 2.3e-308, 1e-200, 1e-160, 3e-156, 1e-30])
+@pytest.mark.parametrize("count", [1, 2, 10**6, 10**12])
+def test_no_gaussian_is_too_small_for_its_advantage(mu, count):
+    truth = total_variation(mpmath.mpf(mu) * mpmath.sqrt(count))
+    low, high = airtight.gaussian(mu).compose(count).bracket(epsilon=0.0)
+    assert float(low) <= truth <= float(high) <= truth * (1 + mpmath.mpf(1e-11)) + 1e-322
+
+
+@given(
+    mus=st.lists(st.floats(-307, 2).map(lambda x: 10**x), min_size=1, max_size=4),
+    counts=st.lists(st.integers(1, 10**9), min_size=4, max_size=4),
+    place=st.floats(0, 3),
+)
+def test_a_composition_of_gaussians_of_any_size_meets_the_closed_form(mus, counts, place):
+    with mpmath.workdps(700):
+        mu = mpmath.sqrt(sum(n * mpmath.mpf(x) ** 2 for n, x in zip(counts, mus, strict=False)))
+        epsilon = min(place * float(mu), 100.0)
+        at = mpmath.mpf(epsilon)
+        truth = mpmath.ncdf(mu / 2 - at / mu) - mpmath.exp(at) * mpmath.ncdf(-mu / 2 - at / mu)
+    curve = airtight.compose([airtight.gaussian(x) for x in mus], counts[: len(mus)])
+    low, high = curve.bracket(epsilon=epsilon)
+    assert float(low) <= truth <= float(high)
+
+
+@pytest.mark.parametrize("delta", [1e-290, 1e-300, 1e-307])
+def test_a_million_releases_keep_their_ends_together_at_any_delta(delta):
+    low, high = airtight.randomized_response(1e-4).compose(10**6).bracket(delta=delta)
+    assert 3.6 < low <= high < 1.001 * low
+
+
+def test_deltas_far_beyond_every_loss_vanish():
+    """The losses of a million rare releases end near 17; delta at 150 was once 1."""
+    curve = airtight.subsampled(1, 1e-9).compose(10**6)
+    assert all(curve.delta(x) < 1e-290 for x in (150.0, 300.0))
+
+
+@given(
+    name=st.sampled_from(["laplace", "responses", "subsampled"]),
+    log_size=st.floats(-4, 0.5),
+    log_p=st.floats(-4, 0),
+    count=st.sampled_from([2, 30, 1000, 10**5]),
+    epsilons=st.tuples(st.floats(-3, 2.5), st.floats(-3, 2.5)),
+    log_deltas=st.tuples(st.floats(-300, -1), st.floats(-300, -1)),
+)
+@settings(max_examples=15)
+def test_curves_fall_in_epsilon_and_rise_in_the_count(name, log_size, log_p, count, epsilons, log_deltas):
+    """Up to the distance of the ends, which each point has of its own."""
+    x, p = 10**log_size, 10**log_p
+    makers = {
+        "laplace": airtight.laplace,
+        "responses": airtight.randomized_response,
+        "subsampled": lambda y: airtight.subsampled(y, p),
+    }
+    curve, more = (makers[name](x).compose(times) for times in (count, 2 * count))
+    left, right = (curve.bracket(epsilon=10**y) for y in sorted(epsilons))
+    few, many = (curve.bracket(delta=10**y) for y in sorted(log_deltas))
+    assert right.lower <= left.upper and many.lower <= few.upper
+    assert not (left.reached and right.reached) or right.upper <= left.upper * (1 + right.width) + 1e-290
+    assert not (few.reached and many.reached) or many.upper <= few.upper * 1.002
+    assert curve.bracket(epsilon=10 ** epsilons[0]).lower <= more.bracket(epsilon=10 ** epsilons[0]).upper
+
+
+@pytest.mark.parametrize("count", [10**9, 10**12])
+def test_a_huge_number_of_releases_has_an_answer(count):
+    """The mean loss, the count times the Kullback-Leibler divergence, is all that is left of epsilon."""
+    low, high = airtight.laplace(0.1).compose(count).bracket(delta=1e-5)
+    mean = count * (0.1 - 1 + math.exp(-0.1))
+    assert low <= mean * (1 + 1e-2) and mean <= high <= mean * (1 + 1e-2)
+
+
+def test_an_infinite_loss_is_no_privacy_for_every_mechanism_and_strict_json():
+    def refuse(constant):
+        raise AssertionError(constant)
+
+    for curve in (airtight.gaussian(math.inf), airtight.laplace(math.inf), airtight.randomized_response(math.inf, 3)):
+        assert curve.delta([0.0, 5.0, math.inf]).tolist() == [1.0, 1.0, 1.0]
+        text = curve.to_json()
+        assert json.loads(text, parse_constant=refuse)[0]["parameters"]["mu"] == "inf"
+        assert airtight.PrivacyCurve.from_json(text) == curve
+        assert airtight.PrivacyCurve.from_json(text.replace('"inf"', "Infinity")) == curve
+    assert airtight.PrivacyCurve.from_json(airtight.gaussian(1.0, unit="inf").to_json()).unit == "inf"
+
+
+def test_several_gaussian_releases_of_one_sample_are_one():
+    composed = airtight.compose([airtight.gaussian(0.3), airtight.gaussian(0.2)], [1, 4])
+    both = [float(airtight.subsampled(curve, 0.01).epsilon(1e-5)) for curve in (composed, 0.5)]
+    assert both[0] == pytest.approx(both[1], rel=1e-9)  # .3^2 + 4 (.2^2) = .5^2
+    assert airtight.subsampled(airtight.gaussian(0.5).compose(2), 0.01).epsilon(1e-5) == pytest.approx(0.065730, rel=1e-5)
+    with pytest.raises(ParameterError, match="one release, or Gaussian ones alone"):
+        airtight.subsampled(airtight.laplace(1.0).compose(2), 0.01)

@@ -606,6 +606,7 @@ def rare_rounds(epsilon, mu, p, count):
         return total
 
 
+@example(mu=1.0, log_p=-1.0, count=2, log_delta=-270.0)
 @example(mu=1.4661761250570716e-4, log_p=math.log10(2.2072512308136475e-07), count=3, log_delta=-206.5176724)
 @given(
     mu=st.floats(-4, 1.7).map(lambda x: 10**x),
@@ -721,3 +722,30 @@ def test_an_outcome_that_is_nearly_certain_leaves_a_lower_end():
     p, q = [1.595790797211317e-06, 0.9999984042092028], [2.9323870567594416e-07, 0.9999997067612943]
     low, high = Composition(((discrete(p, q), 5),)).epsilon(5.028899619271343e-07)
     assert 1.3 < low < 1.62903 < high < 1.6291
+
+
+@pytest.mark.parametrize("changed", [{"participation": 5e-324}, {"participation": 5e-324, "idle_noise": True}, {"clip": 1e300}])
+@pytest.mark.parametrize("adjacency", ["silent", "replace", "absent"])
+def test_extreme_systems_are_answered_without_a_warning(changed, adjacency):
+    system = small(**changed, adjacency=adjacency)
+    for observer in ("participants", "others"):
+        for count in (1, 2):
+            delta = float(rounds.delta_at(system, 1.0, rounds=count, device=0, observer=observer))
+            assert 0 < delta <= (1.0 if "clip" in changed else 1e-300)
+
+
+def test_a_tiny_signal_under_replace_is_not_nothing():
+    """Two means 1e-178 deviations apart, and participation that the observer does not see."""
+    system = small(adjacency="replace", idle_noise=True, clip=1e-178)
+    mu = 2e-178 * math.sqrt(1 / (0.2 + 0.5 + 0.3 + 1.1))
+    truth = 0.3 * mu / math.sqrt(2 * math.pi)
+    assert truth * (1 - 1e-9) <= float(rounds.delta_at(system, 0.0, device=0, observer="others")) <= truth * (1 + 1e-9)
+
+
+def test_own_noise_that_dwarfs_the_others_leaves_a_visible_device():
+    """s / v overflows: what is sent is told from silence, whoever looks."""
+    system = small(devices=1, participation=0.5, noise_variance=1e300, clip=1e145, receiver_noise_variance=1e-30)
+    mu = 1e145 / 1e150
+    one = 0.5 * mu / math.sqrt(2 * math.pi)
+    low, high = rounds.curve(system, observer="others").compose(2).bracket(epsilon=0.0)
+    assert one <= high and low <= 2 * one

@@ -120,7 +120,7 @@ class _Chords:
         # below all losses each of them counts: the sum of m (1 - e^(epsilon - l)) in terms of that at the first loss
         decay = np.exp(np.minimum(epsilon - self.losses[0], 0.0))
         below = (self.finite + self.infinite) * (1 - decay) + decay * self.curve[0]
-        return np.where(epsilon < self.losses[0], below, chord)
+        return np.asarray(np.where(epsilon < self.losses[0], below, chord))
 
 
 def distribution(law: LossDistribution, pessimistic: bool) -> Any:

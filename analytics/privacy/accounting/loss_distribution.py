@@ -743,7 +743,8 @@ class _Tail:
         attained at the loss epsilon. `about` is the first loss at which p exceeds delta: epsilon is not above it, and
         is below it by the logarithm of the excess. Both values are infinite if the mass `beyond` alone exceeds delta.
         """
-        excess = self.beyond - np.exp(np.log(delta) - self.log_scale)
+        with np.errstate(over="ignore"):
+            excess = self.beyond - np.exp(np.log(delta) - self.log_scale)
         if excess > 0:
             return np.inf, np.inf
         over = self.p + excess

@@ -261,6 +261,10 @@ def epsilon(
 ) -> FloatArray:
     """Least epsilon of each device after T rounds, never below the true value; for `signal` the upper bound.
 
+    It is an *estimate* for ``absent`` over several rounds, and for hidden ``silent`` and ``replace`` devices in fewer than
+    100 dimensions, where the others' noise has more than 72 values: there the error of the interpolation in that noise is
+    estimated (:mod:`airtight.analytics.privacy.over_the_air.noise_interpolant`).
+
     Parameters
     ----------
     system : InferenceSystem
@@ -334,6 +338,8 @@ def delta_at(
     progress: bool = False,
 ) -> FloatArray:
     """delta(epsilon) of each device after T rounds, never below the true value; arguments as in :func:`epsilon`.
+
+    It is an estimate in the cases that :func:`epsilon` names.
 
     Examples
     --------
