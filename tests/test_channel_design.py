@@ -15,8 +15,9 @@ import airtight
 from airtight import Channel, Features, ParameterError
 from airtight.analytics.inference import combiner, decoding
 from airtight.solvers.design import channel_design
-from airtight.solvers.design.over_the_air.requirements import Requirements
+from airtight.solvers.design.over_the_air.requirements import Purpose, Requirements
 from airtight.solvers.errors import NotSettledError
+from airtight.solvers.weights.weight_problem import _example
 from airtight.validate.commands.cli import main
 
 _FADINGS = {
@@ -63,7 +64,7 @@ def test_the_least_noise_is_the_best_of_all_scales() -> None:
     channel = Channel(model="complex", antennas=2, fading="rayleigh", states=15)
     wanted = Requirements(minimise="error", epsilon_at_most=1.5, free=("noise_variance",))
     found = channel_design.design(SYSTEM, channel, wanted, FEATURES)
-    assert found.method.startswith("one scale") and found.settled and 0 <= found.gap < 1e-3 * found.value
+    assert found.method == "global: one scale of the noise" and found.settled and 0 <= found.gap < 1e-3 * found.value
     for scale in np.geomspace(0.05, 20, 25):  # no other scale keeps epsilon with a lower error
         other = replace(SYSTEM, noise_variance=scale * SYSTEM.noise_variance)
         if np.max(airtight.epsilon(other, channel=channel)) <= 1.5:
@@ -93,7 +94,7 @@ def test_a_threshold_is_chosen_for_the_least_energy(adjacency: str) -> None:
         for scale in np.geomspace(0.02, 5, 6):
             one = replace(system, alignment=gamma, noise_variance=scale * system.noise_variance)
             one = channel.with_participation(one)
-            energy = float(np.sum(channel_design.transmit_energy(one, channel)))
+            energy = float(np.sum(channel_design.transmit_energy(one, channel, Purpose.of(features))))
             if energy < 0.95 * found.value and np.mean(combiner.best(one, features, channel).mse) <= error:
                 assert np.max(airtight.epsilon(one, channel=channel)) > limits["epsilon_at_most"]
 
@@ -152,3 +153,14 @@ free = ["noise_variance"]
     assert CliRunner().invoke(main, ["design", str(tmp_path / "two.toml")]).exit_code == 0
     refused = CliRunner().invoke(main, ["design", str(tmp_path / "two.toml"), "--frontier", "epsilon_at_most=1,2"])
     assert refused.exit_code == 2 and "inference.channel" in refused.stderr
+
+
+def test_one_energy_with_and_without_a_channel() -> None:
+    """The codes are those of the features, shorter than the clips."""
+    system, features = _example()
+    asked = {"minimise": "energy", "epsilon_at_most": 2.0, "free": ["noise_variance"]}
+    plain, over = airtight.design(system, features, **asked), airtight.design(system, features, channel=Channel(), **asked)
+    assert over.energy == pytest.approx(plain.energy, rel=1e-5) and plain.energy_of == "the codes of the features"
+    at_clip = airtight.design(system, **asked)
+    assert at_clip.energy > 1.1 * plain.energy and at_clip.energy_of == "codes as long as the clips"
+    assert over.bound_for == "designs that scale the noise of all devices by one factor"
