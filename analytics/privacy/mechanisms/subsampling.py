@@ -49,7 +49,9 @@ def unamplified(epsilon: ArrayLike, p: ArrayLike) -> FloatArray:
     """
     eps, prob = broadcast(epsilon=real("epsilon", epsilon, "[0, inf)"), p=real("p", p, "(0, 1]"))
     with np.errstate(over="ignore", divide="ignore", under="ignore"):
-        small = np.log1p(np.expm1(np.minimum(eps, 1.0)) / prob)
+        growth = np.expm1(np.minimum(eps, 1.0))
+        ratio = growth / prob
+        small = np.where(ratio < np.inf, np.log1p(ratio), np.log(growth) - np.log(prob))
         large = eps - np.log(prob) + np.log1p(-(1 - prob) * np.exp(-eps))
     return np.asarray(np.where(eps < 1, small, large))[()]
 
