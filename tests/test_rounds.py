@@ -749,3 +749,16 @@ def test_own_noise_that_dwarfs_the_others_leaves_a_visible_device():
     one = 0.5 * mu / math.sqrt(2 * math.pi)
     low, high = rounds.curve(system, observer="others").compose(2).bracket(epsilon=0.0)
     assert one <= high and low <= 2 * one
+
+
+def test_an_epsilon_that_rests_on_an_estimated_interpolation_says_so():
+    """More than 72 sums of unlike noise: estimated where the device leaves with its noise; proved where all is seen."""
+    rng = np.random.default_rng(0)
+    unlike = InferenceSystem(
+        devices=8, participation=0.5, noise_variance=rng.uniform(0.1, 1, 8), weight=0.1, clip=1.0, alignment=1.0,
+        receiver_noise_variance=0.1, dimension=8, delta=1e-5,
+    )  # fmt: skip
+    silent = replace(unlike, adjacency="silent")
+    assert rounds.estimated(unlike) and rounds.estimated(silent, observer="others")
+    assert not rounds.estimated(silent) and not rounds.estimated(replace(unlike, noise_variance=0.1))
+    assert not rounds.estimated(replace(silent, dimension=100), observer="others")

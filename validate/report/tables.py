@@ -229,7 +229,8 @@ def _inference(console: Console, name: str, part: InferenceBounds) -> None:
     console.print(table)
     if privacy.composed is not None:
         many = privacy.composed
-        table = _table(f"  {many.rounds} rounds, seen by {many.observer}", ("devices", "epsilon: from", "to"))
+        how = ", estimated" if many.estimated else ""
+        table = _table(f"  {many.rounds} rounds, seen by {many.observer}{how}", ("devices", "epsilon: from", "to"))
         for devices, values in groups(list(zip(many.lower, many.epsilon, strict=True))):
             table.add_row(devices, *map(number, values))
         console.print(table)

@@ -167,19 +167,26 @@ class Composed:
     observer : Observer
     epsilon, lower : ndarray, shape (K,)
         Never below the truth, and never above it.
+    estimated : bool
+        Whether that rests on an interpolation whose error is estimated, not proved (docs/accuracy.md).
     """
 
     rounds: int
     observer: Observer
     epsilon: FloatArray
     lower: FloatArray
+    estimated: bool = False
 
     @classmethod
     def of(cls, system: InferenceSystem, rounds: int, observer: Observer, channel: Channel | None = None) -> Composed:
         seen = observers.resolved(system, observer)
         given: dict[str, Any] = {"rounds": rounds, "observer": seen}
-        lower, epsilon = many.bracket(system, **given) if channel is None else looks.bracket(system, channel, **given)
-        return cls(rounds=rounds, observer=seen, epsilon=epsilon, lower=lower)
+        if channel is not None:
+            lower, epsilon = looks.bracket(system, channel, **given)
+            return cls(rounds=rounds, observer=seen, epsilon=epsilon, lower=lower)
+        lower, epsilon = many.bracket(system, **given)
+        estimated = many.estimated(system, observer=seen)
+        return cls(rounds=rounds, observer=seen, epsilon=epsilon, lower=lower, estimated=estimated)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,7 +19,7 @@ from airtight.analytics.privacy.over_the_air.noise_interpolant import (
 )
 from airtight.analytics.privacy.over_the_air.noise_mixture import Curvature, Curve, Participation, Values
 
-_PROVED_FROM = 100  # dimensions from which an error bound is proved; below, kinks in v are too near the real axis
+PROVED_FROM = 100  # dimensions from which an error bound is proved; below, kinks in v are too near the real axis
 _TOLERANCE = 3e-11  # relative error of the quadrature and of the interpolation
 _VARIED = 2.0  # factor by which an estimated curvature is assumed to vary at most within the slack
 _PLACES = 128  # values of the others' noise at which the contributions to the mean are compared
@@ -54,7 +54,7 @@ class Unseen(Participation):
     def _hidden(self, epsilon: FloatArray, rows: IntArray, *, reverse: bool = False) -> Values:
         at = NoiseInterpolant(
             self._component(epsilon, rows, reverse=reverse),
-            self._largest(epsilon, rows, reverse=reverse) if self.dimension[0] >= _PROVED_FROM else None,
+            self._largest(epsilon, rows, reverse=reverse) if self.dimension[0] >= PROVED_FROM else None,
             self.tolerance,
             self.slack,
             int(self.dimension[0]),

@@ -44,6 +44,7 @@ _HALVINGS = 3  # rounds of fitting; after each, the pieces without a fit are hal
 _MORE_HALVINGS = 3  # rounds more for pieces that hold many values of v
 _DEGREES = (24, 48, 96)  # numbers of nodes of an estimate on the whole range, tried in this order
 _WORTH_ESTIMATING = 3  # values of v per node from which an estimate saves time
+ESTIMATED_FROM = _WORTH_ESTIMATING * _DEGREES[0]  # values of v from which an estimate is tried at all
 _ENDS = 17  # ends of the cells on an interval where the divergence hardly matters
 _WORTH = 2  # values of v per node from which interpolation saves time
 _CACHED = 1 << 13  # values of a series computed at a time: few enough for the processor's cache

@@ -25,8 +25,8 @@ from airtight.analytics.privacy.mechanisms.discrete_pair import Discrete, discre
 from airtight.analytics.privacy.mechanisms.gaussian import Gaussian
 from airtight.analytics.privacy.mechanisms.kept_values import KeptValues
 from airtight.analytics.privacy.mechanisms.mechanism import Ends, Factors, Mechanism, register
-from airtight.analytics.privacy.over_the_air import noise_mixture, observers, signal_lower_bound
-from airtight.analytics.privacy.over_the_air.hidden_mixtures import Unseen
+from airtight.analytics.privacy.over_the_air import noise_interpolant, noise_mixture, observers, signal_lower_bound
+from airtight.analytics.privacy.over_the_air.hidden_mixtures import PROVED_FROM, Unseen
 from airtight.analytics.privacy.over_the_air.mixtures import participations
 from airtight.analytics.privacy.over_the_air.noise_mixture import Participation
 from airtight.analytics.progress import counted
@@ -165,6 +165,14 @@ class Query(Mechanism):
             upper = np.minimum(np.exp(high) * (1 + 2e-15) + SMALLEST, 1.0)
             return np.maximum(np.exp(low) * (1 - 2e-15) - NORMAL, 0.0), np.where(high > -np.inf, upper, 0.0)
 
+    @property
+    def estimated(self) -> bool:
+        """Whether divergences may be interpolated in the others' noise with an error that is estimated, not proved."""
+        part = self._part(_NEGLIGIBLE)
+        few = isinstance(part, Unseen) and part.dimension[0] < PROVED_FROM
+        leaves = self.system.adjacency is Adjacency.ABSENT and not self.system.idle_noise
+        return bool((few or leaves) and part.weights.shape[1] >= noise_interpolant.ESTIMATED_FROM)
+
     def constant(self) -> tuple[float, float, float] | None:
         """p, sensitivity and noise variance, where the noise does not depend on the participants; None otherwise."""
         mixture = self._part(0.0)
@@ -222,6 +230,13 @@ def query(system: InferenceSystem, device: int, observer: Observer | str) -> Mec
 def _ratio(distance: float, variance: float) -> float:
     """The distance in standard deviations; positive, however far it underflows, where there is a distance."""
     return 0.0 if distance == 0 else max(distance / math.sqrt(variance), SMALLEST) if variance > 0 else np.inf
+
+
+def estimated(system: InferenceSystem, *, observer: Observer | str = Observer.AUTO) -> bool:
+    """Whether :func:`epsilon` over several rounds is an estimate for any device; otherwise it is proved."""
+    representatives, _ = _kinds(system, np.arange(system.devices))
+    queries = (query(system, int(k), observer) for k in representatives)
+    return any(isinstance(one, Query) and one.estimated for one in queries)
 
 
 def curve(system: InferenceSystem, *, device: int = 0, observer: Observer | str | None = None) -> PrivacyCurve:
