@@ -572,9 +572,11 @@ class _Search:
         algorithm in doubles."""
         claim = self.claim
         for _, point in self.seen:
-            size = 0.0 if claim.scale.name == "ratio" else claim.scale.sized(point)
-            pairs = zip(claim.relation.values(point), other.values(point), strict=True)
-            if not all(math.isclose(a, b, rel_tol=_FORM_TOLERANCE, abs_tol=_FORM_TOLERANCE * size) for a, b in pairs):
+            values = claim.relation.values(point)
+            rounding = _NOISE * max(abs(value) for value in values)  # next to an end a side may cancel down to its noise
+            floor = rounding if claim.scale.name == "ratio" else _FORM_TOLERANCE * claim.scale.sized(point)
+            pairs = zip(values, other.values(point), strict=True)
+            if not all(math.isclose(a, b, rel_tol=_FORM_TOLERANCE, abs_tol=floor) for a, b in pairs):
                 return point
         return None
 
