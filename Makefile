@@ -31,10 +31,10 @@ live: .venv/installed
 certificates: .venv/installed
 	$(BIN)/airtight certify --out docs/_extra/ledger/certificates
 	$(BIN)/python docs/fetch_pyodide.py $(PYODIDE)
-	$(BIN)/python -m airtight.validate.report.library docs/_extra/ledger $(PYODIDE)
+	$(BIN)/python -m airtight.report.library docs/_extra/ledger $(PYODIDE)
 
 ledger: .venv/installed
-	$(BIN)/python -m airtight.validate.report.document docs $(ID)
+	$(BIN)/python -m airtight.report.document docs $(ID)
 
 read: .venv/installed
 	$(BIN)/python -m airtight.validate.claims.readings $(ID)

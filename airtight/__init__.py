@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     )
     from airtight.analytics.privacy.over_the_air.amplification import proven, published
     from airtight.analytics.privacy.over_the_air.meter import Meter, OverspentError, Round
+    from airtight.results.training_run import Trained
     from airtight.solvers.design.antenna_price import antenna_price
     from airtight.solvers.design.curve_family import calibrate_curve
     from airtight.solvers.design.over_the_air.requirements import JointDesign
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
     from airtight.solvers.errors import InfeasibleError, NotSettledError
     from airtight.solvers.price import Price
     from airtight.solvers.quantities import quantities
+    from airtight.validate.attack.attack_results import AttackResult, TrainingAttack
     from airtight.validate.claims.claim import (
         Claim,
         Item,
@@ -87,8 +89,6 @@ if TYPE_CHECKING:
     from airtight.validate.claims.evidence import Evidence
     from airtight.validate.claims.proving.boxes import Proof
     from airtight.validate.claims.relation import absolute, at_least, at_most, equal, relative_to
-    from airtight.validate.experiments.training.training_run import Trained
-    from airtight.validate.results.attack import AttackResult, TrainingAttack
 
 _HOMES = {  # what is loaded when it is first used, and from where
     "analytics.checks": ("AirtightError", "ParameterError", "ConvergenceError"),
@@ -707,7 +707,7 @@ def solve_energy(*arguments: Any, **options: Any) -> Any:
 
 @_own_errstate
 def sweep(source: Any, over: Mapping[str | tuple[str, ...], Iterable[Any]], **options: Any) -> Dataset:
-    """Quantities over a grid of systems, as an xarray Dataset; see :func:`airtight.validate.sweep.verb.sweep` for the options.
+    """Quantities over a grid of systems, as an xarray Dataset; see :func:`airtight.sweeps.verb.sweep` for the options.
 
     Examples
     --------
@@ -717,19 +717,19 @@ def sweep(source: Any, over: Mapping[str | tuple[str, ...], Iterable[Any]], **op
     >>> airtight.sweep(system, {"clip": [1.0, 5.0]}).epsilon.values.round(4)
     array([0.2561, 1.5015])
     """
-    from airtight.validate.sweep import verb
+    from airtight.sweeps import verb
 
     return verb.sweep(source, over, **options)
 
 
 @_own_errstate
 def open_sweep(store: str | Path) -> Dataset:
-    """The Dataset of a sweep that is kept in a store; see :func:`airtight.validate.sweep.dataset.opened`."""
+    """The Dataset of a sweep that is kept in a store; see :func:`airtight.sweeps.dataset.opened`."""
     from airtight.analytics import checks
 
     extras.require("sweep")
     checks.instance("store", store, str, Path)
-    from airtight.validate.sweep import dataset
+    from airtight.sweeps import dataset
 
     return dataset.opened(store)
 
@@ -789,7 +789,7 @@ def train(
     """
     from airtight.analytics import checks
     from airtight.analytics.checks import ParameterError
-    from airtight.validate.experiments.training import training_run
+    from airtight.results import training_run
     from airtight.validate.experiments.training.own_data import OwnData
 
     if (X is None) != (y is None) or (X is None and clients is not None):

@@ -5,7 +5,7 @@ import signal
 if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # until the command runs: Ctrl-C among the imports prints no traceback
 
-from airtight.validate.commands.cli import main
+from airtight.commands.cli import main
 
 if __name__ == "__main__":
     main(prog_name="airtight")

@@ -70,7 +70,7 @@ def test_check(benchmark, tmp_path):
 @pytest.mark.benchmark(group="airtight verify; goal: below 300 s, with --effort 40 below 40 s")
 @pytest.mark.parametrize("effort", ["40", "240"])
 def test_audit(benchmark, effort):
-    code = f"from airtight.validate.commands.cli import main; main({['verify', '--json', '--effort', effort]!r})"
+    code = f"from airtight.commands.cli import main; main({['verify', '--json', '--effort', effort]!r})"
     done = benchmark.pedantic(
         subprocess.run, args=([sys.executable, "-c", code],), kwargs={"stdout": subprocess.DEVNULL}, rounds=1
     )

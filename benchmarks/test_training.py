@@ -8,7 +8,7 @@ import pytest
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.validate.experiments.training import data, federated_training
 from airtight.validate.experiments.training.network import Dense
-from airtight.validate.system_file.training_plan import Dataset
+from airtight.validate.experiments.training.training_plan import Dataset
 
 SYSTEM = FederatedSystem(clients=50, parameters=109386, epsilon=1.0)
 SETTINGS = federated_training.Settings(dataset=Dataset.MNIST, hidden=(128, 64), rounds=1, learning_rate=0.1)

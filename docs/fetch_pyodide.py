@@ -1,6 +1,6 @@
 """Puts Pyodide into a folder, for the page that checks certificates in the reader's browser: python docs/fetch_pyodide.py FOLDER.
 
-npm brings the package, and only files with the sums of airtight.validate.report.in_browser are taken. A folder that has them
+npm brings the package, and only files with the sums of airtight.report.in_browser are taken. A folder that has them
 is left alone. Without npm or a network one line says so, and the documentation is built without the check.
 """
 
@@ -10,7 +10,7 @@ import tarfile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from airtight.validate.report.in_browser import PYODIDE, SUMS, complete
+from airtight.report.in_browser import PYODIDE, SUMS, complete
 
 PATIENCE = 300  # seconds
 

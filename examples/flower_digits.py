@@ -20,7 +20,7 @@ from flwr.simulation import run_simulation
 from sklearn.datasets import load_digits
 
 from airtight import Meter
-from airtight.validate.integrations.flower import GaussianMod, Metered
+from airtight.integrations.flower import GaussianMod, Metered
 
 CLIENTS, ROUNDS = 20, 5
 x, y = load_digits(return_X_y=True)

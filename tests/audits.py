@@ -16,7 +16,7 @@ from support.common import two_classes
 
 import airtight
 from airtight.validate.attack import training
-from airtight.validate.system_file.training_plan import Settings
+from airtight.validate.experiments.training.training_plan import Settings
 
 RUNS = 200
 SYSTEMS = {  # with the number of rounds; what a canary among Gaussian updates shows has exactly the curve that is stated

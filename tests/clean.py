@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 import airtight
 from airtight.analytics.extras import _HOLDS, MODULES
-from airtight.validate.commands.cli import main
+from airtight.commands.cli import main
 
 FILE = """[inference]
 devices = 2
@@ -83,7 +83,7 @@ def calls():
         ("Claim", "verify", lambda: airtight.Claim),
         ("at_most", "verify", lambda: airtight.at_most(1, 2)),
         ("verify", "verify", lambda: airtight.verify(["FDP-D2"], effort=8)),
-        ("a page", "report", lambda: __import__("airtight.validate.report.page")),
+        ("a page", "report", lambda: __import__("airtight.report.page")),
     ]
 
 

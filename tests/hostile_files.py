@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from support.common import FLEET, GOOD, TASK
 
 import airtight
-from airtight.validate.commands.cli import main
+from airtight.commands.cli import main
 
 NASTY = [
     "1" * 5000,

@@ -25,8 +25,8 @@ from airtight.solvers.design.over_the_air import design_prices, frontier
 from airtight.solvers.design.over_the_air.requirements import Requirements
 from airtight.solvers.energy import conic_energy, solve
 from airtight.solvers.weights import weight_problem
+from airtight.sweeps import verb
 from airtight.validate.attack import training
-from airtight.validate.sweep import verb
 
 SECONDS = 3  # after which a call is given up; it counts as neither
 INNER = {  # the functions whose options a verb passes on

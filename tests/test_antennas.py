@@ -14,7 +14,7 @@ from click.testing import CliRunner
 import airtight
 from airtight import Channel, InferenceSystem, ParameterError
 from airtight.analytics.estimate import mean_interval
-from airtight.validate.commands.cli import main
+from airtight.commands.cli import main
 from airtight.validate.experiments.monte_carlo import antennas
 
 SAMPLES = 20_000

@@ -18,12 +18,12 @@ from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy import empirical_epsilon
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.privacy.over_the_air import rounds
+from airtight.commands.cli import main
 from airtight.validate.attack import training
 from airtight.validate.attack.system_attack import attacked
-from airtight.validate.commands.cli import main
 from airtight.validate.experiments.monte_carlo import channel
 from airtight.validate.experiments.training import views
-from airtight.validate.system_file.training_plan import Mechanism, Settings
+from airtight.validate.experiments.training.training_plan import Mechanism, Settings
 
 PROMISED = InferenceSystem(
     devices=50, participation=0.5, noise_variance=0.1, weight=0.02, clip=3.0, alignment=1.0,

@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import airtight
-from airtight.validate.commands.cli import main
-from airtight.validate.report.card import Card, outward
-from airtight.validate.system_file.config import load
+from airtight.commands.cli import main
+from airtight.report.card import Card, outward
+from airtight.system_file.config import load
 
 TEXT = """[inference]
 devices = 3

@@ -18,7 +18,7 @@ from airtight import Channel, Features, InferenceSystem, ParameterError
 from airtight.analytics.inference import combiner, decoding
 from airtight.analytics.inference.channel import CodeModel
 from airtight.analytics.inference.fading import Fading, PowerGain
-from airtight.validate.commands.cli import main
+from airtight.commands.cli import main
 from airtight.validate.experiments.monte_carlo import antennas
 
 _FADINGS = {

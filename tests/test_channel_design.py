@@ -14,11 +14,11 @@ from support.over_channel import FEATURES, SYSTEM
 import airtight
 from airtight import Channel, Features, ParameterError
 from airtight.analytics.inference import combiner, decoding
+from airtight.commands.cli import main
 from airtight.solvers.design import channel_design
 from airtight.solvers.design.over_the_air.requirements import Purpose, Requirements
 from airtight.solvers.errors import NotSettledError
 from airtight.solvers.weights.weight_problem import _example
-from airtight.validate.commands.cli import main
 
 _FADINGS = {
     "none": {},

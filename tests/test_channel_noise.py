@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import airtight
 from airtight import Channel, InfeasibleError, InferenceSystem, ParameterError
+from airtight.commands.cli import main
 from airtight.solvers.design import channel_noise
-from airtight.validate.commands.cli import main
 
 SYSTEM = InferenceSystem(
     devices=4, participation=1.0, noise_variance=[0.1, 0.2, 0.1, 0.4], weight=0.25, clip=1.0, alignment=1.0,

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 import airtight
 from airtight import Channel, InferenceSystem
-from airtight.validate.commands.cli import main
+from airtight.commands.cli import main
 
 TEXT = """[inference]
 devices = 3

@@ -15,8 +15,8 @@ import airtight
 from airtight import Meter, OverspentError, ParameterError, Round
 from airtight.analytics.privacy import meter_log
 from airtight.analytics.privacy.over_the_air import meter as meter_module
-from airtight.validate.commands import meter_command
-from airtight.validate.commands.cli import main
+from airtight.commands import meter_command
+from airtight.commands.cli import main
 
 CURVE = airtight.gaussian(0.1)
 KINDS = {

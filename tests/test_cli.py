@@ -15,9 +15,9 @@ from support.common import GOOD, TASK, archive, refused, run, written
 
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import amplification
+from airtight.commands.cli import main
 from airtight.validate.claims.claim import holds
 from airtight.validate.claims.sources import INSTALLED, Source
-from airtight.validate.commands.cli import main
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "paper.toml"
 

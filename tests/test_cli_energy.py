@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from support.common import refused, run, written
 
-from airtight.validate.report import page
-from airtight.validate.results.bounds import Bounds
-from airtight.validate.system_file.config import load
+from airtight.report import page
+from airtight.results.bounds import Bounds
+from airtight.system_file.config import load
 
 FLEET = (Path(__file__).parents[1] / "examples" / "fleet.toml").read_text()
 KEYS = {

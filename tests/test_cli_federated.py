@@ -6,10 +6,10 @@ import math
 import pytest
 from support.common import refused, run, written
 
-from airtight.validate.report import page
-from airtight.validate.report.drawing import drawings
-from airtight.validate.results.bounds import Bounds
-from airtight.validate.system_file.config import load
+from airtight.report import page
+from airtight.report.drawing import drawings
+from airtight.results.bounds import Bounds
+from airtight.system_file.config import load
 
 SYSTEM = """
 [federated]

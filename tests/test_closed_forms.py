@@ -13,11 +13,11 @@ from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.forms.domain import COUNT, POSITIVE, Parameter
 from airtight.analytics.forms.quantity import Quantity
 from airtight.analytics.guarantee import Face
+from airtight.report import document
+from airtight.report import results_schema as schema
 from airtight.solvers import quantities as catalogue
-from airtight.validate.report import document
-from airtight.validate.report import results_schema as schema
-from airtight.validate.sweep import parts, quantities
-from airtight.validate.system_file.config import load
+from airtight.sweeps import parts, quantities
+from airtight.system_file.config import load
 
 PAPER = Path(__file__).parents[1] / "examples" / "paper.toml"
 
@@ -58,7 +58,7 @@ def test_a_closed_form_in_a_sweep(tmp_path):
 
 
 def key(name):
-    from airtight.validate.sweep.axes import Key
+    from airtight.sweeps.axes import Key
 
     return Key("federated", name, None, name)
 

@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 import airtight
+from airtight.system_file.config import load
 from airtight.validate.claims.certificates import formal
-from airtight.validate.system_file.config import load
 
 HERE = Path(formal.__file__).parent
 FILES = ("Rows.v", "Gaussian.v", "Erfc.v", "Mass.v", "Vector.v", "Dimensions.v", "Noise.v", "OverTheAir.v")

@@ -18,8 +18,8 @@ from airtight.analytics.inference import accuracy, decoding, distortion, power_l
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.solvers import weights
+from airtight.system_file.config import SystemFileError, load
 from airtight.validate.experiments.monte_carlo import channel
-from airtight.validate.system_file.config import SystemFileError, load
 
 
 def drawn(seed, **changes):

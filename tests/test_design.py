@@ -570,7 +570,7 @@ def test_a_public_centre_is_subtracted(tmp_path):
     centre = rng.normal(size=(3, 5))
     archive(tmp_path, c=centre)
     path = written(tmp_path, GOOD + TASK)
-    from airtight.validate.system_file.config import load
+    from airtight.system_file.config import load
 
     f = np.load(tmp_path / "features.npz")["f"]
     np.testing.assert_allclose(load(path).task.features.f, f - centre)
@@ -607,8 +607,8 @@ def test_the_example_that_works():
     """What design finds in it keeps epsilon and beats the constant output; train's codec is the file's."""
     from pathlib import Path
 
+    from airtight.system_file.config import load
     from airtight.validate.experiments.training import inference_training, views
-    from airtight.validate.system_file.config import load
 
     description = load(Path(__file__).parents[1] / "examples" / "good.toml")
     system, tasks = description.inference, description.task.samples

@@ -22,8 +22,8 @@ from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
 from airtight.analytics.privacy.mechanisms import mechanism
 from airtight.analytics.privacy.over_the_air import amplification, observers
-from airtight.validate.commands.cli import main
-from airtight.validate.report import document
+from airtight.commands.cli import main
+from airtight.report import document
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

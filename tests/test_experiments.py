@@ -17,7 +17,7 @@ from airtight.solvers.energy import schemes as energy_schemes
 from airtight.validate.experiments.figures import collaborative
 from airtight.validate.experiments.training import inference_training, utility_training, views
 from airtight.validate.experiments.training.federated_training import run
-from airtight.validate.system_file.training_plan import Settings
+from airtight.validate.experiments.training.training_plan import Settings
 
 SEEDS = range(5)
 SYSTEM = FederatedSystem(clients=50, parameters=1, epsilon=1.0, ldp_fraction=0.2)

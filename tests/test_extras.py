@@ -51,7 +51,7 @@ def test_who_only_asks_or_is_not_airtight_gets_the_usual_answer(monkeypatch):
 
 def test_flower_names_its_extra():
     """Where it is installed the adapter has tests of its own."""
-    from airtight.validate.integrations import flower
+    from airtight.integrations import flower
 
     if flower.Strategy is object:
         for build in (

@@ -11,7 +11,7 @@ from support.common import GOOD, refused, run, written
 
 import airtight
 from airtight import Features
-from airtight.validate.system_file.config import load
+from airtight.system_file.config import load
 
 NUMBERS = [[1.0, 2.0, 0.0, 1.0], [0.5, -1.0, 2.0, 0.0], [3.0, 0.0, 1.0, 1.0]]
 

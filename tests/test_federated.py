@@ -23,8 +23,8 @@ from airtight.analytics.federated.corbin import (
 )
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem, alone
 from airtight.analytics.federated.few_bits import baselines
+from airtight.results import federated_results
 from airtight.solvers.design.quantizer import quantizer_design
-from airtight.validate.results import federated_results
 
 EPSILON = st.floats(0.05, 10)
 

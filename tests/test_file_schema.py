@@ -15,10 +15,10 @@ import pytest
 from click.testing import CliRunner
 from support.common import FLEET, GOOD, TASK, archive, run, written
 
-from airtight.validate.commands.cli import main
-from airtight.validate.report import results_schema as schema
-from airtight.validate.system_file import file_schema
-from airtight.validate.system_file.config import SystemFileError, described
+from airtight.commands.cli import main
+from airtight.report import results_schema as schema
+from airtight.system_file import file_schema
+from airtight.system_file.config import SystemFileError, described
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))

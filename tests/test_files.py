@@ -8,7 +8,7 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-from airtight.validate.commands.cli import main
+from airtight.commands.cli import main
 from airtight.validate.files import MANIFEST, FolderError, OutputFolder, whole
 
 HOLD = """

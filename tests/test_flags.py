@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from airtight.validate.commands.cli import main
+from airtight.commands.cli import main
 
 GOOD, PAPER, FLEET = "examples/good.toml", "examples/paper.toml", "examples/fleet.toml"
 NEW = ["meter", "OUT/a.jsonl", "--devices", "2", "--budget", "1", "--delta", "1e-5"]

@@ -9,7 +9,7 @@ import pytest
 from support.common import GOOD, refused, run, written
 
 from airtight.solvers import energy
-from airtight.validate.system_file.config import load
+from airtight.system_file.config import load
 
 FLEET = (Path(__file__).parents[1] / "examples" / "fleet.toml").read_text()
 

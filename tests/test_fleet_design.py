@@ -9,13 +9,13 @@ from support.common import FLEET, refused, run, written
 import airtight
 from airtight.analytics import parameters
 from airtight.analytics.federated.fair.device import DeviceFleet, table_1
+from airtight.report import page
+from airtight.report.drawing import drawings
+from airtight.results.bounds import Bounds
 from airtight.solvers.design.fleet import fleet_design
 from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
 from airtight.solvers.errors import InfeasibleError
-from airtight.validate.report import page
-from airtight.validate.report.drawing import drawings
-from airtight.validate.results.bounds import Bounds
-from airtight.validate.system_file.config import load
+from airtight.system_file.config import load
 
 DESIGN = FLEET + "[design]\n"
 

@@ -18,7 +18,7 @@ import airtight
 from airtight import Meter, ParameterError
 
 flwr_app = pytest.importorskip("flwr.app", reason="the extra flower is not installed")
-from airtight.validate.integrations import flower  # noqa: E402
+from airtight.integrations import flower  # noqa: E402
 
 Array, ArrayRecord, ConfigRecord = flwr_app.Array, flwr_app.ArrayRecord, flwr_app.ConfigRecord
 RecordDict = flwr_app.RecordDict

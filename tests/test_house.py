@@ -139,7 +139,7 @@ def test_public_functions_are_documented():
             "airtight.analytics.privacy.over_the_air.amplification",
             ["scipy.stats", "scipy.optimize", "flint", "matplotlib", "pydantic", "rich"],
         ),
-        ("airtight.validate.commands.cli", ["scipy", "matplotlib", "jinja2", "rich", "flint", "sympy"]),
+        ("airtight.commands.cli", ["scipy", "matplotlib", "jinja2", "rich", "flint", "sympy"]),
         ("airtight", ["numpy", "scipy", "sympy", "flint", "pydantic"]),
         ("airtight; c = airtight.gaussian(1.0); c.epsilon(1e-5), c.delta(1.0), c.advantage()", ["scipy"]),
     ],

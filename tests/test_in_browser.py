@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from support.browser import CHROMIUM, Browser
 
+from airtight.report import in_browser, library
 from airtight.validate.claims.certificates import writing
 from airtight.validate.claims.evidence import shipped
 from airtight.validate.claims.sources import INSTALLED
-from airtight.validate.report import in_browser, library
 
 ROOT = Path(__file__).parents[1]
 PYODIDE = Path(os.environ.get("PYODIDE") or ROOT / "build" / "pyodide")

@@ -8,12 +8,12 @@ import pytest
 from support.common import refused, run
 
 from airtight.analytics.checks import ParameterError
+from airtight.report import document
 from airtight.solvers.quantities import quantities
 from airtight.validate.claims import audit
 from airtight.validate.claims.claim import Verdict
 from airtight.validate.claims.evidence import shipped
 from airtight.validate.claims.sources import INSTALLED
-from airtight.validate.report import document
 
 DOCS = Path(__file__).parents[1] / "docs"
 CLAIMS, ITEMS, PAPERS = INSTALLED.claims(), INSTALLED.items(), INSTALLED.papers()

@@ -13,7 +13,7 @@ from scipy import special, stats
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.privacy.over_the_air import amplification, hidden_participation, observers, rounds
-from airtight.validate.report import live
+from airtight.report import live
 
 
 @pytest.fixture(scope="module")

@@ -16,10 +16,10 @@ from support.browser import CHROMIUM, Browser
 from airtight import Channel, InferenceSystem
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.privacy.over_the_air import looks
-from airtight.validate.report import live, page
-from airtight.validate.results.bounds import Bounds
-from airtight.validate.results.inference_results import Privacy
-from airtight.validate.system_file.config import load
+from airtight.report import live, page
+from airtight.results.bounds import Bounds
+from airtight.results.inference_results import Privacy
+from airtight.system_file.config import load
 
 LAWS = (
     {"fading": "rayleigh"},

@@ -15,9 +15,9 @@ from click.shell_completion import BashComplete
 from support.common import GOOD, TASK, archive, run, written
 from support.processors import every_processor
 
-from airtight.validate.commands import plain_text
-from airtight.validate.commands.cli import main
-from airtight.validate.report import results_schema as schema
+from airtight.commands import plain_text
+from airtight.commands.cli import main
+from airtight.report import results_schema as schema
 
 ROOT = Path(__file__).parents[1]
 FLEET = ROOT / "examples" / "fleet.toml"
@@ -151,7 +151,7 @@ def test_a_signal_ends_the_children(sent):
 
 POOL = """
 import os
-from airtight.validate.running import pool_of
+from airtight.running import pool_of
 
 if __name__ == "__main__":
     with pool_of(2) as (pool, workers):

@@ -26,8 +26,8 @@ import airtight
 from airtight import Meter, OverspentError, ParameterError, Round
 from airtight.analytics.privacy import meter_log
 from airtight.analytics.privacy.accounting import renyi
+from airtight.commands.cli import main
 from airtight.validate import files
-from airtight.validate.commands.cli import main
 
 CHECK_LOG = Path(airtight.__file__).parent / "validate" / "claims" / "certificates" / "check_log.py"
 
@@ -658,7 +658,7 @@ def test_two_names_of_a_log_are_one_log(tmp_path: Path, make: Callable[[Path, Pa
     given.write_text(ROUND)
     run(log, "--budget", 1, "--delta", 1e-5, "--devices", 3)
     make(log, link)
-    code = "import sys\nfrom airtight.validate.commands.cli import main\nmain(['meter', sys.argv[1], '--add', sys.argv[2]])"
+    code = "import sys\nfrom airtight.commands.cli import main\nmain(['meter', sys.argv[1], '--add', sys.argv[2]])"
     for held, asked in ((log, link), (link, log)):
         with files.appending(held):
             assert run(asked, "--add", given).exit_code == 2

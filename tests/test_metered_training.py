@@ -10,7 +10,7 @@ import pytest
 import airtight
 from airtight import ParameterError
 from airtight.validate.experiments.training import metered_training
-from airtight.validate.system_file.training_plan import Settings
+from airtight.validate.experiments.training.training_plan import Settings
 
 SETTINGS = Settings(hidden=(), rounds=12, local_steps=3, learning_rate=0.5)
 SYSTEM = airtight.InferenceSystem(

@@ -12,10 +12,10 @@ import pytest
 from airtight.analytics.forms.balls import observer_delta as enclosed
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import amplification, hidden_participation, observers
+from airtight.report.drawing import inference_plots
 from airtight.validate.claims.certificates.writing import certify
 from airtight.validate.claims.sources import INSTALLED
 from airtight.validate.papers.feature_dp import observers as rows
-from airtight.validate.report.drawing import inference_plots
 
 ONE = np.ones(1)
 CASES = [

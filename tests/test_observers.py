@@ -22,8 +22,8 @@ from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.mechanisms import gaussian, neyman_pearson
 from airtight.analytics.privacy.over_the_air import amplification, hidden_participation, observers, signal_lower_bound
 from airtight.analytics.privacy.over_the_air.signal_lower_bound import gamma_cells
+from airtight.system_file.config import load
 from airtight.validate.claims import oracles
-from airtight.validate.system_file.config import load
 
 ONE = np.ones(1)
 TWENTY = InferenceSystem(

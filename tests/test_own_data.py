@@ -19,7 +19,7 @@ from airtight import FederatedSystem, InferenceSystem, ParameterError
 from airtight.analytics.federated.fair.device import table_1
 from airtight.validate.experiments.training import data, utility_training, views
 from airtight.validate.experiments.training.own_data import OwnData
-from airtight.validate.system_file.arrays import TableError, read_csv, read_npz
+from airtight.validate.number_tables import TableError, read_csv, read_npz
 
 CLIENTS = FederatedSystem(clients=20, parameters=1, epsilon=2.0)
 

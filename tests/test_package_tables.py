@@ -16,14 +16,14 @@ from support.common import GOOD, run, written
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.parameters import Count, Described, Number, Vector
+from airtight.system_file import config, file_schema
+from airtight.system_file.package_tables import PackageTable, to_toml
 from airtight.validate.packages import SourceError
-from airtight.validate.system_file import config, file_schema
-from airtight.validate.system_file.package_tables import PackageTable, to_toml
 
 MODULE = '''
 from dataclasses import dataclass
 from airtight.analytics.parameters import Count, Described, Number
-from airtight.validate.system_file.package_tables import PackageTable
+from airtight.system_file.package_tables import PackageTable
 
 @dataclass(frozen=True, eq=False)
 class Relay(Described):

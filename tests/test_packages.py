@@ -8,8 +8,8 @@ from click.testing import CliRunner
 from support.common import run
 
 from airtight.analytics.checks import ParameterError
+from airtight.commands.cli import main
 from airtight.validate import packages
-from airtight.validate.commands.cli import main
 from airtight.validate.experiments.figures import gallery
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from support.common import GOOD, written
 
-from airtight.validate.report import page
-from airtight.validate.report.drawing import drawings
-from airtight.validate.results.bounds import Bounds
-from airtight.validate.system_file.config import load
+from airtight.report import page
+from airtight.report.drawing import drawings
+from airtight.results.bounds import Bounds
+from airtight.system_file.config import load
 
 ONE = GOOD.replace("devices = 3", "devices = 1").replace("[0.9, 0.5, 1.0]", "0.5").replace("0.3333333333333333", "1.0")
 

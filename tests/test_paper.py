@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from support.common import refused, run
 
+from airtight.report import paper
+from airtight.report.paper import Latex, escaped, write
 from airtight.validate.claims import proofs
 from airtight.validate.claims.claim import FAILING, Verdict
 from airtight.validate.claims.evidence import How, shipped
 from airtight.validate.claims.sources import INSTALLED, Source
 from airtight.validate.files import MANIFEST
-from airtight.validate.report import paper
-from airtight.validate.report.paper import Latex, escaped, write
 
 SHORTEST = min(INSTALLED.papers().values(), key=lambda paper: len(paper.claims)).id
 NAMES = ["feature-dp", "corbin-fl", "utility-fairness", "feature-dp-short", SHORTEST]

@@ -9,14 +9,14 @@ import pytest
 from click.testing import CliRunner
 
 from airtight.analytics.federated.corbin import two_output_bounds
+from airtight.commands.cli import main
+from airtight.report import document, page, rows
+from airtight.report.verdicts import severities, verdicts
 from airtight.validate.claims import audit
 from airtight.validate.claims.claim import FAILING, REFUTED, Ruling, Verdict
 from airtight.validate.claims.evidence import shipped
 from airtight.validate.claims.search import floats, judged, noticed, trial
 from airtight.validate.claims.sources import INSTALLED
-from airtight.validate.commands.cli import main
-from airtight.validate.report import document, page, rows
-from airtight.validate.report.verdicts import severities, verdicts
 
 pytestmark = pytest.mark.slow
 

@@ -222,7 +222,7 @@ def test_the_published_plan_has_no_price_where_it_is_not_optimal() -> None:
 def test_commands_print_prices() -> None:
     from click.testing import CliRunner
 
-    from airtight.validate.commands.cli import main
+    from airtight.commands.cli import main
 
     run = CliRunner().invoke
     rows = json.loads(run(main, ["solve", "energy", "examples/fleet.toml", "--json"]).stdout)
@@ -343,7 +343,7 @@ def test_what_the_cone_program_refuses() -> None:
 def test_the_command_prints_the_prices_of_a_design() -> None:
     from click.testing import CliRunner
 
-    from airtight.validate.commands.cli import main
+    from airtight.commands.cli import main
 
     printed = CliRunner().invoke(main, ["design", "examples/good.toml"]).stdout
     assert (

@@ -13,12 +13,12 @@ WRONG = "airtight: ID = 'WRONGID': must be one of "
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["airtight.validate.report.document", "docs", "WRONGID"], WRONG),
+        (["airtight.report.document", "docs", "WRONGID"], WRONG),
         (["airtight.validate.claims.readings", "WRONGID"], WRONG),
         (["airtight.validate.experiments.figures.gallery", "WRONGID"], WRONG),
-        (["airtight.validate.report.document"], "usage: python -m airtight.validate.report.document FOLDER [ID ...]"),
-        (["airtight.validate.report.document", "no/where"], "airtight: FOLDER = 'no/where': must be a folder"),
-        (["airtight.validate.report.library"], "usage: python -m airtight.validate.report.library FOLDER [PYODIDE]"),
+        (["airtight.report.document"], "usage: python -m airtight.report.document FOLDER [ID ...]"),
+        (["airtight.report.document", "no/where"], "airtight: FOLDER = 'no/where': must be a folder"),
+        (["airtight.report.library"], "usage: python -m airtight.report.library FOLDER [PYODIDE]"),
         (["airtight.validate.claims.certificates.formal"], "usage: python -m "),
         (["airtight.validate.claims.certificates.formal", "no/where"], "airtight: FOLDER = 'no/where': must be a folder"),
     ],

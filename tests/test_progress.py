@@ -123,8 +123,8 @@ def test_calibrations(system, capsys, monkeypatch, variable):
 def test_commands_on_a_terminal(capsys, monkeypatch, terminal):
     from click.testing import CliRunner
 
-    from airtight.validate.commands import design_command
-    from airtight.validate.commands.cli import main
+    from airtight.commands import design_command
+    from airtight.commands.cli import main
 
     monkeypatch.setattr(progress, "_SECONDS", 0.0)
     monkeypatch.setattr(design_command, "heard", lambda: terminal)
@@ -133,7 +133,7 @@ def test_commands_on_a_terminal(capsys, monkeypatch, terminal):
 
 
 def test_a_terminal_is_heard_unless_quiet(monkeypatch):
-    from airtight.validate import running
+    from airtight import running
 
     for there, asked in ((True, False), (True, True), (False, False)):
         monkeypatch.setattr(running.sys.stderr, "isatty", lambda there=there: there)

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from airtight.analytics.federated.fair.device import table_1
+from airtight.results.energy import EnergyResult
+from airtight.results.schema import as_json
 from airtight.solvers import energy
 from airtight.solvers.energy import proved_gap
 from airtight.solvers.weights import dual_newton, solution
 from airtight.solvers.weights.quadratic import Multipliers, QuadraticProgram, multipliers
-from airtight.validate.results.energy import EnergyResult
-from airtight.validate.results.schema import as_json
 
 
 def _program(seed, *, sums_to_one=True, flat=False):

@@ -14,12 +14,12 @@ from support.common import run
 
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.forms.domain import Range, parameter
+from airtight.report import document, library
 from airtight.validate.claims import code_digest, proofs, readings
 from airtight.validate.claims.claim import Claim
 from airtight.validate.claims.evidence import shipped
 from airtight.validate.claims.relation import at_most, both
 from airtight.validate.claims.sources import INSTALLED, Source
-from airtight.validate.report import document, library
 
 ROOT = Path(__file__).parents[1]
 ARGUED = {name: claim for name, claim in INSTALLED.claims().items() if claim.argued}

@@ -13,14 +13,14 @@ import pytest
 from click.testing import CliRunner
 
 from airtight.analytics.privacy.over_the_air import amplification
+from airtight.commands import report_command
+from airtight.commands.cli import main
+from airtight.report import library, page
+from airtight.system_file.config import load
 from airtight.validate.claims.evidence import shipped
-from airtight.validate.commands import report_command
-from airtight.validate.commands.cli import main
 from airtight.validate.experiments.figures import gallery
 from airtight.validate.experiments.figures.figure import Effort
 from airtight.validate.files import MANIFEST, OutputFolder
-from airtight.validate.report import library, page
-from airtight.validate.system_file.config import load
 
 pytestmark = pytest.mark.slow
 
@@ -182,7 +182,7 @@ def test_ctrl_c_keeps_the_parts_that_are_done(tmp_path, monkeypatch):
     def interrupted(description):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("airtight.validate.report.drawing.drawings.of_others", interrupted)
+    monkeypatch.setattr("airtight.report.drawing.drawings.of_others", interrupted)
     result = CliRunner().invoke(main, ["report", str(FLEET), "--out", str(tmp_path)])
     assert result.exit_code == 130 and result.stderr.splitlines()[-1] == "airtight: interrupted"
     html = (tmp_path / "index.html").read_text()

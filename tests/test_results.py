@@ -10,13 +10,13 @@ from support.common import GOOD, TASK, archive, written
 
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.federated.fair.device import table_1
+from airtight.results.bounds import Bounds
+from airtight.results.energy import DeviceBounds, EnergyResult
+from airtight.results.federated_results import FederatedBounds
+from airtight.results.schema import as_json
+from airtight.results.weights import Designs, WeightResult
 from airtight.solvers import energy, weights
-from airtight.validate.results.bounds import Bounds
-from airtight.validate.results.energy import DeviceBounds, EnergyResult
-from airtight.validate.results.federated_results import FederatedBounds
-from airtight.validate.results.schema import as_json
-from airtight.validate.results.weights import Designs, WeightResult
-from airtight.validate.system_file.config import load
+from airtight.system_file.config import load
 
 PAIR = {"epsilon": 3, "delta": 3}
 CLAIM = {"t": None, "mean_noise": None, "vacuous": None, "epsilon": 3, "delta": 3, "true_delta": 3, "hidden_delta": 3}

@@ -11,7 +11,7 @@ import pytest
 from support.common import FLEET, GOOD, TASK, archive, run, written
 from test_cli_train import SYSTEM
 
-from airtight.validate.report import results_schema
+from airtight.report import results_schema
 
 ROOT = Path(__file__).parents[1]
 SCHEMA = results_schema.schema()
@@ -146,7 +146,7 @@ def test_training_of_all_parts_and_own_data(tmp_path) -> None:
 
     import airtight
     from airtight.analytics.federated.fair.device import table_1
-    from airtight.validate.experiments.training import training_run
+    from airtight.results import training_run
     from airtight.validate.experiments.training.utility_training import Learned
 
     X = np.random.default_rng(0).random((60, 4))

@@ -419,7 +419,7 @@ def test_rounds_of_a_system_file(tmp_path):
 
     from click.testing import CliRunner
 
-    from airtight.validate.commands.cli import main
+    from airtight.commands.cli import main
 
     text = """[inference]
 devices = 3

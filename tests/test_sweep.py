@@ -26,18 +26,18 @@ from click.testing import CliRunner
 from support.common import FLEET
 
 import airtight
+from airtight import running
 from airtight.analytics import parameters
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.extras import MissingExtraError
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.validate import running
-from airtight.validate.commands.cli import main
-from airtight.validate.results.bounds import Bounds
-from airtight.validate.sweep import batches, cells, code_version, parts, plan, quantities, run, store, verb
-from airtight.validate.sweep.axes import parsed, resolved
-from airtight.validate.sweep.verb import prepared
-from airtight.validate.system_file import config, units
-from airtight.validate.system_file.description import Description
+from airtight.commands.cli import main
+from airtight.results.bounds import Bounds
+from airtight.sweeps import batches, cells, code_version, parts, plan, quantities, run, store, verb
+from airtight.sweeps.axes import parsed, resolved
+from airtight.sweeps.verb import prepared
+from airtight.system_file import config, units
+from airtight.system_file.description import Description
 
 ROOT = Path(__file__).parents[1]
 TABLES = (
@@ -209,7 +209,7 @@ def test_what_a_part_ignores_changes_nothing(part, file):
 
 
 def test_every_key_of_a_system_has_been_thought_of():
-    """A new key must be read by the parts that depend on it, or be ignored by them: validate/sweep/parts.py."""
+    """A new key must be read by the parts that depend on it, or be ignored by them: airtight/sweeps/parts.py."""
     nested = {"variants", "features", "selection", "channel"}  # a sweep refuses a file with a channel
     known = set(config.keys(["inference"])) - set(units.ALTERNATIVES) - nested
     assert known == {*parameters.of(InferenceSystem), "observer", "rounds"}
@@ -508,8 +508,8 @@ def test_stores_that_cannot_be_used(file, tmp_path):
 DRIVER = """
 import sys
 from pathlib import Path
-from airtight.validate.sweep import plan, run
-from airtight.validate.sweep.verb import prepared
+from airtight.sweeps import plan, run
+from airtight.sweeps.verb import prepared
 
 plan._BATCH_CELLS, plan._SINGLE_CELLS = 6, 2
 sweep = prepared(sys.argv[1], {"participation": [0.1 * i for i in range(1, 9)], "dimension": [1, 2, 4], "clip": [1.0, 2.0]},

@@ -21,11 +21,12 @@ from airtight.analytics.federated.corbin import quantizers
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.federated.few_bits import quantizer_laws as laws
 from airtight.analytics.records import plain
-from airtight.validate.experiments.training import data, federated_training, few_bits_training, training_run
+from airtight.results import training_run
+from airtight.system_file.config import load
+from airtight.validate.experiments.training import data, federated_training, few_bits_training
 from airtight.validate.experiments.training.federated_training import run
 from airtight.validate.experiments.training.network import Convolutional, Dense
-from airtight.validate.system_file.config import load
-from airtight.validate.system_file.training_plan import Mechanism, Settings
+from airtight.validate.experiments.training.training_plan import Mechanism, Settings
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SYSTEM = FederatedSystem(clients=20, parameters=1, epsilon=1.0, ldp_fraction=0.2)
@@ -249,7 +250,7 @@ def test_killed_at_any_moment_it_goes_on(tmp_path):
     path = tmp_path / "state.npz"
     code = (
         "from airtight.validate.experiments.training.federated_training import run\n"
-        "from airtight.validate.system_file.training_plan import Settings\n"
+        "from airtight.validate.experiments.training.training_plan import Settings\n"
         "from airtight.analytics.federated.corbin.federated_system import FederatedSystem\n"
         "from pathlib import Path\n"
         "run(FederatedSystem(clients=20, parameters=1, epsilon=1.0, ldp_fraction=0.2),"

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from airtight import Channel, InferenceSystem, ParameterError
-from airtight.validate.commands.cli import main
+from airtight.commands.cli import main
 from airtight.validate.experiments.training import inference_training, views
 from airtight.validate.experiments.training.inference_training import Air, Selection, Transmitter
 

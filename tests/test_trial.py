@@ -24,13 +24,13 @@ from airtight.analytics.checks import ParameterError
 from airtight.analytics.forms.balls.ball import ball
 from airtight.analytics.forms.balls.compiled import UnsupportedExpression, compiled, enclosed
 from airtight.analytics.forms.domain import Range, parameter
+from airtight.report import library, page
 from airtight.validate.claims import audit, evidence, sources
 from airtight.validate.claims.claim import Claim, Paper, Reference, Verdict, exhibited, false, holds
 from airtight.validate.claims.evidence import How, decimal_ends
 from airtight.validate.claims.relation import absolute, at_least, at_most, equal, relation, relative_to
 from airtight.validate.claims.search import LEAST, noticed, shrink, trial
 from airtight.validate.claims.sources import INSTALLED, Source, SourceError
-from airtight.validate.report import library, page
 
 LEMMAS = Path(__file__).parents[1] / "examples" / "lemmas.py"
 X = parameter("x", 0.1, 1.0)

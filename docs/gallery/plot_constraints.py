@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import airtight
-from airtight.validate.system_file.config import load
+from airtight.system_file.config import load
 
 description = load(Path(airtight.__file__).parents[1] / "examples/good.toml")
 features = description.task.features

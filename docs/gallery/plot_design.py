@@ -11,7 +11,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 
 import airtight
-from airtight.validate.system_file.config import load
+from airtight.system_file.config import load
 
 description = load(Path(airtight.__file__).parents[1] / "examples/good.toml")
 task = description.task

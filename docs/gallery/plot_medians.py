@@ -16,7 +16,7 @@ from scipy.optimize import brentq
 
 import airtight
 from airtight.analytics.privacy.over_the_air import looks
-from airtight.validate.system_file import config
+from airtight.system_file import config
 
 FILE = """
 [inference]

@@ -11,7 +11,7 @@ import numpy as np
 
 import airtight
 from airtight.validate.experiments.training import metered_training
-from airtight.validate.system_file.training_plan import Settings
+from airtight.validate.experiments.training.training_plan import Settings
 
 rounds, devices = 60, 100
 settings = Settings(hidden=(), rounds=rounds, local_steps=5, learning_rate=0.5)

@@ -3,7 +3,7 @@
 import numpy as np
 from click.testing import CliRunner
 
-from airtight.validate.commands.cli import main
+from airtight.commands.cli import main
 from airtight.validate.experiments.training import data
 
 GOOD = """

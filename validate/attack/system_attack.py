@@ -14,9 +14,9 @@ from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy import empirical_epsilon
 from airtight.analytics.privacy.over_the_air import amplification, looks
 from airtight.analytics.privacy.over_the_air import rounds as composition
+from airtight.validate.attack.attack_results import AttackedDevice, AttackResult
 from airtight.validate.experiments.monte_carlo import antennas
 from airtight.validate.experiments.monte_carlo import channel as air
-from airtight.validate.results.attack import AttackedDevice, AttackResult
 
 SAMPLES = 100_000
 FAILURE = 0.05

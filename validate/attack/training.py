@@ -25,11 +25,11 @@ from airtight.analytics.federated.corbin.quantizers import alpha, pair_law
 from airtight.analytics.federated.few_bits import baselines
 from airtight.analytics.privacy import empirical_epsilon
 from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
+from airtight.results.federated_results import theorem_3
+from airtight.validate.attack.attack_results import TrainingAttack
 from airtight.validate.experiments.training import data
 from airtight.validate.experiments.training import federated_training as loop
-from airtight.validate.results.attack import TrainingAttack
-from airtight.validate.results.federated_results import theorem_3
-from airtight.validate.system_file.training_plan import Mechanism, Settings
+from airtight.validate.experiments.training.training_plan import Mechanism, Settings
 
 RUNS, ROUNDS = 1000, 3
 FAILURE = 0.05

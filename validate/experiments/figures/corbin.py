@@ -17,7 +17,7 @@ from airtight.validate.experiments.figures.figure import Advance, Effort, Redraw
 from airtight.validate.experiments.figures.finding import POSITIVE, Comparison, Finding
 from airtight.validate.experiments.figures.learning import Line, lead
 from airtight.validate.experiments.figures.style import STYLE, figure_of
-from airtight.validate.system_file.training_plan import Dataset, Mechanism, Settings
+from airtight.validate.experiments.training.training_plan import Dataset, Mechanism, Settings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

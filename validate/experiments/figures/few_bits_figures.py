@@ -16,7 +16,7 @@ from airtight.validate.experiments.figures.finding import POSITIVE, Finding
 from airtight.validate.experiments.figures.learning import Line, lead
 from airtight.validate.experiments.figures.style import STYLE, figure_of
 from airtight.validate.experiments.training.few_bits_training import Table, sender
-from airtight.validate.system_file.training_plan import Mechanism, Settings
+from airtight.validate.experiments.training.training_plan import Mechanism, Settings
 
 _SYSTEM = FederatedSystem(clients=50, parameters=1, epsilon=1.0)
 _EPSILON = (1.0, 3.0, 5.0)  # of one parameter against one uplink

@@ -14,7 +14,7 @@ from airtight.validate.experiments.figures.figure import Advance, Effort
 from airtight.validate.experiments.figures.finding import Comparison
 from airtight.validate.experiments.figures.style import COLOURS, STYLE, figure_of, label_ends, whole_rounds
 from airtight.validate.experiments.training.federated_training import run
-from airtight.validate.system_file.training_plan import Mechanism, Settings
+from airtight.validate.experiments.training.training_plan import Mechanism, Settings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -10,7 +10,7 @@ import numpy as np
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, IntArray, ParameterError
 from airtight.validate.experiments.training.own_data import OwnData
-from airtight.validate.system_file.training_plan import Dataset
+from airtight.validate.experiments.training.training_plan import Dataset
 
 Source = Dataset | str | OwnData
 

@@ -20,7 +20,7 @@ from airtight.validate.experiments.training import data, few_bits_training
 from airtight.validate.experiments.training.checkpoint import State, restore, store
 from airtight.validate.experiments.training.checkpoint import label as checkpoint_label
 from airtight.validate.experiments.training.network import Convolutional, Dense
-from airtight.validate.system_file.training_plan import Mechanism, Settings
+from airtight.validate.experiments.training.training_plan import Mechanism, Settings
 
 Network = Dense | Convolutional
 

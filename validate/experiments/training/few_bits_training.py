@@ -14,7 +14,7 @@ from airtight.analytics.federated.corbin import antithetic
 from airtight.analytics.federated.few_bits import modular_noise, quantizer_laws
 from airtight.analytics.federated.few_bits.modular_noise import Noise
 from airtight.solvers.design.quantizer import quantizer_design, quantizer_pair
-from airtight.validate.system_file.training_plan import Mechanism
+from airtight.validate.experiments.training.training_plan import Mechanism
 
 _KEEP = np.linspace(0.02, 0.95, 32)  # values of q, RQM's probability to keep a level, among which the best is taken
 _PIECE = 4096  # parameters of a pair whose joint laws are in memory at once

@@ -16,7 +16,7 @@ from airtight.analytics.privacy.over_the_air.meter import Meter, Round
 from airtight.analytics.rounding import UNIT
 from airtight.validate.experiments.training import data
 from airtight.validate.experiments.training.federated_training import Shard, network_for, trained
-from airtight.validate.system_file.training_plan import Settings
+from airtight.validate.experiments.training.training_plan import Settings
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, IntArray, ParameterError
-from airtight.validate.system_file.arrays import LARGEST, TableError, read_csv, read_npz
+from airtight.validate.number_tables import LARGEST, TableError, read_csv, read_npz
 
 LABEL, CLIENT = "label", "client"  # columns of a CSV file that are no features
 _LEAST_ROWS = 10  # so that the parts for training, validation and test have a row each, and training more than one

@@ -22,7 +22,7 @@ from airtight.validate.experiments.training import data
 from airtight.validate.experiments.training.checkpoint import label as checkpoint_label
 from airtight.validate.experiments.training.checkpoint import restore, store
 from airtight.validate.experiments.training.network import Dense
-from airtight.validate.system_file.training_plan import Dataset
+from airtight.validate.experiments.training.training_plan import Dataset
 
 _WINDOW = 8  # number of last rounds to which (29) is fitted
 _MIN_BETA, _MAX_BETA = 1e-6, 1e6  # allowed range of beta_1, and of beta_2 in J

@@ -16,7 +16,7 @@ from airtight.analytics.inference.features import Features
 from airtight.validate.experiments.training import data
 from airtight.validate.experiments.training.network import Dense, Layer
 from airtight.validate.experiments.training.own_data import OwnData
-from airtight.validate.system_file.training_plan import Dataset
+from airtight.validate.experiments.training.training_plan import Dataset
 
 WIDTH = 32  # dimension of a feature: outputs of the extractor's first layer
 _STEPS = 800  # gradient steps of each training

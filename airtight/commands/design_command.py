@@ -1,0 +1,226 @@
+"""``airtight calibrate`` and ``airtight design``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from airtight.analytics.checks import ParameterError
+from airtight.commands.options import DEVICES, FEATURES, FILE, JSON, LEAVE_OUT, PLAN, QUIET, print_json
+from airtight.running import heard, progress
+from airtight.system_file.config import SystemFileError
+from airtight.system_file.description import Description
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from airtight.commands.fleet_csv import Row
+    from airtight.solvers.design.federated.federated_requirements import FederatedRequirements
+    from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
+    from airtight.solvers.design.over_the_air.requirements import JointDesign
+
+
+@click.command()
+@FILE
+@click.option("--epsilon", type=float, required=True, help="What no device's epsilon may exceed.")
+@click.option("--variable", type=click.Choice(["noise", "clip", "participation"]), default="noise", show_default=True)
+@click.option(
+    "--rounds", type=click.IntRange(min=1), help="Queries that epsilon is of together; as FILE says by default."
+)
+@DEVICES
+@JSON
+@QUIET
+def calibrate(
+    file: Path, epsilon: float, variable: str, rounds: int | None, devices: Path | None, as_json: bool
+) -> None:
+    """The least noise (greatest clips, greatest participation) with which every device in FILE keeps epsilon."""
+    from airtight.commands import fleet_csv as fleets
+    from airtight.report import tables
+    from airtight.results.design import CalibrationResult
+    from airtight.solvers.design.calibrate import calibrate as calibrated
+
+    description, _, _ = fleets.load(file, devices, "inference", channel=True)
+    if description.inference is None:
+        raise SystemFileError(f"{file}: inference: missing; there is nothing to calibrate")
+    queries = description.rounds if rounds is None else rounds
+    observer = description.observer
+    asked: dict[str, Any] = {"rounds": queries, "observer": observer, "progress": heard()}
+    if description.channel is None:
+        found = calibrated(description.inference, epsilon, variable=variable, **asked)
+    elif variable == "noise":
+        from airtight.solvers.design import channel_noise
+
+        found = channel_noise.calibrate(description.inference, description.channel, epsilon, **asked)
+    else:
+        raise click.UsageError(f"--variable {variable}: over a channel only the noise is calibrated")
+    result = CalibrationResult.of(found, epsilon, queries, observer)
+    if as_json:
+        print_json(result)
+    else:
+        tables.calibration(description.name, result)
+
+
+@click.command()
+@FILE
+@DEVICES
+@FEATURES
+@PLAN
+@LEAVE_OUT
+@click.option(
+    "--frontier",
+    multiple=True,
+    metavar="KEY=VALUES",
+    help="A design for each value of what is kept: a,b,c or FIRST:LAST:COUNT[:log], once or twice.",
+)
+@click.option(
+    "--plot", type=click.Path(path_type=Path, dir_okay=False), help="Draw the frontier: FILE.svg, .png or .pdf."
+)
+@JSON
+@QUIET
+def design(
+    file: Path,
+    devices: Path | None,
+    features: Path | None,
+    out: Path | None,
+    leave_out: bool,
+    frontier: tuple[str, ...],
+    plot: Path | None,
+    as_json: bool,
+) -> None:
+    """The joint problem of the table [design] in FILE: what is free, what is kept, what is least."""
+    from airtight.commands import fleet_csv as fleets
+    from airtight.report import tables
+    from airtight.results.design import DesignResult
+    from airtight.results.schema import as_json as tree_of
+    from airtight.solvers.design import channel_design
+    from airtight.solvers.design.federated.federated_requirements import FederatedRequirements
+    from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
+    from airtight.solvers.design.over_the_air import joint
+    from airtight.solvers.design.over_the_air.requirements import Free, Requirements
+
+    description, rows, left = fleets.load(file, devices, leave_out=leave_out, channel=True, features=features)
+    for one in left:
+        click.echo(f"airtight: left out: {one}", err=True)
+    system, wanted, task = description.inference, description.design, description.task
+    if frontier:
+        if out is not None:
+            raise click.UsageError("--frontier: not together with --out")
+        if description.channel is not None and isinstance(wanted, Requirements):
+            raise click.UsageError("--frontier: designs of one look; inference.channel: design one limit at a time")
+        _frontier(description, frontier, plot, as_json)
+        return
+    if plot is not None:
+        raise click.UsageError("--plot: needs --frontier")
+    if isinstance(wanted, FederatedRequirements):
+        _federated(description, wanted, as_json)
+        return
+    if isinstance(wanted, FleetRequirements):
+        _fleet(description, wanted, rows, out, as_json)
+        return
+    if wanted is None or system is None:
+        raise SystemFileError(f"{file}: design: missing; it says what is free and what is kept")
+    options: dict[str, Any] = {} if task is None else {"margin": task.margin, "ideal_accuracy": task.ideal_accuracy}
+    samples = None if task is None else task.samples
+    options |= {"observer": description.observer, "rounds": description.rounds, "progress": heard()}
+    channel = description.channel
+    if channel is None:
+        found = joint.design(system, wanted, samples, **options)
+    else:
+        found = channel_design.design(system, channel, wanted, samples, **options)
+    if out is not None:
+        fleets.write(out, fleets.designed(found, rows))
+        if str(out) == "-":
+            _settled(found)
+            return
+    decided = (Free.PARTICIPATION,) if channel is not None and channel.decides_participation else ()
+    result = DesignResult.of(found, tuple(dict.fromkeys((*wanted.free, *decided))), _before(description))
+    if as_json:
+        absent = dict.fromkeys(("lower_bound", "gap", "bound_for", "accuracy", "error"))
+        print_json({**tree_of(result), **{name: None for name in absent if getattr(result, name) is None}})
+    else:
+        tables.design(description.name, result)
+    _settled(found)
+
+
+def _settled(found: JointDesign) -> None:
+    """Exit with 4 where the effort was spent before the design was settled."""
+    if not found.settled:
+        gap = "nothing is proved of others" if found.gap is None else f"gap {found.gap:.3g}"
+        click.echo(f"airtight: not settled: {found.minimised} {found.value:.6g} is the best met, {gap}", err=True)
+        raise click.exceptions.Exit(4)
+
+
+def _federated(description: Description, wanted: FederatedRequirements, as_json: bool) -> None:
+    from airtight.report import tables
+    from airtight.results.design import FederatedDesignResult
+    from airtight.solvers.design.federated import federated_design
+
+    assert description.federated is not None
+    result = FederatedDesignResult.of(federated_design.design(description.federated, wanted, progress=heard()), wanted)
+    if as_json:
+        print_json(result)
+    else:
+        tables.federated_design(description.name, result)
+
+
+def _frontier(description: Description, over: Sequence[str], plot: Path | None, as_json: bool) -> None:
+    from airtight.report import tables
+    from airtight.sweeps import frontier_designs
+    from airtight.validate import files
+
+    if plot is not None and plot.suffix not in (".svg", ".png", ".pdf"):
+        raise ParameterError("--plot", str(plot), "a file that ends in .svg, .png or .pdf")
+    with progress("designing", 0) as advance:
+        found = frontier_designs.traced(description, over, heard=advance)
+    if plot is not None:
+        with files.whole(plot) as stream:
+            frontier_designs.save(frontier_designs.plot(description.name, found), stream, plot.suffix[1:])
+    if as_json:
+        print_json(found)
+    else:
+        tables.frontier(description.name, found)
+
+
+def _fleet(
+    description: Description, wanted: FleetRequirements, rows: Sequence[Row], out: Path | None, as_json: bool
+) -> None:
+    from airtight.commands import fleet_csv as fleets
+    from airtight.report import tables
+    from airtight.results.design import FleetDesignResult
+    from airtight.solvers.design.fleet import fleet_design
+
+    assert description.energy is not None
+    found = fleet_design.design(description.energy, wanted, progress=heard())
+    if out is not None:
+        fleets.write(out, fleets.planned(found, rows))
+        if str(out) == "-":
+            return
+    result = FleetDesignResult.of(found, wanted)
+    if as_json:
+        print_json(result)
+    else:
+        tables.fleet_design(description.name, result)
+
+
+def _before(description: Description) -> dict[str, float]:
+    """Epsilon, error and energy of the system as the file describes it."""
+    import numpy as np
+
+    from airtight.analytics.inference import accuracy, combiner, distortion
+    from airtight.analytics.privacy.over_the_air import looks, rounds
+
+    system, task, channel = description.inference, description.task, description.channel
+    if system is None or task is None:
+        return {}
+    if channel is not None:
+        asked: dict[str, Any] = {"rounds": description.rounds, "observer": description.observer}
+        error = float(np.mean(combiner.at_states(system, task.samples, channel.draw(system)).mse))
+        return {"epsilon": float(np.max(looks.epsilon(system, channel, **asked))), "error": error}
+    radius: dict[str, Any] = {"margin": task.margin, "ideal_accuracy": task.ideal_accuracy}
+    return {
+        "epsilon": float(np.max(rounds.epsilon(system, rounds=description.rounds, observer=description.observer))),
+        "error": float(np.mean([distortion.exact(system, one) for one in task.samples])),
+        "accuracy": float(np.mean([accuracy.exact(system, one, **radius).estimate for one in task.samples])),
+    }

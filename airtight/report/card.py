@@ -1,0 +1,258 @@
+"""The privacy card: one page on a system that a data-protection officer can file, as HTML, JSON and LaTeX."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
+from importlib import resources
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from airtight.analytics.checks import FloatArray, ParameterError
+from airtight.analytics.guarantee import Observer
+from airtight.analytics.inference.channel import Channel
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy.over_the_air import looks, observers, rounds
+from airtight.report.page import edition, environment, secured
+from airtight.report.paper import escaped
+from airtight.report.summary import QUESTIONS, SEEN
+from airtight.report.tables import groups
+from airtight.results.schema import as_json
+from airtight.system_file.description import Description
+from airtight.validate.claims import evidence
+from airtight.validate.files import OutputFolder
+
+SCHEMA = "airtight-card-1"
+FPR = 0.01  # false alarms of the attack whose detections are shown
+
+
+@dataclass(frozen=True, kw_only=True)
+class SystemCard:
+    """What one system guarantees.
+
+    Attributes
+    ----------
+    name, adjacency, observer : str
+    protects, sees : str
+        Neighbours and observer in plain words.
+    delta : float
+        Of all queries together.
+    rounds : int
+    channel : bool
+        Whether all antennas of a channel are counted.
+    epsilon, lower : ndarray, shape (K,)
+        Epsilon after all queries, never below the truth, and a lower bound of the true one.
+    device : int
+        The least protected one, whom the following speak of.
+    advantage, detections : float or None
+        Of the best attack, at most: detections less false alarms, and detections at 1 % false alarms. None where a channel that
+        stays the same for all queries leaves no curve.
+    """
+
+    JSON_ALSO: ClassVar[dict[str, Any]] = {"sentences": list[str]}
+
+    name: str
+    adjacency: str
+    observer: str
+    protects: str
+    sees: str
+    delta: float
+    rounds: int
+    channel: bool
+    epsilon: FloatArray
+    lower: FloatArray
+    device: int
+    advantage: float | None
+    detections: float | None
+
+    @classmethod
+    def of(cls, name: str, system: InferenceSystem, description: Description) -> SystemCard:
+        channel, count = description.channel, description.rounds
+        seen = observers.resolved(system, description.observer)
+        lower, epsilon = (np.atleast_1d(end) for end in _bracket(system, channel, count, seen))
+        k = int(np.argmax(epsilon))
+        advantage = detections = None
+        if channel is None or channel.fresh or count == 1:
+            one = (
+                rounds.curve(system, device=k, observer=seen)
+                if channel is None
+                else looks.curve(system, channel, device=k, observer=seen)
+            ).compose(count)
+            advantage, detections = one.advantage(), float(one.tpr(FPR))
+        return cls(
+            name=name,
+            adjacency=system.adjacency.value,
+            observer=seen.value,
+            protects=QUESTIONS[system.adjacency].format(k),
+            sees=f"receives the sum {SEEN[seen]}",
+            delta=system.delta,
+            rounds=count,
+            channel=channel is not None,
+            epsilon=epsilon,
+            lower=lower,
+            device=k,
+            advantage=advantage,
+            detections=detections,
+        )
+
+    @property
+    def rows(self) -> list[tuple[str, tuple[str, str]]]:
+        """Runs of equal devices with both bounds of epsilon, rounded outward."""
+        runs = groups(list(zip(self.lower, self.epsilon, strict=True)))
+        return [(devices, (outward(low, up=False), outward(high))) for devices, (low, high) in runs]
+
+    @property
+    def sentences(self) -> list[str]:
+        """What a reader who knows no differential privacy is told."""
+        queries = "one query" if self.rounds == 1 else f"{self.rounds:,} queries together"
+        out = [
+            f"The server {self.sees}. From {queries} it is to learn little about {self.protects}; the other devices' data may be "
+            "known to it.",
+        ]
+        epsilon, at = self.epsilon[self.device], f"at delta = {self.delta:g}."
+        if np.isfinite(epsilon):
+            text = f"The guarantee of the least protected device, {self.device}, is epsilon = {outward(epsilon)} {at}"
+        else:
+            text = f"Device {self.device} has no finite epsilon {at}"
+        out.append(text)
+        if self.advantage is not None and self.detections is not None:
+            guess, found = outward((1 + self.advantage) / 2), outward(100 * self.detections)
+            out.append(
+                f"Whoever guesses at even odds is right with probability {guess} at best. An attack that raises {FPR:.0%} false "
+                f"alarms detects at most {found} % of the cases."
+            )
+        return out
+
+
+def _bracket(
+    system: InferenceSystem, channel: Channel | None, count: int, seen: Observer
+) -> tuple[FloatArray, FloatArray]:
+    if channel is None:
+        lower, upper = rounds.bracket(system, rounds=count, observer=seen)
+    else:
+        lower, upper = looks.bracket(system, channel, rounds=count, observer=seen)
+    return lower, upper
+
+
+@dataclass(frozen=True, kw_only=True)
+class Card:
+    """All systems of a file, and what the numbers rest on.
+
+    Attributes
+    ----------
+    systems : tuple of SystemCard
+    proofs : tuple of str
+    system_file, evidence : str
+        SHA-256 of the system file, and of the evidence of the theorems that this version ships.
+    """
+
+    JSON_ALSO: ClassVar[dict[str, Any]] = {"schema": str}
+
+    name: str
+    date: str
+    version: str
+    systems: tuple[SystemCard, ...]
+    proofs: tuple[str, ...]
+    system_file: str
+    evidence: str
+
+    @classmethod
+    def of(cls, description: Description, source: bytes | None = None) -> Card:
+        """The card of a description that was read from a file with these bytes.
+
+        Raises
+        ------
+        ParameterError
+            When it has no table [inference].
+        """
+        if not description.systems:
+            raise ParameterError("inference", None, "a table; the card speaks of collaborative inference")
+        systems = tuple(SystemCard.of(name, system, description) for name, system in description.systems.items())
+        return cls(
+            name=description.name,
+            date=edition()["date"],
+            version=version("airtight-dp"),
+            systems=systems,
+            proofs=_PROOFS + (_PROOFS_OF_CHANNEL if description.channel is not None else ()),
+            system_file="none" if source is None else hashlib.sha256(source).hexdigest(),
+            evidence=hashlib.sha256(
+                resources.files("airtight.validate.papers").joinpath(evidence.NAME).read_bytes()
+            ).hexdigest(),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON, with the sentences of every system."""
+        tree: dict[str, Any] = as_json({"schema": SCHEMA, **vars(self)})
+        for one, system in zip(tree["systems"], self.systems, strict=True):
+            one["sentences"] = system.sentences
+        return tree
+
+    def html(self) -> str:
+        """One page that loads nothing."""
+        return secured(environment().get_template("card.html").render(card=self, title=self.name))
+
+    def latex(self) -> str:
+        """A document of one page."""
+        lines = [
+            r"\documentclass{article}",
+            r"\usepackage[margin=2.5cm]{geometry}",
+            r"\begin{document}",
+            rf"\section*{{Privacy card: {escaped(self.name)}}}",
+            rf"airtight {escaped(self.version)}, {self.date}.",
+        ]
+        for one in self.systems:
+            lines += [rf"\subsection*{{{escaped(one.name)}}}", "", *map(escaped, one.sentences), ""]
+            lines += [r"\begin{tabular}{lrr}", r"devices & $\varepsilon$ at least & $\varepsilon$ at most \\ \hline"]
+            lines += [rf"{devices} & {escaped(low)} & {escaped(high)} \\" for devices, (low, high) in one.rows]
+            lines += [r"\end{tabular}", ""]
+        lines += [r"\subsection*{What the numbers rest on}", "", *(escaped(text) for text in self.proofs), ""]
+        lines += [rf"\par\noindent\texttt{{\footnotesize system file {self.system_file}}}"]
+        lines += [rf"\par\noindent\texttt{{\footnotesize evidence {self.evidence}}}", r"\end{document}"]
+        return "\n".join(lines) + "\n"
+
+    def write(self, out: Path) -> list[Path]:
+        """card.html, card.json and card.tex in a folder."""
+        texts = {
+            "card.html": self.html(),
+            "card.json": json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n",
+            "card.tex": self.latex(),
+        }
+        with OutputFolder(out) as folder:
+            folder.write(texts)
+        return [out / name for name in texts]
+
+
+def outward(value: float, *, up: bool = True) -> str:
+    """Four significant digits, rounded up, or down.
+
+    Examples
+    --------
+    >>> outward(2.00001), outward(2.00001, up=False), outward(0.0), outward(float("inf")), outward(1.23456e-7)
+    ('2.001', '2', '0', 'infinite', '1.235e-7')
+    """
+    if value == 0:
+        return "0"
+    if not np.isfinite(value):
+        return "infinite"
+    rounded = Context(prec=4, rounding=ROUND_CEILING if up else ROUND_FLOOR).create_decimal_from_float(float(value))
+    text = f"{rounded.normalize():.{4}g}"
+    return re.sub(r"e([+-]?)0*", lambda m: "e" + m[1].replace("+", ""), text)
+
+
+_PROOFS = (
+    "Epsilon is never below the truth: it comes from proved reductions of the received sum to laws of one dimension, evaluated "
+    "with errors that are bounded and added; the lower bound is a divergence that is attained.",
+    "The features are clipped as the system file says, and the noise is sent as it says. A device that clips or adds noise "
+    "otherwise has another guarantee.",
+    "Random participation counts only where the observer does not see who takes part.",
+)
+_PROOFS_OF_CHANNEL = (
+    "All antennas count. The law of the channel is that of the states that were drawn or given; epsilon is that of the mean of "
+    "delta over them.",
+)

@@ -1,0 +1,73 @@
+"""The price of an antenna, as the report shows it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from airtight.analytics.guarantee import Adjacency, Observer
+from airtight.analytics.privacy.over_the_air import looks, observers
+from airtight.solvers.design.antenna_price import AntennaPrice, antenna_price
+from airtight.solvers.design.over_the_air.requirements import Requirements
+from airtight.system_file.description import Description
+
+STATES = 50  # of the channel in a figure or a table over antennas, at most
+ANTENNAS = (1, 2, 4, 8)
+
+
+@dataclass(frozen=True)
+class AntennaTable:
+    """The price of an antenna for one query, with few states, and what it is a price at.
+
+    Attributes
+    ----------
+    target : float
+        Epsilon that is kept: that of [design], or else that of the system as it is.
+    delta : float
+    adjacency : Adjacency
+    observer : Observer
+    states : int
+    price : AntennaPrice
+    """
+
+    target: float
+    delta: float
+    adjacency: Adjacency
+    observer: Observer
+    states: int
+    price: AntennaPrice
+
+    @classmethod
+    def of(cls, description: Description) -> AntennaTable | None:
+        """None without a channel of a number of antennas, without noise, and where epsilon is 0 or infinite."""
+        system, channel, wanted = description.inference, description.channel, description.design
+        if system is None or channel is None or channel.looks is not None or not np.any(system.noise_variance > 0):
+            return None
+        few = replace(channel, states=min(channel.states, STATES))
+        target = float(np.max(looks.epsilon(system, few, observer=description.observer)))
+        if isinstance(wanted, Requirements) and wanted.epsilon_at_most is not None and description.rounds == 1:
+            target = wanted.epsilon_at_most
+        if not 0 < target < np.inf:
+            return None
+        task = description.task if description.task is not None and description.task.fits(system) else None
+        price = antenna_price(
+            system,
+            few,
+            sorted({*ANTENNAS, channel.antennas}),
+            epsilon=target,
+            features=None if task is None else task.samples,
+            observer=description.observer,
+        )
+        seen = observers.resolved(system, description.observer)
+        return cls(target, system.delta, system.adjacency, seen, few.states, price)
+
+    @property
+    def rows(self) -> list[tuple[Any, ...]]:
+        """Antennas, epsilon, factor of the noise, how it is known; with features the two errors and the proved bound."""
+        found = self.price
+        columns: list[Any] = [found.antennas, found.epsilon, found.noise_factor, found.method]
+        if found.error is not None:
+            columns += [found.error, found.error_kept, found.error_bound]
+        return list(zip(*columns, strict=True))

@@ -1,0 +1,88 @@
+"""Results of ``bounds``: every bound of the described systems."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from airtight.analytics.checks import FloatArray
+from airtight.results.energy import DeviceBounds
+from airtight.results.federated_results import FederatedBounds
+from airtight.results.inference_results import InferenceBounds
+from airtight.system_file import config
+from airtight.system_file.description import Description
+
+
+@dataclass(frozen=True)
+class PackageBounds:
+    """What an installed package computes from its own table of a system file."""
+
+    table: str
+    values: dict[str, float | FloatArray]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bounds:
+    """Published, proven and exact values of the tables of a system file; None for a missing table.
+
+    `packages` holds what installed packages compute from their own tables, by table and name.
+    """
+
+    inference: InferenceBounds | None = None
+    federated: FederatedBounds | None = None
+    energy: list[DeviceBounds] | None = None
+    packages: dict[str, dict[str, float | FloatArray]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, description: Description) -> Bounds:
+        """Compute all parts."""
+        return cls.joined(each(description))
+
+    @classmethod
+    def joined(cls, parts: Iterable[tuple[str, Part]]) -> Bounds:
+        """Combine the parts that :func:`each` yields."""
+        systems: dict[str, InferenceBounds] = {}
+        federated, energy = None, None
+        packages: dict[str, dict[str, float | FloatArray]] = {}
+        for name, part in parts:
+            match part:
+                case InferenceBounds():
+                    systems[name] = part
+                case FederatedBounds():
+                    federated = part
+                case PackageBounds():
+                    packages[part.table] = part.values
+                case _:
+                    energy = part
+        inference = None
+        if systems:
+            first, *others = systems
+            inference = replace(systems[first], variants={name: systems[name] for name in others})
+        return cls(inference=inference, federated=federated, energy=energy, packages=packages)
+
+
+Part = InferenceBounds | FederatedBounds | list[DeviceBounds] | PackageBounds
+
+
+def each(description: Description) -> Iterator[tuple[str, Part]]:
+    """Yield name and result of each part as it is computed: the system, its variants, federation, fleet, tables of packages."""
+    for name, system in description.systems.items():
+        scores = description.scores if system is description.inference else None
+        yield (
+            name,
+            InferenceBounds.of(
+                system,
+                description.task,
+                scores,
+                channel=description.channel,
+                observer=description.observer,
+                rounds=description.rounds,
+            ),
+        )
+    if description.federated is not None:
+        yield description.name, FederatedBounds.of(description.federated)
+    if description.energy is not None:
+        yield description.name, DeviceBounds.of(description.energy)
+    tables = config.installed() if description.packages else {}
+    for name, record in description.packages.items():
+        yield description.name, PackageBounds(name, tables[name].values(record))

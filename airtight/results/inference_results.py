@@ -1,0 +1,633 @@
+"""Results for a system of collaborative inference: privacy, distortion, accuracy, selection."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from airtight.analytics.checks import FloatArray
+from airtight.analytics.distributions import selection as selected_lowest
+from airtight.analytics.guarantee import Adjacency, Guarantee, Observer
+from airtight.analytics.inference import accuracy, combiner, decoding, distortion, participation
+from airtight.analytics.inference.channel import Channel
+from airtight.analytics.inference.distortion import Breakdown
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy.over_the_air import amplification, feature_aware, looks, observers
+from airtight.analytics.privacy.over_the_air import rounds as many
+from airtight.analytics.privacy.over_the_air.amplification import TheoremForm
+from airtight.system_file.description import Scores, Task
+
+_CONFIDENCE = 0.95  # of the bounds for the law of the fading
+
+
+@dataclass(frozen=True, kw_only=True)
+class EpsilonDelta:
+    """epsilon and delta of every device.
+
+    Attributes
+    ----------
+    epsilon, delta : ndarray, shape (K,)
+    """
+
+    epsilon: FloatArray
+    delta: FloatArray
+
+    @classmethod
+    def of(cls, guarantee: Guarantee) -> EpsilonDelta:
+        return cls(epsilon=guarantee.epsilon, delta=guarantee.delta)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TheoremBound:
+    """The claim of Theorem 1 for a system, with one of the two printed t.
+
+    Attributes
+    ----------
+    t, mean_noise : float
+        The deviation used and the mean noise variance of the participants.
+    vacuous : bool
+        Whether t reaches the mean noise, so that nothing is claimed.
+    epsilon, delta : ndarray, shape (K,)
+        As claimed.
+    true_delta : ndarray, shape (K,)
+        The exact delta at the claimed epsilon, against the observer that `auto` stands for.
+    hidden_delta : ndarray, shape (K,)
+        The exact delta at the claimed epsilon for the observer `others`, who sees more than a server that sees y alone: where it
+        does not exceed the claimed delta, the theorem is true for this system as its authors mean it.
+    """
+
+    t: float
+    mean_noise: float
+    vacuous: bool
+    epsilon: FloatArray
+    delta: FloatArray
+    true_delta: FloatArray
+    hidden_delta: FloatArray
+
+    @classmethod
+    def of(cls, system: InferenceSystem, form: TheoremForm, channel: Channel | None = None) -> TheoremBound:
+        claim = amplification.published(system, form=form)
+
+        def true_delta(observer: Observer) -> FloatArray:
+            if channel is None:
+                return np.asarray(observers.exact_delta(system, claim.epsilon, observer=observer))
+            return np.asarray(looks.delta_at(system, channel, claim.epsilon, observer=observer))
+
+        return cls(
+            t=claim.t,
+            mean_noise=claim.mean_noise,
+            vacuous=claim.vacuous,
+            epsilon=claim.epsilon,
+            delta=claim.delta,
+            true_delta=true_delta(Observer.AUTO),
+            hidden_delta=true_delta(Observer.OTHERS),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Published:
+    """Theorem 1 with its own t, and with that of its proof."""
+
+    theorem1: TheoremBound
+    eq23: TheoremBound
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exact:
+    """The least epsilon of every device at one delta.
+
+    Attributes
+    ----------
+    epsilon : ndarray, shape (K,)
+    delta : float
+    """
+
+    epsilon: FloatArray
+    delta: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class SignalBracket:
+    """Where the least epsilon lies against a server that sees y alone; a guarantee is the upper end.
+
+    Attributes
+    ----------
+    lower, epsilon : ndarray, shape (K,)
+    """
+
+    lower: FloatArray
+    epsilon: FloatArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observers:
+    """The least epsilon of every device against each observer, at the system's delta.
+
+    Attributes
+    ----------
+    participants, others : ndarray, shape (K,)
+        Infinite where there is none.
+    signal : SignalBracket
+    """
+
+    participants: FloatArray
+    others: FloatArray
+    signal: SignalBracket
+
+    @classmethod
+    def of(cls, system: InferenceSystem, exact: FloatArray) -> Observers:
+        """`exact` is the epsilon of the observer that `auto` stands for."""
+        computed = {observers.meaning(system): exact}
+        participants, others = (
+            computed[name] if name in computed else np.asarray(observers.exact_epsilon(system, observer=name))
+            for name in (Observer.PARTICIPANTS, Observer.OTHERS)
+        )
+        lower = observers.signal_lower(system, others, system.delta, np.arange(system.devices))
+        return cls(participants=participants, others=others, signal=SignalBracket(lower=lower, epsilon=others))
+
+    @classmethod
+    def over_channel(cls, system: InferenceSystem, channel: Channel, exact: FloatArray) -> Observers:
+        """The same over a channel, where the upper end for `signal` is epsilon for `others`, too."""
+        lower, others = looks.bracket(system, channel, observer=Observer.SIGNAL)
+        participants = exact
+        if observers.meaning(system) is not Observer.PARTICIPANTS:
+            participants = np.asarray(looks.epsilon(system, channel, observer=Observer.PARTICIPANTS))
+        return cls(participants=participants, others=others, signal=SignalBracket(lower=lower, epsilon=others))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Composed:
+    """The least epsilon of every device over many rounds, at the system's delta for all of them together.
+
+    Attributes
+    ----------
+    rounds : int
+    observer : Observer
+    epsilon, lower : ndarray, shape (K,)
+        Never below the truth, and never above it.
+    estimated : bool
+        Whether that rests on an interpolation whose error is estimated, not proved (docs/accuracy.md).
+    """
+
+    rounds: int
+    observer: Observer
+    epsilon: FloatArray
+    lower: FloatArray
+    estimated: bool = False
+
+    @classmethod
+    def of(cls, system: InferenceSystem, rounds: int, observer: Observer, channel: Channel | None = None) -> Composed:
+        seen = observers.resolved(system, observer)
+        given: dict[str, Any] = {"rounds": rounds, "observer": seen}
+        if channel is not None:
+            lower, epsilon = looks.bracket(system, channel, **given)
+            return cls(rounds=rounds, observer=seen, epsilon=epsilon, lower=lower)
+        lower, epsilon = many.bracket(system, **given)
+        estimated = many.estimated(system, observer=seen)
+        return cls(rounds=rounds, observer=seen, epsilon=epsilon, lower=lower, estimated=estimated)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Privacy:
+    """What protects every device's feature: as published, as proven, exactly; `observer` is the one asked about.
+
+    `composed` is there where more than one round is asked about. Over a channel with several looks, what is published is the
+    formula for one look all the same, nothing is proven in closed form, and all other values are those of the channel.
+    """
+
+    adjacency: Adjacency
+    observer: Observer
+    published: Published
+    proven: EpsilonDelta
+    exact: Exact
+    observers: Observers
+    composed: Composed | None = None
+
+    @classmethod
+    def of(
+        cls,
+        system: InferenceSystem,
+        observer: Observer = Observer.AUTO,
+        rounds: int = 1,
+        channel: Channel | None = None,
+    ) -> Privacy:
+        if channel is None:
+            exact, proven = (
+                np.asarray(amplification.exact_epsilon(system)),
+                EpsilonDelta.of(amplification.proven(system)),
+            )
+        else:
+            exact = np.asarray(looks.epsilon(system, channel))
+            proven = EpsilonDelta(epsilon=np.full(system.devices, np.inf), delta=np.full(system.devices, system.delta))
+        return cls(
+            adjacency=system.adjacency,
+            observer=observer,
+            published=Published(
+                theorem1=TheoremBound.of(system, TheoremForm.THEOREM1, channel),
+                eq23=TheoremBound.of(system, TheoremForm.EQ23, channel),
+            ),
+            proven=proven,
+            exact=Exact(epsilon=exact, delta=system.delta),
+            observers=Observers.of(system, exact)
+            if channel is None
+            else Observers.over_channel(system, channel, exact),
+            composed=Composed.of(system, rounds, observer, channel) if rounds > 1 else None,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Distortion:
+    """Mean squared error of the decoded feature: the printed bound, a proven one, the exact value and its causes.
+
+    Attributes
+    ----------
+    published, proven, exact : float
+    constant_output : float
+        Of the best output that ignores y.
+    beats_constant : bool
+        Whether the exact value is below that.
+    best_gain, at_best_gain : float
+        The decoder gain of least MSE (0: no positive gain beats the constant output), and that MSE.
+    any_decoder : float
+        Lower bound of the MSE of every decoder and all encoders with these clips, for a Gaussian target of the same size.
+    breakdown : Breakdown
+    """
+
+    published: float
+    proven: float
+    exact: float
+    constant_output: float
+    beats_constant: bool
+    best_gain: float
+    at_best_gain: float
+    any_decoder: float
+    breakdown: Breakdown
+
+    @classmethod
+    def of(cls, system: InferenceSystem, task: Task) -> Distortion:
+        causes = distortion.breakdown(system, task.features)
+        nothing = decoding.constant_output(task.features)
+        best = decoding.best_gain(system, task.features)
+        return cls(
+            published=distortion.published(system, task.features),
+            proven=distortion.proven(system, task.features),
+            exact=causes.total,
+            constant_output=nothing,
+            beats_constant=causes.total < nothing,
+            best_gain=best.gain,
+            at_best_gain=best.mse,
+            any_decoder=decoding.any_decoder(system, task.features),
+            breakdown=causes,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Accuracy:
+    """Lower bounds on the accuracy.
+
+    Attributes
+    ----------
+    published, short_paper : float
+        Theorem 2 of the paper and of its short version, with the printed MSE.
+    markov : float
+        Theorem 2 with the exact MSE.
+    exact : float
+        The probability that the decoded feature stays within the margin, times the accuracy there.
+    interval : tuple of float
+        Contains `exact` for certain; a point unless sets of participants had to be sampled.
+    constant_output : float
+        The same bound for an output that ignores y; it is positive only where the margin exceeds the norm of the target.
+    beats_constant : bool
+        Whether `exact` is above that.
+    """
+
+    published: float
+    short_paper: float
+    markov: float
+    exact: float
+    interval: tuple[float, float]
+    constant_output: float
+    beats_constant: bool
+
+    @classmethod
+    def of(cls, system: InferenceSystem, task: Task, mse: Distortion) -> Accuracy:
+        radius: dict[str, Any] = {"margin": task.margin, "ideal_accuracy": task.ideal_accuracy}
+        exact = accuracy.exact(system, task.features, **radius)
+        nothing = decoding.constant_accuracy(task.features, **radius)
+        return cls(
+            published=float(accuracy.markov(mse.published, **radius)),
+            short_paper=float(accuracy.short_paper(mse.published, **radius)),
+            markov=float(accuracy.markov(mse.exact, **radius)),
+            exact=exact.estimate,
+            interval=(exact.lower, exact.upper),
+            constant_output=nothing,
+            beats_constant=exact.estimate > nothing,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SchemePrivacy:
+    """The guarantee of a selection scheme by Lemma 2, and the proven one where enough is known of the scores."""
+
+    adjacency: Adjacency
+    published: EpsilonDelta
+    proven: EpsilonDelta | None = None
+
+    @classmethod
+    def of(
+        cls,
+        system: InferenceSystem,
+        probability: FloatArray,
+        proven: Guarantee | None,
+        *,
+        noise: FloatArray,
+        sensitivity: float,
+    ) -> SchemePrivacy:
+        """The guarantee of devices with given participation probabilities and given noise of their scores."""
+        lemma = feature_aware.published(
+            system,
+            probability=probability,
+            score_epsilon=feature_aware.score_epsilon(system.delta, sensitivity=sensitivity, noise=noise),
+            score_delta=system.delta,
+            form=TheoremForm.EQ23,
+        )
+        return cls(
+            adjacency=system.adjacency,
+            published=EpsilonDelta.of(lemma),
+            proven=None if proven is None else EpsilonDelta.of(proven),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ThresholdScheme:
+    """Scheme 2.1: a device takes part when its noisy score is below a threshold.
+
+    Attributes
+    ----------
+    participation : ndarray, shape (K,)
+        Probabilities.
+    privacy : SchemePrivacy, optional
+    """
+
+    participation: FloatArray
+    privacy: SchemePrivacy | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LowestScheme:
+    """Scheme 2.2: the devices with the lowest noisy scores take part.
+
+    Attributes
+    ----------
+    published_lower : float
+        Eq. (20), one for all devices.
+    published_upper, proven_lower, proven_upper, exact : ndarray, shape (K,)
+        Participation probabilities: by Eq. (21), proven bounds, and exact.
+    privacy : SchemePrivacy, optional
+    """
+
+    published_lower: float
+    published_upper: FloatArray
+    proven_lower: FloatArray
+    proven_upper: FloatArray
+    exact: FloatArray
+    privacy: SchemePrivacy | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """Participation under Schemes 2.1 and 2.2, and privacy where the sensitivity of the score is given."""
+
+    scheme_2_1: ThresholdScheme
+    scheme_2_2: LowestScheme
+
+    @classmethod
+    def of(cls, system: InferenceSystem, scores: Scores) -> Selection:
+        score, noise, selected = scores.score, scores.noise, scores.selected
+        lower, upper = participation.proven_bounds(score, noise, selected)
+        threshold = ThresholdScheme(participation=np.asarray(participation.threshold(score, noise, scores.threshold)))
+        lowest = LowestScheme(
+            published_lower=participation.published_lower(score, noise),
+            published_upper=participation.published_upper(score, noise, selected),
+            proven_lower=lower,
+            proven_upper=upper,
+            exact=selected_lowest.probability(score, noise, selected),
+        )
+        if scores.sensitivity is None or system.adjacency is Adjacency.ABSENT:
+            return cls(scheme_2_1=threshold, scheme_2_2=lowest)
+        known: dict[str, Any] = {"noise": noise, "sensitivity": scores.sensitivity}
+        of_threshold = None
+        if scores.greatest is not None:
+            of_threshold = feature_aware.proven_threshold(
+                system, eta=scores.threshold, greatest_score=scores.greatest, **known
+            )
+        of_lowest = feature_aware.proven_lowest(system, selected=selected, **known)
+        return cls(
+            scheme_2_1=replace(
+                threshold, privacy=SchemePrivacy.of(system, threshold.participation, of_threshold, **known)
+            ),
+            scheme_2_2=replace(lowest, privacy=SchemePrivacy.of(system, lowest.exact, of_lowest, **known)),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class EpsilonByObserver:
+    """The least epsilon of every device for one query, at the system's delta, by what the server sees beside the looks.
+
+    Attributes
+    ----------
+    participants, others, signal : ndarray, shape (K,)
+        Upper ends; the law of the channel is that of its states.
+    """
+
+    participants: FloatArray
+    others: FloatArray
+    signal: FloatArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class EavesdropperBounds:
+    """What an eavesdropper with looks of its own learns, who knows the channel and who takes part as `observer` says.
+
+    Attributes
+    ----------
+    antennas : int
+    observer : Observer
+    epsilon : ndarray, shape (K,)
+    """
+
+    antennas: int
+    observer: Observer
+    epsilon: FloatArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decoder:
+    """The error with the best combination of the looks in each state, as a mean over the states.
+
+    Attributes
+    ----------
+    mse : float
+    accuracy : float
+        Lower bound by Markov's inequality in each state.
+    constant_output : float
+        MSE of the best output that ignores the looks.
+    """
+
+    mse: float
+    accuracy: float
+    constant_output: float
+
+    @classmethod
+    def of(cls, system: InferenceSystem, channel: Channel, task: Task) -> Decoder:
+        mse = combiner.best(system, task.features, channel).mse
+        bound = accuracy.markov(mse, margin=task.margin, ideal_accuracy=task.ideal_accuracy)
+        return cls(
+            mse=float(np.mean(mse)),
+            accuracy=float(np.mean(bound)),
+            constant_output=decoding.constant_output(task.features),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class FadingBounds:
+    """Epsilon of one query for the law that the states of a channel are drawn from.
+
+    Attributes
+    ----------
+    confidence : float
+        Probability over the draw of the states that the bound of a device holds.
+    observer : Observer
+    epsilon : ndarray, shape (K,)
+        Upper bounds; infinite where too few states are drawn.
+    """
+
+    confidence: float
+    observer: Observer
+    epsilon: FloatArray
+
+    @classmethod
+    def of(cls, system: InferenceSystem, channel: Channel) -> FadingBounds | None:
+        """None where the states are given and nothing is drawn."""
+        bound = looks.epsilon_of_fading(system, channel, confidence=_CONFIDENCE)
+        if bound is None:
+            return None
+        return cls(confidence=_CONFIDENCE, observer=observers.meaning(system), epsilon=bound)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChannelBounds:
+    """What the channel decides.
+
+    Attributes
+    ----------
+    participation, outage : ndarray, shape (K,)
+        Probability that the device sends, and that its power does not suffice.
+    states : int
+    antennas_alike : bool
+        Whether several antennas receive each device alike, as there is no fading: elsewhere they leak more.
+    epsilon : EpsilonByObserver
+    epsilon_quantiles : dict
+        Quantiles over the states of epsilon given the state; no guarantee.
+    fading : FadingBounds, optional
+        Where states are drawn.
+    eavesdropper : EavesdropperBounds, optional
+    decoder : Decoder, optional
+        With features.
+    """
+
+    participation: FloatArray
+    outage: FloatArray
+    states: int
+    antennas_alike: bool
+    epsilon: EpsilonByObserver
+    epsilon_quantiles: dict[str, FloatArray]
+    fading: FadingBounds | None = None
+    eavesdropper: EavesdropperBounds | None = None
+    decoder: Decoder | None = None
+
+    @classmethod
+    def of(cls, system: InferenceSystem, channel: Channel, seen: Observers, task: Task | None) -> ChannelBounds:
+        """`seen` are the epsilons of the channel that are known already."""
+        sends, listener, decoder = channel.participation(system), None, None
+        if channel.eavesdropper is not None:
+            listener = EavesdropperBounds(
+                antennas=channel.eavesdropper.antennas,
+                observer=observers.meaning(system),
+                epsilon=np.asarray(looks.epsilon(system, channel, eavesdropper=True)),
+            )
+        if task is not None and task.fits(system):
+            decoder = Decoder.of(system, channel, task)
+        return cls(
+            participation=sends,
+            outage=1 - sends if channel.decides_participation else np.zeros(system.devices),
+            states=channel.states if channel.looks is None else len(channel.looks),
+            antennas_alike=channel.antennas_alike,
+            epsilon=EpsilonByObserver(participants=seen.participants, others=seen.others, signal=seen.signal.epsilon),
+            epsilon_quantiles=looks.epsilon_quantiles(system, channel),
+            fading=FadingBounds.of(system, channel),
+            eavesdropper=listener,
+            decoder=decoder,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class InferenceBounds:
+    """All results for one system of collaborative inference and its variants.
+
+    Attributes
+    ----------
+    privacy : Privacy
+    distortion, accuracy : optional
+        With features.
+    selection : Selection, optional
+        With scores.
+    channel : ChannelBounds, optional
+        With a channel.
+    variants : dict
+        The same system with other values, by name.
+    """
+
+    privacy: Privacy
+    distortion: Distortion | None = None
+    accuracy: Accuracy | None = None
+    selection: Selection | None = None
+    channel: ChannelBounds | None = None
+    variants: dict[str, InferenceBounds] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        system: InferenceSystem,
+        task: Task | None = None,
+        scores: Scores | None = None,
+        *,
+        channel: Channel | None = None,
+        observer: Observer = Observer.AUTO,
+        rounds: int = 1,
+    ) -> InferenceBounds:
+        """The results for one system; without the task where that has another number of devices or dimensions.
+
+        Over a channel, distortion and accuracy are those of the first antenna alone, where devices invert it perfectly.
+        """
+        through = channel if channel is None or looks.one_look_system(system, channel) != system else None
+        privacy = Privacy.of(system, observer, rounds, through)
+        of_channel = None if channel is None else ChannelBounds.of(system, channel, privacy.observers, task)
+        selection = None if scores is None else Selection.of(system, scores)
+        aligned = channel is None or (channel.looks is None and channel.csi_error == 0)
+        if task is None or not task.fits(system) or not aligned:
+            return cls(privacy=privacy, selection=selection, channel=of_channel)
+        mse = Distortion.of(system, task)
+        return cls(
+            privacy=privacy,
+            distortion=mse,
+            accuracy=Accuracy.of(system, task, mse),
+            selection=selection,
+            channel=of_channel,
+        )
+
+    def named(self, name: str) -> dict[str, InferenceBounds]:
+        """Pairs of name and results: the system itself, and its variants."""
+        return {name: self, **self.variants}

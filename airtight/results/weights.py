@@ -1,0 +1,201 @@
+"""Results of ``solve weights``: the weights with their certificate, and the designs that the report compares."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+import numpy as np
+
+from airtight.analytics.checks import FloatArray
+from airtight.analytics.guarantee import Adjacency
+from airtight.analytics.inference import accuracy, decoding, distortion
+from airtight.analytics.inference.features import Features
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.solvers import weights
+from airtight.solvers.errors import InfeasibleError
+from airtight.solvers.price import Price
+from airtight.solvers.weights import solution
+from airtight.solvers.weights.solution import Solution
+from airtight.system_file.description import Task
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeightCertificate:
+    """Greatest violation of a constraint and of stationarity, and a bound of the distance to the optimal objective.
+
+    Attributes
+    ----------
+    primal_residual, dual_residual, duality_gap : float
+        Computed in double precision.
+    proved_gap : float, optional
+        The duality gap in rational arithmetic, rounded up (:mod:`airtight.solvers.weights.solution`);
+        absent for large problems.
+    """
+
+    primal_residual: float
+    dual_residual: float
+    duality_gap: float
+    proved_gap: float | None = None
+
+    @classmethod
+    def of(cls, found: Solution) -> WeightCertificate:
+        proof = found.certificate
+        return cls(
+            primal_residual=proof.primal_residual,
+            dual_residual=proof.dual_residual,
+            duality_gap=proof.duality_gap,
+            proved_gap=_proved(found),
+        )
+
+
+def _proved(found: Solution) -> float | None:
+    if found.program.V.size > solution.LARGEST:
+        return None
+    try:
+        gap = solution.proof(found.program, found.w.tolist(), found.multipliers).gap
+    except solution.NotProvedError:
+        return math.inf
+    return float(gap) if Fraction(float(gap)) >= gap else math.nextafter(float(gap), math.inf)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeightResult:
+    """Weights, the objective and errors that they reach, and their certificate.
+
+    Attributes
+    ----------
+    w : ndarray, shape (K,)
+    objective, exact_mse, published_mse : float
+        The minimised objective, and both MSEs at these weights.
+    w_max : ndarray, shape (K,)
+        Greatest weights under the cap; infinite without one.
+    certificate : WeightCertificate
+    method : str
+    iterations : int
+    seconds : float
+    converged, optimal : bool
+        Convergence as the method reports it, and optimality as the certificate shows.
+    constant_output : float, optional
+        MSE of the best output that ignores y, when the features are known.
+    price : Price, optional
+        Of the cap on epsilon, in terms of the objective; absent without a cap.
+    """
+
+    w: FloatArray
+    objective: float
+    exact_mse: float
+    published_mse: float
+    w_max: FloatArray
+    certificate: WeightCertificate
+    method: str
+    iterations: int
+    seconds: float
+    converged: bool
+    optimal: bool
+    constant_output: float | None = None
+    price: Price | None = None
+
+    @classmethod
+    def of(cls, found: Solution, features: Features | None = None) -> WeightResult:
+        return cls(
+            w=found.w,
+            objective=found.objective,
+            exact_mse=found.exact_mse,
+            published_mse=found.published_mse,
+            w_max=found.w_max,
+            certificate=WeightCertificate.of(found),
+            method=found.method,
+            iterations=found.iterations,
+            seconds=found.seconds,
+            converged=found.converged,
+            optimal=found.is_optimal(),
+            constant_output=None if features is None else decoding.constant_output(features),
+            price=found.price,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Design:
+    """Errors and accuracy of one choice of weights.
+
+    Attributes
+    ----------
+    exact_mse, published_mse, accuracy : float
+    w : ndarray, shape (K,)
+    duality_gap : float, optional
+        Gap of weights that a solver has found.
+    optimal : bool, optional
+        Whether the certificate proves them optimal.
+    """
+
+    exact_mse: float
+    published_mse: float
+    accuracy: float
+    w: FloatArray
+    duality_gap: float | None = None
+    optimal: bool | None = None
+
+    @classmethod
+    def of(cls, system: InferenceSystem, task: Task, w: FloatArray, found: Solution | None = None) -> Design:
+        """Errors and accuracy at the weights `w`; `found` is their solution, if a solver returned them."""
+        weighted = replace(system, weight=w)
+        inside = accuracy.exact(weighted, task.features, margin=task.margin, ideal_accuracy=task.ideal_accuracy)
+        return cls(
+            exact_mse=distortion.exact(weighted, task.features),
+            published_mse=distortion.published(weighted, task.features),
+            accuracy=inside.estimate,
+            w=weighted.weight,
+            duality_gap=None if found is None else found.certificate.duality_gap,
+            optimal=None if found is None else found.is_optimal(),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Designs:
+    """Uniform, published and exact weights under a privacy cap, beside an output that ignores y, or why there are none.
+
+    Attributes
+    ----------
+    epsilon_cap : float
+        Infinite without a cap.
+    adjacency : Adjacency
+    infeasible : str, optional
+    designs : dict
+        Designs by name; uniform weights only where they keep the cap.
+    """
+
+    epsilon_cap: float
+    adjacency: Adjacency
+    infeasible: str | None = None
+    designs: dict[str, Design] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, system: InferenceSystem, task: Task) -> Designs:
+        cap = np.inf if task.epsilon_cap is None else task.epsilon_cap
+        try:
+            upper = weights.greatest_weights(system, cap)
+            found = {
+                "published": weights.solve(system, task.features, w_max=upper, objective="published"),
+                "exact": weights.solve(system, task.features, w_max=upper),
+            }
+            if np.all(np.isfinite(upper)):
+                found["free sum"] = weights.solve(system, task.features, w_max=upper, sums_to_one=False)
+        except InfeasibleError as error:
+            return cls(epsilon_cap=cap, adjacency=system.adjacency, infeasible=str(error))
+        radius: dict[str, float] = {"margin": task.margin, "ideal_accuracy": task.ideal_accuracy}
+        designs = {
+            "constant output": Design(
+                exact_mse=decoding.constant_output(task.features),
+                published_mse=float("nan"),
+                accuracy=decoding.constant_accuracy(task.features, **radius),
+                w=np.zeros(system.devices),
+            )
+        }
+        even = np.full(system.devices, 1 / system.devices)
+        if np.all(even <= upper):
+            designs["uniform"] = Design.of(system, task, even)
+        for name, solved in found.items():
+            designs[name] = Design.of(system, task, np.maximum(solved.w, 0.0), solved)
+        return cls(epsilon_cap=cap, adjacency=system.adjacency, designs=designs)

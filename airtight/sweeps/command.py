@@ -1,0 +1,113 @@
+"""The work of the command ``airtight sweep``: plan, run, report, export."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from airtight.running import progress
+from airtight.sweeps.axes import parsed
+from airtight.sweeps.plan import Sweep
+from airtight.sweeps.run import Outcome, cost, run
+from airtight.sweeps.verb import prepared, workforce
+from airtight.validate.files import whole
+
+_BLOCKS_IN_PROCESS = 3  # up to this many blocks are computed in this process: starting another takes longer
+
+
+def swept(
+    file: Path,
+    over: Sequence[str],
+    together: Sequence[str],
+    wanted: Sequence[str],
+    out: Path | None,
+    *,
+    scheduler: str | None,
+    explain: bool,
+    netcdf: Path | None,
+    replace: bool,
+    failed: bool,
+    source: dict[str, Any] | None = None,
+) -> None:
+    """Plan the sweep, then either print its cost (`explain`) or run it and report; `source` are other tables than the file's."""
+    plan = prepared(str(file) if source is None else source, parsed(over, together), wanted, where=str(file))
+    if explain:
+        _print_cost(plan, out)
+        return
+    if out is None:
+        raise click.UsageError("--out: missing; a folder for the store is required, except with --explain")
+    blocks = sum(work.count for work in plan.works)
+    with ExitStack() as stack:
+        executor, workers, alive = stack.enter_context(
+            workforce(scheduler, 1 if blocks <= _BLOCKS_IN_PROCESS else blocks)
+        )
+        outcome = run(
+            plan,
+            out,
+            executor=executor,
+            workers=workers,
+            alive=alive,
+            replace=replace,
+            failed=failed,
+            started=lambda left: stack.enter_context(progress("sweeping", left)),
+        )
+    _report(plan, out, outcome)
+    if netcdf is not None:
+        _export_netcdf(out, netcdf)
+
+
+def _print_cost(plan: Sweep, out: Path | None) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("quantity", "dimensions", "cells", "blocks missing", "CPU s", "MB", box=None)
+    rows = cost(plan, out)
+    for row in rows:
+        dimensions = " x ".join(f"{axis.name} ({axis.size})" for axis in row.work.axes) or "none"
+        names = ", ".join(quantity.name for quantity in row.work.quantities)
+        seconds = "0" if np.isnan(row.seconds) else f"{row.seconds:.3g}"
+        table.add_row(
+            names,
+            dimensions,
+            f"{row.work.cells}",
+            f"{row.blocks} of {row.work.count}",
+            seconds,
+            f"{row.bytes / 1e6:.3g}",
+        )
+    console = Console(width=None if Console().is_terminal else 160, markup=False, emoji=False)
+    console.print(table)
+    total = float(np.nansum([row.seconds for row in rows]))
+    workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    click.echo(
+        f"{plan.cells} points; estimated from a sample: {total:.3g} s of one processor, "
+        f"{total / workers:.3g} s on {workers}"
+    )
+
+
+def _report(plan: Sweep, out: Path, outcome: Outcome) -> None:
+    for note in outcome.notes:
+        click.echo(f"airtight: {out}: {note}", err=True)
+    for name, count in outcome.failed.items():
+        click.echo(
+            f"airtight: warning: {out}: {count} cells failed; they are nan, and the variable {name} holds the messages "
+            "(--failed computes them again)",
+            err=True,
+        )
+    click.echo(f"{out}: {plan.cells} points; {outcome.computed} blocks computed, {outcome.kept} kept")
+
+
+def _export_netcdf(store: Path, target: Path) -> None:
+    """Copy the store to NetCDF 3, which needs no further library: integers have 32 bits, booleans become 0 and 1."""
+    from airtight.sweeps.dataset import opened
+
+    dataset = opened(store).load()
+    content = dataset.to_netcdf(engine="scipy")
+    with whole(target) as stream:
+        stream.write(bytes(content))
+    click.echo(f"{target}: copy written")

@@ -1,0 +1,140 @@
+"""Pareto frontiers of the table [design] of a system file: one design for every value of a limit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from functools import partial
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+
+from airtight.analytics.checks import ParameterError
+from airtight.results.design import FrontierResult
+from airtight.solvers.design.federated.federated_requirements import FederatedRequirements
+from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
+from airtight.solvers.design.known import Designs
+from airtight.solvers.design.over_the_air import frontier
+from airtight.solvers.design.over_the_air.requirements import Requirements
+from airtight.sweeps import axes
+from airtight.system_file.config import SystemFileError
+from airtight.system_file.description import Description
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Asked = Requirements | FederatedRequirements | FleetRequirements
+
+
+def solver(description: Description, *, effort: int | None = None) -> Callable[[Any], Any]:
+    """The function that designs a description for given requirements; `effort` replaces that of its table [design]."""
+    requirements, system, task = description.design, description.inference, description.task
+    if isinstance(requirements, FederatedRequirements) and description.federated is not None:
+        from airtight.solvers.design.federated import federated_design
+
+        return partial(federated_design.design, description.federated)
+    if isinstance(requirements, FleetRequirements) and description.energy is not None:
+        from airtight.solvers.design.fleet import fleet_design
+
+        return partial(fleet_design.design, description.energy)
+    if requirements is None or system is None:
+        raise SystemFileError(
+            f"{description.name}: design: missing; the table says which parameters are free and which limits are kept"
+        )
+    from airtight.solvers.design.over_the_air import joint
+
+    options: dict[str, Any] = {} if task is None else {"margin": task.margin, "ideal_accuracy": task.ideal_accuracy}
+    features = None if task is None else task.samples
+    options |= {"observer": description.observer, "rounds": description.rounds, "effort": effort}
+    return lambda needs: joint.design(system, needs, features, explain=False, **options)
+
+
+def limits(wanted: Asked) -> list[str]:
+    """The limits that a design can keep: their keys in [design]."""
+    names = [field.name for field in fields(wanted)]
+    return [name for name in names if name.endswith(("_at_most", "_at_least")) and name != "outage_at_most"]
+
+
+def traced(
+    description: Description,
+    texts: Sequence[str],
+    *,
+    effort: int | None = None,
+    heard: Callable[[str], None] = lambda point: None,
+) -> FrontierResult:
+    """The designs over one or two axes ``KEY=VALUES``, each of them a limit.
+
+    Raises
+    ------
+    ParameterError
+        When a key is no limit of this design, or when values cannot be read.
+    """
+    solve, requirements = solver(description, effort=effort), description.design
+    assert requirements is not None
+    allowed = limits(requirements)
+    over: dict[str, Any] = {}
+    for key, values in axes.parsed(texts, option="--frontier").items():
+        if key not in allowed:
+            raise ParameterError("--frontier", key, f"one of {', '.join(allowed)}")
+        if not all(isinstance(value, int | float) for value in values):
+            raise ParameterError("--frontier", f"{key}={values}", "numbers")
+        over[str(key)] = values
+    if len(over) > 2:
+        raise ParameterError("--frontier", ", ".join(over), "given once or twice")
+    goal = requirements.goal if isinstance(requirements, FleetRequirements) else requirements.minimise
+    bound_for = requirements.designs if isinstance(requirements, Requirements) else Designs.ALL
+    return FrontierResult.of(goal.value, bound_for, frontier.traced(solve, requirements, over, heard=heard))
+
+
+def plot(name: str, found: FrontierResult) -> Figure:
+    """Plot the objective over the first axis, a line per value of the second, and shade the gap to the proved bound."""
+    import matplotlib as mpl
+
+    from airtight.validate.experiments.figures.style import STYLE, figure_of
+
+    first, *others = found.axes
+    with mpl.rc_context(STYLE):
+        figure = figure_of()
+        axes_ = figure.add_subplot()
+        for value in found.axes[others[0]] if others else [None]:
+            rows = [point for point in found.points if value is None or point[others[0]] == value]
+            x, y, bound = (_column(rows, key) for key in (first, "value", "bound"))
+            label = None if value is None else f"{others[0]} {value:g}"
+            (line,) = axes_.plot(x, y, marker="o", markersize=4, label=label)
+            axes_.fill_between(x, bound, y, alpha=0.2, color=line.get_color())
+        if np.all(np.array(found.axes[first]) > 0):
+            axes_.set_xscale("log")
+        axes_.set(xlabel=first.replace("_", " "), ylabel=found.sought)
+        axes_.set_title(f"{name}: what can be had", fontsize=9, parse_math=False)
+        if others:
+            axes_.legend(fontsize=8)
+    return figure
+
+
+def save(figure: Figure, stream: IO[bytes], kind: str) -> None:
+    """Write a picture as "svg", "png" or "pdf": the same bytes every time, without a date and with identifiers of the content."""
+    import matplotlib as mpl
+
+    from airtight.validate.experiments.figures.style import STYLE
+
+    undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+    with mpl.rc_context(STYLE):
+        figure.savefig(stream, format=kind, dpi=150, metadata=undated.get(kind))
+
+
+def _column(rows: Sequence[dict[str, float | None]], key: str) -> list[float]:
+    return [np.nan if (value := row.get(key)) is None else value for row in rows]
+
+
+def usual(description: Description) -> list[str]:
+    """A frontier that is quick to compute, around the first limit of the file that can vary; empty if there is none."""
+    requirements = description.design
+    if requirements is None:
+        return []
+    joint = isinstance(requirements, Requirements)
+    for key in limits(requirements):
+        value = getattr(requirements, key)
+        can_vary = not isinstance(requirements, FleetRequirements) or key in ("energy_at_most", "utility_at_least")
+        if value is not None and value > 0 and can_vary and key not in ("bits_at_most", "accuracy_at_least"):
+            return [f"{key}={value / 4!r}:{value * 4!r}:{5 if joint else 9}:log"]
+    return []

@@ -1,0 +1,723 @@
+"""Reads and checks the system file; each error is one line that names the file and the key."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema, create_model
+
+from airtight.analytics import checks, parameters
+from airtight.analytics.checks import AirtightError, ParameterError
+from airtight.analytics.federated.corbin.federated_system import FederatedSystem
+from airtight.analytics.federated.fair.device import DeviceFleet
+from airtight.analytics.guarantee import Observer
+from airtight.analytics.inference.channel import Channel, Eavesdropper
+from airtight.analytics.inference.features import Features, matched
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.solvers.design.federated.federated_requirements import FederatedRequirements
+from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
+from airtight.solvers.design.over_the_air.requirements import Requirements
+from airtight.system_file import package_tables, units, untrusted
+from airtight.system_file.description import Description, Scores, Task
+from airtight.system_file.package_tables import PackageTable
+from airtight.validate.experiments.training.training_plan import Plan, plan
+from airtight.validate.number_tables import TableError, demand_distinct, read_csv, read_npz
+from airtight.validate.packages import TABLES, SourceError
+
+
+def _number_or_list(value: object) -> object:
+    def number(x: object) -> bool:
+        return isinstance(x, int | float) and not isinstance(x, bool)
+
+    if number(value) or (isinstance(value, list) and value and all(map(number, value))):
+        return value
+    raise ValueError("must be a number or a list of one number per device")
+
+
+def _number(value: object) -> object:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return value
+    raise ValueError("must be a number")
+
+
+def _pair(value: object) -> object:
+    if isinstance(value, list) and len(value) == 2:
+        return [_number_or_list(part) for part in value]
+    raise ValueError("must be a list of two numbers (or of two lists, one number per device)")
+
+
+_ONE: dict[str, Any] = {"type": "number"}
+_EACH = {"anyOf": [_ONE, {"type": "array", "items": _ONE, "minItems": 1}]}
+_TWO = {"type": "array", "items": _EACH, "minItems": 2, "maxItems": 2}
+Pair = Annotated[Any, BeforeValidator(_pair), WithJsonSchema(_TWO)]
+PerDevice = Annotated[Any, BeforeValidator(_number_or_list), WithJsonSchema(_EACH)]
+Number = Annotated[Any, BeforeValidator(_number), WithJsonSchema(_ONE)]
+
+
+@lru_cache(maxsize=2)
+def tasks(archive: Path, archived: bytes) -> tuple[Features, ...]:
+    """The tasks of a features file with this content, with the public centre subtracted."""
+    arrays = read_npz(archive, ("f", "W", "D"), ("c",), content=archived)
+    f = arrays["f"] - arrays["c"] if "c" in arrays else arrays["f"]
+    tasks = f if f.ndim == 3 and len(f) else f[None]
+    return tuple(Features(f=one, W=arrays["W"], D=arrays["D"]) for one in tasks)
+
+
+@lru_cache(maxsize=2)
+def tabled(
+    table: Path, content: bytes, archive: Path | None, archived: bytes | None, devices: int, dimension: int
+) -> tuple[Features, ...]:
+    """The tasks of a CSV file: a device a row, so many rows a task. W and D come from an archive, or else from the table.
+
+    Without an archive the code of a feature is the feature itself where the dimension is that of a feature, or greater, and
+    else its components along the leading right singular vectors of the table. A longer code is padded with 0.
+    """
+    read = read_csv(table, texts=("device",), content=content)
+    held = read.values
+    if len(held) % devices:
+        raise TableError(f"{table}: {len(held)} rows: must be a multiple of {devices}, a row for each device")
+    names = read.texts.get("device", [])
+    demand_distinct(table, names[:devices])
+    for row, name in enumerate(names):
+        if name != names[row % devices]:
+            raise TableError(
+                f"{table}: row {row + 1}: device {name!r}: must be {names[row % devices]!r}: a task follows the other, each "
+                "with the devices in the same order"
+            )
+    d = held.shape[1]
+    if not d:
+        raise TableError(f"{table}: must have a column of features")
+    centre: Any = 0.0
+    if archive is None:
+        if dimension >= d:
+            W = np.eye(dimension, d)
+        else:
+            # as many vectors as the table has rows: all others are orthogonal to every feature and stand in no code
+            leading = np.linalg.svd(held, full_matrices=False)[2][:dimension]
+            W = np.zeros((dimension, d))
+            W[: len(leading)] = leading
+        D = W.T
+    else:
+        arrays = read_npz(archive, ("W", "D"), ("c",), content=archived)
+        W, D, centre = arrays["W"], arrays["D"], arrays.get("c", 0.0)
+    return tuple(Features(f=f, W=W, D=D) for f in held.reshape(-1, devices, d) - centre)
+
+
+class SystemFileError(AirtightError):
+    """A system file that cannot be used; the message names the file, the key, the value and the allowed values."""
+
+
+class _Table(BaseModel):
+    """A table of the system file; unknown keys and values of another type are errors."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+def _table(name: str, rows: Iterable[parameters.Parameter[Any, Any]], *, optional: bool = False) -> Any:
+    """A table whose keys are the parameters of a value type; all optional if `optional`."""
+    types = {
+        parameters.Number: Number,
+        parameters.Count: int,
+        parameters.Vector: PerDevice,
+        parameters.OptionalNumber: Number | None,
+        parameters.OptionalVector: PerDevice | None,
+        parameters.Flag: bool,
+        parameters.Choice: str,
+    }
+    fields: dict[str, Any] = {}
+    for parameter in rows:
+        field_type = types[type(parameter)]
+        default = None if optional else ... if parameter.required else parameter.default
+        fields[parameter.name] = (field_type | None if optional else field_type, default)
+    return create_model(name, __base__=_Table, **fields)
+
+
+class _Variant(_table("_Changes", parameters.of(InferenceSystem).values(), optional=True)):  # type: ignore[misc]
+    """Keys of [inference] that a variant of the system changes."""
+
+
+class _Features(_Table):
+    """The table [inference.features]."""
+
+    file: str | None = None
+    table: str | None = None
+    margin: Number
+    ideal_accuracy: Number
+    epsilon_cap: Number | None = None
+
+
+class _Selection(_Table):
+    """The table [inference.selection]."""
+
+    score: PerDevice
+    score_noise: PerDevice
+    threshold: Number
+    selected: int
+    score_sensitivity: Number | None = None
+    greatest_score: Number | None = None
+
+
+class _Eavesdropper(_table("_Listener", parameters.of(Eavesdropper).values())):  # type: ignore[misc]
+    """The table [inference.channel.eavesdropper]."""
+
+
+_DRAWN = (row for row in parameters.of(Channel).values() if row.name not in ("looks", "eavesdropper"))
+
+
+class _Channel(_table("_Drawn", _DRAWN)):  # type: ignore[misc]
+    """The table [inference.channel]."""
+
+    file: str | None = None
+    eavesdropper: _Eavesdropper | None = None
+
+
+class _Inference(_table("_System", parameters.of(InferenceSystem).values())):  # type: ignore[misc]
+    """The table [inference]."""
+
+    observer: str = Observer.AUTO.value
+    rounds: int = Field(1, ge=1)
+    variants: dict[str, _Variant] = Field(default_factory=dict)
+    features: _Features | None = None
+    selection: _Selection | None = None
+    channel: _Channel | None = None
+
+
+class _Federated(_table("_Rounds", parameters.of(FederatedSystem).values())):  # type: ignore[misc]
+    """The table [federated]."""
+
+
+class _Energy(_table("_Fleet", (p for p in parameters.of(DeviceFleet).values() if not p.name.startswith("beta_")))):  # type: ignore[misc]
+    """The table [energy]."""
+
+    beta: Pair
+
+
+class _Training(_Table):
+    """The table [training]; every key is optional."""
+
+    dataset: str | None = None
+    hidden: list[int] | None = None
+    channels: int | None = None
+    rounds: int | None = None
+    local_steps: int | None = None
+    batch: int | None = None
+    learning_rate: Number | None = None
+    l2: Number | None = None
+    smoothing: Number | None = None
+    concentration: Number | None = None
+    patience: int | None = None
+    seed: int | None = None
+    seeds: int | None = None
+    mechanisms: list[str] | None = None
+    codec: str | None = None
+
+
+# the requirements that the table [design] holds, by the table of the designed system
+_REQUIREMENTS = {"inference": Requirements, "federated": FederatedRequirements, "energy": FleetRequirements}
+
+
+def _design_table() -> type[_Table]:
+    """The model of the table [design]: the keys of all requirements; `_design` checks which ones the system allows."""
+    key_types: dict[str, Any] = {"float": Number, "int": int, "bool": bool, "tuple[Free, ...]": list[str]}
+    requirement_fields = [
+        requirement for requirements_type in _REQUIREMENTS.values() for requirement in fields(requirements_type)
+    ]
+    model_fields: dict[str, Any] = {
+        requirement.name: (key_types.get(str(requirement.type).removesuffix(" | None"), str) | None, None)
+        for requirement in requirement_fields
+    }
+    return create_model("_Design", __base__=_Table, **model_fields)
+
+
+_Design = _design_table()
+
+
+class SystemFile(_Table):
+    """A whole system file."""
+
+    inference: _Inference | None = None
+    federated: _Federated | None = None
+    energy: _Energy | None = None
+    training: _Training | None = None
+    design: _Design | None = None  # type: ignore[valid-type]
+
+
+def installed() -> dict[str, PackageTable]:
+    """The tables that installed packages add, by name."""
+    return package_tables.installed(frozenset([*SystemFile.model_fields, *dir(SystemFile)]))
+
+
+def allowing(tables: Mapping[str, PackageTable]) -> type[SystemFile]:
+    """The model of a system file that may hold these tables of packages as well."""
+    if not tables:
+        return SystemFile
+    added: dict[str, Any] = {name: (_package_model(table) | None, None) for name, table in tables.items()}
+    return create_model("SystemFile", __base__=SystemFile, **added)
+
+
+def _package_model(table: PackageTable) -> Any:
+    return _table(f"_{table.name}", parameters.of(table.record).values())
+
+
+def load(path: str | Path, *, channel: bool = False) -> Description:
+    """Read and check a system file; ``-`` is standard input, where paths are relative to the working directory.
+
+    A caller that computes over a channel says so; for all others a file with the table [inference.channel] is an error, lest
+    its privacy be computed without it.
+
+    Raises
+    ------
+    SystemFileError
+        When the file cannot be read, is not TOML, or contains a key or a value that is not allowed.
+    """
+    return described(read(path), Path(path), channel=channel)
+
+
+def read(path: str | Path) -> dict[str, Any]:
+    """The tables of a system file, unchecked.
+
+    Raises
+    ------
+    SystemFileError
+        When the file cannot be read or is not TOML.
+    """
+    path = Path(path)
+    try:
+        return untrusted.toml(path)
+    except OSError as error:
+        raise SystemFileError(f"{path}: {error.strerror or error}") from None
+    except ValueError as error:
+        raise SystemFileError(f"{path}: not valid TOML: {error}") from None
+
+
+_FILES = (("features", "file"), ("features", "table"), ("channel", "file"))  # keys of [inference.TABLE] that name files
+
+
+def named_files(raw: Mapping[str, Any]) -> dict[str, str]:
+    """The names of files that the tables hold, by key."""
+    found = dict[str, str]()
+    for table, key in _FILES:
+        inference = raw.get("inference")
+        values = inference.get(table) if isinstance(inference, dict) else None
+        if isinstance(values, dict) and isinstance(name := values.get(key), str):
+            found[f"inference.{table}.{key}"] = name
+    return found
+
+
+def attached(raw: Mapping[str, Any], path: Path) -> dict[str, bytes]:
+    """The contents of the files that the tables name, by their names.
+
+    Raises
+    ------
+    SystemFileError
+        When one cannot be read.
+    """
+    return {name: _content(path, key, name, {}) for key, name in named_files(raw).items()}
+
+
+def _content(path: Path, key: str, name: str, files: Mapping[str, bytes]) -> bytes:
+    """The content of a file that a key names: one of `files`, or what stands in the file now."""
+    if name in files:
+        return files[name]
+    try:
+        return untrusted.content(path.parent / name)
+    except OSError as error:
+        raise SystemFileError(f"{path}: {key} = {name!r}: {error.strerror or error}") from None
+    except ValueError as error:
+        raise SystemFileError(f"{path}: {key} = {name!r}: {error}") from None
+
+
+def described(
+    raw: dict[str, Any], path: Path, *, channel: bool = False, files: Mapping[str, bytes] | None = None
+) -> Description:
+    """Check the tables of a system file; `path` is the file, for error messages and for relative paths in it.
+
+    `files` are contents of files that the tables name (:func:`attached`); others are read.
+
+    Raises
+    ------
+    SystemFileError
+        When they contain a key or a value that is not allowed.
+    """
+    try:
+        raw = units.linearised(raw)
+    except ParameterError as error:
+        raise SystemFileError(f"{path}: {error}") from None
+    raw = _participation_by_power(path, raw, channel)
+    try:
+        tables = {} if raw.keys() <= SystemFile.model_fields.keys() else installed()
+    except SourceError as error:
+        raise SystemFileError(f"{path}: {error}") from None
+    file = _checked(path, raw, tables)
+    complaints = _Errors(path)
+    parts = (
+        complaints.unless(_inference, file.inference, complaints, files or {}) or {},
+        complaints.unless(_federated, file.federated),
+        complaints.unless(_energy, file.energy),
+        complaints.unless(_training, file.training),
+        complaints.unless(_design, file.design, file.inference, file.federated, file.energy),
+    )
+    records = {
+        name: complaints.unless(_record, getattr(file, name), table) for name, table in tables.items() if name in raw
+    }
+    complaints.raised()
+    inference, federated, energy, training, design = parts
+    name = "stdin" if str(path) == "-" else path.stem
+    return Description(
+        name, **inference, federated=federated, energy=energy, training=training, design=design, packages=records
+    )
+
+
+def _participation_by_power(path: Path, raw: dict[str, Any], channel: bool) -> dict[str, Any]:
+    """The tables with a participation where a power limit decides it, which :func:`_with_participation` then computes."""
+    inference = raw.get("inference")
+    table = inference.get("channel") if isinstance(inference, dict) else None
+    if not isinstance(inference, dict) or table is None:
+        return raw
+    if not channel:
+        raise SystemFileError(
+            f"{path}: inference.channel: what this command computes is a problem or a formula of one look; bounds, calibrate, "
+            "attack, design, sweep, train, report and card compute over a channel, and load(path, channel=True) reads it"
+        )
+    if not isinstance(table, dict) or "max_power" not in table:
+        return raw
+    variants = inference.get("variants")
+    for name, keys in {"": inference, **(variants if isinstance(variants, dict) else {})}.items():
+        if isinstance(keys, dict) and "participation" in keys:
+            where = f"inference.variants.{name}" if name else "inference"
+            raise SystemFileError(
+                f"{path}: {where}.participation = {keys['participation']!r}: must be absent: max_power decides it"
+            )
+    return {**raw, "inference": {**inference, "participation": 1.0}}
+
+
+class _Errors:
+    """Collects the errors of all parts of a file, so that one exception reports all of them."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.lines: list[str] = []
+
+    def unless(self, build: Callable[..., Any], table: BaseModel | None, *rest: Any) -> Any:
+        """The result of `build` for a table; None, with the error recorded, where it fails, and None for no table."""
+        if table is None:
+            return None
+        try:
+            return build(self.path, table, *rest)
+        except SystemFileError as error:
+            self.lines.append(str(error))
+            return None
+
+    def raised(self) -> None:
+        """Raise one exception for all recorded errors, if there are any."""
+        if self.lines:
+            raise SystemFileError("\n".join(self.lines))
+
+
+def _checked(path: Path, raw: dict[str, Any], tables: Mapping[str, PackageTable]) -> SystemFile:
+    """Check that every required key is there, and that every value has the right type and lies in its interval."""
+    file, problems = None, dict[tuple[str, ...], str]()
+    try:
+        file = allowing(tables).model_validate(raw)
+    except ValidationError as error:
+        problems = _messages(error, tables)
+    for table, values, kind in _value_tables(raw, tables):
+        for key, value in values.items():
+            if (*table, key) not in problems and (problem := _value_error(kind, values, raw, key, value)):
+                problems[(*table, key)] = f"{'.'.join(table)}.{problem}"
+    if file is None or problems:
+        raise SystemFileError("\n".join(f"{path}: {text}" for text in problems.values()))
+    if not file.model_fields_set:
+        raise SystemFileError(
+            f"{path}: empty; it must contain at least one of the tables {', '.join(SystemFile.model_fields)}"
+        )
+    return file
+
+
+def _value_tables(
+    raw: dict[str, Any], tables: Mapping[str, PackageTable]
+) -> Iterator[tuple[tuple[str, ...], dict[str, Any], type]]:
+    """The tables whose keys are parameters of a value type, the variants of [inference] included."""
+    value_types: dict[str, type] = {"inference": InferenceSystem, "federated": FederatedSystem, "energy": DeviceFleet}
+    for name, value_type in (value_types | {name: table.record for name, table in tables.items()}).items():
+        if isinstance(values := raw.get(name), dict):
+            yield (name,), values, value_type
+            variants = values.get("variants")
+            for variant, changed in (variants if isinstance(variants, dict) else {}).items():
+                if isinstance(changed, dict):
+                    yield (name, "variants", variant), changed, value_type
+
+
+def _value_error(value_type: type, values: dict[str, Any], raw: dict[str, Any], key: str, value: Any) -> str:
+    """The error of one value; an empty text where the value is allowed or the key is no parameter of the value type."""
+    row = parameters.of(value_type).get(key)
+    if row is None:
+        return ""
+    devices = values.get("devices", raw.get("inference", {}).get("devices")) if value_type is InferenceSystem else None
+    try:
+        row.checked(value)
+        if isinstance(row, parameters.Vector) and isinstance(value, list) and type(devices) is int and devices > 0:
+            checks.vector(key, value, devices, row.interval)
+    except ParameterError as error:
+        return str(error)
+    return ""
+
+
+def _inference(path: Path, table: _Inference, complaints: _Errors, files: Mapping[str, bytes]) -> dict[str, Any]:
+    base = table.model_dump(exclude={"observer", "rounds", "variants", "features", "selection", "channel"})
+    variants = {}
+    for name, variant in table.variants.items():
+        changes = variant.model_dump(exclude_none=True)
+        variants[name] = _system(path, f"inference.variants.{name}", {**base, **changes}, set(changes))
+    system = _system(path, "inference", base, set(base))
+    channel = None if table.channel is None else _channel(path, table.channel, files)
+    if channel is not None:
+        system, *varied = (_with_participation(path, channel, one) for one in (system, *variants.values()))
+        variants = dict(zip(variants, varied, strict=True))
+    return {
+        "observer": complaints.unless(_observer, table),
+        "rounds": table.rounds,
+        "inference": system,
+        "variants": variants,
+        "channel": channel,
+        "task": complaints.unless(_task, table.features, system, files),
+        "scores": complaints.unless(_scores, table.selection, system.devices),
+    }
+
+
+def _design(
+    path: Path, table: _Table, inference: _Inference | None, federated: _Federated | None, energy: _Energy | None
+) -> Requirements | FederatedRequirements | FleetRequirements:
+    values = {name: value for name, value in table.model_dump().items() if value is not None}
+    present_tables = [
+        name
+        for name, system_table in zip(_REQUIREMENTS, (inference, federated, energy), strict=True)
+        if system_table is not None
+    ]
+    if not present_tables:
+        raise SystemFileError(f"{path}: design: needs the table [inference], [federated] or [energy]")
+    if inference is not None and "decoder_gain" in inference.model_fields_set:
+        if "decoder_gain" in values.get("free", ()):
+            raise SystemFileError(
+                f"{path}: inference.decoder_gain = {inference.decoder_gain}: must be absent, or absent from design.free: "
+                "it cannot be both fixed and free"
+            )
+        values.setdefault("free", [free for free in Requirements.free if free != "decoder_gain"])
+    requirements_type: Any = _REQUIREMENTS[present_tables[0]]
+    allowed = [field.name for field in fields(requirements_type)]
+    for name, value in values.items():
+        if name not in allowed:
+            raise SystemFileError(
+                f"{path}: design.{name} = {value!r}: must be absent in a design of [{present_tables[0]}]"
+            )
+    try:
+        return requirements_type(**values)  # type: ignore[no-any-return]
+    except ParameterError as error:
+        raise SystemFileError(f"{path}: design.{error}") from None
+
+
+def _observer(path: Path, table: _Inference) -> Observer:
+    try:
+        return checks.choice("observer", table.observer, Observer)
+    except ParameterError as error:
+        raise SystemFileError(f"{path}: inference.{error}") from None
+
+
+def _federated(path: Path, table: _Federated) -> FederatedSystem:
+    try:
+        return FederatedSystem(**table.model_dump())
+    except ParameterError as error:
+        raise SystemFileError(f"{path}: federated.{error}") from None
+
+
+def _energy(path: Path, table: _Energy) -> DeviceFleet:
+    values = table.model_dump()
+    beta_1, beta_2 = values.pop("beta")
+    try:
+        return DeviceFleet(**values, beta_1=beta_1, beta_2=beta_2)
+    except ParameterError as error:
+        message = str(error).replace("beta_1", "beta[0]", 1).replace("beta_2", "beta[1]", 1)
+        raise SystemFileError(f"{path}: energy.{message}") from None
+
+
+def _record(path: Path, table: _Table, package: PackageTable) -> Any:
+    try:
+        return package.record(**table.model_dump())
+    except ParameterError as error:
+        raise SystemFileError(f"{path}: {package.name}.{error}") from None
+
+
+def _training(path: Path, table: _Training) -> Plan:
+    try:
+        return plan(table.model_dump(exclude_none=True))
+    except ParameterError as error:
+        raise SystemFileError(f"{path}: training.{error}") from None
+
+
+def _task(path: Path, table: _Features, system: InferenceSystem, files: Mapping[str, bytes]) -> Task:
+    if table.file is None and table.table is None:
+        raise SystemFileError(f"{path}: inference.features.file: missing; it is required, or else table")
+    key, name = ("file", table.file) if table.table is None else ("table", table.table)
+    where = f"{path}: inference.features.{key} = {name!r}"
+    archive, archived = None, None
+    if table.file is not None:
+        archive, archived = path.parent / table.file, _content(path, "inference.features.file", table.file, files)
+    try:
+        if table.table is None and archive is not None and archived is not None:
+            samples = tasks(archive, archived)
+        else:
+            source = path.parent / str(table.table)
+            content = _content(path, "inference.features.table", str(table.table), files)
+            samples = tabled(source, content, archive, archived, system.devices, system.dimension)
+        for features in samples:
+            matched(system, features)
+    except (TableError, ParameterError) as error:
+        raise SystemFileError(f"{where}: {error}") from None
+    try:
+        return Task(
+            samples[0],
+            checks.scalar("margin", table.margin, "(0, inf)"),
+            checks.scalar("ideal_accuracy", table.ideal_accuracy, "[0, 1]"),
+            None if table.epsilon_cap is None else checks.scalar("epsilon_cap", table.epsilon_cap, "(0, inf)"),
+            samples,
+        )
+    except ParameterError as error:
+        raise SystemFileError(f"{path}: inference.features.{error}") from None
+
+
+def _channel(path: Path, table: _Channel, files: Mapping[str, bytes]) -> Channel:
+    values = table.model_dump(exclude_none=True)
+    if (file := values.pop("file", None)) is not None:
+        values["looks"] = _looks(path, file, files)
+    try:
+        return Channel(**values)
+    except ParameterError as error:
+        raise SystemFileError(f"{path}: inference.channel.{error}") from None
+
+
+def _looks(path: Path, file: str, files: Mapping[str, bytes]) -> Any:
+    """The array `looks` of an archive."""
+    key = "inference.channel.file"
+    content = _content(path, key, file, files)
+    try:
+        return read_npz(path.parent / file, ["looks"], content=content)["looks"]
+    except TableError as error:
+        raise SystemFileError(f"{path}: {key} = {file!r}: {error}") from None
+
+
+def _with_participation(path: Path, channel: Channel, system: InferenceSystem) -> InferenceSystem:
+    """The system with the participation that the channel decides, checked against the channel."""
+    try:
+        joined = channel.with_participation(system)
+        channel.check(joined)
+    except ParameterError as error:
+        where = "inference" if error.name in parameters.of(InferenceSystem) else "inference.channel"
+        raise SystemFileError(f"{path}: {where}.{error}") from None
+    return joined
+
+
+def _scores(path: Path, table: _Selection, devices: int) -> Scores:
+    try:
+        score = checks.vector("score", table.score, devices, "[-1e150, 1e150]")
+        greatest = None
+        if table.greatest_score is not None:
+            greatest = checks.scalar("greatest_score", table.greatest_score, f"[{float(np.max(score))!r}, 1e150]")
+        return Scores(
+            score,
+            checks.vector("score_noise", table.score_noise, devices, "(0, 1e150]"),
+            checks.scalar("threshold", table.threshold),
+            checks.count("selected", table.selected, f"[1, {devices}]"),
+            None
+            if table.score_sensitivity is None
+            else checks.scalar("score_sensitivity", table.score_sensitivity, "[0, inf)"),
+            greatest,
+        )
+    except ParameterError as error:
+        raise SystemFileError(f"{path}: inference.selection.{error}") from None
+
+
+def _system(path: Path, table: str, values: dict[str, Any], own: set[str]) -> InferenceSystem:
+    """The system with these values; `own` are the keys of this table, other values come from [inference]."""
+    try:
+        return InferenceSystem(**values)
+    except ParameterError as error:
+        where = table if error.name in own else "inference"
+        raise SystemFileError(f"{path}: {where}.{error}") from None
+
+
+def _messages(error: ValidationError, tables: Mapping[str, PackageTable]) -> dict[tuple[str, ...], str]:
+    """Messages for the errors of the validation library, by place in the file.
+
+    A key that is close to a misspelled one is not reported as missing.
+    """
+    messages: dict[tuple[str, ...], str] = {}
+    missing: dict[tuple[str, ...], list[str]] = {}
+    probably_meant: set[tuple[str, ...]] = set()
+    for problem in error.errors(include_url=False):
+        place = tuple(str(part) for part in problem["loc"])
+        key = ".".join(place)
+        match problem["type"]:
+            case "extra_forbidden":
+                allowed = keys(list(place[:-1]), tables)
+                probably_meant.update(
+                    (*place[:-1], close_key) for close_key in difflib.get_close_matches(place[-1], allowed, 1)
+                )
+                unknown = "key" if len(place) > 1 else f"table, of no installed package either (entry points {TABLES})"
+                messages[place] = f"{key}: unknown {unknown}; {meant(place[-1], allowed)}"
+            case "missing":
+                missing.setdefault(place[:-1], []).append(place[-1])
+            case "value_error":
+                messages[place] = f"{key} = {problem['input']!r}: {problem['ctx']['error']}"
+            case _:
+                complaint = problem["msg"].lower().replace("input should be", "must be")
+                messages[place] = f"{key} = {problem['input']!r}: {complaint}"
+    for table, names in missing.items():
+        not_guessed = [key for key in names if (*table, key) not in probably_meant]
+        where = ".".join(table)
+        if len(not_guessed) == 1:
+            messages[(*table, not_guessed[0])] = f"{where}.{not_guessed[0]}: missing; it is required"
+        elif not_guessed:
+            messages[(*table, "")] = f"{where}: missing, and required: {', '.join(not_guessed)}"
+    return messages
+
+
+def meant(key: str, allowed: Sequence[str]) -> str:
+    """The allowed name that is closest to an unknown one, if one is close, and all allowed names."""
+    closest = difflib.get_close_matches(key, allowed, 1)
+    return (f"did you mean {closest[0]}? " if closest else "") + f"allowed: {', '.join(allowed)}"
+
+
+def keys(table: Sequence[str], added: Mapping[str, PackageTable] | None = None) -> list[str]:
+    """The keys of a table of the system file, by path: ``["inference", "features"]``; ``[]`` gives the tables.
+
+    `added` are the tables of installed packages that count as well.
+    """
+    added = added or {}
+    if not table:
+        return [*SystemFile.model_fields, *added]
+    if table[0] in added:
+        return list(parameters.of(added[table[0]].record))
+    tables: dict[str, type[BaseModel]] = {
+        "inference": _Inference,
+        "inference.features": _Features,
+        "inference.selection": _Selection,
+        "inference.channel": _Channel,
+        "inference.channel.eavesdropper": _Eavesdropper,
+        "inference.variants": _Variant,
+        "federated": _Federated,
+        "energy": _Energy,
+        "training": _Training,
+        "design": _Design,
+    }
+    path = ".".join(table)
+    model = tables[path if path in tables else ".".join(table[:2])]
+    model_keys = list(model.model_fields)
+    if model not in (_Inference, _Variant):  # the tables that are converted from dB
+        return model_keys
+    return model_keys + [key for key, (name, _, _) in units.ALTERNATIVES.items() if name in model_keys]

@@ -1,0 +1,215 @@
+"""Reads tables of numbers that others wrote: archives of NumPy and CSV files. The header is read and judged before the data."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+import zipfile
+import zlib
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from airtight.analytics.checks import AirtightError, FloatArray
+from airtight.system_file import untrusted
+
+LARGEST = 10**9  # entries of an array, or of a table, that are read at most
+_INDEX = re.compile(r"index|unnamed(:.*)?", re.IGNORECASE)  # what pandas calls an index when it writes it as a column
+_NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?|[-+]?(nan|inf|infinity)", re.IGNORECASE)
+_DAMAGED = (  # what NumPy and zipfile raise where an archive is damaged
+    ValueError,
+    EOFError,
+    AttributeError,
+    TypeError,
+    RuntimeError,
+    NotImplementedError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+
+
+class TableError(AirtightError):
+    """A file of numbers that cannot be used; the message names the file, the place, the value and what is allowed."""
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Columns by name, every entry a finite number; and the texts of the columns that hold no numbers."""
+
+    names: tuple[str, ...]
+    values: FloatArray  # shape (rows, columns)
+    texts: dict[str, list[str]]
+
+    def column(self, name: str) -> FloatArray | None:
+        """The column of this name, if there is one."""
+        return self.values[:, self.names.index(name)] if name in self.names else None
+
+    def without(self, names: Collection[str]) -> FloatArray:
+        """The other columns, shape (rows, columns)."""
+        return self.values[:, [j for j, name in enumerate(self.names) if name not in names]]
+
+
+def csv_rows(path: Path, content: bytes | None = None) -> Iterator[list[str]]:
+    """The header of a CSV file, whose names are distinct, and its rows, as long as the header; all stripped and printable.
+
+    `content` is what the file held when it was read before; by default it is read now.
+
+    Raises
+    ------
+    TableError
+        It names row and column; rows are counted from 1 below the header.
+    """
+    header: list[str] = []
+    number = -1
+    try:
+        with io.TextIOWrapper(_stream(path, content), newline="", encoding="utf-8-sig") as stream:
+            for line in csv.reader(stream):
+                cells = [cell.strip() for cell in line]
+                if not any(cells):
+                    continue
+                number += 1
+                for cell in cells:
+                    if not cell.isprintable():
+                        raise TableError(f"{path}: row {number}: {cell[:40]!r}: must have printable characters only")
+                if not number:
+                    _demand_names(path, header := cells)
+                elif len(cells) != len(header):
+                    raise TableError(
+                        f"{path}: row {number}: must have {len(header)} values, as the header; has {len(cells)}"
+                    )
+                yield cells
+    except OSError as error:
+        raise TableError(f"{path}: {error.strerror or error}") from None
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise TableError(f"{path}: not a CSV file: {error}") from None
+    if number < 0:
+        raise TableError(f"{path}: empty; must have a header and rows")
+    if number < 1:
+        raise TableError(f"{path}: must have a row below the header")
+
+
+def _demand_names(path: Path, header: Sequence[str]) -> None:
+    """Check that the first line names columns: an index without a name, or a row of numbers, is no name of a feature."""
+    for j, name in enumerate(header, start=1):
+        if not name or _INDEX.fullmatch(name):
+            raise TableError(
+                f"{path}: column {j}: {name!r}: must have a name in the header; a column that counts the rows must be left out"
+            )
+    if twice := {name for name in header if header.count(name) > 1}:
+        raise TableError(f"{path}: column {min(twice)!r}: twice")
+    if all(_NUMBER.fullmatch(name) for name in header) and not all(name.isdigit() for name in header):
+        raise TableError(f"{path}: the first line holds numbers; it must be a header of names")
+
+
+def demand_distinct(path: Path, devices: Sequence[str]) -> None:
+    """Check that no two rows name one device."""
+    seen = set[str]()
+    for row, name in enumerate(devices, start=1):
+        if name in seen:
+            raise TableError(f"{path}: row {row}: device {name!r}: must be a name that no other row has")
+        seen.add(name)
+
+
+def read_csv(
+    path: Path, *, required: Sequence[str] = (), texts: Collection[str] = (), content: bytes | None = None
+) -> Table:
+    """A table all of whose cells are finite numbers, except those of the columns `texts`; else as :func:`csv_rows`."""
+    lines = csv_rows(path, content)
+    header = next(lines)
+    for name in required:
+        if name not in header:
+            raise TableError(f"{path}: column {name!r}: missing in the header {', '.join(header[:8])}")
+    kept = [j for j, name in enumerate(header) if name not in texts]
+    labels: dict[str, list[str]] = {name: [] for name in header if name in texts}
+    rows: list[list[float]] = []
+    for number, line in enumerate(lines, start=1):
+        if number * len(header) > LARGEST:
+            raise TableError(f"{path}: row {number}: a table must have at most {LARGEST:,} cells")
+        rows.append([_cell(path, header[j], number, line[j]) for j in kept])
+        for name, column in labels.items():
+            column.append(line[header.index(name)])
+    return Table(tuple(header[j] for j in kept), np.array(rows, dtype=float), labels)
+
+
+def _cell(path: Path, name: str, row: int, cell: str) -> float:
+    try:
+        value = untrusted.number(cell)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise TableError(f"{path}: row {row}, column {name!r}: {cell[:40]!r}: must be a finite number")
+    return value
+
+
+def _stream(path: Path, content: bytes | None) -> IO[bytes]:
+    return untrusted.opened(path) if content is None else io.BytesIO(content)
+
+
+def read_npz(
+    path: Path,
+    names: Sequence[str],
+    optional: Sequence[str] = (),
+    *,
+    largest: int = 1 << 27,
+    content: bytes | None = None,
+) -> dict[str, NDArray[Any]]:
+    """Arrays of an archive by name; their headers, with type and shape, are judged before any data is read.
+
+    Parameters
+    ----------
+    largest : int
+        Entries of all arrays together at most; by default those of a gigabyte of doubles.
+    content : bytes, optional
+        What the file held when it was read before; by default it is read now.
+
+    Raises
+    ------
+    TableError
+        When an array is missing, has no numbers (pickled objects are never loaded), is too large, or is shorter than its
+        header says.
+    """
+    try:
+        with _stream(path, content) as stream, zipfile.ZipFile(stream) as archive:
+            held = set(archive.namelist())
+            if missing := [name for name in names if f"{name}.npy" not in held]:
+                wanted = f"the array{'s' if len(names) > 1 else ''} {', '.join(names)}"
+                raise TableError(f"{path}: must hold {wanted}; missing: {', '.join(missing)}")
+            there = [name for name in (*names, *optional) if f"{name}.npy" in held]
+            left = largest
+            for name in there:
+                left -= _entries(path, archive, name, left)
+            found = {}
+            for name in there:
+                with archive.open(f"{name}.npy") as entry:
+                    found[name] = npy.read_array(entry, allow_pickle=False)
+            return found
+    except OSError as error:
+        raise TableError(f"{path}: {error.strerror or 'not an .npz file'}") from None
+    except _DAMAGED as error:
+        raise TableError(f"{path}: must be an .npz file of numeric arrays: {' '.join(str(error).split())}") from None
+
+
+def _entries(path: Path, archive: zipfile.ZipFile, name: str, most: int) -> int:
+    entry = f"{name}.npy"
+    with archive.open(entry) as stream:
+        version = npy.read_magic(stream)
+        read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+        shape, _, kind = read(stream)
+        head = stream.tell()
+    if kind.hasobject:
+        raise TableError(f"{path}: {name}: must be numbers; pickled objects are not loaded")
+    if kind.kind not in "iufc":
+        raise TableError(f"{path}: {name}: must be numbers, not of type {kind}")
+    entries = math.prod(shape)
+    if entries > most:
+        raise TableError(f"{path}: {name}: must have at most {most:,} entries; its header says {entries:,}")
+    if archive.getinfo(entry).file_size != head + entries * kind.itemsize:
+        raise TableError(f"{path}: {name}: must be as long as its header says")
+    return entries
