@@ -191,9 +191,7 @@ def imported(path: Path) -> set[str]:
 def reach() -> dict[str, dict[Path, int]]:
     """For every module the test files that reach it, and over how many imports."""
     direct = {}
-    for path in [
-        p for floor in ("analytics", "solvers", "validate") for p in (ROOT / "airtight" / floor).rglob("*.py")
-    ]:
+    for path in [p for floor in ("analytics", "solvers", "validate", ".") for p in (ROOT / "airtight" / floor).rglob("*.py")]:
         direct[".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")] = imported(path)
     found: dict[str, dict[Path, int]] = defaultdict(dict)
     for file in sorted((ROOT / "tests").glob("test_*.py")):

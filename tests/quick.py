@@ -7,11 +7,8 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-FLOORS = ("analytics", "solvers", "validate")
-SOURCES = [
-    ROOT / "airtight" / "__init__.py",
-    *(path for floor in FLOORS for path in ROOT.joinpath(floor).rglob("*.py")),
-]
+FLOORS = ("analytics", "solvers", "validate", "airtight")
+SOURCES = [path for floor in FLOORS for path in ROOT.joinpath(floor).rglob("*.py") if path.resolve() == path]
 
 
 def changed() -> list[Path]:
@@ -31,13 +28,19 @@ def tests_of(source: Path, seen: frozenset[Path] = frozenset()) -> set[Path]:
     named = ROOT / "tests" / f"test_{source.stem}.py"
     if named.exists():
         return {named}
-    module = ".".join(("airtight", *source.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__")
+    module = ".".join(in_package(source).with_suffix("").parts).removesuffix(".__init__")
     tests = list(ROOT.glob("tests/test_*.py"))
     direct = {test for test in tests if module in imported(test)}
     if direct or (direct := {test for test in tests if source.name in test.read_text(encoding="utf-8")}):
         return direct
     users = {path for path in SOURCES if path not in seen | {source} and module in imported(path)}
     return {test for user in users for test in tests_of(user, seen | {source} | users)}
+
+
+def in_package(source: Path) -> Path:
+    """Where the package has the file: below `airtight`, to which the other floors are linked."""
+    inside = source.relative_to(ROOT)
+    return inside if inside.parts[0] == "airtight" else Path("airtight") / inside
 
 
 @cache
@@ -52,7 +55,7 @@ def wanted(files: list[Path]) -> list[str]:
     sources = {file for file in files if file.relative_to(ROOT).parts[0] in FLOORS}
     tests = {file for file in files if file.parent.name == "tests" and file.stem.startswith("test_")}
     tests |= {test for source in sources for test in tests_of(source)}
-    return sorted(str(file) for file in {ROOT / "airtight" / file.relative_to(ROOT) for file in sources} | tests)
+    return sorted(str(file) for file in {ROOT / in_package(file) for file in sources} | tests)
 
 
 if __name__ == "__main__":

@@ -184,23 +184,19 @@ def test_what_a_page_imports_is_there(page):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
 def test_what_a_page_names_is_there(page):
-    for name in set(
-        re.findall(r"`(airtight\.(?:analytics|solvers|validate)[\w.]*\w)`", page.read_text(encoding="utf-8"))
-    ):
+    rooms = "analytics|solvers|validate|system_file|results|report|sweeps"
+    for name in set(re.findall(rf"`(airtight\.(?:{rooms})[\w.]*\w)`", page.read_text(encoding="utf-8"))):
         pkgutil.resolve_name(name)
 
 
 def test_the_architecture_names_what_is_there():
     page = (DOCS / "architecture.md").read_text(encoding="utf-8")
-    named = re.findall(r"`((?:analytics|solvers|validate)(?:\.\w+)+)`", page)
+    named = re.findall(r"`((?:analytics|solvers|validate|system_file|results|report|sweeps)(?:\.\w+)+)`", page)
     assert len(named) >= 5 and all(
         (ROOT / "airtight" / name.replace(".", "/")).with_suffix(".py").exists() for name in named
     )
-    rooms = {
-        path.parent.name
-        for floor in ("analytics", "solvers", "validate")
-        for path in (ROOT / floor).rglob("__init__.py")
-    }
+    floors = (ROOT / floor for floor in ("analytics", "solvers", "validate", "airtight"))
+    rooms = {path.parent.name for floor in floors for path in floor.rglob("__init__.py")}
     papers = {path.name for path in (ROOT / "validate" / "papers").iterdir()}
     assert [room for room in sorted(rooms - papers) if not re.search(rf"\b{room}\b", page)] == []
 

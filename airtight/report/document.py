@@ -38,7 +38,8 @@ from airtight.validate.claims.sources import INSTALLED
 from airtight.validate.claims.statement import Standing, standing
 from airtight.validate.files import whole
 
-_PRIVATE = ("commands", "papers", "report")  # folders of validate that have no Python interface
+_FLOORS = ("analytics", "solvers", "validate")  # below the face
+_PRIVATE = ("commands", "papers", "report")  # folders that have no Python interface
 _ALONE = ("check", "check_log")  # programs that need no package, beside certificates and logs
 
 
@@ -48,10 +49,11 @@ def rooms() -> Iterator[tuple[str, str, list[str]]]:
     Examples
     --------
     >>> {name: modules for name, _, modules in rooms()}["airtight.validate.attack"]
-    ['system_attack', 'training']
+    ['attack_results', 'system_attack', 'training']
     """
     root = Path(airtight.__file__).parent
-    for floor in ("analytics", "solvers", "validate"):
+    face = sorted(path.name for path in root.iterdir() if path.is_dir() and path.name not in _FLOORS)
+    for floor in (*_FLOORS, *face):
         for init in sorted((root / floor).rglob("__init__.py")):
             parts = init.parent.relative_to(root).parts
             names = sorted(path.stem for path in init.parent.glob("*.py") if path != init and path.stem not in _ALONE)

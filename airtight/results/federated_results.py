@@ -13,7 +13,7 @@ from airtight.analytics.federated.corbin import (
     mean_estimation,
     quantizers,
 )
-from airtight.analytics.federated.corbin.central_privacy import Client, PublishedCentral
+from airtight.analytics.federated.corbin.central_privacy import Client
 from airtight.analytics.federated.corbin.communication import Cost
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.federated.few_bits import baselines
@@ -120,7 +120,7 @@ class Central:
 
     @classmethod
     def of(cls, system: FederatedSystem) -> Central:
-        claim = theorem_3(system)
+        claim = central_privacy.published_for(system)
         among = {}  # number of other clients that quantize alone
         if system.alone > 0:
             among[Client.UNPAIRED] = system.alone - 1
@@ -145,18 +145,6 @@ class Central:
                 central_privacy.local_epsilon(system.epsilon, system.parameters * system.rounds)
             ),
         )
-
-
-def theorem_3(system: FederatedSystem) -> PublishedCentral:
-    """Theorem 3 as printed, for one round of the system; adjacency ``replace``."""
-    return central_privacy.published(
-        system.clients,
-        system.parameters,
-        local_epsilon=system.epsilon,
-        delta=system.delta,
-        fraction=system.ldp_fraction,
-        radius=system.radius,
-    )
 
 
 def _proven(system: FederatedSystem, client: Client, others: int) -> float:

@@ -19,13 +19,12 @@ from numpy.typing import NDArray
 
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, IntArray, ParameterError
-from airtight.analytics.federated.corbin import aggregation
+from airtight.analytics.federated.corbin import aggregation, central_privacy
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.federated.corbin.quantizers import alpha, pair_law
 from airtight.analytics.federated.few_bits import baselines
 from airtight.analytics.privacy import empirical_epsilon
 from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
-from airtight.results.federated_results import theorem_3
 from airtight.validate.attack.attack_results import TrainingAttack
 from airtight.validate.experiments.training import data
 from airtight.validate.experiments.training import federated_training as loop
@@ -114,7 +113,7 @@ def attacked(
         shown.append(
             empirical_epsilon.epsilon_at_least(scores[0], scores[1], delta=system.delta, failure=failure).epsilon
         )
-    claim = theorem_3(setup.system)
+    claim = central_privacy.published_for(setup.system)
     published = claim.epsilon if claim.condition and times == 1 and kind is not Mechanism.GAUSSIAN else None
     return TrainingAttack(
         mechanism=kind.value,

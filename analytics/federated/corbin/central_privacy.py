@@ -29,6 +29,7 @@ from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, broadcast, real
 from airtight.analytics.federated.corbin.corner_updates import LEAST_DIRECT, Family, by_direction, corners, groups
 from airtight.analytics.federated.corbin.count_shift import dominating
+from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.privacy.accounting import adaptive_composition, composition_theorems
 from airtight.analytics.privacy.accounting.envelope import Envelope
 from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution
@@ -114,6 +115,18 @@ def published(
         )
     )
     return PublishedCentral(float(value) if condition else np.nan, condition, float(value))
+
+
+def published_for(system: FederatedSystem) -> PublishedCentral:
+    """Theorem 3 as printed, for one round of a system; adjacency ``replace``."""
+    return published(
+        system.clients,
+        system.parameters,
+        local_epsilon=system.epsilon,
+        delta=system.delta,
+        fraction=system.ldp_fraction,
+        radius=system.radius,
+    )
 
 
 def removal_delta(clients: int) -> float:
