@@ -105,7 +105,8 @@ print(build.build_wheel("wheel"), build.build_sdist("sdist"), build.build_editab
     (pth,) = (name for name in zipfile.ZipFile(editable).namelist() if not name.split("/")[0].endswith(".dist-info"))
     assert zipfile.ZipFile(editable).read(pth).decode().strip() == str(clone)
     zipfile.ZipFile(built).extractall(tmp_path / "installed")
-    asked = "import airtight, airtight.commands.cli as cli; print(cli.__file__, airtight.gaussian(1.0).epsilon(1e-5))"
+    asked = """import airtight, airtight.commands.cli, airtight.validate as floor
+print(floor.__file__, airtight.gaussian(1.0).epsilon(1e-5))"""
     for place, home in ((tmp_path / "installed", "airtight/validate"), (clone, "validate")):
         done = subprocess.run([sys.executable, "-c", asked], cwd=place, capture_output=True, text=True, check=True)
         assert done.stdout.startswith(str(place / home))

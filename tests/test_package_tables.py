@@ -119,7 +119,7 @@ def test_editors_learn_its_keys(installed):
 def test_bounds_show_its_quantities_in_a_process_of_its_own(site, tmp_path):
     """The whole way, as a user goes it: another process finds the package by its metadata."""
     path = written(tmp_path, FILE)
-    home = Path(config.__file__).parents[3]
+    home = Path(config.__file__).parents[2]
     for where, expected in (([str(site)], 0), ([], 2)):
         env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(home), *where])}
         command = [sys.executable, "-m", "airtight", "bounds", str(path), "--json"]

@@ -8,18 +8,23 @@ from pathlib import Path
 import numpy as np
 import scipy
 
+from airtight import analytics, results, solvers, sweeps, system_file
 from airtight.sweeps.task import SweepError
+from airtight.validate import number_tables
 
-_FOLDERS = ("analytics", "solvers", "validate/results", "validate/sweep", "validate/system_file")
+_PLACES = [  # of all that a number of a sweep is computed by: folders, and a module that reads tables
+    *(Path(str(package.__file__)).parent for package in (analytics, solvers, results, sweeps, system_file)),
+    Path(number_tables.__file__),
+]
 
 
 def _on_disk() -> str:
     """Digest of the source files as they are now, and of the versions of NumPy and SciPy."""
-    root = Path(__file__).parents[2]
     digest = hashlib.sha256(f"{np.__version__} {scipy.__version__}".encode())
-    for folder in _FOLDERS:
-        for path in sorted((root / folder).rglob("*.py")):
-            digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    for place in _PLACES:
+        for path in sorted(place.rglob("*.py")) or [place]:
+            name = f"{place.name}/{path.relative_to(place).as_posix()}"
+            digest.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()[:16]
 
 
