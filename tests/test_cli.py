@@ -173,7 +173,7 @@ def test_verify_table():
     for needle in (
         "UF-Tab1-parameters",
         "false",
-        "2 refuted: 1 theorem, 1 misprint",
+        "2 refuted (statements of papers 2): 1 theorem, 1 misprint",
         "delta=1e-05, mu=1.74",
         "certified",
         "FDP-D2-eps1",

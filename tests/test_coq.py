@@ -125,7 +125,7 @@ def test_only_generated_rows_that_are_known_to_be_open_may_fail(tmp_path, monkey
     with (tmp_path / "FDP-F10-eta" / "theorem.v").open("a") as file:
         file.write("\n")  # no longer what is generated
     assert formal.main(tmp_path, 1) == 1
-    (tmp_path / "FDP-F10-eta" / "theorem.v").unlink()
+    write(tmp_path)
     (tmp_path / "formal" / "mine.v").write_text("Theorem mine : forall x, x = x + 1. Proof. auto. Qed.")
     _pretended(monkeypatch, ["formal/mine.v"])
     assert formal.main(tmp_path, 1) == 1  # written by hand

@@ -687,7 +687,7 @@ def test_a_recorded_round_is_told_where_standard_output_fails(tmp_path: Path, wa
     given.write_text(ROUND)
     run(log, "--budget", 1, "--delta", 1e-5, "--devices", 3)
     command = [sys.executable, "-m", "airtight", "meter", str(log), *way.split()[1:]]
-    for more, code, needle in ((["--add", str(given)], 5, "round 1 is recorded"), ([], {2, 1}, "")):
+    for more, code, needle in ((["--add", str(given)], 5, "round 1 is recorded"), ([], {2, 141}, "")):
         if way.startswith("full"):
             with open("/dev/full", "w") as out:
                 done = subprocess.run([*command, *more], stdout=out, stderr=subprocess.PIPE, text=True, check=False)
