@@ -13,7 +13,7 @@ from airtight.analytics.federated.corbin import (
     mean_estimation,
     quantizers,
 )
-from airtight.analytics.federated.corbin.central_privacy import Client
+from airtight.analytics.federated.corbin.central_privacy import Client, PublishedCentral
 from airtight.analytics.federated.corbin.communication import Cost
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.federated.few_bits import baselines
@@ -120,7 +120,7 @@ class Central:
 
     @classmethod
     def of(cls, system: FederatedSystem) -> Central:
-        claim = central_privacy.published_for(system)
+        claim = PublishedCentral.of(system)
         among = {}  # number of other clients that quantize alone
         if system.alone > 0:
             among[Client.UNPAIRED] = system.alone - 1

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, IntArray, ParameterError
-from airtight.analytics.federated.corbin import aggregation, central_privacy
+from airtight.analytics.federated.corbin import aggregation
+from airtight.analytics.federated.corbin.central_privacy import PublishedCentral
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.federated.corbin.quantizers import alpha, pair_law
 from airtight.analytics.federated.few_bits import baselines
@@ -113,7 +114,7 @@ def attacked(
         shown.append(
             empirical_epsilon.epsilon_at_least(scores[0], scores[1], delta=system.delta, failure=failure).epsilon
         )
-    claim = central_privacy.published_for(setup.system)
+    claim = PublishedCentral.of(setup.system)
     published = claim.epsilon if claim.condition and times == 1 and kind is not Mechanism.GAUSSIAN else None
     return TrainingAttack(
         mechanism=kind.value,

@@ -68,6 +68,18 @@ class PublishedCentral:
     condition: bool
     value: float
 
+    @classmethod
+    def of(cls, system: FederatedSystem) -> PublishedCentral:
+        """The claim for one round of a system; adjacency ``replace``."""
+        return published(
+            system.clients,
+            system.parameters,
+            local_epsilon=system.epsilon,
+            delta=system.delta,
+            fraction=system.ldp_fraction,
+            radius=system.radius,
+        )
+
 
 def published(
     clients: int,
@@ -115,18 +127,6 @@ def published(
         )
     )
     return PublishedCentral(float(value) if condition else np.nan, condition, float(value))
-
-
-def published_for(system: FederatedSystem) -> PublishedCentral:
-    """Theorem 3 as printed, for one round of a system; adjacency ``replace``."""
-    return published(
-        system.clients,
-        system.parameters,
-        local_epsilon=system.epsilon,
-        delta=system.delta,
-        fraction=system.ldp_fraction,
-        radius=system.radius,
-    )
 
 
 def removal_delta(clients: int) -> float:
