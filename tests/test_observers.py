@@ -708,3 +708,13 @@ def test_a_signal_far_below_the_noise_costs_next_to_nothing(weight):
         adjacency="replace",
     )
     assert 0 <= float(observers.exact_epsilon(system, observer="others", device=0)) <= 1e-20
+
+
+def test_delta_of_a_hidden_device_that_underflows_is_no_greater_than_its_neighbours():
+    """Where quadrature has only an upper bound, this bound is taken, not the divergence of a visible device."""
+    system = InferenceSystem(
+        devices=1, participation=8e-8, noise_variance=0.002, weight=1.0, clip=0.1, alignment=1.0,
+        receiver_noise_variance=2.0, dimension=2, delta=1e-5, adjacency="silent",
+    )  # fmt: skip
+    delta = [float(observers.exact_delta(system, at, observer="others", device=0)) for at in (1e-6, 2e-6, 4e-6, 1e-4)]
+    assert delta[0] < 1e-216 and max(delta[1:]) < 1e-300

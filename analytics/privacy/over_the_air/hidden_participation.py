@@ -164,8 +164,11 @@ def log_curve(
                     eps[problems], p[problems], m[problems], (s / v)[problems], dimension, replace, backwards
                 )
                 out[problems], slope[problems], error[problems] = of(problem, tolerance)
+        integrated = finite[~closed]
+        rounding = error.copy()
+        rounding[integrated[np.isinf(error[integrated])]] = 0.0  # these values are upper bounds already
         rough = np.flatnonzero(hidden & ~((error <= _ROUGH) & regular))
-        upper = out[rough] + error[rough]
+        upper = out[rough] + rounding[rough]
         lower = (upper < visible[rough]) & regular[rough]
         out[rough], slope[rough] = np.where(lower, (upper, slope[rough]), (visible[rough], visible_slope[rough]))
         error[rough] = np.inf
