@@ -415,7 +415,9 @@ def published(executor: Executor | None = None, *, names: Container[str] = (), k
         out = Path(folder)
         for _ in certify(out, anew, executor=executor):
             pass
-        fresh = (out / "SHA256SUMS").read_text(encoding="utf-8").splitlines(keepends=True)
+        listed = out / "SHA256SUMS"  # absent where none of these claims has a certificate
+        text = listed.read_text(encoding="utf-8") if listed.exists() else sums(CHECK.parent, [CHECK.name])
+        fresh = text.splitlines(keepends=True)
     fresh += [line for line in lines if not line.startswith("#") and _path(line).parts[0] in others]
     return "".join([*heads.values(), *sorted(fresh, key=_path)])
 
