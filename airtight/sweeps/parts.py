@@ -358,7 +358,7 @@ _ALL: tuple[Part, ...] = (
         federated_results.Server,
         lambda d, _: federated_results.Server.of(d.federated),  # type: ignore[arg-type]
         ("federated",),
-        frozenset({"parameters", "center", "radius", "shared_bits", "dropout", "delta"}),
+        frozenset({"parameters", "center", "radius", "dropout", "delta"}),
     ),
     Part(
         "federated.dropout",
