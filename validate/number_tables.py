@@ -18,7 +18,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from airtight.analytics.checks import AirtightError, FloatArray
-from airtight.system_file import untrusted
+from airtight.validate import untrusted
 
 LARGEST = 10**9  # entries of an array, or of a table, that are read at most
 _INDEX = re.compile(r"index|unnamed(:.*)?", re.IGNORECASE)  # what pandas calls an index when it writes it as a column

@@ -20,10 +20,10 @@ from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.parameters import Vector
 from airtight.results.energy import EnergyResult
 from airtight.solvers.errors import InfeasibleError
-from airtight.system_file import units, untrusted
+from airtight.system_file import units
 from airtight.system_file.config import SystemFileError, described, meant, read
 from airtight.system_file.description import Description
-from airtight.validate import files
+from airtight.validate import files, untrusted
 from airtight.validate.number_tables import TableError, csv_rows, demand_distinct
 
 if TYPE_CHECKING:

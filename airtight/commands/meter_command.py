@@ -12,8 +12,8 @@ import click
 from airtight.analytics.checks import ParameterError
 from airtight.commands.options import JSON, print_json
 from airtight.running import heard
-from airtight.system_file import untrusted
 from airtight.system_file.config import SystemFileError
+from airtight.validate import untrusted
 
 if TYPE_CHECKING:
     from airtight.analytics.privacy.over_the_air.meter import Meter

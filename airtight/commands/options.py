@@ -15,7 +15,7 @@ import click
 from airtight.analytics import checks
 from airtight.analytics.checks import ParameterError
 from airtight.running import QUIET as SILENT
-from airtight.system_file import untrusted
+from airtight.validate import untrusted
 from airtight.validate.claims import EFFORT as EVALUATIONS
 
 FILE = click.argument("file", type=click.Path(path_type=Path))

@@ -15,8 +15,9 @@ from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.system_file import units, untrusted
+from airtight.system_file import units
 from airtight.system_file.config import keys, meant
+from airtight.validate import untrusted
 
 Value = float | int | bool | str
 TABLES = ("inference", "inference.features", "inference.selection", "inference.channel", "federated", "energy")

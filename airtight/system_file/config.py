@@ -23,9 +23,10 @@ from airtight.analytics.inference.system import InferenceSystem
 from airtight.solvers.design.federated.federated_requirements import FederatedRequirements
 from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
 from airtight.solvers.design.over_the_air.requirements import Requirements
-from airtight.system_file import package_tables, units, untrusted
+from airtight.system_file import package_tables, units
 from airtight.system_file.description import Description, Scores, Task
 from airtight.system_file.package_tables import PackageTable
+from airtight.validate import untrusted
 from airtight.validate.experiments.training.training_plan import Plan, plan
 from airtight.validate.number_tables import TableError, demand_distinct, read_csv, read_npz
 from airtight.validate.packages import TABLES, SourceError
