@@ -42,7 +42,7 @@ COMMANDS = [  # what is run in a folder with these three files, and the extra th
     ("solve energy fleet.toml --method cvxpy", "design"),
     ("meter log.jsonl --budget 4 --delta 1e-5 --devices 2", None),
     ("schema", None),
-    ("schema --results", "verify"),
+    ("schema --results", "report"),
     ("verify FDP-D2", "verify"),
     ("try lemma.py --effort 8", "verify"),
     ("certify FDP-D2 --out certificates", "verify"),
