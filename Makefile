@@ -37,7 +37,7 @@ ledger: .venv/installed
 	$(BIN)/python -m airtight.report.document docs $(ID)
 
 read: .venv/installed
-	$(BIN)/python -m airtight.validate.claims.readings $(ID)
+	$(BIN)/python -m airtight.validate.claims.proof_reviews $(ID)
 
 formal: .venv/installed
 	@command -v coqc >/dev/null || { echo "make formal needs coqc with coq-interval; Debian: apt-get install coq libcoq-interval"; exit 1; }

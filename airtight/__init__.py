@@ -287,15 +287,15 @@ def curve(
     """What one query gives away of one device, at every epsilon; ``.compose(T)`` for T of them.
 
     See :func:`airtight.analytics.privacy.over_the_air.rounds.curve`, and for a `channel`
-    :func:`airtight.analytics.privacy.over_the_air.looks.curve`.
+    :func:`airtight.analytics.privacy.over_the_air.multi_antenna.channel_privacy.curve`.
     """
     _over_the_air(system, channel)
     from airtight.analytics.privacy.over_the_air import rounds
 
     if channel is not None:
-        from airtight.analytics.privacy.over_the_air import looks
+        from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy
 
-        return looks.curve(system, channel, device=device, observer=observer)
+        return channel_privacy.curve(system, channel, device=device, observer=observer)
     return rounds.curve(system, device=device, observer=observer)
 
 
@@ -316,7 +316,7 @@ def epsilon(
 
     `observer` is what the server sees beside y: ``participants``, ``others``, ``signal`` (the upper end) or ``auto``,
     which None stands for; see :func:`airtight.analytics.privacy.over_the_air.rounds.epsilon`, and for a `channel`
-    :func:`airtight.analytics.privacy.over_the_air.looks.epsilon`. With `progress`, lines on stderr say
+    :func:`airtight.analytics.privacy.over_the_air.multi_antenna.channel_privacy.epsilon`. With `progress`, lines on stderr say
     how many devices are done.
     """
     _over_the_air(system, channel)
@@ -324,10 +324,10 @@ def epsilon(
 
     observer = "auto" if observer is None else observer
     if channel is not None:
-        from airtight.analytics.privacy.over_the_air import looks
+        from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy
 
         times = 1 if rounds is None else rounds
-        return looks.epsilon(system, channel, delta=delta, rounds=times, observer=observer, progress=progress)
+        return channel_privacy.epsilon(system, channel, delta=delta, rounds=times, observer=observer, progress=progress)
     times = 1 if rounds is None else rounds
     return many.epsilon(system, delta=delta, rounds=times, observer=observer, progress=progress)
 
@@ -354,10 +354,10 @@ def delta(
 
     observer = "auto" if observer is None else observer
     if channel is not None:
-        from airtight.analytics.privacy.over_the_air import looks
+        from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy
 
         times = 1 if rounds is None else rounds
-        return looks.delta_at(system, channel, epsilon, rounds=times, observer=observer, progress=progress)
+        return channel_privacy.delta_at(system, channel, epsilon, rounds=times, observer=observer, progress=progress)
     times = 1 if rounds is None else rounds
     return many.delta_at(system, epsilon, rounds=times, observer=observer, progress=progress)
 

@@ -64,8 +64,8 @@ ELSEWHERE = {  # no quantity of a paper's model: why no row is asked of it
     "airtight.analytics.inference.combiner.at_states": "no paper combines looks; held to simulation of the air",
     "airtight.analytics.inference.combiner.best": "no paper combines looks; held to simulation of the air",
     **{
-        f"airtight.analytics.privacy.over_the_air.looks.{name}": "no paper has several looks; proofs on the page Channel, "
-        "held to 60 digits, enumeration and simulation"
+        f"airtight.analytics.privacy.over_the_air.multi_antenna.channel_privacy.{name}": "no paper has several looks; proofs "
+        "on the page Channel, held to 60 digits, enumeration and simulation"
         for name in (
             "bracket",
             "curve",

@@ -19,8 +19,8 @@ from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.inference.system import HomogeneousSystems, InferenceSystem
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.privacy.over_the_air import amplification, concentration
-from airtight.analytics.privacy.over_the_air.mixtures import participations
-from airtight.validate.claims import oracles
+from airtight.analytics.privacy.over_the_air.participation_mixture.build import participations
+from airtight.validate.claims.reference_integrals import mixture_divergence
 
 PAPER_DELTA = 1.900009e-5
 
@@ -209,7 +209,7 @@ def test_idle_noise_against_integration(p, signal, epsilon, adjacency):
     )
     far = -signal if adjacency == "replace" else 0.0
     first, second = ([(p, mean, 1.0), (1 - p, 0.0, 1.0)] for mean in (signal, far))
-    truth = max(oracles.mixture_divergence(epsilon, first, second), oracles.mixture_divergence(epsilon, second, first))
+    truth = max(mixture_divergence(epsilon, first, second), mixture_divergence(epsilon, second, first))
     assert float(amplification.exact_delta(system, epsilon, device=0)) == pytest.approx(truth, rel=1e-6, abs=1e-12)
 
 
@@ -475,7 +475,7 @@ def test_grid_brackets_many_unequal_noises(paper):
 
 
 def test_a_sketch_of_many_atoms_changes_nothing(paper, monkeypatch):
-    from airtight.analytics.privacy.over_the_air import noise_mixture
+    from airtight.analytics.privacy.over_the_air.participation_mixture import evaluate
 
     rng = np.random.default_rng(6)
     system = with_(
@@ -487,7 +487,7 @@ def test_a_sketch_of_many_atoms_changes_nothing(paper, monkeypatch):
         clip=5.0,
     )
     fast = {a: amplification.exact_epsilon(with_(system, adjacency=a), device=[0, 70]) for a in Adjacency}
-    monkeypatch.setattr(noise_mixture, "_SKETCHES", ())
+    monkeypatch.setattr(evaluate, "_SKETCHES", ())
     for adjacency, epsilon in fast.items():
         direct = amplification.exact_epsilon(with_(system, adjacency=adjacency), device=[0, 70])
         np.testing.assert_allclose(epsilon, direct, rtol=1e-10)

@@ -10,7 +10,7 @@ import pytest
 import airtight
 from airtight import Channel, Features, InferenceSystem, ParameterError
 from airtight.analytics.inference import combiner
-from airtight.analytics.privacy.over_the_air import looks
+from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy
 from airtight.solvers.design.antenna_price import turning_noise
 
 SYSTEM = InferenceSystem(
@@ -37,7 +37,7 @@ def test_a_price_is_what_calibration_and_combination_say(adjacency: str) -> None
         assert np.mean(combiner.best(kept, FEATURES, channel).mse) == pytest.approx(found.error_kept[i], rel=1e-9)
         assert found.method[i].startswith("global") and 0 <= found.gap[i] < 1e-4 * found.error_kept[i]
         quiet = replace(one, noise_variance=found.noise_factor_bound[i] * one.noise_variance)
-        assert np.max(looks.bracket(quiet, channel).lower) > 1.0
+        assert np.max(channel_privacy.bracket(quiet, channel).lower) > 1.0
         assert np.mean(combiner.best(quiet, FEATURES, channel).mse) >= found.error_bound[i]
 
 

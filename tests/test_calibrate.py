@@ -12,7 +12,8 @@ from support.common import GOOD, refused, run, written
 import airtight
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy.over_the_air import mixtures, observers, signal_lower_bound
+from airtight.analytics.privacy.over_the_air import observers
+from airtight.analytics.privacy.over_the_air.participation_mixture import build, signal_lower_bound
 from airtight.solvers.design.calibrate import calibrate
 from airtight.solvers.errors import InfeasibleError
 
@@ -223,7 +224,7 @@ def test_one_threshold_is_below_the_divergence_of_every_quieter_system(seed):
         adjacency=adjacency,
     )
     epsilon = float(10 ** rng.uniform(-1, 1))
-    (law,) = mixtures.participations(*_modelled(system), 0.0, observers.modelled(system, "others")[1])
+    (law,) = build.participations(*_modelled(system), 0.0, observers.modelled(system, "others")[1])
     shown = signal_lower_bound.delta_at_least(law, epsilon)
     for factor in (1.0, rng.uniform(0, 1), rng.uniform(0, 1, K), 1e-9):
         quieter = replace(system, noise_variance=factor * system.noise_variance)
@@ -245,7 +246,7 @@ def _modelled(system):
 def test_one_threshold_is_sharp_where_the_receiver_has_all_the_noise():
     system = equal(adjacency="absent", noise_variance=1e-9, dimension=1, receiver_noise_variance=0.3)
     for epsilon in (0.5, 2.0, 5.0):  # the threshold lies within the code's length, and beyond
-        (law,) = mixtures.participations(system, np.array([0]), 0.0)
+        (law,) = build.participations(system, np.array([0]), 0.0)
         truth = float(observers.exact_delta(system, epsilon, device=0))
         assert 0.97 * truth < signal_lower_bound.delta_at_least(law, epsilon) <= truth
 

@@ -335,16 +335,16 @@ def test_mse_by_a_million_draws(model: CodeModel) -> None:
 @pytest.mark.parametrize("adjacency", ["absent", "silent", "replace"])
 def test_the_limits_that_the_theory_names(adjacency: str) -> None:
     """No receiver noise, no coefficient, no device that sends, states without participants."""
-    from airtight.analytics.privacy.over_the_air import looks
+    from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy
 
     one = system(adjacency=adjacency)
     rng = np.random.default_rng(0)
     unheard = rng.standard_normal((2, 3, 2))
     unheard[:, 0] = 0.0
-    assert looks.epsilon(one, Channel(looks=unheard), device=0) < 1e-9  # v is infinite
+    assert channel_privacy.epsilon(one, Channel(looks=unheard), device=0) < 1e-9  # v is infinite
     singular = replace(one, receiver_noise_variance=0.0)
     wide = Channel(looks=rng.standard_normal((2, 3, 4)))  # more looks than devices: v = 0
-    found = np.asarray(looks.epsilon(singular, wide))
+    found = np.asarray(channel_privacy.epsilon(singular, wide))
     if adjacency == "absent":
         assert np.all(found == np.inf)  # delta tends to p_k = 1
     else:
@@ -361,9 +361,9 @@ def test_the_limits_that_the_theory_names(adjacency: str) -> None:
     drawn = seldom.draw(thin)
     assert drawn.sends is not None and np.any(~np.any(drawn.sends, axis=1))  # states without participants
     for observer in ("participants", "others", "signal"):
-        assert np.all(np.asarray(looks.epsilon(thin, seldom, observer=observer)) >= 0)
+        assert np.all(np.asarray(channel_privacy.epsilon(thin, seldom, observer=observer)) >= 0)
     nobody = system(adjacency=adjacency, participation=0.0)
-    assert np.all(looks.epsilon(nobody, Channel(antennas=2, fading="rayleigh", states=4)) == 0)
+    assert np.all(channel_privacy.epsilon(nobody, Channel(antennas=2, fading="rayleigh", states=4)) == 0)
 
 
 def test_coloured_noise_has_no_key() -> None:
@@ -595,10 +595,10 @@ def test_looks_of_a_file(tmp_path) -> None:
     one = system(
         devices=3, participation=0.8, noise_variance=0.1, weight=0.33, alignment=1.0, receiver_noise_variance=0.1
     )
-    from airtight.analytics.privacy.over_the_air import looks
+    from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy
 
     np.testing.assert_array_equal(
-        part["epsilon"]["participants"], looks.epsilon(one, Channel(model="complex", looks=table))
+        part["epsilon"]["participants"], channel_privacy.epsilon(one, Channel(model="complex", looks=table))
     )
     np.savez(tmp_path / "looks.npz", table=table)
     assert "array looks" in _run(tmp_path, "bounds", "", channel='file = "looks.npz"').stderr

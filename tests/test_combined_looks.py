@@ -10,8 +10,7 @@ from scipy import special
 
 import airtight
 from airtight import Channel, InferenceSystem, PrivacyCurve
-from airtight.analytics.privacy.over_the_air import combined_looks, looks
-from airtight.analytics.privacy.over_the_air.several_looks import others_noise
+from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy, combined_antennas, effective_noise
 
 _DRAWS = 30_000
 
@@ -131,7 +130,7 @@ def test_with_one_look_it_is_near_the_bound_of_one_look() -> None:
         one = system(adjacency=adjacency, weight=[0.6, 0.9, 0.5, 0.7])
         table = np.ones((1, 4, 1))
         table[0, 0, 0] = 1 + 1e-12
-        of_channel = looks.bracket(one, Channel(looks=table), observer="signal")
+        of_channel = channel_privacy.bracket(one, Channel(looks=table), observer="signal")
         low, high = airtight.analytics.privacy.over_the_air.observers.signal_bracket(one)
         np.testing.assert_allclose(of_channel.upper, high, rtol=1e-6)
         assert np.all(of_channel.lower <= low * (1 + 1e-4)) and np.all(of_channel.lower >= 0.9 * low)
@@ -143,7 +142,7 @@ def test_rounds_have_a_lower_end() -> None:
     (pair, count), *_ = once.compose(10).factors[0][0].attained(1e-3)
     assert count == 1
     lower = [float(PrivacyCurve.of(pair).compose(T).bracket(delta=1e-3).lower) for T in (1, 10)]
-    assert lower[0] == pytest.approx(float(looks.bracket(one, channel, device=0, observer="signal").lower), rel=1e-6)
+    assert lower[0] == pytest.approx(float(channel_privacy.bracket(one, channel, device=0, observer="signal").lower), rel=1e-6)
     assert lower[1] > 2 * lower[0] > 0
 
 
@@ -155,15 +154,15 @@ def test_where_nothing_is_known_the_end_is_zero() -> None:
         (Channel(model="complex", antennas=2, fading="rayleigh", states=2), system(devices=12, participation=0.9,
             noise_variance=0.1, weight=1.0)),
     ):  # fmt: skip
-        lower, upper, *_ = looks.bracket(of, channel, observer="signal")
+        lower, upper, *_ = channel_privacy.bracket(of, channel, observer="signal")
         assert np.all(lower == 0) and np.all(upper > 0)
 
 
 def test_states_that_are_not_used_only_lower_it(monkeypatch: pytest.MonkeyPatch) -> None:
     one, channel = system(), Channel(model="complex", antennas=2, fading="rayleigh", states=40)  # 8 sets each
-    every = looks.bracket(one, channel, device=0, observer="signal").lower
-    monkeypatch.setattr(combined_looks, "EFFORT", 32)
-    few = looks.bracket(one, channel, device=0, observer="signal").lower
+    every = channel_privacy.bracket(one, channel, device=0, observer="signal").lower
+    monkeypatch.setattr(combined_antennas, "EFFORT", 32)
+    few = channel_privacy.bracket(one, channel, device=0, observer="signal").lower
     assert 0 < few < every
 
 
@@ -171,7 +170,7 @@ def test_coefficients_that_cancel_are_not_trusted() -> None:
     """u*a_j is all rounding here, and the noise of the others dwarfs N: no lower end, or one that is below the upper end."""
     a = np.array([[[1.0, 1.0], [1.0, 1.0 + 1e-13], [1.0, 1.0 - 1e-13], [1.0, 1.0]]])
     one = system(receiver_noise_variance=1e-30)
-    lower, upper, *_ = looks.bracket(one, Channel(looks=a), observer="signal")
+    lower, upper, *_ = channel_privacy.bracket(one, Channel(looks=a), observer="signal")
     assert np.all(lower <= upper)
-    scaled, drawn, noise = others_noise.received(one, Channel(looks=a))
-    assert combined_looks.attained_pair(scaled, drawn, noise=noise, device=0, level=1e-9) is None
+    scaled, drawn, noise = effective_noise.received(one, Channel(looks=a))
+    assert combined_antennas.attained_pair(scaled, drawn, noise=noise, device=0, level=1e-9) is None

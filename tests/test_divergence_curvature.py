@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from airtight.analytics.privacy.over_the_air import noise_interpolant
+from airtight.analytics.privacy.over_the_air.participation_mixture import noise_interpolant
 
 POSITIVE = st.floats(0.05, 3.0)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import airtight
 from airtight import ParameterError, PrivacyCurve
-from airtight.analytics.privacy.accounting.interchange import Tabulated
+from airtight.analytics.privacy.accounting.dp_accounting_interop import Tabulated
 
 GAUSSIAN = events.GaussianDpEvent(2.0)
 TREES = {

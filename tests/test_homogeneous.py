@@ -8,7 +8,8 @@ import pytest
 from airtight.analytics import parameters
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.inference.system import HomogeneousSystems, InferenceSystem
-from airtight.analytics.privacy.over_the_air import amplification, mixtures, observers
+from airtight.analytics.privacy.over_the_air import amplification, observers
+from airtight.analytics.privacy.over_the_air.participation_mixture import build
 
 TOLD_APART = ["auto", "participants", "others", "signal"]
 
@@ -46,7 +47,7 @@ def test_each_of_many_is_as_if_alone(adjacency, idle):
         apart = [float(observers.exact_epsilon(one, observer=observer, device=0)) for one in single]
         np.testing.assert_allclose(together, apart, rtol=1e-11)
     proven = [amplification.proven(one).epsilon[0] for one in single]
-    np.testing.assert_allclose(mixtures.proven_epsilon(many, np.arange(24), many.delta), proven, rtol=1e-11)
+    np.testing.assert_allclose(build.proven_epsilon(many, np.arange(24), many.delta), proven, rtol=1e-11)
     delta = [float(observers.exact_delta(one, 0.7, device=0)) for one in single]
     np.testing.assert_allclose(observers.exact_delta(many, 0.7), delta, rtol=1e-10, atol=1e-300)
 

@@ -12,7 +12,7 @@ from airtight.analytics.checks import ParameterError
 from airtight.analytics.inference import accuracy, distortion, margin, power_limit, transmission
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.validate.claims import oracles
+from airtight.validate.claims import reference_integrals
 from airtight.validate.papers.feature_dp.common import instance
 
 INSTANCES = st.builds(
@@ -56,7 +56,7 @@ def agrees(sample, value, sigmas=4.5):
 
 @given(INSTANCES)
 def test_exact_mse_against_enumeration(pair):
-    assert distortion.exact(*pair) == pytest.approx(oracles.enumerated_mse(*pair), rel=1e-11, abs=1e-14)
+    assert distortion.exact(*pair) == pytest.approx(reference_integrals.enumerated_mse(*pair), rel=1e-11, abs=1e-14)
 
 
 def test_proven_is_attained_by_one_device():

@@ -12,7 +12,8 @@ from scipy import special, stats
 
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.mechanisms import gaussian
-from airtight.analytics.privacy.over_the_air import amplification, hidden_participation, observers, rounds
+from airtight.analytics.privacy.over_the_air import amplification, observers, rounds
+from airtight.analytics.privacy.over_the_air.participation_mixture import hidden_divergence
 from airtight.report import live
 
 
@@ -95,7 +96,7 @@ def test_a_hidden_device(script, dimension):
     eps, d, v, s = np.exp(rng.uniform(low, high, (100, 4))).T
     p = rng.uniform(0.01, 0.999, 100)
     for replace in (False, True):
-        python, _, error = hidden_participation.log_curve(eps, p, d, v, s, dimension=dimension, replace=replace)
+        python, _, error = hidden_divergence.log_curve(eps, p, d, v, s, dimension=dimension, replace=replace)
         for i in np.flatnonzero((error < 1e-9) & (python > -200)):
             at = ", ".join(repr(float(x[i])) for x in (eps, p, d, v, s))
             assert script(f"airtight.hidden({at}, {dimension}, {json.dumps(replace)})") == pytest.approx(

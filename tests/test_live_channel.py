@@ -15,7 +15,7 @@ from support.browser import CHROMIUM, Browser
 
 from airtight import Channel, InferenceSystem
 from airtight.analytics.privacy.mechanisms import gaussian
-from airtight.analytics.privacy.over_the_air import looks
+from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy
 from airtight.report import live, page
 from airtight.results.bounds import Bounds
 from airtight.results.inference_results import Privacy
@@ -132,8 +132,8 @@ def test_epsilon_is_that_of_bounds_for_the_same_states(script):
     """Within Python's proved ends, which are close to each other where the set of participants is not random; else 2e-5 above."""
     for system, channel, observer in settings(36, 0):
         start = script.value(f"airtight.decided({json.dumps(begun(system, channel, observer=observer))})")
-        lower = looks.bracket(system, channel, observer="others" if observer == "signal" else observer).lower
-        upper = looks.bracket(system, channel, observer=observer).upper
+        lower = channel_privacy.bracket(system, channel, observer="others" if observer == "signal" else observer).lower
+        upper = channel_privacy.bracket(system, channel, observer=observer).upper
         found = script.epsilon(start)
         grid = 2e-5 if channel.max_power is None and system.participation[0] < 1 else 1e-9
         assert np.max(lower) * (1 - 1e-9) <= found <= np.max(upper) * (1 + grid), (system, channel, observer)
@@ -205,7 +205,7 @@ def test_what_is_broken_is_seen(script, name):
     true, wrong = (
         each.epsilon({**start, "participation": float(system.participation[0])}) for each in (script, broken)
     )
-    lower, upper = looks.bracket(system, channel, observer=start["observer"])[:2]
+    lower, upper = channel_privacy.bracket(system, channel, observer=start["observer"])[:2]
     assert np.max(lower) * (1 - 1e-9) <= true <= np.max(upper) * (1 + 1e-9)
     assert not np.max(lower) * (1 - 1e-9) <= wrong <= np.max(upper) * (1 + 1e-9)
 
@@ -230,7 +230,7 @@ def test_many_queries_are_never_shown_below_the_truth(script, adjacency, observe
     start = script.value(f"airtight.decided({json.dumps(begun(system, channel, observer=observer, rounds=6))})")
     found, above = script.over_rounds(start)
     which = None if setting.get("fresh") is False else script.device(start)
-    low, high = looks.bracket(system, channel, rounds=6, observer=observer, device=which)[:2]
+    low, high = channel_privacy.bracket(system, channel, rounds=6, observer=observer, device=which)[:2]
     found = math.inf if found in ("inf", None) else found
     assert (
         np.max(low) * (1 - 1e-9) <= found <= np.max(high) * (1 + 3 * above + 2e-6) or found == np.max(high) == math.inf
@@ -343,7 +343,7 @@ def test_the_controls_in_a_browser(tmp_path):
             return browser.run(TEXTS)
 
         def shown_above(text, system, channel, observer="participants"):
-            lower, upper = looks.bracket(system, channel, observer=observer)[:2]
+            lower, upper = channel_privacy.bracket(system, channel, observer=observer)[:2]
             last = 10 ** (math.floor(math.log10(float(text))) - 3)
             return np.max(lower) <= float(text) <= np.max(upper) * (1 + 1e-9) + last
 

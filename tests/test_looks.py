@@ -16,8 +16,7 @@ import airtight
 from airtight import Channel, InferenceSystem, ParameterError, PrivacyCurve
 from airtight.analytics.forms.balls import looks_noise
 from airtight.analytics.forms.balls.ball import ends
-from airtight.analytics.privacy.over_the_air import looks
-from airtight.analytics.privacy.over_the_air.several_looks import others_noise
+from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy, effective_noise
 
 
 def system(**changes: object) -> InferenceSystem:
@@ -62,7 +61,7 @@ def test_both_ends_of_v(devices: int, count: int, parts: bool, log_noise: float,
     a = _table(seed, 1, devices, count, parts=parts)[0] * 10 ** rng.uniform(-spread / 2, spread / 2, (devices, 1))
     sigma2, N = 10 ** rng.uniform(-3, 3, devices), 10.0**log_noise
     present = rng.random(devices) < 0.6
-    low, high = others_noise.others_noise(a, noise_variance=sigma2, receiver_noise_variance=N, present=present)
+    low, high = effective_noise.others_noise(a, noise_variance=sigma2, receiver_noise_variance=N, present=present)
     for k in range(devices):
         v = _v(a, sigma2, N, present, k)
         assert low[k] <= v <= high[k]
@@ -78,8 +77,8 @@ def test_without_receiver_noise_v_is_its_limit(devices: int, count: int, parts: 
     a = _table(seed, 1, devices, count, parts=parts)[0] * 10 ** rng.uniform(-2, 2, (devices, 1))
     sigma2, present = 10 ** rng.uniform(-2, 2, devices), rng.random(devices) < 0.8
     given = {"noise_variance": sigma2, "receiver_noise_variance": 0.0, "present": present}
-    low, high = others_noise.others_noise(a, **given)
-    np.testing.assert_array_equal((low, high), others_noise.others_noise(np.insert(a, 1, 0.0, axis=1), **given))
+    low, high = effective_noise.others_noise(a, **given)
+    np.testing.assert_array_equal((low, high), effective_noise.others_noise(np.insert(a, 1, 0.0, axis=1), **given))
     for k in range(devices):
         if np.sum(present) - present[k] < count:
             assert low[k] == 0
@@ -95,7 +94,7 @@ def test_the_ball_of_v_lies_between_both_ends(devices: int, count: int, parts: b
     rng = np.random.default_rng(seed)
     a = _table(seed, 1, devices, count, parts=parts)[0]
     sigma2, N, present = 10 ** rng.uniform(-3, 2, devices), 10 ** rng.uniform(-6, 1), rng.random(devices) < 0.6
-    low, high = others_noise.others_noise(a, noise_variance=sigma2, receiver_noise_variance=N, present=present)
+    low, high = effective_noise.others_noise(a, noise_variance=sigma2, receiver_noise_variance=N, present=present)
     for k in range(devices):
         v = looks_noise.others_noise(
             a, noise_variance=sigma2.tolist(), receiver_noise_variance=float(N), present=present.tolist(), device=k
@@ -117,14 +116,14 @@ def test_elimination_encloses_v_of_every_set(
     p = np.where(rng.random(devices) < 0.3, 1.0, 0.5)
     order = rng.permutation(np.flatnonzero(p < 1))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(others_noise, "_INNER", 2)
-        found = others_noise._eliminated(a, sigma2, N, p, order)
+        patch.setattr(effective_noise, "_INNER", 2)
+        found = effective_noise._eliminated(a, sigma2, N, p, order)
     if found is None:
         return  # rounding may matter
-    sets, _ = others_noise._every_set(p[order])
+    sets, _ = effective_noise._every_set(p[order])
     present = np.broadcast_to(p == 1, (len(sets), devices)).copy()
     present[:, order] = sets
-    low, high = others_noise.others_noise(a, noise_variance=sigma2, receiver_noise_variance=N, present=present)
+    low, high = effective_noise.others_noise(a, noise_variance=sigma2, receiver_noise_variance=N, present=present)
     apart = ~present | (p == 1)  # of a device that is in the set, v is not asked for
     assert np.all((found[0] <= high)[apart]) and np.all((low <= found[1])[apart])
     assert np.all((found[1] <= found[0] * (1 + 1e-5))[apart]) and np.all((found[0] <= found[1])[apart])
@@ -133,20 +132,20 @@ def test_elimination_encloses_v_of_every_set(
 def test_elimination_is_not_used_where_rounding_may_matter() -> None:
     a = _table(1, 1, 3, 2)[0]
     given_: dict[str, object] = {"p": np.full(3, 0.5), "order": np.arange(3)}
-    assert others_noise._eliminated(a, np.ones(3), 1.0, **given_) is not None  # type: ignore[arg-type]
+    assert effective_noise._eliminated(a, np.ones(3), 1.0, **given_) is not None  # type: ignore[arg-type]
     for N in (1e-12, 0.0):
-        assert others_noise._eliminated(a, np.ones(3), N, **given_) is None  # type: ignore[arg-type]
+        assert effective_noise._eliminated(a, np.ones(3), N, **given_) is None  # type: ignore[arg-type]
 
 
 def test_limits_of_v() -> None:
     a = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
     given_: dict[str, object] = {"noise_variance": [1.0, 2.0, 3.0], "present": [True, True, True]}
-    low, high = others_noise.others_noise(a, receiver_noise_variance=0.5, **given_)  # type: ignore[arg-type]
+    low, high = effective_noise.others_noise(a, receiver_noise_variance=0.5, **given_)  # type: ignore[arg-type]
     np.testing.assert_allclose(low[:2], 0.5, rtol=1e-12)  # orthogonal looks hide nothing
     assert low[2] == high[2] == np.inf  # received nowhere
-    low, _ = others_noise.others_noise(a, receiver_noise_variance=0.0, **given_)  # type: ignore[arg-type]
+    low, _ = effective_noise.others_noise(a, receiver_noise_variance=0.0, **given_)  # type: ignore[arg-type]
     assert np.all(low[:2] == 0)
-    one = others_noise.others_noise(
+    one = effective_noise.others_noise(
         [[2.0], [3.0]], noise_variance=[1.0, 2.0], receiver_noise_variance=0.0, present=[True, True]
     )
     np.testing.assert_allclose(one[0], [4.5, 4 / 9], rtol=1e-12)
@@ -282,7 +281,7 @@ def test_more_looks_and_more_observers_learn_more(adjacency: str) -> None:
 def test_devices_left_out_of_the_enumeration_keep_both_ends() -> None:
     one = system(participation=[0.5, 0.9, 0.7], adjacency="silent")
     channel = Channel(model="complex", looks=_table(6))
-    full, few = looks.law(one, channel), looks.law(one, channel, effort=6)
+    full, few = channel_privacy.law(one, channel), channel_privacy.law(one, channel, effort=6)
     assert full.exact and not few.exact
     np.testing.assert_allclose(np.sum(few.weights, axis=(1, 2)), 1.0, rtol=1e-12)
     for end, sign in (("low", 1), ("high", -1)):
@@ -298,7 +297,7 @@ def test_cells_enclose_their_atoms(cells: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     low = 10 ** rng.uniform(-6, 6, (2, 300))
     high, weights = low * (1 + rng.random((2, 300)) * 1e-3), rng.random((2, 300))
-    grouped = others_noise._cells(low, high, weights, cells)
+    grouped = effective_noise._cells(low, high, weights, cells)
     assert grouped[0].shape[-1] <= max(cells, 1)
     np.testing.assert_allclose(np.sum(grouped[2], axis=1), np.sum(weights, axis=1), rtol=1e-12)
     for level in 10 ** rng.uniform(-6, 6, 20):  # the law of the lower ends is below, that of the upper ends above
@@ -312,20 +311,20 @@ def test_rounds_fresh_and_static() -> None:
     one = system(adjacency="silent")
     channel = Channel(model="complex", looks=_table(2))
     once = airtight.epsilon(one, channel=channel)
-    fresh = looks.bracket(one, channel, rounds=5)
+    fresh = channel_privacy.bracket(one, channel, rounds=5)
     assert np.all(fresh.lower <= fresh.upper * (1 + 1e-12)) and np.all(fresh.upper > once)
     lasting = Channel(model="complex", looks=_table(2), fresh=False)
-    static = looks.bracket(one, lasting, rounds=5)
+    static = channel_privacy.bracket(one, lasting, rounds=5)
     # by hand: the mean over states of a Gaussian release with five times the squared distance
-    law = looks.law(one, channel)
+    law = channel_privacy.law(one, channel)
     scaled = one.normalised()
     mu = np.sqrt(5) * scaled.sensitivity[0] / np.sqrt(law.low[0, :, 0] + scaled.received_noise_variance[0])
     at = float(static.upper[0])
     assert np.mean([_gaussian_delta(at, m) for m in mu]) == pytest.approx(one.delta, rel=1e-6)
-    assert float(looks.delta_at(one, lasting, at, rounds=5, device=0)) == pytest.approx(one.delta, rel=1e-6)
+    assert float(channel_privacy.delta_at(one, lasting, at, rounds=5, device=0)) == pytest.approx(one.delta, rel=1e-6)
     eps = np.array([0.0, 0.3, 1.0, np.inf])
     truth = [np.mean([_gaussian_delta(x, m) for m in mu]) if x < np.inf else 0.0 for x in eps]
-    found = looks.delta_at(one, lasting, eps, rounds=5, device=0)
+    found = channel_privacy.delta_at(one, lasting, eps, rounds=5, device=0)
     np.testing.assert_allclose(found, truth, rtol=1e-9)
     assert np.all(found >= np.array(truth) * (1 - 1e-12))
 
@@ -336,9 +335,9 @@ def test_delta_over_a_static_channel_with_participation_anew(adjacency: str) -> 
     rounds, p = 4, 0.3
     one = system(adjacency=adjacency, devices=2, participation=[p, 1.0], noise_variance=0.2, weight=0.4)
     channel = Channel(model="complex", looks=_table(2)[:, :2], fresh=False)
-    law, scaled = looks.law(one, channel), one.normalised()
+    law, scaled = channel_privacy.law(one, channel), one.normalised()
     distance = float(scaled.sensitivity[0])
-    found = looks.delta_at(one, channel, eps := [0.1, 0.7, 2.0], rounds=rounds, device=0, observer="participants")
+    found = channel_privacy.delta_at(one, channel, eps := [0.1, 0.7, 2.0], rounds=rounds, device=0, observer="participants")
     for at, delta in zip(eps, found, strict=True):
         with mpmath.workdps(30):
             total = mpmath.mpf(0)
@@ -353,8 +352,8 @@ def test_delta_over_a_static_channel_with_participation_anew(adjacency: str) -> 
             truth = float(total / law.low.shape[1])
         assert truth * (1 - 1e-12) <= delta <= truth * 1.01
     with pytest.raises(ParameterError, match="epsilon"):
-        looks.delta_at(one, channel, -1.0, rounds=rounds)
-    many = looks.delta_at(one, channel, np.linspace(0.1, 2, 20), rounds=rounds, device=0, observer="participants")
+        channel_privacy.delta_at(one, channel, -1.0, rounds=rounds)
+    many = channel_privacy.delta_at(one, channel, np.linspace(0.1, 2, 20), rounds=rounds, device=0, observer="participants")
     assert found[0] * 0.99 <= many[0] <= found[0] * 1.01 and np.all(np.diff(many) < 0)
     assert float(airtight.delta(one, 0.7, rounds=rounds, channel=channel, observer="participants")[0]) == found[1]
 
@@ -363,7 +362,7 @@ def test_delta_over_a_static_channel_of_a_device_that_leaves() -> None:
     """Given the state one release of all coordinates of all rounds: probabilities of balls."""
     one = system(adjacency="absent")
     channel = Channel(model="complex", looks=_table(2), fresh=False)
-    law, scaled = looks.law(one, channel), one.normalised()
+    law, scaled = channel_privacy.law(one, channel), one.normalised()
     own, T = float(scaled.received_noise_variance[0]), 3
     d, r = float(scaled.sensitivity[0]) * np.sqrt(T), one.dimension * T
     for eps in (0.5, 3.0):
@@ -373,7 +372,7 @@ def test_delta_over_a_static_channel_of_a_device_that_leaves() -> None:
             center = d * v / own
             outside = stats.ncx2.sf(radius2 / (v + own), r, (d + center) ** 2 / (v + own))
             each.append(outside - np.exp(eps) * stats.ncx2.sf(radius2 / v, r, center**2 / v))
-        found = float(looks.delta_at(one, channel, eps, rounds=T, device=0))
+        found = float(channel_privacy.delta_at(one, channel, eps, rounds=T, device=0))
         assert found == pytest.approx(np.mean(each), rel=1e-6)
 
 
@@ -381,7 +380,7 @@ def test_delta_where_the_roll_is_called() -> None:
     """Devices without noise or neighbours' noise: whoever sends once is known, in a lasting state as in fresh ones."""
     one = system(adjacency="absent", participation=0.25)
     static = Channel(model="complex", looks=_table(2), fresh=False)
-    found = looks.delta_at(one, static, 1.0, rounds=3, device=0, observer="participants")
+    found = channel_privacy.delta_at(one, static, 1.0, rounds=3, device=0, observer="participants")
     assert float(found) == pytest.approx(1 - 0.75**3, rel=1e-12)
 
 
@@ -389,10 +388,10 @@ def test_static_absent_is_one_release_of_all_coordinates() -> None:
     one = system(adjacency="absent")
     channel = Channel(model="complex", looks=_table(2, 1), fresh=False)
     composed = airtight.curve(one, channel=channel).compose(4)
-    assert float(looks.epsilon(one, channel, rounds=4, device=0)) == pytest.approx(
+    assert float(channel_privacy.epsilon(one, channel, rounds=4, device=0)) == pytest.approx(
         float(composed.epsilon(1e-3)), rel=2e-2
     )
-    assert float(looks.epsilon(one, channel, rounds=4, device=0)) <= float(composed.epsilon(1e-3)) * (1 + 1e-9)
+    assert float(channel_privacy.epsilon(one, channel, rounds=4, device=0)) <= float(composed.epsilon(1e-3)) * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("adjacency", ["absent", "silent", "replace"])
@@ -420,7 +419,7 @@ def test_one_look_with_participants_is_the_system(adjacency: str, observer: str)
 def test_an_unknown_channel_is_bounded_by_a_known_one() -> None:
     one = system(participation=[0.5, 0.9, 1.0])
     table = _table(1)
-    known, unknown = (looks.bracket(one, Channel(model="complex", looks=table, known=k)) for k in (True, False))
+    known, unknown = (channel_privacy.bracket(one, Channel(model="complex", looks=table, known=k)) for k in (True, False))
     assert np.all(unknown.lower == 0) and np.array_equal(known.upper, unknown.upper)
     curve = airtight.curve(one, channel=Channel(model="complex", looks=table, known=False))
     assert float(curve.bracket(delta=1e-3).lower) == 0
@@ -470,9 +469,9 @@ def test_extremes() -> None:
 
 def test_an_eavesdropper_needs_a_table() -> None:
     with pytest.raises(ParameterError, match="eavesdropper"):
-        looks.epsilon(system(), Channel(antennas=2, fading="rayleigh"), eavesdropper=True)
+        channel_privacy.epsilon(system(), Channel(antennas=2, fading="rayleigh"), eavesdropper=True)
     channel = Channel(antennas=1, fading="rayleigh", states=50, eavesdropper={"antennas": 4, "mean_power": 1.0})
-    strong = looks.epsilon(system(), channel, eavesdropper=True)
+    strong = channel_privacy.epsilon(system(), channel, eavesdropper=True)
     assert np.all(strong > airtight.epsilon(system(), channel=channel))
 
 
@@ -490,7 +489,7 @@ def test_medians_of_the_theory() -> None:
     for model, expected in {"complex": {2: 1.19, 4: 1.86, 8: 3.07}, "real": {2: 1.44, 4: 2.66, 8: 3.72}}.items():
         for antennas, median in expected.items():
             channel = Channel(model=model, antennas=antennas, fading="rayleigh", states=400)
-            pooled = np.median(looks.epsilon_by_state(one, channel))
+            pooled = np.median(channel_privacy.epsilon_by_state(one, channel))
             assert pooled == pytest.approx(median, rel=0.02), (model, antennas)
 
 
@@ -536,7 +535,7 @@ def test_coefficients_whose_squares_are_no_doubles_are_refused() -> None:
             with pytest.raises(ParameterError, match="looks"):
                 Channel(looks=table)
             with pytest.raises(ParameterError, match="coefficients"):
-                others_noise.others_noise(
+                effective_noise.others_noise(
                     table, noise_variance=0.1, receiver_noise_variance=0.0, present=np.ones(3, dtype=bool)
                 )
         elif power > 0:
@@ -553,7 +552,7 @@ def test_both_ends_of_v_at_the_ends_of_the_doubles() -> None:
         a = rng.standard_normal((devices, count)) * 10 ** rng.uniform(-70, 70, shape)
         sigma2, N = 10 ** rng.uniform(-300, 0, devices), 10 ** rng.uniform(-300, 2)
         present = rng.random(devices) < 0.7
-        low, high = others_noise.others_noise(a, noise_variance=sigma2, receiver_noise_variance=N, present=present)
+        low, high = effective_noise.others_noise(a, noise_variance=sigma2, receiver_noise_variance=N, present=present)
         with mpmath.workdps(1500):
             for k in range(devices):
                 assert low[k] <= _v(a, sigma2, N, present, k, digits=1500) <= high[k]
@@ -565,7 +564,7 @@ def test_a_static_channel_that_decides_shows_who_sends() -> None:
     one = channel.with_participation(system())
     unknown = Channel(**{**channel.to_dict(), "known": False})
     for observer in ("participants", "others", "signal"):
-        shown, hidden = (looks.bracket(one, each, rounds=4, observer=observer) for each in (channel, unknown))
+        shown, hidden = (channel_privacy.bracket(one, each, rounds=4, observer=observer) for each in (channel, unknown))
         np.testing.assert_array_equal(shown.upper, hidden.upper)
 
 
@@ -576,7 +575,7 @@ def test_both_ends_of_v_where_the_others_are_nearly_parallel(seed: int) -> None:
     a = rng.standard_normal((4, 3))
     a[1:3] = a[0] + 10 ** rng.uniform(-13, -6) * rng.standard_normal((2, 3))
     sigma2, N, present = 10 ** rng.uniform(-2, 2, 4), 10 ** rng.uniform(-40, -15), np.ones(4, dtype=bool)
-    low, high = others_noise.others_noise(a, noise_variance=sigma2, receiver_noise_variance=N, present=present)
+    low, high = effective_noise.others_noise(a, noise_variance=sigma2, receiver_noise_variance=N, present=present)
     for k in range(4):
         assert low[k] <= _v(a, sigma2, N, present, k, digits=200) <= high[k]
 
@@ -585,7 +584,7 @@ def test_weights_err_by_no_more_than_the_law_says() -> None:
     """Sums of products of probabilities, in fractions: cells of the law of v over all sets."""
     p = [0.3, 0.77, 0.9, 0.123, 0.6, 0.81]
     one = system(devices=6, participation=p, noise_variance=0.2, weight=0.5)
-    of_v = looks.law(one, Channel(looks=np.ones((1, 6, 1)) * (1 + 1e-9 * np.arange(6))[None, :, None]))
+    of_v = channel_privacy.law(one, Channel(looks=np.ones((1, 6, 1)) * (1 + 1e-9 * np.arange(6))[None, :, None]))
     exact = [Fraction(1)]
     for each in map(Fraction, p[1:]):
         exact = [x * y for x in exact for y in (1 - each, each)]
@@ -601,9 +600,9 @@ def test_errors_of_inversion_are_looks() -> None:
     phases = np.exp(0.1j * rng.standard_normal((4000, 12)))[..., None]
     given_: dict[str, object] = {"noise_variance": 0.1, "receiver_noise_variance": 0.001}
     table = np.concatenate([phases.real, phases.imag], axis=2)
-    low, _ = others_noise.others_noise(table, present=np.ones(12, dtype=bool), **given_)  # type: ignore[arg-type]
+    low, _ = effective_noise.others_noise(table, present=np.ones(12, dtype=bool), **given_)  # type: ignore[arg-type]
     assert float(np.median(low)) == pytest.approx(0.70, abs=0.03)
-    one, _ = others_noise.others_noise(np.ones((12, 1)), present=np.ones(12, dtype=bool), **given_)  # type: ignore[arg-type]
+    one, _ = effective_noise.others_noise(np.ones((12, 1)), present=np.ones(12, dtype=bool), **given_)  # type: ignore[arg-type]
     assert one[0] == pytest.approx(1.101)
 
 
@@ -612,12 +611,12 @@ def test_the_bound_for_the_law_of_the_fading_covers_it(adjacency: str) -> None:
     """Samples of 40 states against 60 000: the bound covers at least as often as it says, epsilon of the sample does not."""
     one = system(participation=0.8 if adjacency == "replace" else 1.0, adjacency=adjacency, delta=1e-2)
     drawn = {"model": "complex", "antennas": 2, "fading": "rayleigh"}
-    truth = float(looks.epsilon(one, Channel(**drawn, states=20_000, seed=7), device=0, observer="participants"))
+    truth = float(channel_privacy.epsilon(one, Channel(**drawn, states=20_000, seed=7), device=0, observer="participants"))
     covered = plain = 0
     for seed in range(10):
         channel = Channel(**drawn, states=40, seed=1000 + seed)
-        bound = looks.epsilon_of_fading(one, channel, confidence=0.8, observer="participants")
-        own = looks.epsilon(one, channel, observer="participants")
+        bound = channel_privacy.epsilon_of_fading(one, channel, confidence=0.8, observer="participants")
+        own = channel_privacy.epsilon(one, channel, observer="participants")
         assert bound is not None and np.all(bound >= own)
         covered += bound[0] >= truth
         plain += own[0] >= truth
@@ -628,7 +627,7 @@ def test_the_bound_of_a_mean_is_above_that_of_clopper_and_pearson() -> None:
     """Of Bernoulli variables, whose exact bound is a quantile of a beta law; and it refutes what it should."""
     for n in (5, 200, 10_000):
         for k in (0, 1, n // 3, n - 1):
-            found = float(looks._greatest_mean(np.array([k / n]), n, 0.05)[0])
+            found = float(channel_privacy._greatest_mean(np.array([k / n]), n, 0.05)[0])
             assert found >= stats.beta.ppf(0.95, k + 1, n - k)
             with mpmath.workdps(30):
                 share, mean = mpmath.mpf(k) / n, mpmath.mpf(found)
@@ -639,16 +638,16 @@ def test_the_bound_of_a_mean_is_above_that_of_clopper_and_pearson() -> None:
 def test_the_law_of_the_fading_in_cases() -> None:
     rayleigh = {"model": "complex", "antennas": 2, "fading": "rayleigh", "states": 30}
     one, channel = system(), Channel(**rayleigh)
-    assert looks.epsilon_of_fading(one, Channel(looks=np.ones((2, 3, 2)) * [1.0, 0.5])) is None
+    assert channel_privacy.epsilon_of_fading(one, Channel(looks=np.ones((2, 3, 2)) * [1.0, 0.5])) is None
     np.testing.assert_array_equal(
-        looks.epsilon_of_fading(one, Channel(antennas=3)), looks.epsilon(one, Channel(antennas=3))
+        channel_privacy.epsilon_of_fading(one, Channel(antennas=3)), channel_privacy.epsilon(one, Channel(antennas=3))
     )
     absent = system(adjacency="absent")
-    assert np.all(looks.epsilon_of_fading(absent, channel) == np.inf)
-    seldom = looks.epsilon_of_fading(system(adjacency="absent", participation=1e-2, delta=5e-3), channel)
+    assert np.all(channel_privacy.epsilon_of_fading(absent, channel) == np.inf)
+    seldom = channel_privacy.epsilon_of_fading(system(adjacency="absent", participation=1e-2, delta=5e-3), channel)
     assert seldom is not None and np.all(np.isfinite(seldom))  # .01 (1 - .05^(1/30)) is below delta
     with pytest.raises(ParameterError, match="confidence"):
-        looks.epsilon_of_fading(one, channel, confidence=1.0)
+        channel_privacy.epsilon_of_fading(one, channel, confidence=1.0)
 
 
 @pytest.mark.parametrize(("coefficients", "noises"), [(-205, 0), (-205, 350), (205, -300), (0, 540), (0, -540)])
@@ -658,8 +657,8 @@ def test_others_noise_scales_with_powers_of_two(coefficients, noises):
     a, variance = rng.standard_normal((4, 2)), rng.uniform(0.1, 2.0, 4)
     present = np.array([True, True, True, False])
     for N in (0.0, 0.3):
-        ends = others_noise.others_noise(a, noise_variance=variance, receiver_noise_variance=N, present=present)
-        moved = others_noise.others_noise(
+        ends = effective_noise.others_noise(a, noise_variance=variance, receiver_noise_variance=N, present=present)
+        moved = effective_noise.others_noise(
             a * 2.0**coefficients,
             noise_variance=variance * 2.0**noises,
             receiver_noise_variance=N * 2.0 ** (noises + 2 * coefficients),
@@ -672,7 +671,7 @@ def test_others_noise_scales_with_powers_of_two(coefficients, noises):
 def test_receiver_noise_far_above_the_coefficients():
     """One device at two looks: v = N / |a|^2, also where N |u|^2 would underflow."""
     for N in (1e104, 1e162, 1e250):
-        low, high = others_noise.others_noise(
+        low, high = effective_noise.others_noise(
             [[1.0, 0.5]], noise_variance=0.0, receiver_noise_variance=N, present=True
         )
         assert low[0] <= 0.8 * N <= high[0] <= low[0] * (1 + 1e-12)

@@ -12,15 +12,14 @@ from scipy import stats
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.accounting import privacy_curve
 from airtight.analytics.privacy.mechanisms import gaussian
-from airtight.analytics.privacy.over_the_air import (
-    hidden_participation,
-    mixtures,
+from airtight.analytics.privacy.over_the_air import observers, rounds
+from airtight.analytics.privacy.over_the_air.participation_mixture import (
+    build,
+    evaluate,
+    hidden_divergence,
     noise_interpolant,
-    noise_mixture,
-    observers,
-    rounds,
 )
-from airtight.analytics.privacy.over_the_air.noise_interpolant import NoiseInterpolant
+from airtight.analytics.privacy.over_the_air.participation_mixture.noise_interpolant import NoiseInterpolant
 
 
 def of_hidden(dimension, replace, reverse, eps, p, d, s):
@@ -28,14 +27,14 @@ def of_hidden(dimension, replace, reverse, eps, p, d, s):
 
     def component(v, i):
         each = (np.broadcast_to(np.asarray(x)[i, None] if np.ndim(x) else x, v.shape).ravel() for x in (eps, p, d))
-        found = hidden_participation.log_curve(
+        found = hidden_divergence.log_curve(
             *each, v.ravel(), np.full(v.size, s), dimension=dimension, replace=replace, reverse=reverse
         )
         return tuple(x.reshape(v.shape) for x in found)
 
     def largest(i, low, high, rho, slight):
         one = np.ones(i.size)
-        return hidden_participation.log_largest(
+        return hidden_divergence.log_largest(
             eps[i],
             p * one,
             d * one,
@@ -100,7 +99,7 @@ def test_the_bound_on_an_ellipse_bounds_complex_values(eps, near, v):
     p, d, s, r = 0.7, 0.27, 0.1, 120
     low, high, rho = math.log(0.6), math.log(0.9), 3.0
     one = np.ones(1)
-    found, _ = hidden_participation.log_largest(
+    found, _ = hidden_divergence.log_largest(
         eps * one, p * one, d * one, s * one, low * one, high * one, rho, -20 * one,
         dimension=r, replace=near == 0.5, reverse=near == 0.0,
     )  # fmt: skip
@@ -190,8 +189,8 @@ def test_the_lower_end_from_one_evaluation_allows_for_all_that_was_rounded(other
         devices=len(others), participation=p, noise_variance=noise, weight=1.0, clip=clip, alignment=1.0,
         receiver_noise_variance=0.3, dimension=dimension, delta=1e-5, delta_prime=1e-5, adjacency="silent",
     )  # fmt: skip
-    (part,) = mixtures.participations(system, np.zeros(1, dtype=int), 0.0)
-    low, high = noise_mixture.log_ends(part, np.array([eps]), np.zeros(1, dtype=int), reverse=False, doubt=1e-12)
+    (part,) = build.participations(system, np.zeros(1, dtype=int), 0.0)
+    low, high = evaluate.log_ends(part, np.array([eps]), np.zeros(1, dtype=int), reverse=False, doubt=1e-12)
     with mp.workdps(40):
         unit, at = mp.mpf(2) ** -52, mp.mpf(eps) * (1 + mp.mpf("1e-12"))
         d = mp.mpf(float(part.sensitivity[0])) * (1 - 16 * unit)
@@ -244,7 +243,7 @@ def test_own_noise_far_above_all_other_in_reverse(eps, p, d, v, s):
     gap = p * one + (1 - p) * none - math.exp(eps) * (p * other + (1 - p) * none)
     truth = float(np.trapezoid(np.maximum(gap, 0.0), y))
     each = [np.array([x]) for x in (eps, p, d, v, s)]
-    value, _, error = hidden_participation.log_curve(*each, dimension=1, replace=False, reverse=True)
+    value, _, error = hidden_divergence.log_curve(*each, dimension=1, replace=False, reverse=True)
     assert p * math.exp(value[0]) == pytest.approx(truth, rel=1e-6) and error[0] < 1e-9
 
 
@@ -261,9 +260,9 @@ def test_own_noise_far_above_all_other_in_two_dimensions():
 
 def test_the_table_of_the_gamma_function_in_pieces():
     """Against 40 digits, on an array of several pieces and both of its ends."""
-    table = hidden_participation._UpperGamma.of(391.5)
+    table = hidden_divergence._UpperGamma.of(391.5)
     last = table.first + table.step * table.coefficients.shape[1]
-    tau = np.linspace(table.first - 5, last + 5, 3 * hidden_participation._CACHED // 20 * 20 + 40).reshape(-1, 20)
+    tau = np.linspace(table.first - 5, last + 5, 3 * hidden_divergence._CACHED // 20 * 20 + 40).reshape(-1, 20)
     found = table(tau)
     with mp.workdps(40):
         for place in np.random.default_rng(0).integers(tau.size, size=60):
@@ -288,13 +287,13 @@ def test_pieces_that_hold_many_values_are_halved_further(monkeypatch):
         delta_prime=1e-5,
         adjacency="silent",
     )
-    evaluated, compute = [], hidden_participation.log_curve
+    evaluated, compute = [], hidden_divergence.log_curve
 
     def counted(eps, *rest, **named):
         evaluated.append(eps.size)
         return compute(eps, *rest, **named)
 
-    monkeypatch.setattr(hidden_participation, "log_curve", counted)
+    monkeypatch.setattr(hidden_divergence, "log_curve", counted)
     ends = {}
     for rounds_more in (0, noise_interpolant._MORE_HALVINGS):
         monkeypatch.setattr(noise_interpolant, "_MORE_HALVINGS", rounds_more)

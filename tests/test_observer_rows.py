@@ -11,7 +11,8 @@ import pytest
 
 from airtight.analytics.forms.balls import observer_delta as enclosed
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy.over_the_air import amplification, hidden_participation, observers
+from airtight.analytics.privacy.over_the_air import amplification, observers
+from airtight.analytics.privacy.over_the_air.participation_mixture import hidden_divergence
 from airtight.report.drawing import inference_plots
 from airtight.validate.claims.certificates.writing import certify
 from airtight.validate.claims.sources import INSTALLED
@@ -34,7 +35,7 @@ def test_balls_hold_the_quadrature(eps, p, d, v, s, r, replace):
     truth = enclosed.hidden(eps, **given)
     value, _, error = (
         float(x[0])
-        for x in hidden_participation.log_curve(*(x * ONE for x in (eps, p, d, v, s)), dimension=r, replace=replace)
+        for x in hidden_divergence.log_curve(*(x * ONE for x in (eps, p, d, v, s)), dimension=r, replace=replace)
     )
     assert truth.rel_accuracy_bits() > 30 and abs(float(truth.log()) - math.log(p) - value) <= error + 1e-12
     low = enclosed.hidden_at_least(eps, **given)

@@ -20,10 +20,11 @@ from airtight.analytics.checks import ParameterError
 from airtight.analytics.guarantee import Adjacency, Observer
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.mechanisms import gaussian, neyman_pearson
-from airtight.analytics.privacy.over_the_air import amplification, hidden_participation, observers, signal_lower_bound
-from airtight.analytics.privacy.over_the_air.signal_lower_bound import gamma_cells
+from airtight.analytics.privacy.over_the_air import amplification, observers
+from airtight.analytics.privacy.over_the_air.participation_mixture import hidden_divergence, signal_lower_bound
+from airtight.analytics.privacy.over_the_air.participation_mixture.signal_lower_bound import gamma_cells
 from airtight.system_file.config import load
-from airtight.validate.claims import oracles
+from airtight.validate.claims import reference_integrals
 
 ONE = np.ones(1)
 TWENTY = InferenceSystem(
@@ -52,7 +53,7 @@ def with_(system, **changes):
 def log_curve(eps, p, d, v, s, r, replace):
     return [
         float(x[0])
-        for x in hidden_participation.log_curve(*(x * ONE for x in (eps, p, d, v, s)), dimension=r, replace=replace)
+        for x in hidden_divergence.log_curve(*(x * ONE for x in (eps, p, d, v, s)), dimension=r, replace=replace)
     ]
 
 
@@ -88,7 +89,7 @@ def test_codes_of_the_others_in_one_dimension():
     )
     for code, truth in ((0.0, 0.0713), (-1.0, 0.1143), (-3.0, 0.1295)):
         P, Q = ([(0.15, x, 0.1), (0.15, x + code, 2.1), (0.35, 0.0, 0.05), (0.35, code, 2.05)] for x in (1.0, 0.0))
-        found = oracles.mixture_divergence(0.5, P, Q)
+        found = reference_integrals.mixture_divergence(0.5, P, Q)
         assert found == pytest.approx(truth, abs=5e-5)
         if code == 0:
             assert zero.delta(0.5, 1e-12) == pytest.approx(found, rel=1e-5)
@@ -201,12 +202,12 @@ def test_the_other_order_is_not_above_the_first_and_has_its_slope(share, p, d, s
     eps = share * d * d / (1 + s) / 2
     problem = [x * ONE for x in (eps, p, d, 1.0, s)]
     value, slope, error = (
-        float(x[0]) for x in hidden_participation.log_curve(*problem, dimension=r, replace=False, reverse=True)
+        float(x[0]) for x in hidden_divergence.log_curve(*problem, dimension=r, replace=False, reverse=True)
     )
     if p * math.exp(value) > 1e-200 and math.isfinite(error):
         assert error < 1e-8 and value - error <= log_curve(eps, p, d, 1.0, s, r, False)[0] + 1e-9
         near = (
-            float(hidden_participation.log_curve(x * ONE, *problem[1:], dimension=r, replace=False, reverse=True)[0][0])
+            float(hidden_divergence.log_curve(x * ONE, *problem[1:], dimension=r, replace=False, reverse=True)[0][0])
             for x in (eps * (1 - 1e-5), eps * (1 + 1e-5))
         )
         assert -np.subtract(*near) / (2e-5 * eps) == pytest.approx(slope, rel=1e-3, abs=1e-6)
@@ -237,7 +238,7 @@ def by_densities(eps, p, d, v, s, r, replace, reverse):
 )
 def test_the_single_integral_is_that_of_the_densities(r, replace, reverse, eps, p, d, v, s):
     each = (np.array([x]) for x in (eps, p, d, v, s))
-    value, _, error = hidden_participation.log_curve(*each, dimension=r, replace=replace, reverse=reverse)
+    value, _, error = hidden_divergence.log_curve(*each, dimension=r, replace=replace, reverse=reverse)
     assert p * math.exp(value[0]) == pytest.approx(by_densities(eps, p, d, v, s, r, replace, reverse), rel=3e-5)
     assert error[0] < 1e-9
 
@@ -291,7 +292,7 @@ def test_at_and_beside_kinks(p, d, s, r, eps):
     v = 0.3 if r > 2 else 0.12271
     for at in eps * (1 + 1e-3 * np.array([0.0, 1.0])):
         each = (np.array([x]) for x in (at, p, d, v, s))
-        value, _, error = hidden_participation.log_curve(*each, dimension=r, replace=False, reverse=True)
+        value, _, error = hidden_divergence.log_curve(*each, dimension=r, replace=False, reverse=True)
         assert abs(value[0] - with_thirty_digits(at, p, d, v, s, r, 0)) <= error[0] < 1e-9
 
 
@@ -393,7 +394,7 @@ def test_noise_on_a_grid():
         values, weights = np.concatenate([values, values + s]), np.concatenate([weights * (1 - q), weights * q])
     places = np.linspace(math.log(0.0999), math.log(values.max() * 1.001), 120)
     each = np.ones(120)
-    curve = hidden_participation.log_curve(
+    curve = hidden_divergence.log_curve(
         eps * each, p[0] * each, 0.4 * each, np.exp(places), noise[0] * each, dimension=64, replace=False
     )[0]
     truth = p[0] * float(weights @ np.exp(CubicSpline(places, curve)(np.log(values))))
@@ -451,7 +452,7 @@ def test_the_axial_set_may_be_several_intervals():
     turns = x[np.flatnonzero(np.diff(np.sign(density(P) - 2 * density(Q))))]
     np.testing.assert_allclose(turns, [0.613, 1.704, 3.523], atol=2e-3)
     one = signal_lower_bound.Mixture(v, weights, 0.0, 0.9, 1.0, 0.05, 1, Adjacency.SILENT)
-    truth = oracles.mixture_divergence(math.log(2), P, Q)
+    truth = reference_integrals.mixture_divergence(math.log(2), P, Q)
     assert one.delta(math.log(2), 1e-12) == pytest.approx(truth, rel=1e-4)
 
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from airtight import Channel, InferenceSystem
-from airtight.analytics.privacy.over_the_air import looks
-from airtight.analytics.privacy.over_the_air.several_looks import open_devices, others_noise
+from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy, effective_noise, unenumerated_devices
 
 
 def _every_v(a: np.ndarray, sigma2: np.ndarray, N: float, p: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -27,7 +26,7 @@ def _every_v(a: np.ndarray, sigma2: np.ndarray, N: float, p: np.ndarray, k: int)
     return 1 / q.real, np.prod(np.where(sets > 0, p[others], 1 - p[others]), axis=1)
 
 
-def _encloses(law: others_noise.Law, k: int, v: np.ndarray, chance: np.ndarray, rounding: float = 1e-7) -> None:
+def _encloses(law: effective_noise.Law, k: int, v: np.ndarray, chance: np.ndarray, rounding: float = 1e-7) -> None:
     """The law of the lower ends is below that of v, that of the upper ends above, at every value; by state, then together."""
     low, high, weights = law.low[k], law.high[k], law.weights[k]
     np.testing.assert_allclose(np.sum(weights, axis=1), 1 / len(v), rtol=1e-9)
@@ -66,7 +65,7 @@ def test_both_laws_enclose_that_of_every_set(
     p = np.where(
         rng.random(devices) < 0.5, rng.uniform(0.01, 0.99, devices), rng.choice([0.01, 0.5, 0.99, 1.0, 0.0], devices)
     )
-    law = others_noise._partly_enumerated(a, sigma2, N, p, 4 * devices * 2 * leaves, 200)
+    law = effective_noise._partly_enumerated(a, sigma2, N, p, 4 * devices * 2 * leaves, 200)
     for k in range(devices):
         if np.any(a[:, k]):
             v, chance = zip(*(_every_v(one, sigma2, N, p, k) for one in a), strict=True)
@@ -79,7 +78,7 @@ def test_many_leaves_decide_every_device() -> None:
     """With as many leaves as sets what is left is the rounding to the values of a state."""
     rng = np.random.default_rng(4)
     a, sigma2, p = rng.standard_normal((3, 6, 2)), rng.uniform(0.1, 1, 6), rng.uniform(0.2, 0.8, 6)
-    law = others_noise._partly_enumerated(a, sigma2, 0.3, p, 4 * 6 * 3 * 32, 4000)
+    law = effective_noise._partly_enumerated(a, sigma2, 0.3, p, 4 * 6 * 3 * 32, 4000)
     for k in range(6):
         v, chance = zip(*(_every_v(one, sigma2, 0.3, p, k) for one in a), strict=True)
         for power in (1, 4):
@@ -98,10 +97,10 @@ def test_both_ends_are_near_each_other(count: int, p: float, apart: float) -> No
     h = rng.standard_normal((4, 15, count)) + 1j * rng.standard_normal((4, 15, count))
     a = np.concatenate([(h / h[..., :1]).real, (h / h[..., :1]).imag[..., 1:]], axis=2)
     sigma2, chances = np.full(15, 0.1), np.full(15, p)
-    received = open_devices.OpenDevices(a, sigma2, 0.1, chances)
+    received = unenumerated_devices.OpenDevices(a, sigma2, 0.1, chances)
     given_ = {"noise_variance": sigma2, "receiver_noise_variance": 0.1}
-    least = others_noise.others_noise(a, present=np.zeros(15, dtype=bool), **given_)[0]
-    most = others_noise.others_noise(a, present=np.ones(15, dtype=bool), **given_)[1]
+    least = effective_noise.others_noise(a, present=np.zeros(15, dtype=bool), **given_)[0]
+    most = effective_noise.others_noise(a, present=np.ones(15, dtype=bool), **given_)[1]
     for k in (0, 7):
         low, high, weights = received.law(k, 4 * 512, 2000, least[:, k], most[:, k])
         v, chance = (
@@ -119,7 +118,7 @@ def test_sums_of_many_devices(p: float) -> None:
     K, N, sigma2 = 71, 0.5, 0.3
     a = np.ones((1, K, 1)) * np.array([1.0, -1.0])[np.arange(K) % 2][None, :, None]
     for leaves in (1, 8):
-        law = others_noise._partly_enumerated(a, np.full(K, sigma2), N, np.full(K, p), 4 * K * leaves, 500)
+        law = effective_noise._partly_enumerated(a, np.full(K, sigma2), N, np.full(K, p), 4 * K * leaves, 500)
         n = np.arange(K)
         _encloses(law, 3, (N + sigma2 * n)[None], stats.binom.pmf(n, K - 1, p)[None])
         mean = np.sum(law.weights[3] * law.low[3]), np.sum(law.weights[3] * law.high[3])
@@ -133,7 +132,7 @@ def test_sums_are_rounded_to_the_safe_side(steps: int, p: float) -> None:
     """Simulated sums: their law lies between both laws, up to its own error."""
     rng = np.random.default_rng(steps)
     sizes, odds = rng.exponential(1, (2, steps)) ** 3, np.full((2, steps), p) * rng.uniform(0.9, 1, (2, steps))
-    down, up = (open_devices._sums(sizes, odds, up=side) for side in (False, True))
+    down, up = (unenumerated_devices._sums(sizes, odds, up=side) for side in (False, True))
     for i in range(2):
         drawn = np.where(rng.random((40_000, steps)) < odds[i], sizes[i], 0.0).sum(axis=1)
         for level in np.quantile(drawn, np.linspace(0, 1, 25)):
@@ -157,7 +156,7 @@ def test_both_laws_at_the_ends_of_the_doubles(seed: int) -> None:
         a[0, 0] *= 4e149 / np.sqrt(count)
         sigma2, N = np.where(np.arange(K) > 0, (1e-6, 1e-7)[seed % 2], 0.0), (2e-172, 2e-170)[seed % 2]
         p = rng.uniform(0.2, 0.8, K)
-    law = others_noise._partly_enumerated(a, sigma2, N, p, 4 * K * int(rng.integers(1, 9)), 100)
+    law = effective_noise._partly_enumerated(a, sigma2, N, p, 4 * K * int(rng.integers(1, 9)), 100)
     with mpmath.workdps(400):
         for k in range(K):
             columns = [mpmath.matrix([mpmath.mpf(float(x)) for x in row]) for row in a[0]]
@@ -180,7 +179,7 @@ def test_both_laws_at_the_ends_of_the_doubles(seed: int) -> None:
 def test_without_noise_of_the_receiver_the_upper_ends_hold() -> None:
     rng = np.random.default_rng(2)
     a, sigma2, p = rng.standard_normal((1, 9, 2)), rng.uniform(0.1, 1, 9), np.full(9, 0.5)
-    law = others_noise._partly_enumerated(a, sigma2, 0.0, p, 4 * 9 * 60, 300)
+    law = effective_noise._partly_enumerated(a, sigma2, 0.0, p, 4 * 9 * 60, 300)
     assert np.all(law.low * law.weights == 0) and np.all(np.isfinite(law.high))
     v, chance = _every_v(a[0], sigma2, 1e-12, p, 0)
     for level in np.quantile(v[v > 1e-6], np.linspace(0, 1, 30)):  # with two looks or more v is 0 for few participants
@@ -196,17 +195,17 @@ def test_the_certificate_is_above_the_greatest_eigenvalue() -> None:
         columns = rng.standard_normal((50, n, L)) * 10 ** rng.uniform(-3, 3, (50, n, 1))
         columns = columns + 1j * rng.standard_normal(columns.shape) if parts else columns
         length = np.sqrt(np.sum(np.abs(columns) ** 2, axis=2))
-        eta = open_devices.OpenDevices._certified(columns, rng.random((50, n)), length, length)
+        eta = unenumerated_devices.OpenDevices._certified(columns, rng.random((50, n)), length, length)
         matrix = np.einsum("snl,sn,snm->slm", columns, eta, columns.conj())
         greatest = np.linalg.eigvalsh(matrix)[:, -1]
-        assert np.all(greatest <= 1 - open_devices._SHARE * 0.999) and np.all(greatest >= 0.7)
+        assert np.all(greatest <= 1 - unenumerated_devices._SHARE * 0.999) and np.all(greatest >= 0.7)
 
 
 def test_pooled_laws_have_each_end_in_its_own_order() -> None:
     """A state of wide and one of narrow ends: the upper ends of the one do not spoil those of the other."""
     low, high = np.array([[1.0, 2.0, 3.0, 1.1, 2.1, 3.1]]), np.array([[9.0, 9.5, 9.9, 1.2, 2.2, 3.2]])
     weights = np.full((1, 6), 1 / 6)
-    lower, upper, shares = others_noise._coupled(low, high, weights)
+    lower, upper, shares = effective_noise._coupled(low, high, weights)
     np.testing.assert_array_equal(lower[0], np.sort(low[0]))
     np.testing.assert_array_equal(upper[0], np.sort(high[0]))
     np.testing.assert_array_equal(shares, weights)
@@ -229,9 +228,9 @@ def test_the_effort_decides() -> None:
     channel = Channel(antennas=2, fading="rayleigh", states=3)
     gaps = []
     for effort in (100, 1000, 5000):
-        first, again = (others_noise.law(one, channel, effort=effort) for _ in range(2))
-        others_noise._law.cache_clear()
-        third = others_noise.law(one, channel, effort=effort)
+        first, again = (effective_noise.law(one, channel, effort=effort) for _ in range(2))
+        effective_noise._law.cache_clear()
+        third = effective_noise.law(one, channel, effort=effort)
         for law in (again, third):
             np.testing.assert_array_equal(first.low, law.low)
             np.testing.assert_array_equal(first.high, law.high)
@@ -242,12 +241,12 @@ def test_the_effort_decides() -> None:
 @pytest.mark.parametrize("jitter", [0.05, 1.0])
 def test_any_combination_keeps_both_ends(jitter: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """The systems that w solves are changed: the remainder counts, and both ends hold all the same."""
-    monkeypatch.setattr(open_devices, "_JITTER", jitter)
-    monkeypatch.setattr(open_devices, "_SHARE", 0.2)
+    monkeypatch.setattr(unenumerated_devices, "_JITTER", jitter)
+    monkeypatch.setattr(unenumerated_devices, "_SHARE", 0.2)
     rng = np.random.default_rng(7)
     for count in (2, 4):
         a, sigma2, p = rng.standard_normal((2, 8, count)), rng.uniform(0.1, 3, 8), rng.uniform(0.3, 0.9, 8)
-        law = others_noise._partly_enumerated(a, sigma2, 0.1, p, 4 * 8 * 2, 400)
+        law = effective_noise._partly_enumerated(a, sigma2, 0.1, p, 4 * 8 * 2, 400)
         for k in range(8):
             v, chance = zip(*(_every_v(one, sigma2, 0.1, p, k) for one in a), strict=True)
             _encloses(law, k, np.array(v), np.array(chance))
@@ -256,13 +255,13 @@ def test_any_combination_keeps_both_ends(jitter: float, monkeypatch: pytest.Monk
 @pytest.mark.parametrize("adjacency", ["silent", "replace"])
 def test_who_sees_less_learns_no_more(adjacency: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """2^21 sets of one state; with a hidden roll v has fewer cells, which alone gave a greater epsilon."""
-    monkeypatch.setattr(others_noise, "_LEAF", 256)  # fewer leaves, sooner
+    monkeypatch.setattr(effective_noise, "_LEAF", 256)  # fewer leaves, sooner
     one = InferenceSystem(
         devices=22, participation=0.5, noise_variance=0.1, weight=0.13, clip=1.0, alignment=1.0,
         receiver_noise_variance=0.1, dimension=8, delta=1e-5, adjacency=adjacency,
     )  # fmt: skip
     channel = Channel(antennas=2, fading="rayleigh", states=1)
-    assert not looks.law(one, channel).exact
-    seen = [looks.bracket(one, channel, observer=observer) for observer in ("participants", "others", "signal")]
+    assert not channel_privacy.law(one, channel).exact
+    seen = [channel_privacy.bracket(one, channel, observer=observer) for observer in ("participants", "others", "signal")]
     assert np.all(seen[1].upper <= seen[0].upper) and np.all(seen[2].upper <= seen[1].upper)
     assert all(np.all(each.lower <= each.upper) for each in seen)

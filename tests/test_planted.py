@@ -28,7 +28,8 @@ from airtight.analytics.inference import accuracy, decoding, distortion, power_l
 from airtight.analytics.privacy.accounting import composition_theorems
 from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
 from airtight.analytics.privacy.mechanisms import laplace
-from airtight.analytics.privacy.over_the_air import concentration, feature_aware, mixtures, rounds
+from airtight.analytics.privacy.over_the_air import concentration, feature_aware, rounds
+from airtight.analytics.privacy.over_the_air.participation_mixture import build
 from airtight.solvers.design.federated import federated_design
 from airtight.solvers.energy import exact, proved_gap, utility
 from airtight.solvers.energy.energy_problem import Problem
@@ -79,7 +80,7 @@ def nobody_left_out(monkeypatch):
         return weighted_sum.leave_one_out(p, values, multiplicity + 1, **rest)
 
     monkeypatch.setattr(
-        mixtures, "weighted_sum", SimpleNamespace(**{**vars(weighted_sum), "leave_one_out": with_itself})
+        build, "weighted_sum", SimpleNamespace(**{**vars(weighted_sum), "leave_one_out": with_itself})
     )
 
 

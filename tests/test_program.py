@@ -14,7 +14,7 @@ WRONG = "airtight: ID = 'WRONGID': must be one of "
     ("words", "says"),
     [
         (["airtight.report.document", "docs", "WRONGID"], WRONG),
-        (["airtight.validate.claims.readings", "WRONGID"], WRONG),
+        (["airtight.validate.claims.proof_reviews", "WRONGID"], WRONG),
         (["airtight.validate.experiments.figures.gallery", "WRONGID"], WRONG),
         (["airtight.report.document"], "usage: python -m airtight.report.document FOLDER [ID ...]"),
         (["airtight.report.document", "no/where"], "airtight: FOLDER = 'no/where': must be a folder"),

@@ -15,7 +15,7 @@ from support.common import run
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.forms.domain import Range, parameter
 from airtight.report import document, library
-from airtight.validate.claims import code_digest, proofs, readings
+from airtight.validate.claims import code_digest, proof_reviews, proofs
 from airtight.validate.claims.claim import Claim
 from airtight.validate.claims.evidence import shipped
 from airtight.validate.claims.relation import at_most, both
@@ -97,7 +97,7 @@ def test_what_a_digest_covers():
     """The functions of the row, what they call, one module further down, and methods of what these name; no checks."""
     covered = {name.partition(":")[0] for name in code_digest.covered(ARGUED["FDP-MSE*"]) if ":" in name}
     assert {name.removeprefix("airtight.") for name in covered if "papers" not in name} == {
-        "validate.claims.oracles.enumerated_mse",
+        "validate.claims.reference_integrals.enumerated_mse",
         "analytics.inference.distortion.exact",
         "analytics.inference.distortion.breakdown",
         "analytics.inference.distortion.Breakdown.total",
@@ -126,9 +126,9 @@ def test_names_are_those_of_the_syntax():
 
 def test_the_record_is_whole():
     """A line for each argued row and no other, in the order of the papers, with a day that has come."""
-    lines = readings.record()
+    lines = proof_reviews.record()
     assert set(lines) == set(ARGUED), "make read ID=... writes the line of a new row"
-    assert (ROOT / "validate" / "papers" / readings.NAME).read_text() == readings.text(lines)
+    assert (ROOT / "validate" / "papers" / proof_reviews.NAME).read_text() == proof_reviews.text(lines)
     for line in lines.values():
         assert line.read <= datetime.now(UTC).date()
         assert all(re.fullmatch(r"[0-9a-f]{16}|", digest) for digest in (line.code, line.proof))
@@ -153,7 +153,7 @@ def test_a_mark_is_shown_everywhere():
 @pytest.fixture
 def afresh(monkeypatch):
     """What has been read of files and proofs is forgotten, before the test and after it."""
-    kept_by = (code_digest._definitions, readings._of_installed, readings._record, readings._sections)
+    kept_by = (code_digest._definitions, proof_reviews._of_installed, proof_reviews._record, proof_reviews._sections)
 
     def forget():
         for kept in kept_by:
@@ -173,7 +173,12 @@ OTHERS = ("CB-E1", "UF-E4", "FDP-L3*", "PC-bound", "AT-V4-sets")
     ("file", "old", "new", "marked"),
     [
         ("inference/distortion.py", "np.sum(p * (1 - p) * w * w", "np.sum(1.0 * p * (1 - p) * w * w", SPEAK_OF_THE_MSE),
-        ("claims/oracles.py", "total += chance * (float", "total += 1.0 * chance * (float", ("FDP-MSE*", "FDP-MSE**")),
+        (
+            "claims/reference_integrals.py",
+            "total += chance * (float",
+            "total += 1.0 * chance * (float",
+            ("FDP-MSE*", "FDP-MSE**"),
+        ),
         ("pricer/relaying.py", "heard = p * (1 - p) @", "heard = (1 - p) * p @", ("PC-bound",)),
         (
             "inference/distortion.py",
@@ -193,36 +198,36 @@ def test_a_planted_change_marks_its_proofs_and_no_others(monkeypatch, afresh, fi
         return text
 
     monkeypatch.setattr(code_digest, "_source", planted)
-    found = {name: readings.of(ARGUED[name]).changed for name in (*SPEAK_OF_THE_MSE, *OTHERS)}
+    found = {name: proof_reviews.of(ARGUED[name]).changed for name in (*SPEAK_OF_THE_MSE, *OTHERS)}
     assert found == {name: "code" * (name in marked) for name in found}
 
 
 def test_a_planted_change_is_told_and_a_reading_ends_it(monkeypatch, afresh, tmp_path, capsys):
     """By verify and by the list of what is to be read; another text of a proof counts too, other line breaks do not."""
-    record = tmp_path / readings.NAME
-    record.write_text((ROOT / "validate" / "papers" / readings.NAME).read_text())
-    monkeypatch.setattr(readings, "_file", lambda: record)
+    record = tmp_path / proof_reviews.NAME
+    record.write_text((ROOT / "validate" / "papers" / proof_reviews.NAME).read_text())
+    monkeypatch.setattr(proof_reviews, "_file", lambda: record)
     sections = {
         label: replace(one, body=one.body.replace(" ", "\n")) for label, one in proofs.sections("corbin-fl").items()
     }
     sections["cb-e1"] = replace(sections["cb-e1"], body=sections["cb-e1"].body + " Planted.")
-    monkeypatch.setattr(readings, "_sections", lambda paper: sections)
+    monkeypatch.setattr(proof_reviews, "_sections", lambda paper: sections)
     claims = {name: ARGUED[name] for name in ("CB-E1", "CB-X3")}
-    monkeypatch.setattr(readings.INSTALLED.__class__, "claims", lambda source: claims)
+    monkeypatch.setattr(proof_reviews.INSTALLED.__class__, "claims", lambda source: claims)
     rows = json.loads(run("verify", *claims, "--json", "--effort", "20").stdout)
     told = {row["id"]: (row["known"], row["proof_changed"]) for row in rows}
     assert told == {"CB-E1": ("argued, to be read again", "proof"), "CB-X3": ("argued", None)}
     assert "argued, to be read again" in " ".join(run("verify", "CB-E1", "--effort", "20").output.split())
-    readings.main([])
+    proof_reviews.main([])
     printed = capsys.readouterr().out
     assert "CB-E1: read on" in printed and "_gap_of_sums" in printed and "1 of 2 proofs are to be read again" in printed
-    readings.main(["CB-E1"])
+    proof_reviews.main(["CB-E1"])
     afresh()
-    readings.main([])
+    proof_reviews.main([])
     assert "0 of 2 proofs" in capsys.readouterr().out
-    assert readings.record()["CB-E1"].read == datetime.now(UTC).date()
+    assert proof_reviews.record()["CB-E1"].read == datetime.now(UTC).date()
     with pytest.raises(ParameterError, match="ID = 'nothing'"):
-        readings.main(["nothing"])
+        proof_reviews.main(["nothing"])
 
 
 def test_docstrings_that_python_has_dropped_are_read_from_the_source():
@@ -230,7 +235,7 @@ def test_docstrings_that_python_has_dropped_are_read_from_the_source():
     function = pydoc.locate("airtight.analytics.federated.corbin.dropout.central_epsilon")
     kept, function.__doc__ = function.__doc__, None
     try:
-        dropped = readings.today(INSTALLED.claims()["CB-T4*-privacy"]).proof
+        dropped = proof_reviews.today(INSTALLED.claims()["CB-T4*-privacy"]).proof
     finally:
         function.__doc__ = kept
-    assert dropped == readings.today(INSTALLED.claims()["CB-T4*-privacy"]).proof
+    assert dropped == proof_reviews.today(INSTALLED.claims()["CB-T4*-privacy"]).proof

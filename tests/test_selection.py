@@ -10,7 +10,7 @@ from scipy import special
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.distributions import selection
 from airtight.analytics.inference import participation
-from airtight.validate.claims import oracles
+from airtight.validate.claims import reference_integrals
 
 SCORES = np.array([0.2, 0.5, 0.9, 1.3, 0.4])
 NOISE = np.array([0.3, 0.1, 0.5, 0.2, 0.4])
@@ -56,7 +56,7 @@ def test_enumeration(problem):
     score = score / (1 + np.max(score))
     if 0 < m < score.size:
         assert selection.probability(score, noise, m) == pytest.approx(
-            oracles.selection_probabilities(score, noise, m), abs=1e-11
+            reference_integrals.selection_probabilities(score, noise, m), abs=1e-11
         )
 
 

@@ -11,10 +11,10 @@ from scipy import integrate, stats
 
 from airtight import Channel, InferenceSystem
 from airtight.analytics.guarantee import Adjacency
-from airtight.analytics.privacy.over_the_air import looks
-from airtight.analytics.privacy.over_the_air.hidden_mixtures import Unseen
-from airtight.analytics.privacy.over_the_air.noise_mixture import Participation
-from airtight.analytics.privacy.over_the_air.shared_curves import SharedCurves, edges_of
+from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy
+from airtight.analytics.privacy.over_the_air.multi_antenna.shared_curves import SharedCurves, edges_of
+from airtight.analytics.privacy.over_the_air.participation_mixture.evaluate import Participation
+from airtight.analytics.privacy.over_the_air.participation_mixture.hidden import Unseen
 
 
 def _part(
@@ -173,9 +173,9 @@ def test_rounds_with_the_table_agree_with_rounds_without(adjacency: str, monkeyp
         receiver_noise_variance=0.4, dimension=4, delta=1e-4, adjacency=adjacency,
     )  # fmt: skip
     channel = Channel(antennas=2, fading="rayleigh", states=2)
-    shared = looks.bracket(system, channel, rounds=3)
-    monkeypatch.setattr(looks, "_shared", lambda *_: None)
-    alone = looks.bracket(system, channel, rounds=3)
+    shared = channel_privacy.bracket(system, channel, rounds=3)
+    monkeypatch.setattr(channel_privacy, "_shared", lambda *_: None)
+    alone = channel_privacy.bracket(system, channel, rounds=3)
     assert np.all(shared.lower <= alone.upper) and np.all(alone.lower <= shared.upper)
     np.testing.assert_allclose(shared.upper, alone.upper, rtol=2e-3)
     np.testing.assert_allclose(shared.lower, alone.lower, rtol=6e-3)

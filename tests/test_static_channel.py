@@ -10,9 +10,9 @@ import pytest
 from scipy import stats
 
 from airtight import Channel, InferenceSystem
-from airtight.analytics.privacy.accounting.shown_states import _States, delta_ends
+from airtight.analytics.privacy.accounting.known_states import _States, delta_ends
 from airtight.analytics.privacy.mechanisms.discrete_pair import Discrete
-from airtight.analytics.privacy.over_the_air import looks
+from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy
 
 TABLE = np.random.default_rng(3).standard_normal((3, 3, 2))
 
@@ -61,7 +61,7 @@ def test_mean_over_states_of_compositions(rounds: int) -> None:
                     total += weight * tail / len(TABLE)
         return float(total)
 
-    found = looks.bracket(one, Channel(looks=TABLE, fresh=False), rounds=rounds, device=k)
+    found = channel_privacy.bracket(one, Channel(looks=TABLE, fresh=False), rounds=rounds, device=k)
     assert delta(float(found.upper)) <= one.delta <= delta(float(found.lower)) * (1 + 1e-9)
     assert found.upper - found.lower <= 5e-3 * found.upper
 
@@ -72,18 +72,18 @@ def test_what_stays_shows_more_than_what_changes(adjacency: str) -> None:
     one = _system(adjacency=adjacency)
     for known in (True, False):
         static, fresh = (
-            looks.bracket(one, Channel(looks=TABLE[:1], fresh=fresh, known=known), rounds=3, device=1)
+            channel_privacy.bracket(one, Channel(looks=TABLE[:1], fresh=fresh, known=known), rounds=3, device=1)
             for fresh in (False, True)
         )
         assert static.upper == pytest.approx(fresh.upper, rel=2e-2) and static.lower <= fresh.upper
         assert known or static.lower == 0
     several = Channel(looks=TABLE, fresh=False)
-    assert looks.epsilon(one, several, rounds=3, device=1) > looks.epsilon(one, several, rounds=2, device=1)
+    assert channel_privacy.epsilon(one, several, rounds=3, device=1) > channel_privacy.epsilon(one, several, rounds=2, device=1)
 
 
 def test_an_observer_of_the_signal_learns_at_most_what_one_of_the_others_does() -> None:
     one, channel = _system(), Channel(looks=TABLE[:2], fresh=False)
-    signal, others = (looks.bracket(one, channel, rounds=2, device=0, observer=seen) for seen in ("signal", "others"))
+    signal, others = (channel_privacy.bracket(one, channel, rounds=2, device=0, observer=seen) for seen in ("signal", "others"))
     assert signal.upper == others.upper and signal.lower == 0 < others.lower
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airtight.analytics.privacy.accounting import adaptive_composition, steady_choice
+from airtight.analytics.privacy.accounting import adaptive_composition, fixed_choice
 from airtight.analytics.privacy.accounting.envelope import Envelope
 from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution
 
@@ -46,7 +46,7 @@ LAWS = st.builds(law_of, st.integers(1, 4), st.floats(0.05, 1), st.sampled_from(
 @given(st.lists(LAWS, min_size=1, max_size=3), LAWS, st.integers(1, 4), st.floats(0.2, 20), st.floats(0.5, 3))
 def test_never_below_the_best_choice(laws, last, count, tilt, depth):
     delta = 10.0**-depth
-    found = steady_choice.epsilon(laws, last, delta, count=count, tilt=tilt)
+    found = fixed_choice.epsilon(laws, last, delta, count=count, tilt=tilt)
     if math.isfinite(found):
         assert adaptive(laws, last, count, found) <= delta * (1 + 1e-9)
 
@@ -55,7 +55,7 @@ def test_never_below_the_best_choice(laws, last, count, tilt, depth):
 def test_a_law_alone_has_nothing_to_choose(count):
     law = law_of(2, 0.02, 0.0)
     alone = float(law.epsilon(1e-4, count=count + 1))
-    assert alone <= steady_choice.epsilon([law, law], law, 1e-4, count=count, tilt=2.0) <= alone * (1 + 1e-6)
+    assert alone <= fixed_choice.epsilon([law, law], law, 1e-4, count=count, tilt=2.0) <= alone * (1 + 1e-6)
 
 
 def test_choosing_adds_less_and_less():

@@ -12,8 +12,8 @@ from scipy import stats
 import airtight
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.privacy.mechanisms import gaussian, subsampling
-from airtight.analytics.privacy.over_the_air import hidden_participation
-from airtight.validate.claims import oracles
+from airtight.analytics.privacy.over_the_air.participation_mixture import hidden_divergence
+from airtight.validate.claims.reference_integrals import mixture_divergence
 
 eps = st.floats(0, 5)
 prob = st.floats(0.01, 1)
@@ -39,7 +39,7 @@ def test_amplified_against_400_digits(epsilon, p):
 @given(eps, prob, st.floats(0.05, 5))
 def test_subsampled_gaussian(epsilon, p, mu):
     first, second = [(p, mu, 1.0), (1 - p, 0.0, 1.0)], [(1.0, 0.0, 1.0)]
-    truth = max(oracles.mixture_divergence(epsilon, first, second), oracles.mixture_divergence(epsilon, second, first))
+    truth = max(mixture_divergence(epsilon, first, second), mixture_divergence(epsilon, second, first))
     value = math.exp(float(subsampling.subsampled_gaussian_log_delta(epsilon, p=p, mu=mu)))
     assert value == pytest.approx(truth, rel=1e-7, abs=1e-13)
 
@@ -48,7 +48,7 @@ def test_subsampled_gaussian(epsilon, p, mu):
 def test_opposite_gaussians(epsilon, p, mu):
     first, second = ([(p, m, 1.0), (1 - p, 0.0, 1.0)] for m in (mu / 2, -mu / 2))
     value = math.exp(float(subsampling.opposite_gaussians_log_delta(epsilon, p=p, mu=mu)))
-    assert value == pytest.approx(oracles.mixture_divergence(epsilon, first, second), rel=1e-7, abs=1e-13)
+    assert value == pytest.approx(mixture_divergence(epsilon, first, second), rel=1e-7, abs=1e-13)
 
 
 @given(eps, prob, st.floats(0.05, 4), st.floats(0, 1), st.floats(0, math.pi))
@@ -73,8 +73,8 @@ def test_opposite_features_are_the_worst_pair(epsilon, p, mu, length, angle):
 def test_hidden_participation_in_one_dimension(epsilon, p, distance, variance, noise, replace):
     near, far = (distance / 2, -distance / 2) if replace else (distance, 0.0)
     first, second = ([(p, m, variance + noise), (1 - p, 0.0, variance)] for m in (near, far))
-    truth = max(oracles.mixture_divergence(epsilon, first, second), oracles.mixture_divergence(epsilon, second, first))
-    value = hidden_participation.delta(
+    truth = max(mixture_divergence(epsilon, first, second), mixture_divergence(epsilon, second, first))
+    value = hidden_divergence.delta(
         epsilon, p=p, distance=distance, variance=variance, noise=noise, dimension=1, replace=replace
     )
     assert value == pytest.approx(truth, rel=1e-7, abs=1e-12)
@@ -96,13 +96,13 @@ def test_hidden_participation_in_five_dimensions(replace):
     P, Q = (p * density(m, v + s) + (1 - p) * density(0, v) for m in (near, far))
     cell = (x[1] - x[0]) * (rho[1] - rho[0])
     truth = max(float(np.sum(np.maximum(A - math.exp(epsilon) * B, 0))) for A, B in ((P, Q), (Q, P))) * cell
-    value = hidden_participation.delta(epsilon, p=p, distance=d, variance=v, noise=s, dimension=r, replace=replace)
+    value = hidden_divergence.delta(epsilon, p=p, distance=d, variance=v, noise=s, dimension=r, replace=replace)
     assert value == pytest.approx(truth, rel=1e-5)
 
 
 def test_certain_participation_is_the_gaussian_mechanism():
     for replace in (False, True):
-        value = hidden_participation.delta(
+        value = hidden_divergence.delta(
             1.0, p=1.0, distance=2.0, variance=1.0, noise=3.0, dimension=50, replace=replace
         )
         assert value == pytest.approx(float(gaussian.delta(1.0, sensitivity=2.0, sigma=2.0)), rel=1e-9)
@@ -134,7 +134,7 @@ def test_bad_input():
     with pytest.raises(ParameterError, match="mu"):
         subsampling.subsampled_gaussian_log_delta(1.0, p=0.5, mu=-1.0)
     with pytest.raises(ParameterError, match="variance"):
-        hidden_participation.delta(1.0, p=0.5, distance=1.0, variance=0.0, noise=1.0, dimension=1)
+        hidden_divergence.delta(1.0, p=0.5, distance=1.0, variance=0.0, noise=1.0, dimension=1)
 
 
 def test_every_record_in_the_sample_at_huge_epsilons():

@@ -209,7 +209,8 @@ def _before(description: Description) -> dict[str, float]:
     import numpy as np
 
     from airtight.analytics.inference import accuracy, combiner, distortion
-    from airtight.analytics.privacy.over_the_air import looks, rounds
+    from airtight.analytics.privacy.over_the_air import rounds
+    from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy
 
     system, task, channel = description.inference, description.task, description.channel
     if system is None or task is None:
@@ -217,7 +218,7 @@ def _before(description: Description) -> dict[str, float]:
     if channel is not None:
         asked: dict[str, Any] = {"rounds": description.rounds, "observer": description.observer}
         error = float(np.mean(combiner.at_states(system, task.samples, channel.draw(system)).mse))
-        return {"epsilon": float(np.max(looks.epsilon(system, channel, **asked))), "error": error}
+        return {"epsilon": float(np.max(channel_privacy.epsilon(system, channel, **asked))), "error": error}
     radius: dict[str, Any] = {"margin": task.margin, "ideal_accuracy": task.ideal_accuracy}
     return {
         "epsilon": float(np.max(rounds.epsilon(system, rounds=description.rounds, observer=description.observer))),

@@ -18,7 +18,8 @@ from airtight.analytics.checks import FloatArray, ParameterError
 from airtight.analytics.guarantee import Observer
 from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy.over_the_air import looks, observers, rounds
+from airtight.analytics.privacy.over_the_air import observers, rounds
+from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy
 from airtight.report.page import edition, environment, secured
 from airtight.report.paper import escaped
 from airtight.report.summary import QUESTIONS, SEEN
@@ -82,7 +83,7 @@ class SystemCard:
             one = (
                 rounds.curve(system, device=k, observer=seen)
                 if channel is None
-                else looks.curve(system, channel, device=k, observer=seen)
+                else channel_privacy.curve(system, channel, device=k, observer=seen)
             ).compose(count)
             advantage, detections = one.advantage(), float(one.tpr(FPR))
         return cls(
@@ -136,7 +137,7 @@ def _bracket(
     if channel is None:
         lower, upper = rounds.bracket(system, rounds=count, observer=seen)
     else:
-        lower, upper = looks.bracket(system, channel, rounds=count, observer=seen)
+        lower, upper = channel_privacy.bracket(system, channel, rounds=count, observer=seen)
     return lower, upper
 
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from airtight.analytics.guarantee import Adjacency, Observer
-from airtight.analytics.privacy.over_the_air import looks, observers
+from airtight.analytics.privacy.over_the_air import observers
+from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy
 from airtight.solvers.design.antenna_price import AntennaPrice, antenna_price
 from airtight.solvers.design.over_the_air.requirements import Requirements
 from airtight.system_file.description import Description
@@ -46,7 +47,7 @@ class AntennaTable:
         if system is None or channel is None or channel.looks is not None or not np.any(system.noise_variance > 0):
             return None
         few = replace(channel, states=min(channel.states, STATES))
-        target = float(np.max(looks.epsilon(system, few, observer=description.observer)))
+        target = float(np.max(channel_privacy.epsilon(system, few, observer=description.observer)))
         if isinstance(wanted, Requirements) and wanted.epsilon_at_most is not None and description.rounds == 1:
             target = wanted.epsilon_at_most
         if not 0 < target < np.inf:

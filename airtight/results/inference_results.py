@@ -14,9 +14,10 @@ from airtight.analytics.inference import accuracy, combiner, decoding, distortio
 from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.distortion import Breakdown
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy.over_the_air import amplification, feature_aware, looks, observers
+from airtight.analytics.privacy.over_the_air import amplification, feature_aware, observers
 from airtight.analytics.privacy.over_the_air import rounds as many
 from airtight.analytics.privacy.over_the_air.amplification import TheoremForm
+from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy
 from airtight.system_file.description import Scores, Task
 
 _CONFIDENCE = 0.95  # of the bounds for the law of the fading
@@ -73,7 +74,7 @@ class TheoremBound:
         def true_delta(observer: Observer) -> FloatArray:
             if channel is None:
                 return np.asarray(observers.exact_delta(system, claim.epsilon, observer=observer))
-            return np.asarray(looks.delta_at(system, channel, claim.epsilon, observer=observer))
+            return np.asarray(channel_privacy.delta_at(system, channel, claim.epsilon, observer=observer))
 
         return cls(
             t=claim.t,
@@ -150,10 +151,10 @@ class Observers:
     @classmethod
     def over_channel(cls, system: InferenceSystem, channel: Channel, exact: FloatArray) -> Observers:
         """The same over a channel, where the upper end for `signal` is epsilon for `others`, too."""
-        lower, others = looks.bracket(system, channel, observer=Observer.SIGNAL)
+        lower, others = channel_privacy.bracket(system, channel, observer=Observer.SIGNAL)
         participants = exact
         if observers.meaning(system) is not Observer.PARTICIPANTS:
-            participants = np.asarray(looks.epsilon(system, channel, observer=Observer.PARTICIPANTS))
+            participants = np.asarray(channel_privacy.epsilon(system, channel, observer=Observer.PARTICIPANTS))
         return cls(participants=participants, others=others, signal=SignalBracket(lower=lower, epsilon=others))
 
 
@@ -182,7 +183,7 @@ class Composed:
         seen = observers.resolved(system, observer)
         given: dict[str, Any] = {"rounds": rounds, "observer": seen}
         if channel is not None:
-            lower, epsilon = looks.bracket(system, channel, **given)
+            lower, epsilon = channel_privacy.bracket(system, channel, **given)
             return cls(rounds=rounds, observer=seen, epsilon=epsilon, lower=lower)
         lower, epsilon = many.bracket(system, **given)
         estimated = many.estimated(system, observer=seen)
@@ -219,7 +220,7 @@ class Privacy:
                 EpsilonDelta.of(amplification.proven(system)),
             )
         else:
-            exact = np.asarray(looks.epsilon(system, channel))
+            exact = np.asarray(channel_privacy.epsilon(system, channel))
             proven = EpsilonDelta(epsilon=np.full(system.devices, np.inf), delta=np.full(system.devices, system.delta))
         return cls(
             adjacency=system.adjacency,
@@ -511,7 +512,7 @@ class FadingBounds:
     @classmethod
     def of(cls, system: InferenceSystem, channel: Channel) -> FadingBounds | None:
         """None where the states are given and nothing is drawn."""
-        bound = looks.epsilon_of_fading(system, channel, confidence=_CONFIDENCE)
+        bound = channel_privacy.epsilon_of_fading(system, channel, confidence=_CONFIDENCE)
         if bound is None:
             return None
         return cls(confidence=_CONFIDENCE, observer=observers.meaning(system), epsilon=bound)
@@ -556,7 +557,7 @@ class ChannelBounds:
             listener = EavesdropperBounds(
                 antennas=channel.eavesdropper.antennas,
                 observer=observers.meaning(system),
-                epsilon=np.asarray(looks.epsilon(system, channel, eavesdropper=True)),
+                epsilon=np.asarray(channel_privacy.epsilon(system, channel, eavesdropper=True)),
             )
         if task is not None and task.fits(system):
             decoder = Decoder.of(system, channel, task)
@@ -566,7 +567,7 @@ class ChannelBounds:
             states=channel.states if channel.looks is None else len(channel.looks),
             antennas_alike=channel.antennas_alike,
             epsilon=EpsilonByObserver(participants=seen.participants, others=seen.others, signal=seen.signal.epsilon),
-            epsilon_quantiles=looks.epsilon_quantiles(system, channel),
+            epsilon_quantiles=channel_privacy.epsilon_quantiles(system, channel),
             fading=FadingBounds.of(system, channel),
             eavesdropper=listener,
             decoder=decoder,
@@ -612,7 +613,7 @@ class InferenceBounds:
 
         Over a channel, distortion and accuracy are those of the first antenna alone, where devices invert it perfectly.
         """
-        through = channel if channel is None or looks.one_look_system(system, channel) != system else None
+        through = channel if channel is None or channel_privacy.one_look_system(system, channel) != system else None
         privacy = Privacy.of(system, observer, rounds, through)
         of_channel = None if channel is None else ChannelBounds.of(system, channel, privacy.observers, task)
         selection = None if scores is None else Selection.of(system, scores)

@@ -13,7 +13,8 @@ from airtight.analytics.checks import FloatArray, IntArray
 from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.analytics.guarantee import Observer
 from airtight.analytics.inference.system import HomogeneousSystems, InferenceSystem
-from airtight.analytics.privacy.over_the_air import amplification, mixtures, observers
+from airtight.analytics.privacy.over_the_air import amplification, observers
+from airtight.analytics.privacy.over_the_air.participation_mixture import build
 from airtight.solvers.energy.utility import EnergySolution
 from airtight.sweeps.axes import Key
 from airtight.sweeps.parts import DEFAULT_EPSILON
@@ -137,7 +138,7 @@ def _of_systems(
                 if f"{form}.{name}" in paths:
                     numbers[f"{form}.{name}"] = observers.exact_delta(systems, claim.epsilon, observer=seen)
     elif task.part == "inference.privacy.proven":
-        numbers["epsilon"] = mixtures.proven_epsilon(systems, indices, systems.delta)
+        numbers["epsilon"] = build.proven_epsilon(systems, indices, systems.delta)
     elif task.part == "inference.privacy.delta_at":
         numbers["lower"], numbers["delta"] = observers.exact_delta_bracket(systems, at_epsilon, observer=observer)
     elif task.part == "inference.privacy.observers":

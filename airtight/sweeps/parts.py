@@ -20,7 +20,8 @@ from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.analytics.inference import accuracy, distortion
 from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy.over_the_air import amplification, looks, observers, rounds
+from airtight.analytics.privacy.over_the_air import amplification, observers, rounds
+from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy
 from airtight.results import federated_results, inference_results
 from airtight.results.energy import DeviceBounds
 from airtight.solvers.energy.utility import EnergySolution
@@ -182,13 +183,13 @@ def _delta(description: Description, at_epsilon: float) -> DeltaAt:
 
 def _over_channel(description: Description, _: float) -> EpsilonInterval:
     given: dict[str, Any] = {"rounds": description.rounds, "observer": description.observer}
-    lower, upper = looks.bracket(_system(description), _channel(description), **given)[:2]
+    lower, upper = channel_privacy.bracket(_system(description), _channel(description), **given)[:2]
     return EpsilonInterval(epsilon=np.asarray(upper), lower=np.asarray(lower))
 
 
 def _delta_over_channel(description: Description, at_epsilon: float) -> Delta:
     given: dict[str, Any] = {"rounds": description.rounds, "observer": description.observer}
-    return Delta(delta=np.asarray(looks.delta_at(_system(description), _channel(description), at_epsilon, **given)))
+    return Delta(delta=np.asarray(channel_privacy.delta_at(_system(description), _channel(description), at_epsilon, **given)))
 
 
 def _channel(description: Description) -> Channel:
@@ -197,7 +198,7 @@ def _channel(description: Description) -> Channel:
 
 def _channel_bounds(description: Description, _: float) -> inference_results.ChannelBounds:
     system, channel = _system(description), _channel(description)
-    seen = inference_results.Observers.over_channel(system, channel, np.asarray(looks.epsilon(system, channel)))
+    seen = inference_results.Observers.over_channel(system, channel, np.asarray(channel_privacy.epsilon(system, channel)))
     return inference_results.ChannelBounds.of(system, channel, seen, description.task)
 
 

@@ -3,7 +3,7 @@ r"""The wireless channel: from distances, fading and a power limit to the coeffi
 Every device inverts its coefficient to antenna 1 of the server, as FDP Eq. (4) does, so that its code arrives there with the
 amplitude gamma. At the other antennas it arrives with the ratio of two coefficients. A *look* is one real or complex
 observation of the air; the coefficients of all devices at all looks are what privacy and error depend on
-(:mod:`airtight.analytics.privacy.over_the_air.looks`, docs/channel.md).
+(:mod:`airtight.analytics.privacy.over_the_air.multi_antenna.channel_privacy`, docs/channel.md).
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from scipy import stats
 from scipy.optimize import brentq
 
 import airtight
-from airtight.analytics.privacy.over_the_air import looks
+from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy
 
 K, states = 10, 301
 
@@ -61,7 +61,7 @@ def server(M, given):
     """Epsilon of the worst device against the server, by channel; the power makes the sum's noise that of one look."""
     a, w = drawn(M)
     scale = np.linalg.norm(w, axis=1)
-    return looks.epsilon_by_state(given, airtight.Channel(model="complex", looks=a * scale[:, None, None])).max(axis=1)
+    return channel_privacy.epsilon_by_state(given, airtight.Channel(model="complex", looks=a * scale[:, None, None])).max(axis=1)
 
 
 # %%
@@ -118,8 +118,8 @@ for name, keys in {
 }.items():
     channel = airtight.Channel(model="complex", antennas=4, fading="rayleigh", states=200, **keys)
     one = channel.with_participation(system(noise, 0.0))
-    low, high = looks.bracket(one, channel, device=0, observer="signal")[:2]
-    given = np.median(looks.epsilon_by_state(one, channel))
+    low, high = channel_privacy.bracket(one, channel, device=0, observer="signal")[:2]
+    given = np.median(channel_privacy.epsilon_by_state(one, channel))
     print(
         f"{name:22} sends {one.participation[0]:.4f}, signal [{low:.2f}, {high:.2f}], median given a state {given:.2f}"
     )

@@ -15,7 +15,7 @@ from scipy import special
 from scipy.optimize import brentq
 
 import airtight
-from airtight.analytics.privacy.over_the_air import looks
+from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy
 from airtight.system_file import config
 
 FILE = """
@@ -51,7 +51,7 @@ def described(weight, model, antennas, states):
 
 def median(system, channel):
     """The median over states and devices with an interval of 95 %; the devices of one state depend on each other."""
-    given = looks.epsilon_by_state(system, channel)
+    given = channel_privacy.epsilon_by_state(system, channel)
     pooled = np.sort(given.ravel())
     middle = float(np.median(pooled))
     spread = float(np.std(np.mean(given <= middle, axis=1))) / np.sqrt(len(given))

@@ -14,7 +14,7 @@ form an interval, and bounds on cells prove that the returned value is the extre
   :math:`(b/a)\sigma_m^2` and the unscaled code. In the same way, on :math:`[a, \infty)` it is at least that of noises
   :math:`a\sigma_k^2` and codes of length 0. On :math:`[0, b]` the test whether the signal exceeds a threshold along
   the code distinguishes the neighbours, and the better the less noise there is
-  (:mod:`airtight.analytics.privacy.over_the_air.signal_lower_bound`).
+  (:mod:`airtight.analytics.privacy.over_the_air.participation_mixture.signal_lower_bound`).
 * *Participation* :math:`tp_k`, t in [a, b]. Epsilon of device k increases with its own participation and decreases
   with that of the others (by post-processing, for both observers). So it is at least that of :math:`ap_k` among others
   of :math:`bp_j`.

@@ -48,7 +48,7 @@ from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.privacy.over_the_air import observers
-from airtight.analytics.privacy.over_the_air.several_looks import others_noise
+from airtight.analytics.privacy.over_the_air.multi_antenna import effective_noise
 from airtight.analytics.rounding import UNIT
 from airtight.solvers.design.over_the_air.requirements import Goal, JointDesign, Question
 from airtight.solvers.price import Price
@@ -220,7 +220,7 @@ class _Scale:
     def inverse_square(self, scale: float) -> _Ends:
         """Both ends of mu^-2, shape (states, sets, K)."""
         own = scale * self.system.received_noise_variance
-        low, high = others_noise.others_noise(
+        low, high = effective_noise.others_noise(
             self.coefficients, noise_variance=own, receiver_noise_variance=self.receiver, present=self.present
         )
         with np.errstate(divide="ignore", over="ignore"):

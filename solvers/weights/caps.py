@@ -18,8 +18,8 @@ from airtight.analytics.guarantee import Adjacency, Observer
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import amplification, concentration, observers
 from airtight.analytics.privacy.over_the_air.amplification import TheoremForm
-from airtight.analytics.privacy.over_the_air.mixtures import TRIMMED, participations
-from airtight.analytics.privacy.over_the_air.noise_mixture import Participation
+from airtight.analytics.privacy.over_the_air.participation_mixture.build import TRIMMED, participations
+from airtight.analytics.privacy.over_the_air.participation_mixture.evaluate import Participation
 from airtight.analytics.rounding import UNIT
 
 _ROOT_STEPS = 200  # evaluations after which the root search stops

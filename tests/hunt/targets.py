@@ -24,7 +24,8 @@ from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.accounting import composition_theorems
 from airtight.analytics.privacy.mechanisms import gaussian, gaussian_pair
-from airtight.analytics.privacy.over_the_air import amplification, feature_aware, mixtures, observers
+from airtight.analytics.privacy.over_the_air import amplification, feature_aware, observers
+from airtight.analytics.privacy.over_the_air.participation_mixture import build
 from airtight.solvers.design import calibrate
 from airtight.solvers.errors import InfeasibleError
 from airtight.solvers.weights import caps
@@ -201,11 +202,11 @@ def _delta(case: Case) -> float:
 
 def _gridded(case: Case) -> float:
     """The same on a law with few cells, where the curvature of the divergence decides."""
-    kept, mixtures._CELLS = mixtures._CELLS, case["cells"]
+    kept, build._CELLS = build._CELLS, case["cells"]
     try:
         return max(_epsilon(case), _delta(case))
     finally:
-        mixtures._CELLS = kept
+        build._CELLS = kept
 
 
 def _hidden(case: Case) -> float:

@@ -12,8 +12,9 @@ from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy import empirical_epsilon
-from airtight.analytics.privacy.over_the_air import amplification, looks
+from airtight.analytics.privacy.over_the_air import amplification
 from airtight.analytics.privacy.over_the_air import rounds as composition
+from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy
 from airtight.validate.attack.attack_results import AttackedDevice, AttackResult
 from airtight.validate.experiments.monte_carlo import antennas
 from airtight.validate.experiments.monte_carlo import channel as air
@@ -73,7 +74,7 @@ def attacked(
     if channel is None:
         exact = np.atleast_1d(composition.epsilon(system, rounds=times, device=first))
     else:
-        exact = np.atleast_1d(looks.epsilon(system, channel, rounds=times, device=first))
+        exact = np.atleast_1d(channel_privacy.epsilon(system, channel, rounds=times, device=first))
     found = []
     for number in np.argsort(first):
         k, alike = int(first[number]), np.flatnonzero(kind.ravel() == number)

@@ -18,9 +18,9 @@ from typing import Annotated, Any, TypedDict
 from airtight.analytics.forms.balls.ball import Ball
 from airtight.analytics.forms.domain import Value
 from airtight.analytics.records import plain, table, told
-from airtight.validate.claims import EFFORT, readings
+from airtight.validate.claims import EFFORT, proof_reviews
 from airtight.validate.claims.claim import REFUTED, Claim, Implementation, Item, Reference, Verdict
-from airtight.validate.claims.readings import Reading
+from airtight.validate.claims.proof_reviews import Reading
 from airtight.validate.claims.sources import INSTALLED
 
 _BOUND_DIGITS = 25  # significant digits of the decimal bounds of a ball
@@ -237,7 +237,7 @@ class Evidence:
     @property
     def reading(self) -> Reading | None:
         """The last reading of the proof by hand on which the verdict rests; None where it rests on none."""
-        return readings.of(self.claim) if self.how is How.ARGUED else None
+        return proof_reviews.of(self.claim) if self.how is How.ARGUED else None
 
     @property
     def known(self) -> str:

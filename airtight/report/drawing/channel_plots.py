@@ -10,7 +10,7 @@ import numpy as np
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy.over_the_air import looks
+from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy
 from airtight.results.antenna_table import ANTENNAS, STATES
 from airtight.validate.experiments.figures.style import STYLE, figure_of
 
@@ -34,12 +34,12 @@ def epsilon_against_antennas(system: InferenceSystem, channel: Channel) -> Figur
 
     few = replace(channel, states=min(channel.states, STATES))
     counts = sorted({*ANTENNAS, channel.antennas})
-    device = int(np.argmax(np.atleast_1d(looks.epsilon(system, few))))
+    device = int(np.argmax(np.atleast_1d(channel_privacy.epsilon(system, few))))
     with mpl.rc_context(STYLE):
         figure = figure_of()
         axes = figure.add_subplot()
         for name, described in _neighbours(system, channel).items():
-            values = [float(looks.epsilon(described, replace(few, antennas=M), device=device)) for M in counts]
+            values = [float(channel_privacy.epsilon(described, replace(few, antennas=M), device=device)) for M in counts]
             line = "--" if "idle" in name else "-"
             shown = [value if np.isfinite(value) and value > 0 else np.nan for value in values]
             axes.plot(counts, shown, "o" + line, color=_COLOURS[name], markersize=4, label=name)
@@ -54,8 +54,8 @@ def epsilon_over_states(system: InferenceSystem, channel: Channel) -> Figure:
     """The share of states in which epsilon of a device, given the state, is at most so much; beside the guarantee."""
     import matplotlib as mpl
 
-    given = looks.epsilon_by_state(system, channel)
-    guarantee = np.atleast_1d(looks.epsilon(system, channel))
+    given = channel_privacy.epsilon_by_state(system, channel)
+    guarantee = np.atleast_1d(channel_privacy.epsilon(system, channel))
     device = int(np.argmax(guarantee))
     values = np.sort(given[:, device])
     with mpl.rc_context(STYLE):

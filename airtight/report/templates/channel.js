@@ -1,5 +1,5 @@
   // A channel with several antennas: its states as NumPy's generator draws them, and theorem V1, which makes any number of looks one
-  // number v, the others' noise (airtight.analytics.inference.channel and airtight.analytics.privacy.over_the_air.looks).
+  // number v, the others' noise (airtight.analytics.inference.channel and airtight.analytics.privacy.over_the_air.multi_antenna.channel_privacy).
   const PAIRS = 1 << 20;  // of a state and a set of participants (all present: of a state and two devices) that are computed at most
   const GRID = 4096;  // values of v that a law may have; more are shared out between the two next ones of a grid
   const KEPT = 6;  // laws that are kept for the next move

@@ -1,4 +1,4 @@
-  // A device that hides behind its own participation, the others known: airtight.analytics.privacy.over_the_air.hidden_participation and half_space.
+  // A device that hides behind its own participation, the others known: airtight.analytics.privacy.over_the_air.participation_mixture.hidden_divergence and half_space.
   const ROOT = Math.sqrt(Math.PI / 2), LOG_ROOT = 0.5 * Math.log(TAU);
   const mills = (x) => ROOT * erfcx(x * HALF);
 

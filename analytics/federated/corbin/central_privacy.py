@@ -362,7 +362,7 @@ def update_epsilon(
     corner lies above that of a corner of the same group with all clients. The curves rise with eps_p, since the
     intervals do; the steps of the grids of losses are powers of two that fall with N and rise with eps_p. Further
     releases only add terms. This does not prove that the result is monotone: the trimmed mass, 1e-10 of delta, and the
-    bound of the gain by adaptive choice (:mod:`airtight.analytics.privacy.accounting.steady_choice`) need not be
+    bound of the gain by adaptive choice (:mod:`airtight.analytics.privacy.accounting.fixed_choice`) need not be
     monotone. Therefore eps_p and m T are rounded up to 16 binary digits and N is rounded down to ten: neighbouring
     arguments have the same result or leak amounts that differ by 1e-5 or more. Monotone results are observed, not
     proved.

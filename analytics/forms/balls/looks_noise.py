@@ -1,7 +1,7 @@
 r"""Enclosures of :math:`v_k(S)`, the others' noise over several looks (theorem V1 of docs/channel.md).
 
 The linear system is solved in balls, real or complex, so that no error bound of its solver is needed: independent of the two
-proved ends of :func:`airtight.analytics.privacy.over_the_air.several_looks.others_noise.others_noise`.
+proved ends of :func:`airtight.analytics.privacy.over_the_air.multi_antenna.effective_noise.others_noise`.
 """
 
 from __future__ import annotations

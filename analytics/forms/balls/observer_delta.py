@@ -1,6 +1,6 @@
 r"""Enclosures of the divergence of a hidden device: the axis is integrated, the norm across is in closed form.
 
-This module integrates in the other order than :mod:`airtight.analytics.privacy.over_the_air.hidden_participation`. In units in
+This module integrates in the other order than :mod:`.hidden_divergence`. In units in
 which the device's components have variance 1, with :math:`\eta = s/v`, means n > f, :math:`\lambda = e^\epsilon`,
 :math:`c = (\lambda-1)(1-p)/p` and a = (r-1)/2, the point x of the axis belongs to the best set where half the squared
 norm across exceeds
@@ -134,7 +134,7 @@ def hidden(
     digits: int = 12,
 ) -> Ball:
     r"""Enclosure of :math:`D_\lambda(P\|Q)` given the others' noise, see
-    :func:`airtight.analytics.privacy.over_the_air.hidden_participation.log_curve`.
+    :func:`.hidden_divergence.log_curve`.
 
     Parameters
     ----------

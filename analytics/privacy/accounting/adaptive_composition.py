@@ -24,7 +24,7 @@ in both orders.
 
 *Many releases.* The recursion computes the last b releases only. :math:`V_b` is the curve of a pair. The law of the
 loss whose curve consists of the chords of :math:`V_b` is where
-:mod:`airtight.analytics.privacy.accounting.steady_choice` starts: that module composes all earlier releases with one
+:mod:`airtight.analytics.privacy.accounting.fixed_choice` starts: that module composes all earlier releases with one
 fixed law and adds a bound of what the choice of other laws could gain.
 
 *Moments.* :math:`E e^{tL} \le \prod\max_g E_g e^{tL_g}` whatever the choices, and :math:`(1-e^{-x})_+ \le
@@ -42,7 +42,7 @@ from scipy import special
 
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray
-from airtight.analytics.privacy.accounting import steady_choice
+from airtight.analytics.privacy.accounting import fixed_choice
 from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution
 from airtight.analytics.rounding import UNIT
 
@@ -88,7 +88,7 @@ def epsilon(laws: Sequence[LossDistribution], delta: float, *, count: int) -> fl
         return min(_inverse(last, level, laws[0].step), moments)
     try:
         return min(
-            steady_choice.epsilon(laws, _law_of_chords(last, laws[0].step), level, count=n - block, tilt=tilt), moments
+            fixed_choice.epsilon(laws, _law_of_chords(last, laws[0].step), level, count=n - block, tilt=tilt), moments
         )
     except ArithmeticError:  # too many points
         return moments
@@ -125,7 +125,7 @@ def curve(laws: Sequence[LossDistribution], delta: float, *, count: int) -> tupl
             tilt for quantile_level in quantile_levels if (tilt := _by_moments(laws, float(quantile_level), n)[1]) > 0
         ]
         try:
-            eps, upper = steady_choice.curve(laws, _law_of_chords(last, step), tilts, count=n - block)
+            eps, upper = fixed_choice.curve(laws, _law_of_chords(last, step), tilts, count=n - block)
         except ArithmeticError:  # too many points
             eps = np.linspace(0.0, min(_reach(laws, level * _NEGLIGIBLE, n), 1e300), _MOMENT_POINTS)
             upper = np.ones(eps.size)

@@ -32,7 +32,7 @@ from numpy.typing import ArrayLike, NDArray
 from airtight.analytics.checks import ConvergenceError, FloatArray, ParameterError
 from airtight.analytics.privacy.accounting import connect_the_dots
 from airtight.analytics.privacy.accounting.convex_band import ConvexBand
-from airtight.analytics.privacy.accounting.interchange import Tabulated
+from airtight.analytics.privacy.accounting.dp_accounting_interop import Tabulated
 from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution, Product, Readings
 from airtight.analytics.privacy.mechanisms.mechanism import Ends, Factors, Mechanism
 from airtight.analytics.rounding import UNIT

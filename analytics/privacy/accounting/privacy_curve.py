@@ -645,12 +645,12 @@ class PrivacyCurve:
         -------
         forward, reverse : dp_accounting.pld.privacy_loss_distribution.PrivacyLossDistribution
         """
-        from airtight.analytics.privacy.accounting import interchange
+        from airtight.analytics.privacy.accounting import dp_accounting_interop
 
         h = checks.scalar("step", step, "(0, inf)")
         orders = [self._orders[Direction.FORWARD], self._orders.get(Direction.REVERSE, self._orders[Direction.FORWARD])]
         forward, reverse = (
-            interchange.distribution(order.law(h, pessimistic=pessimistic), pessimistic) for order in orders
+            dp_accounting_interop.distribution(order.law(h, pessimistic=pessimistic), pessimistic) for order in orders
         )
         return forward, reverse
 
@@ -672,13 +672,13 @@ class PrivacyCurve:
         >>> round(float(curve.epsilon(1e-6)), 3)
         2.125
         """
-        from airtight.analytics.privacy.accounting import dp_events, interchange
+        from airtight.analytics.privacy.accounting import dp_accounting_interop, dp_events
 
         if dp_events.is_event(source):
             if unit:
                 raise ParameterError("unit", unit, "empty for an event, which has neighbours of its own")
             return compose(cls(((release, count),)) for release, count in dp_events.factors_of(source))
-        return cls(((interchange.tabulated(source, optimistic, unit), 1),))
+        return cls(((dp_accounting_interop.tabulated(source, optimistic, unit), 1),))
 
     def to_dp_event(self) -> Any:
         """The releases as a ``DpEvent`` of Google's library; parameters are rounded to the side of greater leakage.

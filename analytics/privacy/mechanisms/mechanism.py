@@ -191,7 +191,7 @@ class Bounded(Mechanism, ABC):
 _NAMES: dict[type[Mechanism], str] = {}  # of the constructor in JSON
 _ELSEWHERE = {  # constructor in JSON: the module that registers it, where that is not beside this one
     "subsampled": "privacy.accounting.subsampled",
-    "tabulated": "privacy.accounting.interchange",
+    "tabulated": "privacy.accounting.dp_accounting_interop",
     "system": "privacy.over_the_air.rounds",
     "aggregation": "federated.corbin.aggregation",
 }

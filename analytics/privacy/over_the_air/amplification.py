@@ -30,7 +30,7 @@ from airtight.analytics.guarantee import Adjacency, Guarantee
 from airtight.analytics.inference.system import HomogeneousSystems, InferenceSystem
 from airtight.analytics.privacy.mechanisms import subsampling
 from airtight.analytics.privacy.over_the_air import concentration, observers
-from airtight.analytics.privacy.over_the_air.mixtures import proven_epsilon
+from airtight.analytics.privacy.over_the_air.participation_mixture.build import proven_epsilon
 
 
 class TheoremForm(StrEnum):

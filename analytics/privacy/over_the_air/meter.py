@@ -49,7 +49,7 @@ from airtight.analytics.privacy.accounting import composition_theorems, privacy_
 from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.privacy.mechanisms.gaussian import Gaussian
-from airtight.analytics.privacy.over_the_air.several_looks.others_noise import others_noise
+from airtight.analytics.privacy.over_the_air.multi_antenna.effective_noise import others_noise
 from airtight.analytics.progress import counted
 from airtight.analytics.rounding import SMALLEST, UNIT
 

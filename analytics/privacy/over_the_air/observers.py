@@ -6,7 +6,7 @@ observer               ``absent``                         ``silent``, ``replace`
 participants           delta = p_k for every epsilon      exact (FDP-T1b)                    :math:`p\,\delta_G` at the
                                                                                              constant noise; ``absent``
                                                                                              delta = p_k
-others                 exact (FDP-T1a)                    :mod:`.hidden_participation`       exact (FDP-T1d)
+others                 exact (FDP-T1a)                    :mod:`.hidden_divergence`          exact (FDP-T1d)
 signal, upper bound    as others                          as others                          as others
 ====================== ================================== ================================== ==========================
 
@@ -27,9 +27,8 @@ from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, IntArray, broadcast, choice, real
 from airtight.analytics.guarantee import Adjacency, Observer
 from airtight.analytics.inference.system import HomogeneousSystems, InferenceSystem, device_indices
-from airtight.analytics.privacy.over_the_air import mixtures, signal_lower_bound
-from airtight.analytics.privacy.over_the_air.hidden_mixtures import Unseen
-from airtight.analytics.privacy.over_the_air.mixtures import (
+from airtight.analytics.privacy.over_the_air.participation_mixture import build, signal_lower_bound
+from airtight.analytics.privacy.over_the_air.participation_mixture.build import (
     Systems,
     delta_at_most,
     delta_bracket,
@@ -37,7 +36,8 @@ from airtight.analytics.privacy.over_the_air.mixtures import (
     least_epsilon,
     participations,
 )
-from airtight.analytics.privacy.over_the_air.noise_mixture import Participation
+from airtight.analytics.privacy.over_the_air.participation_mixture.evaluate import Participation
+from airtight.analytics.privacy.over_the_air.participation_mixture.hidden import Unseen
 from airtight.analytics.rounding import UNIT
 
 _TRIMMED = 1e-6  # share of delta that the lower bound may lose with rare values of the others' noise
@@ -93,14 +93,14 @@ def exact_delta_bracket(
     """Lower and upper bounds of delta(epsilon) against an observer.
 
     Against `signal` delta is the supremum over the others' codes: the upper bound is that of `others`, and the lower
-    bound is the delta for zero codes of the others (:mod:`airtight.analytics.privacy.over_the_air.signal_lower_bound`).
+    bound is the delta for zero codes of the others (:mod:`.signal_lower_bound`).
     The lower bound is the trivial 0 where the law of the others' noise is not exact, has more than 512 values, or gives
     positive probability to 0.
 
     The bounds are proved where they are those of
     :func:`airtight.analytics.privacy.over_the_air.amplification.exact_delta_bracket`. For a ``silent`` or ``replace``
     device whose participation is hidden, they include the error of the quadrature
-    (:mod:`airtight.analytics.privacy.over_the_air.hidden_participation`), about 1e-11 of delta.
+    (:mod:`.hidden_divergence`), about 1e-11 of delta.
 
     Examples
     --------
@@ -171,7 +171,7 @@ def exceeds(
     ----------
     quieter : bool
         Whether delta must also be above for all lower noise of the devices. The proof then uses one threshold test
-        (:mod:`airtight.analytics.privacy.over_the_air.signal_lower_bound`); it applies to an ``absent`` device, and to one
+        (:mod:`.signal_lower_bound`); it applies to an ``absent`` device, and to one
         whose participation is hidden.
 
     Examples
@@ -185,7 +185,7 @@ def exceeds(
     if roll_call(system, observer):
         return bool(_participation_delta(system, np.array([device]))[0] > system.delta)
     equivalent, model = modelled(system, observer)
-    proof = mixtures.exceeds_quieter if quieter else mixtures.exceeds
+    proof = build.exceeds_quieter if quieter else build.exceeds
     return proof(equivalent, device, epsilon, system.delta, model)
 
 
@@ -275,7 +275,7 @@ def signal_bracket(
     -------
     lower, upper : ndarray or float
         The upper bound is that of `others`; a guarantee uses this bound. At the lower bound, delta is already exceeded
-        when the others send zero codes (:mod:`airtight.analytics.privacy.over_the_air.signal_lower_bound`). The lower
+        when the others send zero codes (:mod:`.signal_lower_bound`). The lower
         bound is the trivial 0 where the law of the others' noise is not exact, has more than 512 values, or gives
         positive probability to 0.
 

@@ -25,10 +25,15 @@ from airtight.analytics.privacy.mechanisms.discrete_pair import Discrete, discre
 from airtight.analytics.privacy.mechanisms.gaussian import Gaussian
 from airtight.analytics.privacy.mechanisms.kept_values import KeptValues
 from airtight.analytics.privacy.mechanisms.mechanism import Ends, Factors, Mechanism, register
-from airtight.analytics.privacy.over_the_air import noise_interpolant, noise_mixture, observers, signal_lower_bound
-from airtight.analytics.privacy.over_the_air.hidden_mixtures import PROVED_FROM, Unseen
-from airtight.analytics.privacy.over_the_air.mixtures import participations
-from airtight.analytics.privacy.over_the_air.noise_mixture import Participation
+from airtight.analytics.privacy.over_the_air import observers
+from airtight.analytics.privacy.over_the_air.participation_mixture import (
+    evaluate,
+    noise_interpolant,
+    signal_lower_bound,
+)
+from airtight.analytics.privacy.over_the_air.participation_mixture.build import participations
+from airtight.analytics.privacy.over_the_air.participation_mixture.evaluate import Participation
+from airtight.analytics.privacy.over_the_air.participation_mixture.hidden import PROVED_FROM, Unseen
 from airtight.analytics.progress import counted
 from airtight.analytics.rounding import NORMAL, SMALLEST, UNIT
 
@@ -83,7 +88,7 @@ class Query(Mechanism):
     def attained(self, level: float) -> Factors:
         """For observer `signal`, a discrete pair: the others send zero codes, and only the cell of y is released.
 
-        See :meth:`airtight.analytics.privacy.over_the_air.signal_lower_bound.Mixture.outcomes`.
+        See :meth:`.signal_lower_bound.Mixture.outcomes`.
         """
         if self.pair:
             return ((self, 1),)
@@ -160,7 +165,7 @@ class Query(Mechanism):
             for start in range(steps):
                 chunk = eps[start::steps]
                 rows = np.zeros(chunk.size, dtype=np.int64)
-                log_bounds = noise_mixture.log_ends(mixture, chunk, rows, reverse=reverse, doubt=SHORTENED)
+                log_bounds = evaluate.log_ends(mixture, chunk, rows, reverse=reverse, doubt=SHORTENED)
                 low[start::steps], high[start::steps] = log_bounds
             upper = np.minimum(np.exp(high) * (1 + 2e-15) + SMALLEST, 1.0)
             return np.maximum(np.exp(low) * (1 - 2e-15) - NORMAL, 0.0), np.where(high > -np.inf, upper, 0.0)
@@ -278,7 +283,7 @@ def epsilon(
 
     It is an *estimate* for ``absent`` over several rounds, and for hidden ``silent`` and ``replace`` devices in fewer than
     100 dimensions, where the others' noise has more than 72 values: there the error of the interpolation in that noise is
-    estimated (:mod:`airtight.analytics.privacy.over_the_air.noise_interpolant`).
+    estimated (:mod:`.noise_interpolant`).
 
     Parameters
     ----------
@@ -327,7 +332,7 @@ def bracket(
     """Lower and upper bound of :func:`epsilon`, and whether their relative distance is at most `width`.
 
     The lower bound for `signal` is that of zero codes of the others, for an observer who learns only the cell of each y
-    (:meth:`airtight.analytics.privacy.over_the_air.signal_lower_bound.Mixture.outcomes`). It is 0 where the lower bound
+    (:meth:`.signal_lower_bound.Mixture.outcomes`). It is 0 where the lower bound
     of :func:`airtight.analytics.privacy.over_the_air.observers.signal_bracket` is 0.
     """
     count, seen = checks.count("rounds", rounds), choice("observer", observer, Observer)

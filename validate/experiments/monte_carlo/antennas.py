@@ -1,6 +1,6 @@
 """The optimal test on what several antennas receive, simulated: channels, rolls, codes and noise as the model says.
 
-Nothing of :mod:`airtight.analytics.privacy.over_the_air.looks` is used. The likelihood ratio is that of the whole received
+Nothing of :mod:`.channel_privacy` is used. The likelihood ratio is that of the whole received
 signal, L looks of r coordinates, with the covariance of what is sent and of the receiver's noise.
 """
 

@@ -4,8 +4,8 @@ from airtight.validate.claims.claim import Paper
 from airtight.validate.claims.proofs import by_row
 from airtight.validate.papers.corbin_fl import (
     aggregation,
-    answers,
     appendices,
+    computed_values,
     dropout,
     experiments,
     items,
@@ -31,7 +31,7 @@ PAPER = Paper(
         *appendices.CLAIMS,
         *source.CLAIMS,
         *sentences.CLAIMS,
-        *answers.CLAIMS,
+        *computed_values.CLAIMS,
     ),
     items.ITEMS,
     {"Eq.": 22, "Theorem": 4, "Proposition": 1, "Algorithm": 3, "Fig.": 4, "Experiment": 8},

@@ -4,8 +4,8 @@ from airtight.validate.claims.claim import Paper
 from airtight.validate.claims.proofs import by_row
 from airtight.validate.papers.feature_dp import (
     accuracy,
-    answers,
     appendices,
+    computed_values,
     corrected,
     items,
     mechanism,
@@ -32,7 +32,7 @@ _CLAIMS = (
     *weights.CLAIMS,
     *appendices.CLAIMS,
     *sentences.CLAIMS,
-    *answers.CLAIMS,
+    *computed_values.CLAIMS,
 )
 
 PAPER = Paper(

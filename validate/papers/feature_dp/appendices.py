@@ -14,7 +14,7 @@ from airtight.analytics.distributions import poisson_binomial, selection
 from airtight.analytics.forms.balls import selection_probability as enclosed
 from airtight.analytics.forms.domain import Range, over, parameter
 from airtight.analytics.forms.quantity import normal_cdf
-from airtight.validate.claims import oracles
+from airtight.validate.claims import reference_integrals
 from airtight.validate.claims.claim import Claim, false, holds
 from airtight.validate.claims.relation import absolute, at_least, at_most, equal
 from airtight.validate.papers.feature_dp.common import PROBABILITY, of_system, resolved
@@ -240,7 +240,7 @@ CLAIMS = (
         "FDP-E53",
         "App. D, Eq. (53), A the event that all noisy scores come in order",
         at_most(
-            lambda **scores: oracles.order_probability(*_scores(**scores)),
+            lambda **scores: reference_integrals.order_probability(*_scores(**scores)),
             lambda near, far, noise, other: float(special.ndtr(np.array([near, far]) / np.hypot(noise, other)).prod()),
         ),
         holds(

@@ -12,8 +12,9 @@ from airtight.analytics.forms.balls import amplified_delta as enclosed
 from airtight.analytics.forms.balls import gaussian_divergence as enclosed_divergence
 from airtight.analytics.forms.domain import Range, parameter
 from airtight.analytics.privacy.mechanisms import gaussian, gaussian_pair, subsampling
-from airtight.analytics.privacy.over_the_air import amplification, hidden_participation
-from airtight.validate.claims import oracles
+from airtight.analytics.privacy.over_the_air import amplification
+from airtight.analytics.privacy.over_the_air.participation_mixture import hidden_divergence
+from airtight.validate.claims import reference_integrals
 from airtight.validate.claims.claim import Claim, holds
 from airtight.validate.claims.relation import at_most, equal
 from airtight.validate.papers.feature_dp.common import (
@@ -55,7 +56,7 @@ def _hidden(
     present = [(weight, mean + signal, square + variance) for weight, mean, square in absent]
     mixture = [(p * w, m, s) for w, m, s in present] + [((1 - p) * w, m, s) for w, m, s in absent]
     orders = ((mixture, absent), (absent, mixture))
-    return max(oracles.mixture_divergence(epsilon, first, second) for first, second in orders)
+    return max(reference_integrals.mixture_divergence(epsilon, first, second) for first, second in orders)
 
 
 def _others_known(
@@ -116,7 +117,7 @@ def _subsampled(p: float, mu: float, epsilon: float, replace: int) -> float:
 def _subsampled_by_integral(p: float, mu: float, epsilon: float, replace: int) -> float:
     near, far = (mu / 2, -mu / 2) if replace else (mu, 0.0)
     first, second = ([(p, mean, 1.0), (1 - p, 0.0, 1.0)] for mean in (near, far))
-    divergences = (oracles.mixture_divergence(epsilon, *pair) for pair in ((first, second), (second, first)))
+    divergences = (reference_integrals.mixture_divergence(epsilon, *pair) for pair in ((first, second), (second, first)))
     return resolved(max(divergences), _LEAST_INTEGRAL)
 
 
@@ -200,7 +201,7 @@ CLAIMS = (
         "FDP-T1b-hidden",
         "ours: silent and replace, when only the others' participation is known",
         at_most(
-            lambda replace, **rest: hidden_participation.delta(**rest, replace=bool(replace)),
+            lambda replace, **rest: hidden_divergence.delta(**rest, replace=bool(replace)),
             lambda **given: resolved(_visible(**given), _LEAST_INTEGRAL),
         ),
         holds("Joint convexity; the left side is a two-dimensional integral."),

@@ -15,7 +15,7 @@ from airtight.analytics.forms.domain import Range, constant, over, parameter
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.privacy.over_the_air import concentration
-from airtight.validate.claims import oracles
+from airtight.validate.claims import reference_integrals
 from airtight.validate.claims.claim import (
     Claim,
     Reference,
@@ -161,7 +161,7 @@ CLAIMS = (
         "FDP-R1",
         "Remark 1",
         equal(
-            lambda epsilon, mu: oracles.mixture_divergence(epsilon, [(1.0, mu, 1.0)], [(1.0, 0.0, 1.0)]),
+            lambda epsilon, mu: reference_integrals.mixture_divergence(epsilon, [(1.0, mu, 1.0)], [(1.0, 0.0, 1.0)]),
             lambda epsilon, mu: float(gaussian.delta(epsilon, sensitivity=mu, sigma=1.0)),
         ),
         other_reading(

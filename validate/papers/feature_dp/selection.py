@@ -13,7 +13,7 @@ from airtight.analytics.forms.balls.compiled import enclosed
 from airtight.analytics.forms.domain import Parameter, Range, over, parameter
 from airtight.analytics.forms.quantity import normal_cdf
 from airtight.analytics.inference import participation
-from airtight.validate.claims import oracles
+from airtight.validate.claims import reference_integrals
 from airtight.validate.claims.claim import Claim, false, holds, holds_under, other_reading
 from airtight.validate.claims.relation import absolute, at_least, at_most, both, equal
 from airtight.validate.papers.feature_dp.common import SEED
@@ -33,7 +33,7 @@ def _three(near: float, far: float, a: float, b: float, c: float) -> tuple[np.nd
 
 
 def _worst_inside(selected: int, **point: float) -> float:
-    return float(np.min(oracles.selection_probabilities(*_three(**point), selected)[:selected]))
+    return float(np.min(reference_integrals.selection_probabilities(*_three(**point), selected)[:selected]))
 
 
 def _printed_upper(near: float, far: float, noise: float) -> float:
@@ -58,13 +58,13 @@ _RANDOM = {"devices": Range(2, 6, integer=True), "seed": SEED}
 
 def _selected(devices: int, seed: int) -> float:
     """Probability that the first device is selected, added up over all sets below it."""
-    return float(oracles.selection_probabilities(*_scores(devices, seed))[0])
+    return float(reference_integrals.selection_probabilities(*_scores(devices, seed))[0])
 
 
 def _left_out(devices: int, seed: int) -> float:
     """Probability that the first device is not selected, without a difference: it is then selected by the negated scores."""
     score, noise, selected = _scores(devices, seed)
-    return float(oracles.selection_probabilities(-score, noise, devices - selected)[0])
+    return float(reference_integrals.selection_probabilities(-score, noise, devices - selected)[0])
 
 
 def _equal_noise(devices: int, seed: int, noise: float) -> tuple[float, float]:
@@ -194,7 +194,7 @@ CLAIMS = (
         "FDP-L6",
         "Lemma 6, Eq. (61)-(63)",
         at_least(
-            lambda **point: oracles.order_probability(*_three(**point)),
+            lambda **point: reference_integrals.order_probability(*_three(**point)),
             lambda **point: participation.published_sorting(*_three(**point)),
         ),
         holds("Union bound, with k in the order of the scores."),
@@ -205,7 +205,7 @@ CLAIMS = (
         "FDP-L6-raw",
         "Lemma 6, with k the label of the device",
         at_least(
-            lambda gap, quiet: oracles.order_probability(*_three(gap, gap, 1.0, 1.0, quiet)),
+            lambda gap, quiet: reference_integrals.order_probability(*_three(gap, gap, 1.0, 1.0, quiet)),
             lambda gap, quiet: participation.published_sorting([0.0, 2 * gap, gap], [1.0, quiet, 1.0], by_rank=False),
             balls=lambda **point: (enclosed(_BY_LABEL, point), enclosed(_FIRST_PAIR, point)),
             bounded=True,

@@ -19,7 +19,7 @@ from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.mechanisms import gaussian, gaussian_pair
 from airtight.analytics.privacy.over_the_air import amplification
-from airtight.validate.claims import oracles
+from airtight.validate.claims import reference_integrals
 from airtight.validate.claims.claim import Claim, false, holds, holds_under, other_reading
 from airtight.validate.claims.relation import at_most, equal
 from airtight.validate.papers.feature_dp.common import (
@@ -121,7 +121,7 @@ def _mixed(p: float, distance: float, variance: float, noise: float, epsilon: fl
     absent = [(1.0, 0.0, variance)]
     present = [(p, distance, variance + noise), (1 - p, 0.0, variance)]
     amplified = math.log1p(p * math.expm1(epsilon))
-    return resolved(oracles.mixture_divergence(amplified, present, absent), 1e-6)
+    return resolved(reference_integrals.mixture_divergence(amplified, present, absent), 1e-6)
 
 
 def _by_parts(p: float, distance: float, variance: float, noise: float, epsilon: float) -> float:

@@ -14,7 +14,7 @@ from airtight.analytics.forms.domain import Range, over, parameter
 from airtight.analytics.inference import distortion, transmission
 from airtight.analytics.inference.features import Features
 from airtight.analytics.privacy.mechanisms import gaussian
-from airtight.validate.claims import oracles
+from airtight.validate.claims import reference_integrals
 from airtight.validate.claims.claim import Claim, Reference, false, holds, holds_under
 from airtight.validate.claims.relation import at_most, both, equal
 from airtight.validate.papers.feature_dp.common import SEED, instance, of_system, scalar, system
@@ -206,7 +206,7 @@ CLAIMS = (
         "FDP-MSE*",
         "ours: the MSE exactly",
         equal(
-            lambda **point: oracles.enumerated_mse(*instance(**point)),
+            lambda **point: reference_integrals.enumerated_mse(*instance(**point)),
             lambda **point: distortion.exact(*instance(**point)),
         ),
         holds("Bias plus variance; compared with the sum over all sets of participants."),
@@ -218,7 +218,7 @@ CLAIMS = (
         "FDP-MSE**",
         "ours: a bound by norms",
         at_most(
-            lambda **point: oracles.enumerated_mse(*instance(**point)),
+            lambda **point: reference_integrals.enumerated_mse(*instance(**point)),
             lambda **point: distortion.proven(*instance(**point)),
         ),
         holds("Triangle inequality for the mean, operator norms for the rest."),

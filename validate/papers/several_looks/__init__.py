@@ -12,7 +12,7 @@ from airtight.analytics.forms.balls.looks_noise import others_noise as enclosed
 from airtight.analytics.forms.domain import Range, parameter
 from airtight.analytics.forms.gaussian_mechanism import hockey_stick, least_delta
 from airtight.analytics.forms.quantity import normal_cdf
-from airtight.analytics.privacy.over_the_air import looks
+from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy
 from airtight.validate.claims.claim import Claim, Paper, false, holds
 from airtight.validate.claims.proofs import by_row
 from airtight.validate.claims.relation import absolute, at_most, equal
@@ -68,7 +68,7 @@ _RECEIVED = hockey_stick(epsilon, 2, spread)
 
 def _by_code(a: float, b: float, c: float, d: float, t: float, N: float) -> float:
     return float(
-        looks.others_noise([[a, b], [c, d]], noise_variance=[0.0, t], receiver_noise_variance=N, present=[True, True])[
+        channel_privacy.others_noise([[a, b], [c, d]], noise_variance=[0.0, t], receiver_noise_variance=N, present=[True, True])[
             0
         ][0]
     )

@@ -3,8 +3,8 @@
 from airtight.validate.claims.claim import Paper
 from airtight.validate.claims.proofs import by_row
 from airtight.validate.papers.utility_fairness import (
-    answers,
     composition,
+    computed_values,
     device,
     energy,
     experiments,
@@ -33,7 +33,7 @@ PAPER = Paper(
         *optimum.CLAIMS,
         *experiments.CLAIMS,
         *sentences.CLAIMS,
-        *answers.CLAIMS,
+        *computed_values.CLAIMS,
     ),
     items.ITEMS,
     {

@@ -15,7 +15,7 @@ from airtight.analytics.forms.gaussian_mechanism import hockey_stick, least_delt
 from airtight.analytics.forms.quantity import normal_cdf
 from airtight.analytics.privacy.accounting import composition_theorems
 from airtight.analytics.privacy.mechanisms import gaussian
-from airtight.validate.claims import oracles
+from airtight.validate.claims import reference_integrals
 from airtight.validate.claims.claim import Claim, defined, false, holds, holds_under, other_reading
 from airtight.validate.claims.relation import absolute, at_least, at_most, equal
 
@@ -126,7 +126,7 @@ CLAIMS = (
             "compared with the numerically integrated divergence."
         ),
         computed=equal(
-            lambda epsilon, sigma, sensitivity: oracles.mixture_divergence(
+            lambda epsilon, sigma, sensitivity: reference_integrals.mixture_divergence(
                 epsilon, [(1.0, sensitivity, (sensitivity * sigma) ** 2)], [(1.0, 0.0, (sensitivity * sigma) ** 2)]
             ),
             lambda epsilon, sigma, sensitivity: gaussian.delta(epsilon, sensitivity=1.0, sigma=sigma),

@@ -17,7 +17,7 @@ the maps are unitary over the complex numbers, all noise is circular, and row 1 
 **Monotone.** For fixed own noise delta falls with v, for every adjacency and order: adding :math:`N(0, dv)` to the signal maps
 the pair at v to that at v + dv. So v is rounded down for the upper end of delta and up for the lower one, values of v are
 grouped into cells by their least and greatest member, and where not all sets are enumerated v lies between two laws
-(:mod:`airtight.analytics.privacy.over_the_air.several_looks.open_devices`).
+(:mod:`airtight.analytics.privacy.over_the_air.multi_antenna.unenumerated_devices`).
 
 **Random channels** (V3). What the channel decides is independent of the data. Where the observer knows it, delta is the mean,
 over the joint law of state and S, of the divergence at device k's participation *given the state*: with a power limit this is
@@ -40,21 +40,23 @@ from airtight.analytics.checks import FloatArray, IntArray, ParameterError
 from airtight.analytics.guarantee import Adjacency, Observer
 from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.system import InferenceSystem, device_indices
-from airtight.analytics.privacy.accounting import shown_states
+from airtight.analytics.privacy.accounting import known_states
 from airtight.analytics.privacy.accounting.numerical_composition import WIDTH
 from airtight.analytics.privacy.accounting.privacy_curve import Bracket, PrivacyCurve
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.privacy.mechanisms.discrete_pair import Discrete
 from airtight.analytics.privacy.mechanisms.mechanism import Ends, Factors, Mechanism, register
-from airtight.analytics.privacy.over_the_air import combined_looks, noise_mixture, observers
+from airtight.analytics.privacy.over_the_air import observers
 from airtight.analytics.privacy.over_the_air import rounds as many
-from airtight.analytics.privacy.over_the_air.hidden_mixtures import Unseen
-from airtight.analytics.privacy.over_the_air.mixtures import below
-from airtight.analytics.privacy.over_the_air.noise_mixture import Participation
+from airtight.analytics.privacy.over_the_air.multi_antenna import combined_antennas
+from airtight.analytics.privacy.over_the_air.multi_antenna.effective_noise import BY_STATE, law, received
+from airtight.analytics.privacy.over_the_air.multi_antenna.effective_noise import others_noise as others_noise
+from airtight.analytics.privacy.over_the_air.multi_antenna.shared_curves import SharedCurves, edges_of
+from airtight.analytics.privacy.over_the_air.participation_mixture import evaluate
+from airtight.analytics.privacy.over_the_air.participation_mixture.build import below
+from airtight.analytics.privacy.over_the_air.participation_mixture.evaluate import Participation
+from airtight.analytics.privacy.over_the_air.participation_mixture.hidden import Unseen
 from airtight.analytics.privacy.over_the_air.rounds import Query
-from airtight.analytics.privacy.over_the_air.several_looks.others_noise import BY_STATE, law, received
-from airtight.analytics.privacy.over_the_air.several_looks.others_noise import others_noise as others_noise
-from airtight.analytics.privacy.over_the_air.shared_curves import SharedCurves, edges_of
 from airtight.analytics.progress import counted
 from airtight.analytics.root_search import least_safe
 from airtight.analytics.rounding import SMALLEST, UNIT
@@ -225,15 +227,15 @@ class ChannelQuery(Query):
     def attained(self, level: float) -> Factors:
         """Against `signal` and a known channel, the outcomes of one combination of the looks; the others' codes are zero.
 
-        See :mod:`airtight.analytics.privacy.over_the_air.combined_looks`.
+        See :mod:`airtight.analytics.privacy.over_the_air.multi_antenna.combined_antennas`.
         """
         if self.pair:
             return ((self, 1),)
         if not self.channel.known:
             return ()
         scaled, drawn, N = received(self.system, self.channel, eavesdropper=self.eavesdropper)
-        pair = combined_looks.attained_pair(
-            scaled, drawn, noise=N, device=self.device, level=combined_looks.BEYOND_CELLS * level, unit=self.unit
+        pair = combined_antennas.attained_pair(
+            scaled, drawn, noise=N, device=self.device, level=combined_antennas.BEYOND_CELLS * level, unit=self.unit
         )
         return () if pair is None else ((pair, 1),)
 
@@ -287,8 +289,8 @@ class ChannelQuery(Query):
                 chunk = eps[start::steps]
                 given: dict[str, Any] = {"reverse": reverse, "doubt": many.SHORTENED}
                 rows = np.zeros(chunk.size, dtype=np.int64)
-                high[start::steps] = noise_mixture.log_ends(pair.low, chunk, rows, **given)[1]
-                low[start::steps] = noise_mixture.log_ends(pair.high, chunk, rows, **given)[0]
+                high[start::steps] = evaluate.log_ends(pair.low, chunk, rows, **given)[1]
+                low[start::steps] = evaluate.log_ends(pair.high, chunk, rows, **given)[0]
             upper = np.minimum(share * np.exp(high) * (1 + 3e-15) + SMALLEST, 1.0)
             lower = share * np.exp(low) * (1 - 3e-15) * pair.bounded[0]
             return lower, np.where(high > -np.inf, upper, 0.0)
@@ -453,11 +455,11 @@ def _static(
     width: float,
     progress: bool,
 ) -> Bracket:
-    """Rounds with fresh participation over a channel that stays (:mod:`airtight.analytics.privacy.accounting.shown_states`)."""
+    """Rounds with fresh participation over a channel that stays (:mod:`airtight.analytics.privacy.accounting.known_states`)."""
     releases = _by_state(system, channel, observer, eavesdropper)
     ends = np.array(
         [
-            shown_states.epsilon_ends(releases(int(k)), delta=total, rounds=rounds)
+            known_states.epsilon_ends(releases(int(k)), delta=total, rounds=rounds)
             for k in counted(which.ravel(), which.size, "devices", progress=progress)
         ]
     )
@@ -560,7 +562,7 @@ def delta_at(
     """delta(epsilon) of each device after T rounds over a channel, never below the truth.
 
     Over a static channel it is the mean over the states of delta after T rounds in that state
-    (:mod:`airtight.analytics.privacy.accounting.shown_states`); participation that the channel does not decide is drawn anew
+    (:mod:`airtight.analytics.privacy.accounting.known_states`); participation that the channel does not decide is drawn anew
     in every round.
 
     Examples
@@ -609,7 +611,7 @@ def _static_delta(
     distinct = np.unique(device)
     for k in counted(distinct, distinct.size, "devices", progress=progress):
         places = device == k
-        out[places] = shown_states.delta_ends(releases(int(k)), at[places], rounds=rounds)[1]
+        out[places] = known_states.delta_ends(releases(int(k)), at[places], rounds=rounds)[1]
     return out.reshape(which.shape)[()]
 
 

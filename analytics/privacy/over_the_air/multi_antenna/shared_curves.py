@@ -37,9 +37,9 @@ from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.privacy.mechanisms import subsampling
 from airtight.analytics.privacy.mechanisms.kept_values import KeptValues
 from airtight.analytics.privacy.mechanisms.mechanism import Ends
-from airtight.analytics.privacy.over_the_air import noise_interpolant, noise_mixture
-from airtight.analytics.privacy.over_the_air.hidden_mixtures import Unseen
-from airtight.analytics.privacy.over_the_air.noise_mixture import Participation
+from airtight.analytics.privacy.over_the_air.participation_mixture import evaluate, noise_interpolant
+from airtight.analytics.privacy.over_the_air.participation_mixture.evaluate import Participation
+from airtight.analytics.privacy.over_the_air.participation_mixture.hidden import Unseen
 from airtight.analytics.rounding import SMALLEST, UNIT
 
 _EDGES = {
@@ -264,7 +264,7 @@ class SharedCurves:
         Notes
         -----
         *Slack, where own noise leaves*
-        (:func:`airtight.analytics.privacy.over_the_air.noise_interpolant.decay_of_pair`). Let u be `UNIT`, s the own noise, and
+        (:func:`.noise_interpolant.decay_of_pair`). Let u be `UNIT`, s the own noise, and
         :math:`C = \epsilon + \tfrac r2\log(1 + s/v) + d^2/2s` at the lower edge v, the sum of the magnitudes of the terms of
         c. Rounding and doubt change c by (8 u + doubt) C at most. Where c is above C/32 at both edges, this is a relative
         :math:`\eta = 256u + 32\,\mathrm{doubt}`. Because of :math:`\log(1+x) \ge x/(1+x)`, -c'/c is then at most 32/v. It
@@ -334,8 +334,8 @@ class _Table:
         nodes = np.hstack([np.zeros((near.size, 1)), inside, mean[:, None] + deviation[:, None] * tail])
         rows = np.repeat(np.arange(near.size), nodes.shape[1])
         with np.errstate(under="ignore"):
-            low, high = noise_mixture.log_ends(part, nodes.ravel(), rows, reverse=reverse, doubt=0.0)
-            far = noise_mixture.log_ends(
+            low, high = evaluate.log_ends(part, nodes.ravel(), rows, reverse=reverse, doubt=0.0)
+            far = evaluate.log_ends(
                 part, np.full(near.size, np.inf), np.arange(near.size), reverse=reverse, doubt=0.0
             )
             # the divergence falls in epsilon

@@ -1,6 +1,6 @@
 r"""The law of the others' noise: both ends of :math:`v_k(S)` for every device k, over states and sets S of participants.
 
-:mod:`airtight.analytics.privacy.over_the_air.looks` says what v is, and why delta falls with it.
+:mod:`airtight.analytics.privacy.over_the_air.multi_antenna.channel_privacy` says what v is, and why delta falls with it.
 
 **Both ends of v.** Any c and any u enclose q, so that what a linear solver returns need not be trusted:
 
@@ -32,7 +32,7 @@ from airtight.analytics.checks import FloatArray, IntArray
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.inference.channel import Channel, Looks, moderate
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy.over_the_air.several_looks.open_devices import OpenDevices, squares
+from airtight.analytics.privacy.over_the_air.multi_antenna.unenumerated_devices import OpenDevices, squares
 from airtight.analytics.rounding import SMALLEST, UNIT
 
 EFFORT = 1 << 20  # pairs of a state and a set of participants that are enumerated at most

@@ -25,7 +25,7 @@ from airtight.analytics.forms.domain import Range
 from airtight.solvers.design.federated import federated_design
 from airtight.solvers.design.federated.federated_requirements import FederatedRequirements
 from airtight.solvers.design.quantizer import quantizer_design
-from airtight.validate.claims import oracles
+from airtight.validate.claims import reference_integrals
 from airtight.validate.claims.claim import Claim, holds
 from airtight.validate.claims.relation import absolute, equal
 
@@ -143,7 +143,7 @@ def _normal_noise(clients: int, parameters: int, epsilon: float, delta: float, a
 
 
 def _pair(mu: float, epsilon: float) -> float:
-    return max(oracles.mixture_divergence(epsilon, [(1.0, mu, 1.0)], [(1.0, 0.0, 1.0)]), 1e-300)
+    return max(reference_integrals.mixture_divergence(epsilon, [(1.0, mu, 1.0)], [(1.0, 0.0, 1.0)]), 1e-300)
 
 
 def _quantiles(count: int, p: Fraction, level: Fraction) -> tuple[int, int]:

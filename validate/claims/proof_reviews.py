@@ -5,8 +5,8 @@ against the code, a digest of the code (:mod:`airtight.validate.claims.code_dige
 a digest is no longer that of the line, the row is shown as *argued, to be read again*. A reader then compares the proof with the
 code and renews the line::
 
-    python -m airtight.validate.claims.readings              # names the rows to be read again, and the functions to be read
-    python -m airtight.validate.claims.readings FDP-T1a CB   # these have been read today
+    python -m airtight.validate.claims.proof_reviews              # names the rows to be read again, and the functions to be read
+    python -m airtight.validate.claims.proof_reviews FDP-T1a CB   # these have been read today
 """
 
 from __future__ import annotations
@@ -157,4 +157,4 @@ def main(names: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    program.run(main, "airtight.validate.claims.readings [ID ...]")
+    program.run(main, "airtight.validate.claims.proof_reviews [ID ...]")

@@ -9,15 +9,20 @@ import numpy as np
 from airtight.analytics.checks import FloatArray, IntArray
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.privacy.mechanisms import gaussian
-from airtight.analytics.privacy.over_the_air import hidden_participation, noise_interpolant
-from airtight.analytics.privacy.over_the_air.noise_interpolant import (
+from airtight.analytics.privacy.over_the_air.participation_mixture import hidden_divergence, noise_interpolant
+from airtight.analytics.privacy.over_the_air.participation_mixture.evaluate import (
+    Curvature,
+    Curve,
+    Participation,
+    Values,
+)
+from airtight.analytics.privacy.over_the_air.participation_mixture.noise_interpolant import (
     NARROW,
     Component,
     Largest,
     NoiseInterpolant,
     Triple,
 )
-from airtight.analytics.privacy.over_the_air.noise_mixture import Curvature, Curve, Participation, Values
 
 PROVED_FROM = 100  # dimensions from which an error bound is proved; below, kinks in v are too near the real axis
 _TOLERANCE = 3e-11  # relative error of the quadrature and of the interpolation
@@ -27,7 +32,7 @@ _PLACES = 128  # values of the others' noise at which the contributions to the m
 
 class Unseen(Participation):
     r"""``silent`` and ``replace`` without idle noise: :math:`E_S\,D_\lambda(P_S\|Q_S)` of
-    :mod:`airtight.analytics.privacy.over_the_air.hidden_participation`.
+    :mod:`.hidden_divergence`.
 
     Of the two directions of ``silent``, the one from present to silent is never the smaller (docs, observers, theorem
     d), so one round needs only this direction. The two directions of ``replace`` are equal.
@@ -38,7 +43,7 @@ class Unseen(Participation):
     derivative within :math:`\sigma` of v. There the second derivative differs from this mean by at most :math:`2\sigma`
     times the greatest third derivative (:meth:`NoiseInterpolant.log_third_derivative`). Where no bound of the third
     derivative is known, the concavity has the proved bound of
-    :func:`airtight.analytics.privacy.over_the_air.noise_interpolant.concavity_of_hidden`, and the convexity has no
+    :func:`.noise_interpolant.concavity_of_hidden`, and the convexity has no
     bound. In few dimensions, where the error of the interpolation is estimated, the curvature is estimated as well, as
     twice the second difference.
     """
@@ -94,7 +99,7 @@ class Unseen(Participation):
             row = rows[i, None]
             arguments = epsilon[i, None], self.participation[row], self.sensitivity[row], v, self.own_noise[row]
             problem = (x.ravel() for x in np.broadcast_arrays(*arguments))
-            curve = hidden_participation.log_curve(
+            curve = hidden_divergence.log_curve(
                 *problem,
                 dimension=int(self.dimension[0]),  # all rows have one
                 replace=self.adjacency is Adjacency.REPLACE,
@@ -116,7 +121,7 @@ class Unseen(Participation):
             regular &= (self.own_noise[row] > 0) & (self.sensitivity[row] > 0)
             if np.any(regular):
                 row = row[regular]
-                log_bound[regular], doubt[regular] = hidden_participation.log_largest(
+                log_bound[regular], doubt[regular] = hidden_divergence.log_largest(
                     epsilon[i][regular],
                     self.participation[row],
                     self.sensitivity[row],

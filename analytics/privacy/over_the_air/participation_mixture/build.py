@@ -16,8 +16,8 @@ from airtight.analytics.checks import FloatArray, IntArray
 from airtight.analytics.distributions import poisson_binomial, weighted_sum
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.inference.system import HomogeneousSystems, InferenceSystem
-from airtight.analytics.privacy.over_the_air import signal_lower_bound
-from airtight.analytics.privacy.over_the_air.noise_mixture import Participation
+from airtight.analytics.privacy.over_the_air.participation_mixture import signal_lower_bound
+from airtight.analytics.privacy.over_the_air.participation_mixture.evaluate import Participation
 from airtight.analytics.rounding import NORMAL, SMALLEST, UNIT
 
 Systems = InferenceSystem | HomogeneousSystems

@@ -25,7 +25,7 @@ from airtight.solvers.design import calibrate
 from airtight.solvers.design.over_the_air import joint, local_search
 from airtight.solvers.design.over_the_air.requirements import Free, Goal, Requirements
 from airtight.solvers.weights import caps
-from airtight.validate.claims import oracles
+from airtight.validate.claims import reference_integrals
 from airtight.validate.claims.claim import Claim, holds
 from airtight.validate.claims.relation import absolute, at_least, at_most, equal
 from airtight.validate.papers.feature_dp.common import SEED, system
@@ -55,7 +55,7 @@ def _divergence(epsilon: float, p: float, signal: float, noise: float = _NOISE) 
     """Integrated divergence of taking part with probability p and of absence; the greater of both orders."""
     present = [(p, signal, noise + _RECEIVER), (1 - p, 0.0, _RECEIVER)]
     absent = [(1.0, 0.0, _RECEIVER)]
-    return max(oracles.mixture_divergence(epsilon, *pair) for pair in ((present, absent), (absent, present)))
+    return max(reference_integrals.mixture_divergence(epsilon, *pair) for pair in ((present, absent), (absent, present)))
 
 
 def _first_entry(*result: Any) -> float:
@@ -105,7 +105,7 @@ def _composed(epsilon: float, p: float, signal: float, times: int) -> float:
         math.comb(times, j)
         * p**j
         * (1 - p) ** (times - j)
-        * oracles.mixture_divergence(epsilon, [(1.0, mu * math.sqrt(j), 1.0)], [(1.0, 0.0, 1.0)])
+        * reference_integrals.mixture_divergence(epsilon, [(1.0, mu * math.sqrt(j), 1.0)], [(1.0, 0.0, 1.0)])
         for j in range(1, times + 1)
     )
     return math.fsum(terms)
@@ -142,9 +142,9 @@ def _of_gaussian(way: int, mu: float, u: float) -> tuple[float, float]:
     pair = ([(1.0, mu, 1.0)], [(1.0, 0.0, 1.0)])
     match way:
         case 0:
-            return float(made.delta(2 * u)), oracles.mixture_divergence(2 * u, *pair)
+            return float(made.delta(2 * u)), reference_integrals.mixture_divergence(2 * u, *pair)
         case 1:
-            d = oracles.mixture_divergence(2 * u, *pair)
+            d = reference_integrals.mixture_divergence(2 * u, *pair)
             return (float(made.epsilon(d)), 2 * u) if d > _VISIBLE else (math.nan, math.nan)
         case 2:
             return float(made.beta(u)), _NORMAL.cdf(_NORMAL.inv_cdf(1 - u) - mu)
@@ -156,11 +156,11 @@ def _of_gaussian(way: int, mu: float, u: float) -> tuple[float, float]:
             return made.advantage() + u, 2 * _NORMAL.cdf(mu / 2) - 1 + u
         case 6:
             far = [(1.0, math.sqrt(3) * mu, 1.0)]
-            return float(made.compose(3).delta(2 * u)), oracles.mixture_divergence(2 * u, far, pair[1])
+            return float(made.compose(3).delta(2 * u)), reference_integrals.mixture_divergence(2 * u, far, pair[1])
         case _:
             far = [(1.0, math.hypot(mu, u), 1.0)]
             both = privacy_curve.compose([made, privacy_curve.gaussian(u)])
-            return float(both.delta(0.5)), oracles.mixture_divergence(0.5, far, pair[1])
+            return float(both.delta(0.5)), reference_integrals.mixture_divergence(0.5, far, pair[1])
 
 
 def _pair_divergence(epsilon: float, p: Sequence[float], q: Sequence[float]) -> float:
@@ -206,7 +206,8 @@ def _of_others(way: int, epsilon: float, u: float) -> tuple[float, float]:
             return float(found), _laplace_divergence(asked, epsilon)
         case _:
             present, absent = [(u, epsilon, 1.0), (1 - u, 0.0, 1.0)], [(1.0, 0.0, 1.0)]
-            by_integral = max(oracles.mixture_divergence(0.1, *pair) for pair in ((present, absent), (absent, present)))
+            orders = (present, absent), (absent, present)
+            by_integral = max(reference_integrals.mixture_divergence(0.1, *pair) for pair in orders)
             return float(privacy_curve.subsampled(epsilon, u).delta(0.1)), by_integral
 
 
@@ -275,7 +276,7 @@ def _instance(seed: int) -> tuple[InferenceSystem, Features]:
 
 def _at_gain(seed: int, gain: float) -> float:
     made, views = _instance(seed)
-    return oracles.enumerated_mse(replace(made, decoder_gain=gain), views)
+    return reference_integrals.enumerated_mse(replace(made, decoder_gain=gain), views)
 
 
 def _best_gain(seed: int) -> float:
@@ -340,7 +341,7 @@ def _score_delta(sensitivity: float, noise: float, delta: float) -> float:
     epsilon = float(feature_aware.score_epsilon(delta, sensitivity=sensitivity, noise=noise))
     if epsilon == 0:
         return math.nan
-    return oracles.mixture_divergence(epsilon, [(1.0, sensitivity, noise**2)], [(1.0, 0.0, noise**2)])
+    return reference_integrals.mixture_divergence(epsilon, [(1.0, sensitivity, noise**2)], [(1.0, 0.0, noise**2)])
 
 
 def _lemma_2(probability: float, score: float, score_delta: float) -> tuple[float, float]:
@@ -368,7 +369,7 @@ def _noise_for(p: float, signal: float, delta: float) -> float:
 def _visible(signal: float, variance: float, p: float, epsilon: float) -> float:
     """p times the divergence of the Gaussian pair: the observer sees who takes part."""
     total = variance + _RECEIVER
-    return p * oracles.mixture_divergence(epsilon, [(1.0, signal, total)], [(1.0, 0.0, total)])
+    return p * reference_integrals.mixture_divergence(epsilon, [(1.0, signal, total)], [(1.0, 0.0, total)])
 
 
 def _weight_for(way: int, p: float, signal: float, delta: float) -> float:
@@ -389,7 +390,7 @@ def _best_weights(seed: int) -> float:
                 w = np.clip(centre + reach * np.array([a, b]), 0, 1)
                 if w.sum() > 1:
                     continue
-                value = oracles.enumerated_mse(replace(made, weight=np.array([*w, 1 - w.sum()])), views)
+                value = reference_integrals.enumerated_mse(replace(made, weight=np.array([*w, 1 - w.sum()])), views)
                 if value < best:
                     best, place = value, w
         centre, reach = place, reach / 2
@@ -421,7 +422,7 @@ def _with_one_other(variance: float, p: float, signal: float) -> float:
     total = 0.0
     for probability, noise in ((p, 2 * variance), (1 - p, variance)):
         v = noise + _RECEIVER
-        total += probability * p * oracles.mixture_divergence(1.0, [(1.0, signal, v)], [(1.0, 0.0, v)])
+        total += probability * p * reference_integrals.mixture_divergence(1.0, [(1.0, signal, v)], [(1.0, 0.0, v)])
     return max(total, 1e-300)
 
 

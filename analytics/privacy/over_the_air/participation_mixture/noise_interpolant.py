@@ -464,7 +464,7 @@ def concavity_of_pair(d: FloatArray, low: FloatArray, gap: FloatArray, r: float,
 
 def concavity_of_hidden(near: FloatArray, d: FloatArray, low: FloatArray, own: FloatArray, r: float) -> FloatArray:
     r"""Upper bound of minus the second derivative in v of :math:`D_\lambda/p` of
-    :mod:`airtight.analytics.privacy.over_the_air.hidden_participation`, for all v >= low.
+    :mod:`airtight.analytics.privacy.over_the_air.participation_mixture.hidden_divergence`, for all v >= low.
 
     `near` is the norm of the mean x of the first neighbour, d the distance of the two means.
 

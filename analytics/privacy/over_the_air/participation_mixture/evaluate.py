@@ -10,8 +10,12 @@ import numpy as np
 from airtight.analytics.checks import ConvergenceError, FloatArray, IntArray
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.privacy.mechanisms import gaussian, gaussian_pair, subsampling
-from airtight.analytics.privacy.over_the_air import noise_interpolant
-from airtight.analytics.privacy.over_the_air.noise_interpolant import Component, NoiseInterpolant, Triple
+from airtight.analytics.privacy.over_the_air.participation_mixture import noise_interpolant
+from airtight.analytics.privacy.over_the_air.participation_mixture.noise_interpolant import (
+    Component,
+    NoiseInterpolant,
+    Triple,
+)
 from airtight.analytics.rounding import SMALLEST, UNIT
 
 # (atoms, -log of the quadrature error) of smaller laws, on which the root is first searched if the law is twice as big

@@ -9,7 +9,7 @@ code, the variance
 
 with the probability of S. For complex codes :math:`u^*Y` is divided by the complex number :math:`u^*a_k`, the noise is circular,
 and the r real coordinates have this variance each. So the divergence of these concentric mixtures
-(:mod:`airtight.analytics.privacy.over_the_air.signal_lower_bound`) is at most that of y. The state is shown and independent of
+(:mod:`.signal_lower_bound`) is at most that of y. The state is shown and independent of
 the data: the outcomes of all states, each with the probability of its state, are one pair of laws. A state whose signal is not
 used counts as one outcome with the same probability under both.
 
@@ -27,7 +27,7 @@ from airtight.analytics.checks import FloatArray
 from airtight.analytics.inference.channel import Looks
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.mechanisms.discrete_pair import Discrete, discrete
-from airtight.analytics.privacy.over_the_air.signal_lower_bound import LOSS_ERROR, Mixture, merged
+from airtight.analytics.privacy.over_the_air.participation_mixture.signal_lower_bound import LOSS_ERROR, Mixture, merged
 from airtight.analytics.rounding import UNIT
 
 SETS = 512  # of the others, that are enumerated; with more there is no lower end

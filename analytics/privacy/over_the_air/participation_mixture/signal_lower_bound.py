@@ -48,7 +48,7 @@ from scipy import special
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.privacy.mechanisms import subsampling
-from airtight.analytics.privacy.over_the_air.noise_mixture import Participation
+from airtight.analytics.privacy.over_the_air.participation_mixture.evaluate import Participation
 from airtight.analytics.root_search import falling_root
 from airtight.analytics.rounding import UNIT
 
@@ -368,10 +368,11 @@ def delta_at_least(part: Participation, epsilon: float, row: int = 0) -> float:
     Examples
     --------
     >>> from airtight.analytics.inference.system import InferenceSystem
-    >>> from airtight.analytics.privacy.over_the_air import mixtures, observers
+    >>> from airtight.analytics.privacy.over_the_air import observers
+    >>> from airtight.analytics.privacy.over_the_air.participation_mixture import build
     >>> system = InferenceSystem(devices=4, participation=0.9, noise_variance=0.01, weight=1.0, clip=4.0, alignment=1.0,
     ...     receiver_noise_variance=1.0, dimension=1, delta=1e-5, delta_prime=1e-5)
-    >>> (part,) = mixtures.participations(system, np.array([0]), 0.0)
+    >>> (part,) = build.participations(system, np.array([0]), 0.0)
     >>> low, high = delta_at_least(part, 2.0), float(observers.exact_delta(system, 2.0, device=0))
     >>> bool(0.99 < low / high < 1)
     True

@@ -16,7 +16,7 @@ from airtight.solvers.design.fleet import fleet_design as fleets
 from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
 from airtight.solvers.energy import proved_gap
 from airtight.solvers.energy.energy_problem import Problem
-from airtight.validate.claims import oracles
+from airtight.validate.claims import reference_integrals
 from airtight.validate.claims.claim import Claim, holds
 from airtight.validate.claims.relation import absolute, at_least, equal
 
@@ -31,7 +31,7 @@ def _copies(noise: float, devices: int, rounds: int, delta: float) -> float:
 
 
 def _of_copies(epsilon: float, noise: float, copies: int) -> float:
-    return oracles.mixture_divergence(epsilon, [(1.0, copies, copies * noise**2)], [(1.0, 0.0, copies * noise**2)])
+    return reference_integrals.mixture_divergence(epsilon, [(1.0, copies, copies * noise**2)], [(1.0, 0.0, copies * noise**2)])
 
 
 def _needed(noise: float, devices: int, rounds: int, delta: float) -> bool:
@@ -46,7 +46,7 @@ def _copy(deviation: float, theta: float, asked: float) -> float:
 def _copy_by_integral(deviation: float, theta: float, asked: float) -> float:
     """(25) at Table I: sigma = sqrt(2 ln(1.25/delta)) / (epsilon (1 - deviation theta))."""
     sigma = np.sqrt(2 * np.log(1.25e5)) / (0.95 * (1 - deviation * theta))
-    return oracles.mixture_divergence(asked, [(1.0, 1.0, sigma**2)], [(1.0, 0.0, sigma**2)])
+    return reference_integrals.mixture_divergence(asked, [(1.0, 1.0, sigma**2)], [(1.0, 0.0, sigma**2)])
 
 
 def _best_given_compute_time(p: Problem, x: FloatArray) -> FloatArray:
