@@ -6,7 +6,7 @@ BIN := .venv/bin
 SECONDS ?= 600
 ID ?=
 PYODIDE ?= build/pyodide
-LOWEST := $(addprefix tests/test_,gaussian.py privacy_curve.py energy_utility.py constrained.py proof.py report.py sweep.py)
+LOWEST := $(foreach name,gaussian privacy_curve energy_utility constrained proof report sweep,$(shell find tests -name test_$(name).py))
 
 report: .venv/installed
 	$(BIN)/airtight report examples/paper.toml --out report
@@ -49,10 +49,10 @@ findings: .venv/installed
 
 mutants: .venv/installed
 	$(BIN)/pip install -q --disable-pip-version-check "cosmic-ray>=8.3"
-	$(BIN)/python tests/mutants.py --share 0.05
+	$(BIN)/python tests/adversarial/mutants.py --share 0.05
 
 hunt: .venv/installed
-	cd tests && ../$(BIN)/python -m hunt --seconds $(SECONDS)
+	cd tests/adversarial && ../../$(BIN)/python -m hunt --seconds $(SECONDS)
 
 bench: .venv/installed
 	mkdir -p build

@@ -24,12 +24,11 @@ def listed(*command: str) -> list[Path]:
 
 
 def tests_of(source: Path, seen: frozenset[Path] = frozenset()) -> set[Path]:
-    """tests/test_<module>.py, else the tests that import the module or name its file, else those of its importers."""
-    named = ROOT / "tests" / f"test_{source.stem}.py"
-    if named.exists():
-        return {named}
+    """test_<module>.py, else the tests that import the module or name its file, else those of its importers."""
+    if named := set(ROOT.glob(f"tests/**/test_{source.stem}.py")):
+        return named
     module = ".".join(in_package(source).with_suffix("").parts).removesuffix(".__init__")
-    tests = list(ROOT.glob("tests/test_*.py"))
+    tests = list(ROOT.glob("tests/**/test_*.py"))
     direct = {test for test in tests if module in imported(test)}
     if direct or (direct := {test for test in tests if source.name in test.read_text(encoding="utf-8")}):
         return direct
@@ -53,7 +52,7 @@ def imported(path: Path) -> frozenset[str]:
 def wanted(files: list[Path]) -> list[str]:
     """The files themselves for their doctests, and the tests of each."""
     sources = {file for file in files if file.relative_to(ROOT).parts[0] in FLOORS}
-    tests = {file for file in files if file.parent.name == "tests" and file.stem.startswith("test_")}
+    tests = {file for file in files if file.relative_to(ROOT).parts[0] == "tests" and file.stem.startswith("test_")}
     tests |= {test for source in sources for test in tests_of(source)}
     return sorted(str(file) for file in {ROOT / in_package(file) for file in sources} | tests)
 

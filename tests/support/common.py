@@ -3,6 +3,7 @@
 import numpy as np
 from click.testing import CliRunner
 
+from airtight import Features, InferenceSystem
 from airtight.commands.cli import main
 from airtight.validate.experiments.training import data
 
@@ -53,6 +54,21 @@ min_iterations = 10
 utility_energy = 0.5
 beta = [0.5, 0.05]
 """
+TRAINING = """
+[federated]
+clients = 20
+parameters = 1
+epsilon = 2.0
+radius = 1.0
+shared_bits = 5
+ldp_fraction = 0.2
+delta = 1e-5
+[training]
+seeds = 1
+rounds = 3
+hidden = [8]
+mechanisms = ["vanilla", "ldp", "corbin"]
+"""
 
 
 def archive(folder, **changes):
@@ -87,3 +103,23 @@ def written(folder, text):
     path = folder / "system.toml"
     path.write_text(text, encoding="utf-8")
     return path
+
+
+def weight_example(devices: int = 5, seed: int = 0) -> tuple[InferenceSystem, Features]:
+    rng = np.random.default_rng(seed)
+    system = InferenceSystem(
+        devices=devices,
+        participation=rng.uniform(0.3, 1.0, devices),
+        noise_variance=0.5,
+        weight=1 / devices,
+        clip=2.0,
+        alignment=1.0,
+        receiver_noise_variance=0.1,
+        dimension=3,
+        delta=1e-3,
+        adjacency="silent",
+    )
+    features = Features(
+        f=rng.standard_normal((devices, 2)), W=rng.standard_normal((devices, 3, 2)), D=rng.standard_normal((2, 3))
+    )
+    return system, features
