@@ -244,19 +244,13 @@ def _own_errstate(verb: Callable[_Given, _Answer]) -> Callable[_Given, _Answer]:
     return called
 
 
-def _over_the_air(
-    system: InferenceSystem, channel: Channel | None, features: Any = None, *, required: bool = False
-) -> None:
+def _over_the_air(system: InferenceSystem, features: Any = None, *, required: bool = False) -> None:
     """Check the types of what describes a system over the air."""
     from airtight.analytics import checks
     from airtight.analytics.inference.features import Features
     from airtight.analytics.inference.system import InferenceSystem
 
     checks.instance("system", system, InferenceSystem)
-    if channel is not None:
-        from airtight.analytics.inference.channel import Channel
-
-        checks.instance("channel", channel, Channel)
     if required or features is not None:
         checks.instance("features", features, Features)
 
@@ -281,22 +275,16 @@ def _without(system: object, **given: Any) -> None:
 
 
 @_own_errstate
-def curve(
-    system: InferenceSystem, *, device: int = 0, observer: str | None = None, channel: Channel | None = None
-) -> PrivacyCurve:
-    """What one query gives away of one device, at every epsilon; ``.compose(T)`` for T of them.
+def curve(system: InferenceSystem, *, device: int = 0, observer: str | None = None) -> PrivacyCurve:
+    """The privacy curve of one device after all rounds of the system, its channel counted.
 
-    See :func:`airtight.analytics.privacy.over_the_air.rounds.curve`, and for a `channel`
-    :func:`airtight.analytics.privacy.over_the_air.multi_antenna.channel_privacy.curve`.
+    Of a system with one round ``.compose(T)`` is that of T rounds; see
+    :func:`airtight.analytics.privacy.over_the_air.system_privacy.curve`.
     """
-    _over_the_air(system, channel)
-    from airtight.analytics.privacy.over_the_air import rounds
+    _over_the_air(system)
+    from airtight.analytics.privacy.over_the_air import system_privacy
 
-    if channel is not None:
-        from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy
-
-        return channel_privacy.curve(system, channel, device=device, observer=observer)
-    return rounds.curve(system, device=device, observer=observer)
+    return system_privacy.curve(system, device=device, observer=observer)
 
 
 @_own_errstate
@@ -306,30 +294,22 @@ def epsilon(
     delta: float | None = None,
     rounds: int | None = None,
     observer: str | None = None,
-    channel: Channel | None = None,
     progress: bool = False,
 ) -> FloatArray:
-    """Least epsilon of every device after `rounds` queries (one), for the system's adjacency: never below the truth.
+    """Least epsilon of every device after all rounds, for the system's adjacency, its channel counted: never below the truth.
 
     Two cases are estimates, whose interpolation error is not proved: ``absent`` over several rounds, and a device whose
     participation is hidden in fewer than 100 dimensions, where the others' noise has more than 72 values.
 
-    `observer` is what the server sees beside y: ``participants``, ``others``, ``signal`` (the upper end) or ``auto``,
-    which None stands for; see :func:`airtight.analytics.privacy.over_the_air.rounds.epsilon`, and for a `channel`
-    :func:`airtight.analytics.privacy.over_the_air.multi_antenna.channel_privacy.epsilon`. With `progress`, lines on stderr say
-    how many devices are done.
+    `rounds` and `observer` replace what the system says; the observer is what the server sees beside y: ``participants``,
+    ``others``, ``signal`` (the upper end) or ``auto``. See
+    :func:`airtight.analytics.privacy.over_the_air.system_privacy.epsilon`. With `progress`, lines on stderr say how many
+    devices are done.
     """
-    _over_the_air(system, channel)
-    from airtight.analytics.privacy.over_the_air import rounds as many
+    _over_the_air(system)
+    from airtight.analytics.privacy.over_the_air import system_privacy
 
-    observer = "auto" if observer is None else observer
-    if channel is not None:
-        from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy
-
-        times = 1 if rounds is None else rounds
-        return channel_privacy.epsilon(system, channel, delta=delta, rounds=times, observer=observer, progress=progress)
-    times = 1 if rounds is None else rounds
-    return many.epsilon(system, delta=delta, rounds=times, observer=observer, progress=progress)
+    return system_privacy.epsilon(system, delta=delta, rounds=rounds, observer=observer, progress=progress)
 
 
 @_own_errstate
@@ -339,27 +319,17 @@ def delta(
     *,
     rounds: int | None = None,
     observer: str | None = None,
-    channel: Channel | None = None,
     progress: bool = False,
 ) -> FloatArray:
-    """Least delta of every device after `rounds` queries (one), for the system's adjacency: never below the truth.
+    """Least delta of every device after all rounds, for the system's adjacency, its channel counted: never below the truth.
 
-    The two cases that :func:`epsilon` names are estimates.
-
-    `observer`, `channel` and `progress` as in :func:`epsilon`; see
-    :func:`airtight.analytics.privacy.over_the_air.rounds.delta_at`.
+    The two cases that :func:`epsilon` names are estimates; `rounds`, `observer` and `progress` are as there. See
+    :func:`airtight.analytics.privacy.over_the_air.system_privacy.delta`.
     """
-    _over_the_air(system, channel)
-    from airtight.analytics.privacy.over_the_air import rounds as many
+    _over_the_air(system)
+    from airtight.analytics.privacy.over_the_air import system_privacy
 
-    observer = "auto" if observer is None else observer
-    if channel is not None:
-        from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy
-
-        times = 1 if rounds is None else rounds
-        return channel_privacy.delta_at(system, channel, epsilon, rounds=times, observer=observer, progress=progress)
-    times = 1 if rounds is None else rounds
-    return many.delta_at(system, epsilon, rounds=times, observer=observer, progress=progress)
+    return system_privacy.delta(system, epsilon, rounds=rounds, observer=observer, progress=progress)
 
 
 @_own_errstate
@@ -367,21 +337,20 @@ def attack(
     system: InferenceSystem,
     *,
     features: Features | None = None,
-    rounds: int = 1,
+    rounds: int | None = None,
     samples: int = 100_000,
     seed: int = 0,
-    channel: Channel | None = None,
 ) -> AttackResult:
     """What the optimal attack on the simulated channel shows, beside what is exact and what Theorem 1 promises.
 
-    With a `channel` the attacker has all looks and knows it.
+    Over a channel the attacker has the signals of all antennas and knows it. `rounds` replace those of the system.
 
     See :func:`airtight.validate.attack.system_attack.attacked`.
     """
-    _over_the_air(system, channel, features)
+    _over_the_air(system, features)
     from airtight.validate.attack import system_attack
 
-    return system_attack.attacked(system, features=features, rounds=rounds, samples=samples, seed=seed, channel=channel)
+    return system_attack.attacked(system, features=features, rounds=rounds, samples=samples, seed=seed)
 
 
 @_own_errstate
@@ -449,11 +418,17 @@ def participation(
 
 @_own_errstate
 def mse(system: InferenceSystem, features: Features) -> float:
-    """The exact mean squared error of what the server decodes; see :func:`airtight.analytics.inference.distortion.exact`."""
-    _over_the_air(system, None, features, required=True)
-    from airtight.analytics.inference import distortion
+    """The exact mean squared error of what the server decodes in a round.
 
-    return float(distortion.exact(system, features))
+    See :func:`airtight.analytics.inference.distortion.exact`. Over a channel with several antennas it is that of the best
+    combination in each state, a mean over the states: :func:`airtight.analytics.inference.combiner.best`.
+    """
+    _over_the_air(system, features, required=True)
+    from airtight.analytics.inference import combiner, distortion
+
+    if system.channel is None or system.channel.one_look:
+        return float(distortion.exact(system, features))
+    return float(combiner.best(system, features, system.channel).mse.mean())
 
 
 @_own_errstate
@@ -477,10 +452,10 @@ def baseline(features: Features, margin: float | None = None) -> dict[str, float
 @_own_errstate
 def best_gain(system: InferenceSystem, features: Features) -> float:
     """The decoder gain of least MSE, in closed form; see :func:`airtight.analytics.inference.decoding.best_gain`."""
-    _over_the_air(system, None, features, required=True)
+    _over_the_air(system, features, required=True)
     from airtight.analytics.inference import decoding
 
-    return decoding.best_gain(system, features).gain
+    return decoding.best_gain(system.at_one_look(), features).gain
 
 
 @_own_errstate
@@ -489,10 +464,10 @@ def accuracy(system: InferenceSystem, features: Features, margin: float) -> floa
 
     Hold :func:`baseline` beside it: a margin above the norm of the target is kept by an output that ignores y.
     """
-    _over_the_air(system, None, features, required=True)
+    _over_the_air(system, features, required=True)
     from airtight.analytics.inference import accuracy as probabilities
 
-    return float(probabilities.exact(system, features, margin=margin).estimate)
+    return float(probabilities.exact(system.at_one_look(), features, margin=margin).estimate)
 
 
 @_own_errstate
@@ -503,14 +478,12 @@ def calibrate(
     variable: str = "noise",
     rounds: int | None = None,
     observer: str | None = None,
-    channel: Channel | None = None,
     progress: bool = False,
 ) -> FloatArray:
     """The least noise variances (greatest ``clip``, ``participation``) that keep epsilon at most at this, shape (K,).
 
-    See :func:`airtight.solvers.design.calibrate.calibrate`, which also says what is proved about them, and over a `channel`
-    :func:`airtight.solvers.design.channel_noise.calibrate`. With `progress`, lines on stderr say how many evaluations
-    are done.
+    `rounds` and `observer` replace those of the system. See :func:`airtight.solvers.design.whole_system.calibrate`, which also
+    says what is proved about the values. With `progress`, lines on stderr say how many evaluations are done.
 
     Examples
     --------
@@ -520,22 +493,12 @@ def calibrate(
     >>> airtight.calibrate(system, 2.0)[:2].round(6)
     array([0.013737, 0.013737])
     """
-    _over_the_air(system, channel)
-    from airtight.solvers.design import calibrate as problem
+    _over_the_air(system)
+    from airtight.solvers.design import whole_system
 
-    asked: dict[str, Any] = {
-        "rounds": 1 if rounds is None else rounds,
-        "observer": "auto" if observer is None else observer,
-        "progress": progress,
-    }
-    if channel is not None:
-        from airtight.analytics.checks import ParameterError
-        from airtight.solvers.design import channel_noise
-
-        if variable != "noise":
-            raise ParameterError("variable", variable, "noise over a channel")
-        return channel_noise.calibrate(system, channel, epsilon, **asked).value
-    return problem.calibrate(system, epsilon, variable=variable, **asked).value
+    return whole_system.calibrate(
+        system, epsilon, variable=variable, rounds=rounds, observer=observer, progress=progress
+    ).value
 
 
 @_own_errstate
@@ -547,16 +510,15 @@ def design(
     ideal_accuracy: float = 1.0,
     rounds: int | None = None,
     observer: str | None = None,
-    channel: Channel | None = None,
     progress: bool = False,
     **requirements: Any,
 ) -> Any:
     """The joint problem: ``minimise`` something, what is kept (``epsilon_at_most=2.0``), and what is ``free``.
 
-    See :func:`airtight.solvers.design.over_the_air.joint.design` and
-    :class:`airtight.solvers.design.over_the_air.requirements.Requirements`, over a `channel`
-    :func:`airtight.solvers.design.channel_design.design`; of a `FederatedSystem` and a
-    `DeviceFleet`, which need no features, :mod:`airtight.solvers.design.federated.federated_design` and
+    See :func:`airtight.solvers.design.whole_system.design` and
+    :class:`airtight.solvers.design.over_the_air.requirements.Requirements`; `rounds` and `observer` replace those of the
+    system. Of a `FederatedSystem` and a `DeviceFleet`, which need no features, see
+    :mod:`airtight.solvers.design.federated.federated_design` and
     :mod:`airtight.solvers.design.fleet.fleet_design`. With `progress`, lines on stderr say how many evaluations
     are spent, or how many prices of energy (numbers of bits) are tried.
 
@@ -576,13 +538,12 @@ def design(
     from airtight.analytics.federated.corbin.federated_system import FederatedSystem
     from airtight.analytics.federated.fair.device import DeviceFleet
 
-    queries = 1 if rounds is None else rounds
     if isinstance(system, DeviceFleet):
         _without(system, features=features, margin=margin, observer=observer)
         from airtight.solvers.design.fleet import fleet_design
         from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
 
-        fleet_wanted = FleetRequirements(rounds=queries, **_known(FleetRequirements, requirements))
+        fleet_wanted = FleetRequirements(rounds=1 if rounds is None else rounds, **_known(FleetRequirements, requirements))
         return fleet_design.design(system, fleet_wanted, progress=progress)
     if isinstance(system, FederatedSystem):
         _without(system, features=features, margin=margin, observer=observer, rounds=rounds)
@@ -595,23 +556,19 @@ def design(
     from airtight.solvers.design.over_the_air.requirements import Requirements
 
     checks.instance("system", system, InferenceSystem, FederatedSystem, DeviceFleet)
-    if channel is not None:
-        _over_the_air(system, channel)
     wanted = Requirements(**_known(Requirements, requirements))
-    given: dict[str, Any] = {
-        "progress": progress,
-        "margin": margin,
-        "ideal_accuracy": ideal_accuracy,
-        "rounds": queries,
-        "observer": "auto" if observer is None else observer,
-    }
-    if channel is not None:
-        from airtight.solvers.design import channel_design
+    from airtight.solvers.design import whole_system
 
-        return channel_design.design(system, channel, wanted, features, **given)
-    from airtight.solvers.design.over_the_air import joint
-
-    return joint.design(system, wanted, features, **given)
+    return whole_system.design(
+        system,
+        wanted,
+        features,
+        margin=margin,
+        ideal_accuracy=ideal_accuracy,
+        rounds=rounds,
+        observer=observer,
+        progress=progress,
+    )
 
 
 @_own_errstate

@@ -10,7 +10,7 @@ import pytest
 from airtight.analytics.distributions import poisson_binomial
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.mechanisms import gaussian, subsampling
-from airtight.analytics.privacy.over_the_air import amplification
+from airtight.analytics.privacy.over_the_air import system_privacy
 
 PAPER = InferenceSystem(
     devices=12,
@@ -30,7 +30,7 @@ RNG = np.random.default_rng(0)
 @pytest.mark.benchmark(group="exact epsilon, 12 devices, r = 784")
 @pytest.mark.parametrize("adjacency", ["absent", "silent", "replace"])
 def test_paper(benchmark, adjacency):
-    benchmark(amplification.exact_epsilon, dataclasses.replace(PAPER, adjacency=adjacency))
+    benchmark(system_privacy.epsilon, dataclasses.replace(PAPER, adjacency=adjacency))
 
 
 @pytest.mark.benchmark(group="exact epsilon, K = 1000 different devices")
@@ -45,7 +45,7 @@ def test_thousand_devices(benchmark, adjacency):
         clip=RNG.uniform(1, 10, 1000),
         adjacency=adjacency,
     )
-    benchmark.pedantic(amplification.exact_epsilon, (system,), rounds=2)
+    benchmark.pedantic(system_privacy.epsilon, (system,), rounds=2)
 
 
 @pytest.mark.benchmark(group="subsampled Gaussian, p = .01, epsilon at delta = 1e-6")

@@ -9,7 +9,7 @@ from support import device_balls as device
 
 from airtight.analytics.forms.balls import selection_probability
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy.over_the_air import amplification
+from airtight.analytics.privacy.over_the_air import system_privacy
 from airtight.solvers.quantities import quantities
 
 PAPER = InferenceSystem(
@@ -32,7 +32,7 @@ PAPER = InferenceSystem(
 def test_delta_of_a_device(benchmark, kind, dimension):
     system = dataclasses.replace(PAPER, dimension=dimension)
     if kind == "float":
-        benchmark(amplification.exact_delta, system, 1.0, device=0)
+        benchmark(system_privacy.delta, system, 1.0, device=0)
     else:
         assert benchmark(device.delta, system, 1.0).rel_accuracy_bits() >= 50
 

@@ -10,7 +10,7 @@ from airtight.analytics.federated.corbin import central_privacy
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.accounting.numerical_composition import Composition
 from airtight.analytics.privacy.mechanisms.gaussian import Gaussian
-from airtight.analytics.privacy.over_the_air import rounds
+from airtight.analytics.privacy.over_the_air import system_privacy
 from airtight.validate.attack import system_attack
 
 SYSTEM = InferenceSystem(
@@ -59,7 +59,7 @@ def test_gaussians_dp_accounting(benchmark):
 @pytest.mark.parametrize("observer", ["participants", "others", "signal"])
 def test_systems(benchmark, adjacency, observer):
     system = dataclasses.replace(SYSTEM, adjacency=adjacency)
-    benchmark.pedantic(lambda: rounds.bracket(system, rounds=200, observer=observer), rounds=1)
+    benchmark.pedantic(lambda: system_privacy.epsilon_bracket(system, rounds=200, observer=observer), rounds=1)
 
 
 def unlike(devices, adjacency):
@@ -80,7 +80,7 @@ def unlike(devices, adjacency):
 def test_unlike_hidden(benchmark, devices, adjacency):
     benchmark.group = f"{devices} unlike hidden devices, r = 784, one query, {adjacency}"
     system = unlike(devices, adjacency)
-    bounds = benchmark.pedantic(lambda: rounds.bracket(system, observer="others"), rounds=2)
+    bounds = benchmark.pedantic(lambda: system_privacy.epsilon_bracket(system, observer="others"), rounds=2)
     benchmark.extra_info["accuracy"] = float(np.max(bounds.width))
 
 
@@ -89,7 +89,8 @@ def test_unlike_hidden(benchmark, devices, adjacency):
 def test_unlike_hidden_rounds(benchmark, devices, adjacency):
     benchmark.group = f"a device among {devices} unlike hidden ones, r = 784, 200 rounds, {adjacency}"
     system = unlike(devices, adjacency)
-    bounds = benchmark.pedantic(lambda: rounds.bracket(system, rounds=200, observer="others", device=[0]), rounds=1)
+    asked = {"rounds": 200, "observer": "others", "device": [0]}
+    bounds = benchmark.pedantic(lambda: system_privacy.epsilon_bracket(system, **asked), rounds=1)
     benchmark.extra_info["accuracy"] = float(np.max(bounds.width))
 
 
@@ -97,7 +98,7 @@ def test_unlike_hidden_rounds(benchmark, devices, adjacency):
 def test_unlike_hidden_rounds_of_all(benchmark, adjacency):
     benchmark.group = f"each of 12 unlike hidden devices, r = 784, 200 rounds, {adjacency}"
     system = unlike(12, adjacency)
-    bounds = benchmark.pedantic(lambda: rounds.bracket(system, rounds=200, observer="others"), rounds=1)
+    bounds = benchmark.pedantic(lambda: system_privacy.epsilon_bracket(system, rounds=200, observer="others"), rounds=1)
     benchmark.extra_info["accuracy"] = float(np.max(bounds.width))
 
 

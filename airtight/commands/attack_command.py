@@ -51,14 +51,13 @@ def attack(
         return
     if description.inference is None:
         raise SystemFileError(f"{file}: inference: missing; there is nothing to attack")
-    task = description.task if description.channel is None else None
+    task = description.task if description.inference.channel is None else None
     result = system_attack.attacked(
         description.inference,
         features=None if task is None else task.features,
-        rounds=description.rounds if rounds is None else rounds,
+        rounds=rounds,
         samples=system_attack.SAMPLES if samples is None else samples,
         seed=seed,
-        channel=description.channel,
     )
     if as_json:
         print_json(result)

@@ -39,23 +39,15 @@ def calibrate(
     from airtight.commands import fleet_csv as fleets
     from airtight.report import tables
     from airtight.results.design import CalibrationResult
-    from airtight.solvers.design.calibrate import calibrate as calibrated
+    from airtight.solvers.design import whole_system
 
     description, _, _ = fleets.load(file, devices, "inference", channel=True)
     if description.inference is None:
         raise SystemFileError(f"{file}: inference: missing; there is nothing to calibrate")
-    queries = description.rounds if rounds is None else rounds
-    observer = description.observer
-    asked: dict[str, Any] = {"rounds": queries, "observer": observer, "progress": heard()}
-    if description.channel is None:
-        found = calibrated(description.inference, epsilon, variable=variable, **asked)
-    elif variable == "noise":
-        from airtight.solvers.design import channel_noise
-
-        found = channel_noise.calibrate(description.inference, description.channel, epsilon, **asked)
-    else:
+    if description.inference.channel is not None and variable != "noise":
         raise click.UsageError(f"--variable {variable}: over a channel only the noise is calibrated")
-    result = CalibrationResult.of(found, epsilon, queries, observer)
+    found = whole_system.calibrate(description.inference, epsilon, variable=variable, rounds=rounds, progress=heard())
+    result = CalibrationResult.of(found, epsilon)
     if as_json:
         print_json(result)
     else:
@@ -94,10 +86,9 @@ def design(
     from airtight.report import tables
     from airtight.results.design import DesignResult
     from airtight.results.schema import as_json as tree_of
-    from airtight.solvers.design import channel_design
+    from airtight.solvers.design import whole_system
     from airtight.solvers.design.federated.federated_requirements import FederatedRequirements
     from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
-    from airtight.solvers.design.over_the_air import joint
     from airtight.solvers.design.over_the_air.requirements import Free, Requirements
 
     description, rows, left = fleets.load(file, devices, leave_out=leave_out, channel=True, features=features)
@@ -107,7 +98,7 @@ def design(
     if frontier:
         if out is not None:
             raise click.UsageError("--frontier: not together with --out")
-        if description.channel is not None and isinstance(wanted, Requirements):
+        if system is not None and system.channel is not None and isinstance(wanted, Requirements):
             raise click.UsageError("--frontier: designs of one look; inference.channel: design one limit at a time")
         _frontier(description, frontier, plot, as_json)
         return
@@ -123,18 +114,13 @@ def design(
         raise SystemFileError(f"{file}: design: missing; it says what is free and what is kept")
     options: dict[str, Any] = {} if task is None else {"margin": task.margin, "ideal_accuracy": task.ideal_accuracy}
     samples = None if task is None else task.samples
-    options |= {"observer": description.observer, "rounds": description.rounds, "progress": heard()}
-    channel = description.channel
-    if channel is None:
-        found = joint.design(system, wanted, samples, **options)
-    else:
-        found = channel_design.design(system, channel, wanted, samples, **options)
+    found = whole_system.design(system, wanted, samples, progress=heard(), **options)
     if out is not None:
         fleets.write(out, fleets.designed(found, rows))
         if str(out) == "-":
             _settled(found)
             return
-    decided = (Free.PARTICIPATION,) if channel is not None and channel.decides_participation else ()
+    decided = (Free.PARTICIPATION,) if system.power_decides else ()
     result = DesignResult.of(found, tuple(dict.fromkeys((*wanted.free, *decided))), _before(description))
     if as_json:
         absent = dict.fromkeys(("lower_bound", "gap", "bound_for", "accuracy", "error"))
@@ -209,19 +195,18 @@ def _before(description: Description) -> dict[str, float]:
     import numpy as np
 
     from airtight.analytics.inference import accuracy, combiner, distortion
-    from airtight.analytics.privacy.over_the_air import rounds
-    from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy
+    from airtight.analytics.privacy.over_the_air import system_privacy
 
-    system, task, channel = description.inference, description.task, description.channel
+    system, task = description.inference, description.task
     if system is None or task is None:
         return {}
-    if channel is not None:
-        asked: dict[str, Any] = {"rounds": description.rounds, "observer": description.observer}
-        error = float(np.mean(combiner.at_states(system, task.samples, channel.draw(system)).mse))
-        return {"epsilon": float(np.max(channel_privacy.epsilon(system, channel, **asked))), "error": error}
+    epsilon = float(np.max(system_privacy.epsilon(system)))
+    if system.channel is not None:
+        error = float(np.mean(combiner.at_states(system, task.samples, system.channel.draw(system)).mse))
+        return {"epsilon": epsilon, "error": error}
     radius: dict[str, Any] = {"margin": task.margin, "ideal_accuracy": task.ideal_accuracy}
     return {
-        "epsilon": float(np.max(rounds.epsilon(system, rounds=description.rounds, observer=description.observer))),
+        "epsilon": epsilon,
         "error": float(np.mean([distortion.exact(system, one) for one in task.samples])),
         "accuracy": float(np.mean([accuracy.exact(system, one, **radius).estimate for one in task.samples])),
     }

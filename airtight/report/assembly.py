@@ -63,7 +63,7 @@ def report(
 
 
 def _own(parts: Parts) -> None:
-    if parts.description.channel is None:
+    if not parts.description.over_channel:
         parts.draw(drawings.of_inference(parts.description, parts.bounds))
     else:
         parts.draw(drawings.of_channel(parts.description))
@@ -81,7 +81,7 @@ def _later(
 ) -> list[Part]:
     """The parts that follow the results of the system, in the order in which they are computed."""
     description = parts.description
-    one_look = description.channel is None  # what these parts compute knows no channel
+    one_look = not description.over_channel  # what these parts compute knows no channel
 
     def tried() -> None:
         parts.audit, parts.audited = audit()
@@ -100,7 +100,7 @@ def _later(
 
     chosen: list[tuple[str, Callable[[], None], bool]] = [
         ("audit", tried, True),
-        ("antennas", antennas, description.channel is not None),
+        ("antennas", antennas, description.over_channel),
         ("design", design, description.task is not None and one_look),
         (
             "frontier",

@@ -15,11 +15,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from airtight.analytics.checks import FloatArray, ParameterError
-from airtight.analytics.guarantee import Observer
-from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy.over_the_air import observers, rounds
-from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy
+from airtight.analytics.privacy.over_the_air import observers, system_privacy
 from airtight.report.page import edition, environment, secured
 from airtight.report.paper import escaped
 from airtight.report.summary import QUESTIONS, SEEN
@@ -73,19 +70,15 @@ class SystemCard:
     detections: float | None
 
     @classmethod
-    def of(cls, name: str, system: InferenceSystem, description: Description) -> SystemCard:
-        channel, count = description.channel, description.rounds
-        seen = observers.resolved(system, description.observer)
-        lower, epsilon = (np.atleast_1d(end) for end in _bracket(system, channel, count, seen))
+    def of(cls, name: str, system: InferenceSystem) -> SystemCard:
+        channel, count = system.channel, system.rounds
+        seen = observers.resolved(system, system.observer)
+        lower, epsilon = (np.atleast_1d(end) for end in system_privacy.epsilon_bracket(system)[:2])
         k = int(np.argmax(epsilon))
         advantage = detections = None
         if channel is None or channel.fresh or count == 1:
-            one = (
-                rounds.curve(system, device=k, observer=seen)
-                if channel is None
-                else channel_privacy.curve(system, channel, device=k, observer=seen)
-            ).compose(count)
-            advantage, detections = one.advantage(), float(one.tpr(FPR))
+            curve = system_privacy.curve(system, device=k)
+            advantage, detections = curve.advantage(), float(curve.tpr(FPR))
         return cls(
             name=name,
             adjacency=system.adjacency.value,
@@ -131,16 +124,6 @@ class SystemCard:
         return out
 
 
-def _bracket(
-    system: InferenceSystem, channel: Channel | None, count: int, seen: Observer
-) -> tuple[FloatArray, FloatArray]:
-    if channel is None:
-        lower, upper = rounds.bracket(system, rounds=count, observer=seen)
-    else:
-        lower, upper = channel_privacy.bracket(system, channel, rounds=count, observer=seen)
-    return lower, upper
-
-
 @dataclass(frozen=True, kw_only=True)
 class Card:
     """All systems of a file, and what the numbers rest on.
@@ -174,13 +157,13 @@ class Card:
         """
         if not description.systems:
             raise ParameterError("inference", None, "a table; the card speaks of collaborative inference")
-        systems = tuple(SystemCard.of(name, system, description) for name, system in description.systems.items())
+        systems = tuple(SystemCard.of(name, system) for name, system in description.systems.items())
         return cls(
             name=description.name,
             date=edition()["date"],
             version=version("airtight-dp"),
             systems=systems,
-            proofs=_PROOFS + (_PROOFS_OF_CHANNEL if description.channel is not None else ()),
+            proofs=_PROOFS + (_PROOFS_OF_CHANNEL if description.over_channel else ()),
             system_file="none" if source is None else hashlib.sha256(source).hexdigest(),
             evidence=hashlib.sha256(
                 resources.files("airtight.validate.papers").joinpath(evidence.NAME).read_bytes()

@@ -102,10 +102,10 @@ def _rules() -> list[list[list[float]]]:
     return [[each.tolist() for each in leggauss(number)] for number in _NODES]
 
 
-def start(name: str, system: InferenceSystem, privacy: Privacy, channel: Channel | None = None) -> dict[str, Any]:
+def start(name: str, system: InferenceSystem, privacy: Privacy) -> dict[str, Any]:
     """Initial values of the controls: every device equals the least protected one; and the epsilon of Python for them."""
     true = summary.true_epsilon(privacy)
-    k, over = int(np.argmax(true)), Channel() if channel is None else channel
+    k, over = int(np.argmax(true)), Channel() if system.channel is None else system.channel
     states = min(over.states, _MOST_STATES)
     seen = privacy.observer if privacy.observer is not Observer.AUTO else observers.meaning(system)
     vectors = [getattr(system, name) for name in ("participation", "noise_variance", "weight", "clip")]
@@ -166,8 +166,10 @@ def _streams(channel: Channel, shape: tuple[int, int]) -> dict[str, str]:
     return {**streams, "then": place()}
 
 
-def unserved(channel: Channel) -> str:
+def unserved(channel: Channel | None) -> str:
     """Why the controls cannot begin with this channel; empty where they can."""
+    if channel is None:
+        return ""
     if channel.looks is not None:
         return "the coefficients come from a file"
     if channel.max_power is not None and channel.power_limit is not PowerLimit.BLOCK:

@@ -93,7 +93,7 @@ class Parts:
     @property
     def cards(self) -> list[Card]:
         """The summary of each system for one look, computed once."""
-        if not self._cards and self.bounds.inference is not None and self.description.channel is None:
+        if not self._cards and self.bounds.inference is not None and not self.description.over_channel:
             known = self.bounds.inference.named(self.description.name)
             for name, system in self.description.systems.items():
                 self._cards.append(summary.card(name, system, known[name], inference_plots.schemes(system)))
@@ -200,14 +200,14 @@ def render(parts: Parts) -> str:
     if parts.energy is not None:
         found = parts.energy
         others.append(("Energy and utility", summary.of_fleet(found.rows, found.cut, found.infeasible)))
-    channel, begun, unserved = {}, [], "" if description.channel is None else live.unserved(description.channel)
+    channel, begun, unserved = {}, [], "" if description.inference is None else live.unserved(description.inference.channel)
     if bounds.inference is not None:
         known = bounds.inference.named(description.name)
         for name, system in description.systems.items():
-            if description.channel is not None:
+            if system.channel is not None:
                 channel[name] = summary.over_channel(system, known[name])
             if not unserved:
-                begun.append(live.start(name, system, known[name].privacy, description.channel))
+                begun.append(live.start(name, system, known[name].privacy))
     anchors = {
         "channel": (channel, "Channel"),
         "live": (begun, "Live"),

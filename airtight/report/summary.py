@@ -15,7 +15,7 @@ from airtight.analytics.federated.corbin.central_privacy import Client
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.guarantee import Adjacency, Observer
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy.over_the_air import amplification, observers
+from airtight.analytics.privacy.over_the_air import observers, system_privacy
 from airtight.report.numbers import shown, span
 from airtight.report.tables import groups, observer_columns, observer_rows, privacy_rows, quantile_columns
 from airtight.results.energy import EnergyResult
@@ -136,7 +136,7 @@ def _of_protection(system: InferenceSystem, privacy: Privacy, schemes: dict[str,
         return _said("bad", text, k, schemes["idle noise"])
     if not np.isfinite(true[k]):
         return _said("bad", "No finite ε holds for device {} at δ = {}.", k, privacy.exact.delta)
-    right = (1 + float(observers.exact_delta(system, 0.0, observer=privacy.observer)[k])) / 2
+    right = (1 + float(system_privacy.delta(system, 0.0, observer=privacy.observer)[k])) / 2
     tone = "bad" if right > _TOLD else "good" if right < _HIDDEN else ""
     text = "Whoever guesses from one query {}, at even odds, is right with probability {} at best."
     return _said(tone, text, QUESTIONS[system.adjacency].format(k), shown(right, 3))
@@ -368,7 +368,7 @@ def card(name: str, system: InferenceSystem, bounds: InferenceBounds, schemes: d
     true = true_epsilon(privacy)
     theorem, claim = claimed(privacy)
     worst = int(np.argmax(true))
-    others = {kind: float(amplification.exact_epsilon(other, device=worst)) for kind, other in schemes.items()}
+    others = {kind: float(system_privacy.epsilon(other, device=worst)) for kind, other in schemes.items()}
     rounds, composed = _composed(privacy)
     columns = [claim.epsilon, true] if composed is None else [claim.epsilon, true, composed]
     seen = privacy.observer if privacy.observer is not Observer.AUTO else observers.meaning(system)

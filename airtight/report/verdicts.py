@@ -60,7 +60,9 @@ def verdicts(evidence: Sequence[Evidence]) -> None:
         console.print(f"known by: {told(ways)}", highlight=False)
     if counts := severities(evidence):
         statements = f"; {len(numbered(evidence))} distinct numbered statements" if Severity.THEOREM in counts else ""
-        console.print(f"{sum(counts.values())} refuted ({refuted(evidence)}): {told(counts)}{statements}", highlight=False)
+        of_papers = all(e.claim.kind == "statement" for e in evidence)
+        by_whom = "" if of_papers else f" ({refuted(evidence)})"
+        console.print(f"{sum(counts.values())} refuted{by_whom}: {told(counts)}{statements}", highlight=False)
     if readings := sum(e.verdict is Verdict.OTHER_READING for e in evidence):
         console.print(f"{readings} false in another reading only", highlight=False)
 

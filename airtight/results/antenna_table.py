@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from airtight.analytics.guarantee import Adjacency, Observer
-from airtight.analytics.privacy.over_the_air import observers
-from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy
+from airtight.analytics.privacy.over_the_air import observers, system_privacy
 from airtight.solvers.design.antenna_price import AntennaPrice, antenna_price
 from airtight.solvers.design.over_the_air.requirements import Requirements
 from airtight.system_file.description import Description
@@ -43,25 +42,26 @@ class AntennaTable:
     @classmethod
     def of(cls, description: Description) -> AntennaTable | None:
         """None without a channel of a number of antennas, without noise, and where epsilon is 0 or infinite."""
-        system, channel, wanted = description.inference, description.channel, description.design
+        system, wanted = description.inference, description.design
+        channel = None if system is None else system.channel
         if system is None or channel is None or channel.looks is not None or not np.any(system.noise_variance > 0):
             return None
         few = replace(channel, states=min(channel.states, STATES))
-        target = float(np.max(channel_privacy.epsilon(system, few, observer=description.observer)))
-        if isinstance(wanted, Requirements) and wanted.epsilon_at_most is not None and description.rounds == 1:
+        target = float(np.max(system_privacy.epsilon(system.derived(channel=few), rounds=1)))
+        if isinstance(wanted, Requirements) and wanted.epsilon_at_most is not None and system.rounds == 1:
             target = wanted.epsilon_at_most
         if not 0 < target < np.inf:
             return None
         task = description.task if description.task is not None and description.task.fits(system) else None
         price = antenna_price(
-            system,
+            system.one_round,
             few,
             sorted({*ANTENNAS, channel.antennas}),
             epsilon=target,
             features=None if task is None else task.samples,
-            observer=description.observer,
+            observer=system.observer,
         )
-        seen = observers.resolved(system, description.observer)
+        seen = observers.resolved(system, system.observer)
         return cls(target, system.delta, system.adjacency, seen, few.states, price)
 
     @property

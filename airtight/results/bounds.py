@@ -70,14 +70,7 @@ def each(description: Description) -> Iterator[tuple[str, Part]]:
         scores = description.scores if system is description.inference else None
         yield (
             name,
-            InferenceBounds.of(
-                system,
-                description.task,
-                scores,
-                channel=description.channel,
-                observer=description.observer,
-                rounds=description.rounds,
-            ),
+            InferenceBounds.of(system, description.task, scores),
         )
     if description.federated is not None:
         yield description.name, FederatedBounds.of(description.federated)

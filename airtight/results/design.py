@@ -338,7 +338,7 @@ class CalibrationResult:
     unsettled: tuple[tuple[float, float], ...]
 
     @classmethod
-    def of(cls, found: Calibration, target: float, rounds: int, observer: Observer) -> CalibrationResult:
+    def of(cls, found: Calibration, target: float) -> CalibrationResult:
         system = found.system
         return cls(
             variable=found.variable.value,
@@ -347,8 +347,8 @@ class CalibrationResult:
             epsilon=found.epsilon,
             delta=system.delta,
             adjacency=system.adjacency,
-            observer=observer,
-            rounds=rounds,
+            observer=system.observer,
+            rounds=system.rounds,
             monotone=found.monotone,
             unsettled=found.unsettled,
         )

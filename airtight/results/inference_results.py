@@ -14,8 +14,7 @@ from airtight.analytics.inference import accuracy, combiner, decoding, distortio
 from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.distortion import Breakdown
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy.over_the_air import amplification, feature_aware, observers
-from airtight.analytics.privacy.over_the_air import rounds as many
+from airtight.analytics.privacy.over_the_air import amplification, feature_aware, observers, system_privacy
 from airtight.analytics.privacy.over_the_air.amplification import TheoremForm
 from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy
 from airtight.system_file.description import Scores, Task
@@ -68,13 +67,11 @@ class TheoremBound:
     hidden_delta: FloatArray
 
     @classmethod
-    def of(cls, system: InferenceSystem, form: TheoremForm, channel: Channel | None = None) -> TheoremBound:
-        claim = amplification.published(system, form=form)
+    def of(cls, system: InferenceSystem, form: TheoremForm) -> TheoremBound:
+        claim = amplification.published(system.one_round, form=form)
 
         def true_delta(observer: Observer) -> FloatArray:
-            if channel is None:
-                return np.asarray(observers.exact_delta(system, claim.epsilon, observer=observer))
-            return np.asarray(channel_privacy.delta_at(system, channel, claim.epsilon, observer=observer))
+            return np.asarray(system_privacy.delta(system, claim.epsilon, rounds=1, observer=observer))
 
         return cls(
             t=claim.t,
@@ -138,24 +135,20 @@ class Observers:
     signal: SignalBracket
 
     @classmethod
-    def of(cls, system: InferenceSystem, exact: FloatArray) -> Observers:
-        """`exact` is the epsilon of the observer that `auto` stands for."""
-        computed = {observers.meaning(system): exact}
-        participants, others = (
-            computed[name] if name in computed else np.asarray(observers.exact_epsilon(system, observer=name))
-            for name in (Observer.PARTICIPANTS, Observer.OTHERS)
+    def of(cls, system: InferenceSystem) -> Observers:
+        """The upper end for `signal` is epsilon for `others`."""
+        signal = system_privacy.epsilon_bracket(system, rounds=1, observer=Observer.SIGNAL)
+        participants = np.asarray(system_privacy.epsilon(system, rounds=1, observer=Observer.PARTICIPANTS))
+        others = np.asarray(signal.upper)
+        return cls(
+            participants=participants,
+            others=others,
+            signal=SignalBracket(lower=np.asarray(signal.lower), epsilon=others),
         )
-        lower = observers.signal_lower(system, others, system.delta, np.arange(system.devices))
-        return cls(participants=participants, others=others, signal=SignalBracket(lower=lower, epsilon=others))
 
-    @classmethod
-    def over_channel(cls, system: InferenceSystem, channel: Channel, exact: FloatArray) -> Observers:
-        """The same over a channel, where the upper end for `signal` is epsilon for `others`, too."""
-        lower, others = channel_privacy.bracket(system, channel, observer=Observer.SIGNAL)
-        participants = exact
-        if observers.meaning(system) is not Observer.PARTICIPANTS:
-            participants = np.asarray(channel_privacy.epsilon(system, channel, observer=Observer.PARTICIPANTS))
-        return cls(participants=participants, others=others, signal=SignalBracket(lower=lower, epsilon=others))
+    def of_auto(self, system: InferenceSystem) -> FloatArray:
+        """Epsilon against the observer that `auto` stands for."""
+        return self.participants if observers.meaning(system) is Observer.PARTICIPANTS else self.others
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,15 +172,15 @@ class Composed:
     estimated: bool = False
 
     @classmethod
-    def of(cls, system: InferenceSystem, rounds: int, observer: Observer, channel: Channel | None = None) -> Composed:
-        seen = observers.resolved(system, observer)
-        given: dict[str, Any] = {"rounds": rounds, "observer": seen}
-        if channel is not None:
-            lower, epsilon = channel_privacy.bracket(system, channel, **given)
-            return cls(rounds=rounds, observer=seen, epsilon=epsilon, lower=lower)
-        lower, epsilon = many.bracket(system, **given)
-        estimated = many.estimated(system, observer=seen)
-        return cls(rounds=rounds, observer=seen, epsilon=epsilon, lower=lower, estimated=estimated)
+    def of(cls, system: InferenceSystem) -> Composed:
+        lower, upper = system_privacy.epsilon_bracket(system)
+        return cls(
+            rounds=system.rounds,
+            observer=observers.resolved(system, system.observer),
+            epsilon=upper,
+            lower=lower,
+            estimated=system_privacy.estimated(system),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,34 +200,22 @@ class Privacy:
     composed: Composed | None = None
 
     @classmethod
-    def of(
-        cls,
-        system: InferenceSystem,
-        observer: Observer = Observer.AUTO,
-        rounds: int = 1,
-        channel: Channel | None = None,
-    ) -> Privacy:
-        if channel is None:
-            exact, proven = (
-                np.asarray(amplification.exact_epsilon(system)),
-                EpsilonDelta.of(amplification.proven(system)),
-            )
+    def of(cls, system: InferenceSystem) -> Privacy:
+        seen = Observers.of(system)
+        if channel_privacy.adds_nothing(system):
+            proven = EpsilonDelta.of(amplification.proven(system.one_round))
         else:
-            exact = np.asarray(channel_privacy.epsilon(system, channel))
             proven = EpsilonDelta(epsilon=np.full(system.devices, np.inf), delta=np.full(system.devices, system.delta))
         return cls(
             adjacency=system.adjacency,
-            observer=observer,
+            observer=system.observer,
             published=Published(
-                theorem1=TheoremBound.of(system, TheoremForm.THEOREM1, channel),
-                eq23=TheoremBound.of(system, TheoremForm.EQ23, channel),
+                theorem1=TheoremBound.of(system, TheoremForm.THEOREM1), eq23=TheoremBound.of(system, TheoremForm.EQ23)
             ),
             proven=proven,
-            exact=Exact(epsilon=exact, delta=system.delta),
-            observers=Observers.of(system, exact)
-            if channel is None
-            else Observers.over_channel(system, channel, exact),
-            composed=Composed.of(system, rounds, observer, channel) if rounds > 1 else None,
+            exact=Exact(epsilon=seen.of_auto(system), delta=system.delta),
+            observers=seen,
+            composed=Composed.of(system) if system.rounds > 1 else None,
         )
 
 
@@ -483,7 +464,7 @@ class Decoder:
 
     @classmethod
     def of(cls, system: InferenceSystem, channel: Channel, task: Task) -> Decoder:
-        mse = combiner.best(system, task.features, channel).mse
+        mse = combiner.best(system.one_round, task.features, channel).mse
         bound = accuracy.markov(mse, margin=task.margin, ideal_accuracy=task.ideal_accuracy)
         return cls(
             mse=float(np.mean(mse)),
@@ -512,7 +493,7 @@ class FadingBounds:
     @classmethod
     def of(cls, system: InferenceSystem, channel: Channel) -> FadingBounds | None:
         """None where the states are given and nothing is drawn."""
-        bound = channel_privacy.epsilon_of_fading(system, channel, confidence=_CONFIDENCE)
+        bound = channel_privacy.epsilon_of_fading(system.one_round, channel, confidence=_CONFIDENCE)
         if bound is None:
             return None
         return cls(confidence=_CONFIDENCE, observer=observers.meaning(system), epsilon=bound)
@@ -552,12 +533,12 @@ class ChannelBounds:
     @classmethod
     def of(cls, system: InferenceSystem, channel: Channel, seen: Observers, task: Task | None) -> ChannelBounds:
         """`seen` are the epsilons of the channel that are known already."""
-        sends, listener, decoder = channel.participation(system), None, None
+        sends, listener, decoder = system.participation, None, None
         if channel.eavesdropper is not None:
             listener = EavesdropperBounds(
                 antennas=channel.eavesdropper.antennas,
                 observer=observers.meaning(system),
-                epsilon=np.asarray(channel_privacy.epsilon(system, channel, eavesdropper=True)),
+                epsilon=np.asarray(system_privacy.epsilon(system, rounds=1, observer=Observer.AUTO, eavesdropper=True)),
             )
         if task is not None and task.fits(system):
             decoder = Decoder.of(system, channel, task)
@@ -567,7 +548,7 @@ class ChannelBounds:
             states=channel.states if channel.looks is None else len(channel.looks),
             antennas_alike=channel.antennas_alike,
             epsilon=EpsilonByObserver(participants=seen.participants, others=seen.others, signal=seen.signal.epsilon),
-            epsilon_quantiles=channel_privacy.epsilon_quantiles(system, channel),
+            epsilon_quantiles=channel_privacy.epsilon_quantiles(system.one_round, channel),
             fading=FadingBounds.of(system, channel),
             eavesdropper=listener,
             decoder=decoder,
@@ -604,17 +585,12 @@ class InferenceBounds:
         system: InferenceSystem,
         task: Task | None = None,
         scores: Scores | None = None,
-        *,
-        channel: Channel | None = None,
-        observer: Observer = Observer.AUTO,
-        rounds: int = 1,
     ) -> InferenceBounds:
         """The results for one system; without the task where that has another number of devices or dimensions.
 
         Over a channel, distortion and accuracy are those of the first antenna alone, where devices invert it perfectly.
         """
-        through = channel if channel is None or channel_privacy.one_look_system(system, channel) != system else None
-        privacy = Privacy.of(system, observer, rounds, through)
+        channel, privacy = system.channel, Privacy.of(system)
         of_channel = None if channel is None else ChannelBounds.of(system, channel, privacy.observers, task)
         selection = None if scores is None else Selection.of(system, scores)
         aligned = channel is None or (channel.looks is None and channel.csi_error == 0)

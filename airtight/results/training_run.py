@@ -12,7 +12,6 @@ from typing import Any
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.federated.fair.device import DeviceFleet
-from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.progress import each_reported
 from airtight.analytics.records import plain
@@ -83,17 +82,17 @@ def inferred(
     scores: Selection | None,
     seed: int,
     codec: str = "trained",
-    channel: Channel | None = None,
     checkpoints: Path | None = None,
     advance: Callable[[str], None] = lambda done: None,
     source: data.Source = Dataset.DIGITS,
 ) -> tuple[Setup, dict[str, Measured]]:
     """Measure Scheme 1, and with `scores` Schemes 2.1 and 2.2; the dimension is reduced to at most the features' 32.
 
-    Over a `channel` the looks and who sends are those of the system before its dimension is reduced.
+    Over a channel the looks and who sends are those of the system before its dimension is reduced.
     """
+    channel = system.channel
     air = None if channel is None else Air(drawn=channel.draw(system), fresh=channel.fresh)
-    system = replace(system, dimension=min(system.dimension, WIDTH))
+    system = replace(system.one_round, dimension=min(system.dimension, WIDTH))
     setup = views.prepare(devices=system.devices, dimension=system.dimension, codec=codec, seed=seed, source=source)
     measured = {}
     for scheme in Scheme if scores else (Scheme.RANDOM,):
@@ -323,9 +322,9 @@ def _inference_part(
     if description.scores is not None:
         table = description.scores
         rules = Selection(score_noise=table.noise, threshold=table.threshold, selected=table.selected)
-    channel = description.channel
+    channel = system.channel
     setup, measured = inferred(
-        system, scores=rules, seed=chosen.settings.seed, codec=chosen.codec, channel=channel, **options
+        system, scores=rules, seed=chosen.settings.seed, codec=chosen.codec, **options
     )
     training: InferenceTraining = {
         "devices": system.devices,

@@ -13,7 +13,7 @@ from airtight.analytics.checks import FloatArray, IntArray
 from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.analytics.guarantee import Observer
 from airtight.analytics.inference.system import HomogeneousSystems, InferenceSystem
-from airtight.analytics.privacy.over_the_air import amplification, observers
+from airtight.analytics.privacy.over_the_air import amplification, observers, system_privacy
 from airtight.analytics.privacy.over_the_air.participation_mixture import build
 from airtight.solvers.energy.utility import EnergySolution
 from airtight.sweeps.axes import Key
@@ -136,22 +136,22 @@ def _of_systems(
             numbers |= {f"{form}.{name}": getattr(claim, name) for name in _CLAIMED}
             for name, seen in _CHECKED.items():
                 if f"{form}.{name}" in paths:
-                    numbers[f"{form}.{name}"] = observers.exact_delta(systems, claim.epsilon, observer=seen)
+                    numbers[f"{form}.{name}"] = system_privacy.delta(systems, claim.epsilon, observer=seen)
     elif task.part == "inference.privacy.proven":
         numbers["epsilon"] = build.proven_epsilon(systems, indices, systems.delta)
     elif task.part == "inference.privacy.delta_at":
-        numbers["lower"], numbers["delta"] = observers.exact_delta_bracket(systems, at_epsilon, observer=observer)
+        numbers["lower"], numbers["delta"] = system_privacy.delta_bracket(systems, at_epsilon, observer=observer)
     elif task.part == "inference.privacy.observers":
         for each in ("participants", "others"):
             if each in paths or each == "others":
-                numbers[each] = observers.exact_epsilon(systems, observer=each)
+                numbers[each] = system_privacy.epsilon(systems, observer=each)
         numbers["signal.epsilon"] = numbers["others"]
         if "signal.lower" in paths:
             numbers["signal.lower"] = observers.signal_lower(systems, numbers["others"], systems.delta, indices)
     elif "lower" in paths:
-        numbers["lower"], numbers["epsilon"] = observers.epsilon_bracket(systems, observer=observer)
+        numbers["lower"], numbers["epsilon"] = system_privacy.epsilon_bracket(systems, observer=observer)[:2]
     else:
-        numbers["epsilon"] = observers.exact_epsilon(systems, observer=observer)
+        numbers["epsilon"] = system_privacy.epsilon(systems, observer=observer)
     return numbers
 
 

@@ -45,8 +45,9 @@ def solver(description: Description, *, effort: int | None = None) -> Callable[[
 
     options: dict[str, Any] = {} if task is None else {"margin": task.margin, "ideal_accuracy": task.ideal_accuracy}
     features = None if task is None else task.samples
-    options |= {"observer": description.observer, "rounds": description.rounds, "effort": effort}
-    return lambda needs: joint.design(system, needs, features, explain=False, **options)
+    options |= {"observer": system.observer, "rounds": system.rounds, "effort": effort}
+    alone = system.at_one_look()
+    return lambda needs: joint.design(alone, needs, features, explain=False, **options)
 
 
 def limits(wanted: Asked) -> list[str]:

@@ -20,8 +20,7 @@ from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.analytics.inference import accuracy, distortion
 from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy.over_the_air import amplification, observers, rounds
-from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy
+from airtight.analytics.privacy.over_the_air import amplification, system_privacy
 from airtight.results import federated_results, inference_results
 from airtight.results.energy import DeviceBounds
 from airtight.solvers.energy.utility import EnergySolution
@@ -156,7 +155,7 @@ def _at(result: Any, path: str) -> Any:
 
 def _claimed(d: Description, *, form: amplification.TheoremForm, name: str) -> Any:
     """A number that Theorem 1 claims."""
-    return getattr(amplification.published(_system(d), form=form), name)
+    return getattr(amplification.published(_system(d).one_round, form=form), name)
 
 
 def _system(description: Description) -> InferenceSystem:
@@ -164,42 +163,30 @@ def _system(description: Description) -> InferenceSystem:
 
 
 def _interval(description: Description, _: float) -> EpsilonInterval:
-    lower_bound, upper_bound = rounds.bracket(
-        _system(description), rounds=description.rounds, observer=description.observer
-    )
-    return EpsilonInterval(epsilon=np.asarray(upper_bound), lower=np.asarray(lower_bound))
-
-
-def _delta(description: Description, at_epsilon: float) -> DeltaAt:
-    lower_bound, upper_bound = observers.exact_delta_bracket(
-        _system(description), at_epsilon, observer=description.observer
-    )
-    if description.rounds > 1:  # several rounds have at least the delta of one, so that the lower bound holds
-        upper_bound = rounds.delta_at(
-            _system(description), at_epsilon, rounds=description.rounds, observer=description.observer
-        )
-    return DeltaAt(delta=np.asarray(upper_bound), lower=np.asarray(lower_bound))
-
-
-def _over_channel(description: Description, _: float) -> EpsilonInterval:
-    given: dict[str, Any] = {"rounds": description.rounds, "observer": description.observer}
-    lower, upper = channel_privacy.bracket(_system(description), _channel(description), **given)[:2]
+    lower, upper = system_privacy.epsilon_bracket(_system(description))
     return EpsilonInterval(epsilon=np.asarray(upper), lower=np.asarray(lower))
 
 
+def _delta(description: Description, at_epsilon: float) -> DeltaAt:
+    system = _system(description)
+    lower, upper = system_privacy.delta_bracket(system, at_epsilon, rounds=1)
+    if system.rounds > 1:  # several rounds have at least the delta of one, so that the lower bound holds
+        upper = system_privacy.delta(system, at_epsilon)
+    return DeltaAt(delta=np.asarray(upper), lower=np.asarray(lower))
+
+
 def _delta_over_channel(description: Description, at_epsilon: float) -> Delta:
-    given: dict[str, Any] = {"rounds": description.rounds, "observer": description.observer}
-    return Delta(delta=np.asarray(channel_privacy.delta_at(_system(description), _channel(description), at_epsilon, **given)))
+    return Delta(delta=np.asarray(system_privacy.delta(_system(description), at_epsilon)))
 
 
 def _channel(description: Description) -> Channel:
-    return cast(Channel, description.channel)
+    return cast(Channel, _system(description).channel)
 
 
 def _channel_bounds(description: Description, _: float) -> inference_results.ChannelBounds:
-    system, channel = _system(description), _channel(description)
-    seen = inference_results.Observers.over_channel(system, channel, np.asarray(channel_privacy.epsilon(system, channel)))
-    return inference_results.ChannelBounds.of(system, channel, seen, description.task)
+    system = _system(description)
+    seen = inference_results.Observers.of(system)
+    return inference_results.ChannelBounds.of(system, _channel(description), seen, description.task)
 
 
 def _distortion(description: Description, _: float) -> inference_results.Distortion:
@@ -239,7 +226,7 @@ _ALL: tuple[Part, ...] = (
         "inference.privacy.exact",
         inference_results.Exact,
         lambda d, _: inference_results.Exact(
-            epsilon=np.asarray(amplification.exact_epsilon(_system(d))), delta=_system(d).delta
+            epsilon=np.asarray(system_privacy.epsilon(_system(d), rounds=1, observer="auto")), delta=_system(d).delta
         ),
         ("inference",),
         _NO_PRIVACY_EFFECT | {"observer", "rounds"},
@@ -247,7 +234,7 @@ _ALL: tuple[Part, ...] = (
     Part(
         "inference.privacy.proven",
         inference_results.EpsilonDelta,
-        lambda d, _: inference_results.EpsilonDelta.of(amplification.proven(_system(d))),
+        lambda d, _: inference_results.EpsilonDelta.of(amplification.proven(_system(d).one_round)),
         ("inference",),
         _NO_PRIVACY_EFFECT | {"observer", "rounds"},
     ),
@@ -271,14 +258,14 @@ _ALL: tuple[Part, ...] = (
     Part(
         "inference.privacy.observers",
         inference_results.Observers,
-        lambda d, _: inference_results.Observers.of(_system(d), np.asarray(amplification.exact_epsilon(_system(d)))),
+        lambda d, _: inference_results.Observers.of(_system(d)),
         ("inference",),
         _NO_PRIVACY_EFFECT | {"observer", "rounds"},
     ),
     Part(
         "inference.channel.interval",
         EpsilonInterval,
-        _over_channel,
+        _interval,
         ("inference", "inference.channel"),
         _NO_PRIVACY_EFFECT,
     ),
@@ -296,7 +283,7 @@ _ALL: tuple[Part, ...] = (
         _channel_bounds,
         ("inference", "inference.channel"),
         frozenset({"delta_prime", "decoder_gain", "channel_gain", "observer", "rounds"}),
-        quick={"participation": lambda d: _channel(d).participation(_system(d))},
+        quick={"participation": lambda d: _system(d).participation},
     ),
     Part(
         "inference.channel.decoder",

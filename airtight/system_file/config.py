@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import lru_cache
 from pathlib import Path
@@ -16,7 +16,6 @@ from airtight.analytics import checks, parameters
 from airtight.analytics.checks import AirtightError, ParameterError
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.federated.fair.device import DeviceFleet
-from airtight.analytics.guarantee import Observer
 from airtight.analytics.inference.channel import Channel, Eavesdropper
 from airtight.analytics.inference.features import Features, matched
 from airtight.analytics.inference.system import InferenceSystem
@@ -120,8 +119,14 @@ class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-def _table(name: str, rows: Iterable[parameters.Parameter[Any, Any]], *, optional: bool = False) -> Any:
-    """A table whose keys are the parameters of a value type; all optional if `optional`."""
+def _table(
+    name: str,
+    rows: Iterable[parameters.Parameter[Any, Any]],
+    *,
+    optional: bool = False,
+    required: Collection[str] = (),
+) -> Any:
+    """Build the model of a table whose keys are the parameters of a value type; `required` are so in a file at least."""
     types = {
         parameters.Number: Number,
         parameters.Count: int,
@@ -133,13 +138,18 @@ def _table(name: str, rows: Iterable[parameters.Parameter[Any, Any]], *, optiona
     }
     fields: dict[str, Any] = {}
     for parameter in rows:
-        field_type = types[type(parameter)]
-        default = None if optional else ... if parameter.required else parameter.default
+        field_type = next(types[held] for held in type(parameter).__mro__ if held in types)
+        needed = parameter.required or parameter.name in required
+        default = None if optional else ... if needed else parameter.default
         fields[parameter.name] = (field_type | None if optional else field_type, default)
     return create_model(name, __base__=_Table, **fields)
 
 
-class _Variant(_table("_Changes", parameters.of(InferenceSystem).values(), optional=True)):  # type: ignore[misc]
+_OF_SYSTEM = [row for name, row in parameters.of(InferenceSystem).items() if name != "channel"]
+_OF_VARIANT = [row for row in _OF_SYSTEM if row.name not in ("rounds", "observer")]  # one for all variants
+
+
+class _Variant(_table("_Changes", _OF_VARIANT, optional=True)):  # type: ignore[misc]
     """Keys of [inference] that a variant of the system changes."""
 
 
@@ -178,11 +188,9 @@ class _Channel(_table("_Drawn", _DRAWN)):  # type: ignore[misc]
     eavesdropper: _Eavesdropper | None = None
 
 
-class _Inference(_table("_System", parameters.of(InferenceSystem).values())):  # type: ignore[misc]
+class _Inference(_table("_System", _OF_SYSTEM, required=("participation",))):  # type: ignore[misc]
     """The table [inference]."""
 
-    observer: str = Observer.AUTO.value
-    rounds: int = Field(1, ge=1)
     variants: dict[str, _Variant] = Field(default_factory=dict)
     features: _Features | None = None
     selection: _Selection | None = None
@@ -376,7 +384,7 @@ def described(
 
 
 def _participation_by_power(path: Path, raw: dict[str, Any], channel: bool) -> dict[str, Any]:
-    """The tables with a participation where a power limit decides it, which :func:`_with_participation` then computes."""
+    """The tables with a participation where a power limit decides it, which the channel then decides."""
     inference = raw.get("inference")
     table = inference.get("channel") if isinstance(inference, dict) else None
     if not isinstance(inference, dict) or table is None:
@@ -444,7 +452,7 @@ def _checked(path: Path, raw: dict[str, Any], tables: Mapping[str, PackageTable]
 def _value_tables(
     raw: dict[str, Any], tables: Mapping[str, PackageTable]
 ) -> Iterator[tuple[tuple[str, ...], dict[str, Any], type]]:
-    """The tables whose keys are parameters of a value type, the variants of [inference] included."""
+    """The tables whose keys are parameters of a value type, those within [inference] included."""
     value_types: dict[str, type] = {"inference": InferenceSystem, "federated": FederatedSystem, "energy": DeviceFleet}
     for name, value_type in (value_types | {name: table.record for name, table in tables.items()}).items():
         if isinstance(values := raw.get(name), dict):
@@ -453,12 +461,18 @@ def _value_tables(
             for variant, changed in (variants if isinstance(variants, dict) else {}).items():
                 if isinstance(changed, dict):
                     yield (name, "variants", variant), changed, value_type
+            inner, place = values, (name,)
+            for nested, nested_type in (("channel", Channel), ("eavesdropper", Eavesdropper)):
+                inner, place = inner.get(nested), (*place, nested)
+                if name != "inference" or not isinstance(inner, dict):
+                    break
+                yield place, inner, nested_type
 
 
 def _value_error(value_type: type, values: dict[str, Any], raw: dict[str, Any], key: str, value: Any) -> str:
     """The error of one value; an empty text where the value is allowed or the key is no parameter of the value type."""
     row = parameters.of(value_type).get(key)
-    if row is None:
+    if row is None or row.holds == "table":  # which has values of its own
         return ""
     devices = values.get("devices", raw.get("inference", {}).get("devices")) if value_type is InferenceSystem else None
     try:
@@ -471,22 +485,19 @@ def _value_error(value_type: type, values: dict[str, Any], raw: dict[str, Any], 
 
 
 def _inference(path: Path, table: _Inference, complaints: _Errors, files: Mapping[str, bytes]) -> dict[str, Any]:
-    base = table.model_dump(exclude={"observer", "rounds", "variants", "features", "selection", "channel"})
+    base = table.model_dump(exclude={"variants", "features", "selection", "channel"})
+    if table.channel is not None:
+        base["channel"] = _channel(path, table.channel, files)
+        if base["channel"].decides_participation:
+            del base["participation"]
     variants = {}
     for name, variant in table.variants.items():
         changes = variant.model_dump(exclude_none=True)
         variants[name] = _system(path, f"inference.variants.{name}", {**base, **changes}, set(changes))
     system = _system(path, "inference", base, set(base))
-    channel = None if table.channel is None else _channel(path, table.channel, files)
-    if channel is not None:
-        system, *varied = (_with_participation(path, channel, one) for one in (system, *variants.values()))
-        variants = dict(zip(variants, varied, strict=True))
     return {
-        "observer": complaints.unless(_observer, table),
-        "rounds": table.rounds,
         "inference": system,
         "variants": variants,
-        "channel": channel,
         "task": complaints.unless(_task, table.features, system, files),
         "scores": complaints.unless(_scores, table.selection, system.devices),
     }
@@ -521,13 +532,6 @@ def _design(
         return requirements_type(**values)  # type: ignore[no-any-return]
     except ParameterError as error:
         raise SystemFileError(f"{path}: design.{error}") from None
-
-
-def _observer(path: Path, table: _Inference) -> Observer:
-    try:
-        return checks.choice("observer", table.observer, Observer)
-    except ParameterError as error:
-        raise SystemFileError(f"{path}: inference.{error}") from None
 
 
 def _federated(path: Path, table: _Federated) -> FederatedSystem:
@@ -612,17 +616,6 @@ def _looks(path: Path, file: str, files: Mapping[str, bytes]) -> Any:
         raise SystemFileError(f"{path}: {key} = {file!r}: {error}") from None
 
 
-def _with_participation(path: Path, channel: Channel, system: InferenceSystem) -> InferenceSystem:
-    """The system with the participation that the channel decides, checked against the channel."""
-    try:
-        joined = channel.with_participation(system)
-        channel.check(joined)
-    except ParameterError as error:
-        where = "inference" if error.name in parameters.of(InferenceSystem) else "inference.channel"
-        raise SystemFileError(f"{path}: {where}.{error}") from None
-    return joined
-
-
 def _scores(path: Path, table: _Selection, devices: int) -> Scores:
     try:
         score = checks.vector("score", table.score, devices, "[-1e150, 1e150]")
@@ -648,7 +641,8 @@ def _system(path: Path, table: str, values: dict[str, Any], own: set[str]) -> In
     try:
         return InferenceSystem(**values)
     except ParameterError as error:
-        where = table if error.name in own else "inference"
+        of_channel = error.name not in parameters.of(InferenceSystem)  # which the channel found beside this system
+        where = "inference.channel" if of_channel else table if error.name in own else "inference"
         raise SystemFileError(f"{path}: {where}.{error}") from None
 
 

@@ -8,8 +8,6 @@ from typing import Any
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.federated.fair.device import DeviceFleet
-from airtight.analytics.guarantee import Observer
-from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.solvers.design.federated.federated_requirements import FederatedRequirements
@@ -54,10 +52,7 @@ class Description:
 
     name: str
     inference: InferenceSystem | None = None
-    observer: Observer = Observer.AUTO  # against whom privacy is computed, for the system and its variants
-    rounds: int = 1  # number of queries, each with independent participation and noise
     variants: dict[str, InferenceSystem] = field(default_factory=dict)
-    channel: Channel | None = None  # of the system and its variants; None stands for superposition at one look
     task: Task | None = None
     scores: Scores | None = None
     federated: FederatedSystem | None = None
@@ -65,6 +60,11 @@ class Description:
     training: Plan | None = None
     design: Requirements | FederatedRequirements | FleetRequirements | None = None
     packages: dict[str, Any] = field(default_factory=dict)  # records of the tables that installed packages add, by name
+
+    @property
+    def over_channel(self) -> bool:
+        """Whether the inference system, and with it each of its variants, has a channel."""
+        return self.inference is not None and self.inference.channel is not None
 
     @property
     def systems(self) -> dict[str, InferenceSystem]:

@@ -27,7 +27,7 @@ from airtight.analytics.forms.quantity import Quantity, collected, per_device
 from airtight.analytics.guarantee import Face
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.mechanisms import subsampling
-from airtight.analytics.privacy.over_the_air import amplification, concentration
+from airtight.analytics.privacy.over_the_air import amplification, concentration, system_privacy
 
 t, variance, bound = Parameter("t", NONNEGATIVE), Parameter("V", POSITIVE), Parameter("M", POSITIVE)
 delta, delta_prime = Parameter("delta", DELTA), Parameter("delta'", DELTA)
@@ -312,4 +312,4 @@ def visible(K: int) -> Quantity:
 
 
 def _visible(distance: float, epsilon: float, **v: Any) -> float:
-    return float(amplification.exact_delta(system_of(weight=1.0, clip=distance, **v), epsilon, device=0))
+    return float(system_privacy.delta(system_of(weight=1.0, clip=distance, **v), epsilon, device=0))

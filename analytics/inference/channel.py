@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,7 +20,6 @@ from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, ParameterError
 from airtight.analytics.inference.block_energy import peak_energy
 from airtight.analytics.inference.fading import Fading, PowerGain
-from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.parameters import (
     Choice,
     Count,
@@ -38,6 +37,33 @@ _LEAST, _GREATEST = 1e-75, 1e75  # moduli of coefficients: their squares, and qu
 # parameters that mean nothing where the looks are given
 _OF_DRAWN_LOOKS = "antennas", "fading", "mean_power", "distance", "max_power", "csi_error", "states", "seed", "eavesdropper"
 _AGREEMENT = 1e-9  # relative difference up to which a system's participation is that of its power limit
+
+
+class Transmitters(Protocol):
+    """What a channel needs to know of the system over it: see :class:`~airtight.analytics.inference.system.InferenceSystem`."""
+
+    @property
+    def devices(self) -> int: ...
+    @property
+    def participation(self) -> FloatArray: ...
+    @property
+    def noise_variance(self) -> FloatArray: ...
+    @property
+    def weight(self) -> FloatArray: ...
+    @property
+    def clip(self) -> FloatArray: ...
+    @property
+    def alignment(self) -> float: ...
+    @property
+    def receiver_noise_variance(self) -> float: ...
+    @property
+    def dimension(self) -> int: ...
+    @property
+    def idle_noise(self) -> bool: ...
+    def derived(self, **values: Any) -> Self: ...
+
+
+Over = TypeVar("Over", bound=Transmitters)
 
 
 class CodeModel(StrEnum):
@@ -193,6 +219,7 @@ class Channel(Described):
 
     Examples
     --------
+    >>> from airtight.analytics.inference.system import InferenceSystem
     >>> system = InferenceSystem(devices=3, participation=1.0, noise_variance=0.1, weight=1.0, clip=1.0, alignment=1.0,
     ...     receiver_noise_variance=0.1, dimension=8, delta=1e-5)
     >>> channel = Channel(antennas=2, fading="rayleigh", max_power=4.0, states=5)
@@ -270,6 +297,11 @@ class Channel(Described):
         return self.max_power is not None
 
     @property
+    def one_look(self) -> bool:
+        """Whether the server receives every device once, at the amplitude of alignment."""
+        return self.looks is None and self.antennas == 1 and self.csi_error == 0
+
+    @property
     def antennas_alike(self) -> bool:
         """Whether several antennas, of the server or an eavesdropper, receive each device alike, as there is no fading."""
         several = self.antennas > 1 or self.eavesdropper is not None
@@ -300,7 +332,7 @@ class Channel(Described):
         """The law of the power gain of a device at one antenna, over its mean."""
         return PowerGain(self.fading, self.k_factor or 0.0, self.shape or 1.0, self.shadowing_db or 1.0)
 
-    def threshold(self, system: InferenceSystem) -> FloatArray:
+    def threshold(self, system: Transmitters) -> FloatArray:
         r"""Power gain from which a device sends, shape (K,); 0 without a power limit.
 
         Notes
@@ -319,6 +351,7 @@ class Channel(Described):
 
         Examples
         --------
+        >>> from airtight.analytics.inference.system import InferenceSystem
         >>> system = InferenceSystem(devices=1, participation=1.0, noise_variance=0.1, weight=1.0, clip=1.0, alignment=1.0,
         ...     receiver_noise_variance=0.1, dimension=8, delta=1e-5)
         >>> limits = {"block": {}, "peak": {"peak_outage": 0.01}, "long_term": {}}
@@ -344,7 +377,7 @@ class Channel(Described):
                     threshold = mean * self.power_gain.threshold_for(allowed)
         return np.asarray(threshold)
 
-    def participation(self, system: InferenceSystem) -> FloatArray:
+    def participation(self, system: Transmitters) -> FloatArray:
         r"""Probability that each device sends, :math:`P(|h_k|^2 \ge g_k)`, or the system's where no power is limited."""
         if self.max_power is None:
             return system.participation
@@ -354,7 +387,7 @@ class Channel(Described):
         with np.errstate(over="ignore"):
             return self.power_gain.exceeds(threshold / mean)
 
-    def inverse_gain(self, system: InferenceSystem) -> FloatArray:
+    def inverse_gain(self, system: Transmitters) -> FloatArray:
         r"""Mean of :math:`1/|h_k|^2` given that device k sends, shape (K,): the price of inverting the channel.
 
         The mean energy of a sent block is :math:`\gamma^2(w_k^2|z_k|^2 + r\sigma_k^2)` times this. Without a power limit it is
@@ -371,6 +404,7 @@ class Channel(Described):
 
         Examples
         --------
+        >>> from airtight.analytics.inference.system import InferenceSystem
         >>> system = InferenceSystem(devices=1, participation=1.0, noise_variance=0.1, weight=1.0, clip=1.0, alignment=1.0,
         ...     receiver_noise_variance=0.1, dimension=8, delta=1e-5)
         >>> Channel(fading="rayleigh", max_power=4.0).inverse_gain(system).round(4), Channel().inverse_gain(system)
@@ -384,7 +418,7 @@ class Channel(Described):
             inverse = self.power_gain.inverse_above(threshold / mean) / mean
             return np.asarray(np.where(sends > 0, inverse / sends, np.inf))
 
-    def with_participation(self, system: InferenceSystem) -> InferenceSystem:
+    def with_participation(self, system: Over) -> Over:
         """The system with the participation that the power limit decides; the system itself without such a limit.
 
         Raises
@@ -401,7 +435,7 @@ class Channel(Described):
             )
         return system.derived(participation=sends)
 
-    def check(self, system: InferenceSystem) -> None:
+    def check(self, system: Transmitters) -> None:
         """Raise a ParameterError where this channel cannot be that of the system."""
         if self.looks is not None and self.looks.shape[1] != system.devices:
             raise ParameterError("looks", f"array of shape {self.looks.shape}", f"(states, {system.devices}, looks)")
@@ -432,7 +466,7 @@ class Channel(Described):
         same = self.csi_error == 0 and (self.antennas == 1 or self.fading is Fading.NONE)
         return np.ones(self.antennas) if same else None
 
-    def draw(self, system: InferenceSystem, *, eavesdropper: bool = False) -> Looks:
+    def draw(self, system: Transmitters, *, eavesdropper: bool = False) -> Looks:
         """The states of the channel, as the server or the eavesdropper receives them.
 
         With a power limit the coefficients of a device are those *given that it sends*, and `sends` says for every state

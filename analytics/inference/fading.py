@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray
 
 _COMMON = 1e-9  # probability of exceeding the threshold from which a Rician gain is a quantile of the law below
@@ -42,6 +44,68 @@ class Fading(StrEnum):
     LOGNORMAL = "lognormal"
 
 
+@dataclass(frozen=True, kw_only=True)
+class RicianFading:
+    r"""Block fading amplitudes :math:`h = |\nu + \sigma(X + iY)|`, X and Y standard normal; constant during a block.
+
+    Parameters
+    ----------
+    k_factor : float
+        :math:`\nu^2/(2\sigma^2) \ge 0`, line of sight over scatter, a ratio (not dB); 0 is Rayleigh fading.
+    mean_power : float
+        :math:`E h^2 = \nu^2 + 2\sigma^2 > 0`, a ratio.
+
+    Notes
+    -----
+    FDP Sec. VI speaks of "a Rician channel model with a variance of sigma_m^2 = 0.1", which is the receiver noise; neither
+    K-factor nor mean power is given. :meth:`scattered` takes that variance as the scatter's.
+
+    Examples
+    --------
+    >>> float(RicianFading(k_factor=0.0, mean_power=1.0).outage(0.1))  # Rayleigh: 1 - exp(-0.01)
+    0.00995016...
+    """
+
+    k_factor: float
+    mean_power: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "k_factor", checks.scalar("k_factor", self.k_factor, "[0, inf)"))
+        object.__setattr__(self, "mean_power", checks.scalar("mean_power", self.mean_power, "(0, inf)"))
+
+    @classmethod
+    def rayleigh(cls, mean_power: float = 1.0) -> RicianFading:
+        """No line of sight."""
+        return cls(k_factor=0.0, mean_power=mean_power)
+
+    @classmethod
+    def scattered(cls, variance: float, *, line_of_sight: float = 1.0) -> RicianFading:
+        """A line of sight of the given amplitude plus complex scatter of the given total variance.
+
+        Examples
+        --------
+        >>> RicianFading.scattered(0.1)
+        RicianFading(k_factor=10.0, mean_power=1.1)
+        """
+        scatter = checks.scalar("variance", variance, "(0, inf)")
+        direct = checks.scalar("line_of_sight", line_of_sight, "[0, inf)") ** 2
+        return cls(k_factor=direct / scatter, mean_power=direct + scatter)
+
+    def sample(self, size: int | tuple[int, ...], rng: np.random.Generator) -> FloatArray:
+        """Independent amplitudes."""
+        scatter = np.sqrt(self.mean_power / (2 * (1 + self.k_factor)))
+        direct = np.sqrt(self.mean_power * self.k_factor / (1 + self.k_factor))
+        return np.asarray(np.hypot(direct + scatter * rng.standard_normal(size), scatter * rng.standard_normal(size)))
+
+    def outage(self, amplitude: ArrayLike) -> FloatArray:
+        r"""Pr(h < amplitude): a noncentral chi-square law of two degrees of freedom, noncentrality 2K."""
+        from scipy import special
+
+        h = checks.real("amplitude", amplitude, "[0, inf)")
+        square = 2 * (1 + self.k_factor) * h * h / self.mean_power
+        return np.asarray(special.chndtr(square, 2.0, 2 * self.k_factor))[()]
+
+
 @dataclass(frozen=True)
 class PowerGain:
     """The law of the power gain G over its mean.
@@ -64,7 +128,7 @@ class PowerGain:
         Notes
         -----
         Rayleigh: :math:`e^{-g}`; Nakagami: :math:`Q(m, mg)`, the regularised upper gamma function; Rician:
-        :meth:`~airtight.analytics.inference.transmission.RicianFading.outage` at :math:`\sqrt g`, and in the tail a mixture of
+        :meth:`~airtight.analytics.inference.fading.RicianFading.outage` at :math:`\sqrt g`, and in the tail a mixture of
         gamma laws; log-normal:
         :math:`\Phi((\mu_{dB} - 10\log_{10}g)/\sigma_{dB})`, with :math:`\mu_{dB}` such that the mean is 1.
 
@@ -74,8 +138,6 @@ class PowerGain:
         array([1.   , 0.406])
         """
         from scipy import special
-
-        from airtight.analytics.inference.transmission import RicianFading
 
         with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
             match self.fading:

@@ -7,24 +7,51 @@ They are columns of what an :class:`~airtight.analytics.inference.system.Inferen
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from airtight.analytics import checks, parameters
 from airtight.analytics.checks import FloatArray, IntArray, ParameterError
-from airtight.analytics.guarantee import Adjacency
-from airtight.analytics.parameters import Choice, Count, Described, Flag, Number, Vector
+from airtight.analytics.guarantee import Adjacency, Observer
+from airtight.analytics.inference.channel import Channel
+from airtight.analytics.parameters import Choice, Count, Described, Flag, Number, Parameter, Vector
 
 _TINY = float(np.finfo(float).tiny)
 _LEAST_EXPONENT, _GREATEST_EXPONENT = -1018, 996  # of two, that noise may have; a million of the greatest can be added
 _NEVER = 1 << 20  # beyond any exponent
 
 
+class _Participation(Vector):
+    """The probability of taking part; None where the power limit of the channel decides it."""
+
+    def checked(self, value: Any) -> Any:
+        return None if value is None else super().checked(value)
+
+
+class _ChannelTable(Parameter[Any, Channel | None]):
+    """A channel, or the mapping of its parameters; None where there is none."""
+
+    holds = "table"
+
+    def checked(self, value: Any) -> Channel | None:
+        if value is None or isinstance(value, Channel):
+            return value
+        allowed = parameters.of(Channel)
+        if not isinstance(value, Mapping) or not value.keys() <= allowed.keys():
+            raise ParameterError(self.name, value, f"a Channel, or a mapping with {', '.join(allowed)}")
+        try:
+            return Channel(**value)
+        except ParameterError as error:
+            raise ParameterError(f"{self.name}.{error.name}", error.value, error.allowed, error.index) from None
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class InferenceSystem(Described):
-    r"""Collaborative inference over the air (FDP Sec. III): what is sent, by whom, through what noise.
+    r"""Collaborative inference over the air (FDP Sec. III): what is sent, by whom, through what noise, how often, who listens.
 
     Device k takes part with probability :math:`p_k`; then it sends its clipped feature, weighted, plus noise. The server
     receives
@@ -39,7 +66,7 @@ class InferenceSystem(Described):
     devices : int
         K >= 1.
     participation : array_like, shape (K,)
-        p_k in [0, 1].
+        p_k in [0, 1]. Left out where `channel` has a power limit, which decides it.
     noise_variance : array_like, shape (K,)
         sigma_k^2 >= 0, variance of the device's noise per coordinate.
     weight : array_like, shape (K,)
@@ -64,6 +91,12 @@ class InferenceSystem(Described):
         g > 0, factor on the decoder: the server's output is g D y / gamma. Privacy does not depend on it.
     channel_gain : array_like, shape (K,) or scalar
         abs(h_k)^2 > 0, for the energy that alignment costs (:func:`airtight.analytics.inference.transmission.transmit_energy`).
+    channel : Channel, optional
+        Fading, antennas and power limit; without it every device is received once, at amplitude gamma.
+    rounds : int
+        T >= 1 rounds, each with fresh participation and noise.
+    observer : Observer or str
+        What the server sees beside y; see :class:`airtight.analytics.guarantee.Observer`.
 
     Raises
     ------
@@ -79,7 +112,9 @@ class InferenceSystem(Described):
     """
 
     devices: Count = Count("K", "[1, inf)", "devices", typical=(12, 12))
-    participation: Vector = Vector("p_k", "[0, 1]", "probability of taking part", typical=(0.1, 0.9))
+    participation: _Participation = _Participation(  # noqa: RUF009
+        "p_k", "[0, 1]", "probability of taking part", typical=(0.1, 0.9), default=None
+    )
     noise_variance: Vector = Vector(
         r"\sigma_k^2", "[0, inf)", "variance of the device's noise per coordinate", typical=(0.1, 0.5)
     )
@@ -106,8 +141,20 @@ class InferenceSystem(Described):
     channel_gain: Vector = Vector(
         "|h_k|^2", "(0, inf)", "power gain of the channel, for the transmit energy", default=1.0
     )
+    channel: _ChannelTable = _ChannelTable(  # noqa: RUF009
+        "", "", "fading, antennas and power limit; without it every device is received once", default=None
+    )
+    rounds: Count = Count("T", "[1, inf)", "rounds, each with fresh participation and noise", default=1)
+    observer: Choice[Observer] = Choice("", "", "what the server sees beside y", default=Observer.AUTO)
 
     def __post_init__(self) -> None:
+        if self.power_decides:
+            if self.participation is not None:
+                allowed = "absent: channel.max_power decides it (`system.replace` changes other parameters)"
+                raise ParameterError("participation", checks.array_text(self.participation), allowed)
+            self.__dict__["participation"] = np.ones(self.devices)
+        elif self.participation is None:
+            raise ParameterError("participation", None, "numbers in [0, 1]; only a channel with max_power decides it")
         for name in ("participation", "noise_variance", "weight", "clip"):
             value = getattr(self, name)
             if isinstance(value, np.ndarray) and value.ndim == 1 and value.size != self.devices:
@@ -119,6 +166,54 @@ class InferenceSystem(Described):
         checks.vector(
             "channel_gain", self.channel_gain, self.devices
         )  # a number stays one, for whatever number of devices
+        if self.channel is not None:
+            if self.power_decides:
+                self.__dict__["participation"] = self.channel.with_participation(self).participation
+            self.channel.check(self)
+
+    @property
+    def power_decides(self) -> bool:
+        """Whether the power limit of the channel decides who takes part."""
+        return self.channel is not None and self.channel.decides_participation
+
+    def replace(self, **values: Any) -> InferenceSystem:
+        """A copy with other values; participation follows where the power limit of the channel decides it.
+
+        Examples
+        --------
+        >>> system = InferenceSystem(devices=2, noise_variance=0.1, weight=0.5, clip=1.0, alignment=1.0, dimension=4,
+        ...     receiver_noise_variance=0.1, delta=1e-5, channel={"fading": "rayleigh", "max_power": 1.0})
+        >>> system.participation.round(4), system.replace(clip=2.0).participation.round(4)
+        (array([0.522, 0.522]), array([0.2466, 0.2466]))
+        """
+        channel = parameters.of(InferenceSystem)["channel"].checked(values.get("channel", self.channel))
+        if channel is not None and channel.decides_participation and "participation" not in values:
+            values["participation"] = None
+        return replace(self, **values)
+
+    @property
+    def one_round(self) -> InferenceSystem:
+        """The system without channel, rounds and observer: what the computations for one round at one look are stated for."""
+        return self.derived(channel=None, rounds=1, observer=Observer.AUTO)
+
+    def at_one_look(self) -> InferenceSystem:
+        """The system for a computation that counts neither antennas nor fading.
+
+        Raises
+        ------
+        ParameterError
+            Where the channel matters to it, because it does not deliver every device once, aligned.
+        """
+        if self.channel is not None and not self.channel.one_look:
+            raise ParameterError("channel", "given", "absent, or one antenna with perfect inversion: this counts one look")
+        return self.one_round
+
+    def to_dict(self) -> dict[str, Any]:
+        """The values by name, suitable for JSON and for the constructor; without a participation that the channel decides."""
+        values = super().to_dict()
+        if self.power_decides:
+            del values["participation"]
+        return values
 
     @property
     def sensitivity(self) -> FloatArray:

@@ -41,7 +41,7 @@ setting = {
 channels = {M: airtight.Channel(antennas=M, **setting) for M in antennas}
 sending = channels[1].with_participation(system)
 print("sends:", sending.participation.round(3))
-worst = {M: float(airtight.epsilon(sending, channel=channel).max().round(2)) for M, channel in channels.items()}
+worst = {M: float(airtight.epsilon(sending.replace(channel=channel)).max().round(2)) for M, channel in channels.items()}
 print("epsilon of the worst device:", worst)
 
 # %%

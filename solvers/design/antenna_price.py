@@ -21,7 +21,7 @@ from airtight.analytics.inference import combiner, decoding
 from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy
+from airtight.analytics.privacy.over_the_air import system_privacy
 from airtight.analytics.records import Record
 from airtight.analytics.rounding import UNIT
 from airtight.solvers.design import channel_noise
@@ -133,7 +133,7 @@ def antenna_price(
     for i, count in enumerate(counts):
         one = replace(channel, antennas=int(count))
         given = one.with_participation(system)
-        at_noise[i] = np.max(channel_privacy.epsilon(given, one, **asked))
+        at_noise[i] = np.max(system_privacy.epsilon(given.derived(channel=one), **asked))
         error[i] = _error(given, one, features)[1]
         try:
             kept = channel_noise.calibrate(system, one, epsilon, **asked).system

@@ -40,8 +40,7 @@ from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, IntArray, ParameterError
 from airtight.analytics.guarantee import Adjacency, Observer
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy.over_the_air import observers
-from airtight.analytics.privacy.over_the_air import rounds as many
+from airtight.analytics.privacy.over_the_air import observers, system_privacy
 from airtight.analytics.progress import each_reported
 from airtight.analytics.records import Record
 from airtight.solvers.errors import InfeasibleError
@@ -68,9 +67,9 @@ class Target:
     def upper(self, system: InferenceSystem, device: IntArray | None = None) -> FloatArray:
         """An upper bound of the epsilon of the devices, by default of all."""
         self.heard("")
-        if self.rounds > 1:
-            return np.atleast_1d(many.epsilon(system, rounds=self.rounds, device=device, observer=self.observer))
-        return np.atleast_1d(observers.exact_epsilon(system, device=device, observer=self.observer))
+        return np.atleast_1d(
+            system_privacy.epsilon(system, rounds=self.rounds, device=device, observer=self.observer)
+        )
 
     def excess(self, system: InferenceSystem, device: int) -> float:
         """An upper bound of how far the device exceeds the target; positive where it exceeds it.
@@ -82,9 +81,9 @@ class Target:
         self.heard("")
         with np.errstate(divide="ignore"):
             if self.rounds > 1:
-                value = many.epsilon(system, rounds=self.rounds, device=device, observer=self.observer)
+                value = system_privacy.epsilon(system, rounds=self.rounds, device=device, observer=self.observer)
                 return float(np.clip(np.log(float(value) / self.epsilon), -1e3, 1e3))
-            value = observers.exact_delta(system, self.epsilon, device=device, observer=self.observer)
+            value = system_privacy.delta(system, self.epsilon, device=device, observer=self.observer)
             upper = math.sqrt(-2 * max(float(np.log(min(float(value), 1.0))), -1e6))
         return math.sqrt(-2 * math.log(system.delta)) - upper
 
@@ -99,7 +98,7 @@ class Target:
             return True
         if self.rounds == 1 or quieter:
             return False
-        lower, _ = many.bracket(system, rounds=self.rounds, device=device, observer=self.observer)
+        lower, _ = system_privacy.epsilon_bracket(system, rounds=self.rounds, device=device, observer=self.observer)
         return bool(lower > self.epsilon)
 
 

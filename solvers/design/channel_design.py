@@ -28,8 +28,7 @@ from airtight.analytics.inference import combiner, decoding
 from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy.over_the_air import observers
-from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy
+from airtight.analytics.privacy.over_the_air import observers, system_privacy
 from airtight.analytics.privacy.over_the_air.multi_antenna.effective_noise import EFFORT
 from airtight.analytics.progress import reported
 from airtight.solvers.design import channel_noise
@@ -227,7 +226,7 @@ class _Problem:
 
     def epsilons(self, candidate: InferenceSystem) -> FloatArray:
         """Upper bounds over all rounds."""
-        found = channel_privacy.epsilon(candidate, self.channel, rounds=self.rounds, observer=self.observer)
+        found = system_privacy.epsilon(candidate.derived(channel=self.channel), rounds=self.rounds, observer=self.observer)
         return np.atleast_1d(np.asarray(found))
 
     def value(self, candidate: InferenceSystem) -> float:

@@ -22,8 +22,7 @@ from airtight.analytics.checks import FloatArray, ParameterError
 from airtight.analytics.guarantee import Adjacency, Observer
 from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy.over_the_air import observers
-from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy
+from airtight.analytics.privacy.over_the_air import observers, system_privacy
 from airtight.analytics.progress import each_reported
 from airtight.solvers.design.calibrate import Calibration, Variable
 from airtight.solvers.errors import InfeasibleError
@@ -95,7 +94,7 @@ def calibrate(
         if scale not in tried:
             at = channel.with_participation(replace(system, noise_variance=scale * profile))
             heard("")
-            tried[scale] = at, np.atleast_1d(channel_privacy.epsilon(at, channel, rounds=count, observer=seen))
+            tried[scale] = at, np.atleast_1d(system_privacy.epsilon(at.derived(channel=channel), rounds=count, observer=seen))
         return bool(np.all(tried[scale][1] <= target))
 
     falls = monotone(system, channel, seen)
@@ -147,7 +146,7 @@ def too_quiet(
         return found
     for share in _BELOW:
         below = replace(found, noise_variance=found.noise_variance * (1 - share))
-        if np.max(channel_privacy.bracket(below, channel, rounds=rounds, observer=seen).lower) > epsilon:
+        if np.max(system_privacy.epsilon_bracket(below.derived(channel=channel), rounds=rounds, observer=seen).lower) > epsilon:
             return below
     return None
 

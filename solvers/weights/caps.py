@@ -16,7 +16,7 @@ from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, IntArray
 from airtight.analytics.guarantee import Adjacency, Observer
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy.over_the_air import amplification, concentration, observers
+from airtight.analytics.privacy.over_the_air import amplification, concentration, observers, system_privacy
 from airtight.analytics.privacy.over_the_air.amplification import TheoremForm
 from airtight.analytics.privacy.over_the_air.participation_mixture.build import TRIMMED, participations
 from airtight.analytics.privacy.over_the_air.participation_mixture.evaluate import Participation
@@ -203,7 +203,7 @@ def _lowered_to_cap(
         }
         trial = replace(system, **changed)
         if cap is Cap.EXACT:
-            epsilons = np.asarray(observers.exact_epsilon(trial, device=doubtful, observer=observer))
+            epsilons = np.asarray(system_privacy.epsilon(trial, device=doubtful, observer=observer))
         else:
             epsilons = amplification.proven(trial).epsilon[doubtful]
         unsafe = ~(epsilons <= epsilon * (1 - _BATCH_MARGIN))

@@ -41,7 +41,7 @@ REFUTED, PROVED = "witness.json", "proof.json"
 BITS = 600
 DRAWS = 60  # of points at which a changed claim may be false
 OPPOSITE = {"<=": ">=", ">=": "<="}
-REASONS = re.compile(r"the relation holds at the point|hypothesis \d+ fails|.+ is outside the domain|not shown on")
+REASONS = re.compile(r"the relation holds at the point|(a )?hypothesis (\d+ )?fails|.+ is outside the domain|not shown on")
 UNREAD = re.compile(r"Syntax error|was not found in the current|has type|Cannot find")
 
 

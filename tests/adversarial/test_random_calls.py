@@ -22,7 +22,7 @@ def test_every_call_returns_or_names_what_is_wrong():
         (lambda system: airtight.discrete_pair(["a"], [1.0]), "p"),
         (lambda system: airtight.gaussian(np.ma.masked_array([1.0], [True])), "mu"),
         (lambda system: airtight.gaussian(1.0).delta(np.ma.masked_array([1.0, 2.0], [True, False])), "epsilon"),
-        (lambda system: airtight.epsilon(system, channel=3), "channel"),
+        (lambda system: airtight.epsilon(system.replace(channel=3)), "channel"),
         (lambda system: airtight.gaussian(10**5000), "mu"),
         *(
             (lambda system, n=n: airtight.InferenceSystem(devices=n, participation=0.9, noise_variance=1, weight=1, clip=1,

@@ -56,7 +56,7 @@ def test_silent_while_it_is_quick_and_refused_where_no_flag(system, capsys, monk
 
 LONG = {
     "devices": lambda system: airtight.epsilon(
-        system, channel=airtight.Channel(fading="rayleigh", states=3, fresh=True), rounds=2, progress=True
+        system.replace(channel=airtight.Channel(fading="rayleigh", states=3, fresh=True)), rounds=2, progress=True
     ),
     "claims": lambda system: airtight.try_claims(airtight.papers()["corbin-fl"].claims[:3], effort=32, progress=True),
     "blocks": lambda system: airtight.sweep(system, {"clip": [1.0, 2.0]}, quantities=["epsilon"], progress=True),
@@ -64,7 +64,7 @@ LONG = {
         system, minimise="energy", epsilon_at_most=2.0, free=["clip", "noise_variance"], effort=200, progress=True
     ),
     "scales": lambda system: airtight.calibrate(
-        system, 1.0, channel=airtight.Channel(antennas=2, fading="rayleigh", states=3), progress=True
+        system.replace(channel=airtight.Channel(antennas=2, fading="rayleigh", states=3)), 1.0, progress=True
     ),
     "prices": lambda system: airtight.design(
         table_1(distance=[50.0, 200.0]), energy_at_most=0.4, epsilon_at_most=2.0, rounds=10, progress=True

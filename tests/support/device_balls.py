@@ -26,7 +26,7 @@ _MOST_SUMS = 4096
 
 
 def delta(system: InferenceSystem, epsilon: Number, *, device: int = 0, digits: int = 15) -> Ball:
-    """Enclosure of :func:`airtight.analytics.privacy.over_the_air.amplification.exact_delta`, worst of both directions.
+    """Enclosure of :func:`airtight.analytics.privacy.over_the_air.system_privacy.delta`, worst of both directions.
 
     Parameters
     ----------

@@ -8,13 +8,10 @@ import numpy as np
 
 from airtight.analytics import checks
 from airtight.analytics.checks import ParameterError
-from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy import empirical_epsilon
-from airtight.analytics.privacy.over_the_air import amplification
-from airtight.analytics.privacy.over_the_air import rounds as composition
-from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy
+from airtight.analytics.privacy.over_the_air import amplification, system_privacy
 from airtight.validate.attack.attack_results import AttackedDevice, AttackResult
 from airtight.validate.experiments.monte_carlo import antennas
 from airtight.validate.experiments.monte_carlo import channel as air
@@ -27,29 +24,27 @@ def attacked(
     system: InferenceSystem,
     *,
     features: Features | None = None,
-    rounds: int = 1,
+    rounds: int | None = None,
     samples: int = SAMPLES,
     seed: int = 0,
     failure: float = FAILURE,
-    channel: Channel | None = None,
 ) -> AttackResult:
     """Run the likelihood-ratio attack on one device of each group of equal devices, for the observer that `auto` stands for.
 
-    Over a channel every device is attacked, because each is received in its own way. What is published is about one look.
+    Over a channel, which the observer knows and whose antennas he has all, every device is attacked, because each is received in
+    its own way. What is published is about one look.
 
     Parameters
     ----------
     system : InferenceSystem
     features : Features, optional
         A data set, for example of trained features; each device is then also attacked with its own code.
-    rounds : int
-        T queries; Theorem 1 is about one query.
+    rounds : int, optional
+        T, by default those of the system; Theorem 1 is about one.
     samples : int
         Samples under each neighbour.
     seed : int
     failure : float
-    channel : Channel, optional
-        Known to the observer, who has all looks; `system` has the participation that its power limit decides.
 
     Examples
     --------
@@ -59,7 +54,8 @@ def attacked(
     >>> one.published_epsilon < one.attack_at_published_delta < one.exact, one.refuted
     (True, True)
     """
-    count, times = checks.count("samples", samples, "[8, inf)"), checks.count("rounds", rounds)
+    count, channel = checks.count("samples", samples, "[8, inf)"), system.channel
+    times = system.rounds if rounds is None else checks.count("rounds", rounds)
     start = checks.count("seed", seed, "[0, inf)")
     norms = None if features is None else np.linalg.norm(features.clipped(system.clip), axis=1)
     if channel is not None and features is not None:
@@ -70,11 +66,8 @@ def attacked(
     if channel is not None:
         keys = np.vstack([keys, np.arange(system.devices)])
     _, first, kind = np.unique(keys, axis=1, return_index=True, return_inverse=True)
-    claim = amplification.published(system) if times == 1 and channel is None else None
-    if channel is None:
-        exact = np.atleast_1d(composition.epsilon(system, rounds=times, device=first))
-    else:
-        exact = np.atleast_1d(channel_privacy.epsilon(system, channel, rounds=times, device=first))
+    claim = amplification.published(system.one_round) if times == 1 and channel is None else None
+    exact = np.atleast_1d(system_privacy.epsilon(system, rounds=times, device=first, observer="auto"))
     found = []
     for number in np.argsort(first):
         k, alike = int(first[number]), np.flatnonzero(kind.ravel() == number)

@@ -10,6 +10,7 @@ import numpy as np
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy.over_the_air import system_privacy
 from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy
 from airtight.results.antenna_table import ANTENNAS, STATES
 from airtight.validate.experiments.figures.style import STYLE, figure_of
@@ -22,9 +23,9 @@ _COLOURS = {"silent": "#2166ac", "replace": "#1b7837", "absent": "#b2182b", "abs
 
 def _neighbours(system: InferenceSystem, channel: Channel) -> dict[str, InferenceSystem]:
     """The system under every adjacency, and with idle noise where devices may send it."""
-    found = {each.value: replace(system, adjacency=each, idle_noise=False) for each in Adjacency}
+    found = {each.value: system.replace(adjacency=each, idle_noise=False) for each in Adjacency}
     if not channel.decides_participation:
-        found["absent, idle noise"] = replace(system, adjacency=Adjacency.ABSENT, idle_noise=True)
+        found["absent, idle noise"] = system.replace(adjacency=Adjacency.ABSENT, idle_noise=True)
     return found
 
 
@@ -34,12 +35,13 @@ def epsilon_against_antennas(system: InferenceSystem, channel: Channel) -> Figur
 
     few = replace(channel, states=min(channel.states, STATES))
     counts = sorted({*ANTENNAS, channel.antennas})
-    device = int(np.argmax(np.atleast_1d(channel_privacy.epsilon(system, few))))
+    device = int(np.argmax(np.atleast_1d(system_privacy.epsilon(system.derived(channel=few), rounds=1, observer="auto"))))
     with mpl.rc_context(STYLE):
         figure = figure_of()
         axes = figure.add_subplot()
         for name, described in _neighbours(system, channel).items():
-            values = [float(channel_privacy.epsilon(described, replace(few, antennas=M), device=device)) for M in counts]
+            each = [described.derived(channel=replace(few, antennas=M)) for M in counts]
+            values = [float(system_privacy.epsilon(one, rounds=1, observer="auto", device=device)) for one in each]
             line = "--" if "idle" in name else "-"
             shown = [value if np.isfinite(value) and value > 0 else np.nan for value in values]
             axes.plot(counts, shown, "o" + line, color=_COLOURS[name], markersize=4, label=name)
@@ -54,8 +56,8 @@ def epsilon_over_states(system: InferenceSystem, channel: Channel) -> Figure:
     """The share of states in which epsilon of a device, given the state, is at most so much; beside the guarantee."""
     import matplotlib as mpl
 
-    given = channel_privacy.epsilon_by_state(system, channel)
-    guarantee = np.atleast_1d(channel_privacy.epsilon(system, channel))
+    given = channel_privacy.epsilon_by_state(system.one_round, channel)
+    guarantee = np.atleast_1d(system_privacy.epsilon(system, rounds=1, observer="auto"))
     device = int(np.argmax(guarantee))
     values = np.sort(given[:, device])
     with mpl.rc_context(STYLE):

@@ -10,7 +10,7 @@ import numpy as np
 from markupsafe import Markup
 
 from airtight.analytics.guarantee import Adjacency
-from airtight.analytics.privacy.over_the_air import amplification
+from airtight.analytics.privacy.over_the_air import system_privacy
 from airtight.report.drawing import channel_plots, energy_plots, federated_plots, inference_plots
 from airtight.results.bounds import Bounds
 from airtight.system_file.description import Description
@@ -78,12 +78,12 @@ def of_inference(description: Description, bounds: Bounds) -> Iterator[Drawn]:
 
 def of_channel(description: Description) -> Iterator[Drawn]:
     """Figures of the system over its channel."""
-    system, channel = description.inference, description.channel
-    if system is None or channel is None:
+    system = description.inference
+    if system is None or system.channel is None:
         return
-    if channel.looks is None:
-        yield render("epsilon-against-antennas", channel_plots.epsilon_against_antennas(system, channel))
-    yield render("epsilon-over-states", channel_plots.epsilon_over_states(system, channel))
+    if system.channel.looks is None:
+        yield render("epsilon-against-antennas", channel_plots.epsilon_against_antennas(system, system.channel))
+    yield render("epsilon-over-states", channel_plots.epsilon_over_states(system, system.channel))
 
 
 def plotted(description: Description) -> str:
@@ -95,7 +95,7 @@ def of_observers(description: Description) -> Iterator[Drawn]:
     """Figures over observers, where some epsilon is finite for a neighbour that keeps its noise."""
     useful = description.systems[plotted(description)]
     silent = replace(useful, adjacency=Adjacency.SILENT, idle_noise=False)
-    if np.isfinite(amplification.exact_epsilon(silent, device=0)):
+    if np.isfinite(system_privacy.epsilon(silent, device=0)):
         yield render("epsilon-for-observers", inference_plots.epsilon_for_observers(useful))
 
 

@@ -12,7 +12,7 @@ from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.mechanisms import subsampling
-from airtight.analytics.privacy.over_the_air import amplification, observers
+from airtight.analytics.privacy.over_the_air import amplification, observers, system_privacy
 from airtight.results.inference_results import InferenceBounds, Selection
 from airtight.validate.experiments.figures.style import STYLE, figure_of, label_ends
 
@@ -38,7 +38,7 @@ def privacy_curves(system: InferenceSystem, device: int = 0) -> Figure:
         axes = figure.add_subplot()
         farthest = 0.0
         for name, described in schemes(system).items():
-            exact = [float(amplification.exact_epsilon(described, delta=t, device=device)) for t in targets]
+            exact = [float(system_privacy.epsilon(described, delta=t, device=device)) for t in targets]
             axes.plot(exact, targets, color=_EXACT[name], label=f"exact, {name}")
             usual = float(np.interp(1e-5, targets, exact))
             farthest = max(farthest, usual) if np.isfinite(usual) else farthest
@@ -75,11 +75,11 @@ def epsilon_against_dimension(system: InferenceSystem, device: int = 0) -> Figur
         for name, described in schemes(system).items():
             if name == "absent":
                 epsilon = [
-                    float(amplification.exact_epsilon(replace(described, dimension=int(r)), device=device))
+                    float(system_privacy.epsilon(replace(described, dimension=int(r)), device=device))
                     for r in dimensions
                 ]
             else:
-                epsilon = [float(amplification.exact_epsilon(described, device=device))] * dimensions.size
+                epsilon = [float(system_privacy.epsilon(described, device=device))] * dimensions.size
             axes.plot(dimensions, epsilon, color=_EXACT[name], label=f"exact, {name}")
         claim = amplification.published(system, form="eq23")
         if not claim.vacuous:
@@ -114,7 +114,7 @@ def amplification_of_epsilon(system: InferenceSystem, device: int = 0) -> Figure
                 participation = described.participation.copy()
                 participation[device] = p
                 epsilon.append(
-                    float(amplification.exact_epsilon(replace(described, participation=participation), device=device))
+                    float(system_privacy.epsilon(replace(described, participation=participation), device=device))
                 )
             axes.plot(levels, epsilon, color=_EXACT[name], label=f"exact, {name}")
             sure = epsilon[-1]
@@ -246,12 +246,12 @@ def epsilon_for_observers(system: InferenceSystem, device: int = 0) -> Figure:
 
     made = replace(system, adjacency=Adjacency.SILENT, idle_noise=False)
     each = [replace(made, dimension=int(r)) for r in _DIMENSIONS]
-    seen = float(observers.exact_epsilon(made, observer="participants", device=device))
-    hidden = np.array([float(observers.exact_epsilon(one, observer="others", device=device)) for one in each])
+    seen = float(system_privacy.epsilon(made, observer="participants", device=device))
+    hidden = np.array([float(system_privacy.epsilon(one, observer="others", device=device)) for one in each])
     lower = np.array([float(observers.signal_bracket(one, device=device)[0]) for one in each])
     present = made.participation.copy()
     present[device] = 1.0
-    plain = float(observers.exact_epsilon(replace(made, participation=present), device=device))
+    plain = float(system_privacy.epsilon(replace(made, participation=present), device=device))
     p = float(made.participation[device])
     with mpl.rc_context(STYLE):
         figure = figure_of(7.2, 4.0)

@@ -22,14 +22,13 @@ from enum import StrEnum
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from airtight.analytics import checks
-from airtight.analytics.checks import FloatArray, choice
+from airtight.analytics.checks import choice
 from airtight.analytics.guarantee import Adjacency, Guarantee
 from airtight.analytics.inference.system import HomogeneousSystems, InferenceSystem
 from airtight.analytics.privacy.mechanisms import subsampling
-from airtight.analytics.privacy.over_the_air import concentration, observers
+from airtight.analytics.privacy.over_the_air import concentration
 from airtight.analytics.privacy.over_the_air.participation_mixture.build import proven_epsilon
 
 
@@ -149,117 +148,10 @@ def proven(system: InferenceSystem, *, delta: float | None = None) -> Guarantee:
     >>> from airtight.analytics.inference.system import InferenceSystem
     >>> system = InferenceSystem(devices=12, participation=0.9, noise_variance=0.1, weight=1/12, clip=5.0, alignment=1.0,
     ...     receiver_noise_variance=0.1, dimension=784, delta=1e-5, delta_prime=1e-5, adjacency="silent")
-    >>> float(proven(system).epsilon[0]), float(exact_epsilon(system)[0])
-    (2.16461..., 1.50151...)
+    >>> float(proven(system).epsilon[0])
+    2.16461...
     """
     checks.instance("system", system, InferenceSystem)
     total = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
     epsilon = proven_epsilon(system, np.arange(system.devices), total)
     return Guarantee(epsilon=epsilon, delta=np.full(system.devices, total), adjacency=system.adjacency)
-
-
-def exact_delta(system: InferenceSystem, epsilon: ArrayLike, *, device: ArrayLike | None = None) -> FloatArray:
-    """Exact delta(epsilon) of a device, the larger of both directions, for the system's adjacency.
-
-    Parameters
-    ----------
-    system : InferenceSystem
-    epsilon : array_like
-        At least 0; broadcast against the devices.
-    device : int or array_like of int, optional
-        Indices of the devices; all K by default.
-
-    Returns
-    -------
-    ndarray or float
-        The upper bound of :func:`exact_delta_bracket`, computed at half the cost; it is never below the true value.
-
-    References
-    ----------
-    Ledger FDP-T1a, FDP-T1b, FDP-T1d.
-
-    Examples
-    --------
-    >>> from airtight.analytics.inference.system import InferenceSystem
-    >>> system = InferenceSystem(devices=12, participation=0.9, noise_variance=0.1, weight=1/12, clip=5.0, alignment=1.0,
-    ...     receiver_noise_variance=0.1, dimension=784, delta=1e-5, delta_prime=1e-5, adjacency="silent")
-    >>> float(exact_delta(system, 1.0, device=0))
-    0.000845166...
-    """
-    return observers.exact_delta(system, epsilon, device=device)
-
-
-def exact_delta_bracket(
-    system: InferenceSystem, epsilon: ArrayLike, *, device: ArrayLike | None = None
-) -> tuple[FloatArray, FloatArray]:
-    """Lower and upper bounds of delta(epsilon), both proved.
-
-    Their relative distance is about 1e-12 as long as the law of the others' noise is exact (at most 4096 possible
-    sums). Otherwise it is of second order in the grid step: mostly 1e-6 to 1e-3, and more where the noise variances
-    span many decades. For ``absent`` it is also greater where the divergence bends sharply within a cell; there the
-    upper bound may be far above the true value.
-
-    Parameters
-    ----------
-    system, epsilon, device
-        See :func:`exact_delta`.
-
-    Returns
-    -------
-    lower, upper : ndarray or float
-
-    Notes
-    -----
-    Errors of the Gaussian divergences (:mod:`airtight.analytics.privacy.mechanisms.gaussian_pair`,
-    :mod:`airtight.analytics.privacy.mechanisms.gaussian`) and of the grid
-    (:mod:`airtight.analytics.distributions.weighted_sum`) are added. For the upper bound, noises are rounded down and
-    sensitivities up, and the other way round for the lower bound. This is valid because delta falls with the noise of
-    the others and of the receiver and rises with the sensitivity. The result is the larger of both directions; the code
-    does not assume which one is larger.
-
-    Examples
-    --------
-    >>> from airtight.analytics.inference.system import InferenceSystem
-    >>> system = InferenceSystem(devices=12, participation=0.9, noise_variance=0.1, weight=1/12, clip=5.0, alignment=1.0,
-    ...     receiver_noise_variance=0.1, dimension=784, delta=1e-5, delta_prime=1e-5)
-    >>> low, high = exact_delta_bracket(system, 12.0, device=0)
-    >>> bool(0 < high / low - 1 < 1e-10)
-    True
-    """
-    return observers.exact_delta_bracket(system, epsilon, device=device)
-
-
-def exact_epsilon(
-    system: InferenceSystem, *, delta: float | None = None, device: ArrayLike | None = None
-) -> FloatArray:
-    """Least epsilon with delta(epsilon) <= delta for the system's adjacency, never below the true value.
-
-    Parameters
-    ----------
-    system : InferenceSystem
-    delta : float, optional
-        In (0, 1); by default that of the system.
-    device : int or array_like of int, optional
-        Indices of the devices; all K by default.
-
-    Returns
-    -------
-    ndarray or float
-        Infinite where no epsilon below 1e100 reaches delta. Otherwise it exceeds the true value by at most a relative
-        1e-11 (1e-6 on a grid), plus the error that the distance of the bounds of :func:`exact_delta_bracket` causes.
-
-    Notes
-    -----
-    K devices with C distinct pairs (p_k, sigma_k^2) cost O(C log C) merges of laws of at most 4096 values. Each
-    distinct device also costs about two evaluations of as many divergences as its law has values, at 3 microseconds
-    each, since the root is first searched on fewer values. At most 256 laws are held in memory at a time.
-
-    Examples
-    --------
-    >>> from airtight.analytics.inference.system import InferenceSystem
-    >>> system = InferenceSystem(devices=12, participation=0.9, noise_variance=0.1, weight=1/12, clip=5.0, alignment=1.0,
-    ...     receiver_noise_variance=0.1, dimension=784, delta=1e-5, delta_prime=1e-5)
-    >>> float(exact_epsilon(system, device=0))
-    12.00489...
-    """
-    return observers.exact_epsilon(system, delta=delta, device=device)

@@ -406,7 +406,14 @@ class Meter:
     def _spent(self) -> FloatArray:
         """What each device has spent, rounded up."""
         total, rest = self._total
-        return np.where(rest > 0, np.nextafter(total, np.inf), total)
+        with np.errstate(under="ignore"):
+            return np.where(rest > 0, np.nextafter(total, np.inf), total)
+
+    @property
+    def _left(self) -> FloatArray:
+        """What each device may still spend, rounded down."""
+        with np.errstate(under="ignore"):
+            return np.maximum(np.nextafter(self._budget - self._spent, -np.inf), 0.0)
 
     @property
     def unit(self) -> str:
@@ -657,13 +664,13 @@ class Meter:
             "spent_meaning": str(self._meaning),
             "budget": self._budget.copy(),
             "spent": self._spent.copy(),
-            "left": np.maximum(np.nextafter(self._budget - self._spent, -np.inf), 0.0),
+            "left": self._left,
         }
 
     def left(self, device: int) -> float:
         """What rounds may still cost the device, rounded down; in the meter's unit."""
         k = checks.count("device", device, f"[0, {self.devices - 1}]")
-        return float(max(np.nextafter(self._budget[k] - self._spent[k], -np.inf), 0.0))
+        return float(self._left[k])
 
     def plan(self, one: Round, *, rounds: int | None = None) -> Plan:
         """How many more such rounds there are for each participant, and which noise would allow so many as are asked for."""

@@ -18,8 +18,7 @@ from airtight.analytics.checks import FloatArray
 from airtight.analytics.guarantee import Observer
 from airtight.analytics.inference import decoding, distortion, transmission
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy.over_the_air import observers
-from airtight.analytics.privacy.over_the_air import rounds as many
+from airtight.analytics.privacy.over_the_air import system_privacy
 from airtight.solvers.design.effort import Effort, EffortSpent
 from airtight.solvers.design.over_the_air.requirements import Free, Goal, Purpose, Requirements
 
@@ -38,9 +37,7 @@ _PENALTY = 50.0  # weight of the logarithmic excess over the limits, in the loga
 
 def epsilons(system: InferenceSystem, observer: Observer, rounds: int) -> FloatArray:
     """Upper bounds of the epsilon of every device over all rounds."""
-    if rounds == 1:
-        return np.asarray(observers.exact_epsilon(system, observer=observer))
-    return np.asarray(many.epsilon(system, rounds=rounds, observer=observer))
+    return np.asarray(system_privacy.epsilon(system, rounds=rounds, observer=observer))
 
 
 def energy(system: InferenceSystem, purpose: Purpose | None) -> float:

@@ -24,7 +24,7 @@ from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.accounting import composition_theorems
 from airtight.analytics.privacy.mechanisms import gaussian, gaussian_pair
-from airtight.analytics.privacy.over_the_air import amplification, feature_aware, observers
+from airtight.analytics.privacy.over_the_air import amplification, feature_aware, observers, system_privacy
 from airtight.analytics.privacy.over_the_air.participation_mixture import build
 from airtight.solvers.design import calibrate
 from airtight.solvers.errors import InfeasibleError
@@ -183,7 +183,7 @@ def _system(case: Case) -> InferenceSystem:
 def _epsilon(case: Case) -> float:
     """delta at exact_epsilon over what was asked, and at `proven` where rounding has made it the smaller of the two."""
     system = _system(case)
-    epsilon = float(amplification.exact_epsilon(system, device=0))
+    epsilon = float(system_privacy.epsilon(system, device=0))
     epsilon = min(epsilon, float(amplification.proven(system).epsilon[0]))
     if not epsilon < 1e6:
         return math.nan
@@ -193,10 +193,10 @@ def _epsilon(case: Case) -> float:
 def _delta(case: Case) -> float:
     """Where in the bracket of exact_delta the truth lies."""
     system = _system(case)
-    epsilon = float(amplification.exact_epsilon(system, device=0)) * case["share"]
+    epsilon = float(system_privacy.epsilon(system, device=0)) * case["share"]
     if not epsilon < 1e6:
         return math.nan
-    low, high = (float(x) for x in amplification.exact_delta_bracket(system, epsilon, device=0))
+    low, high = (float(x) for x in system_privacy.delta_bracket(system, epsilon, device=0))
     return _inside(judge.delta(system, epsilon, 0), low, high)
 
 

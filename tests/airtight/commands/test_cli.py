@@ -14,7 +14,7 @@ from support.common import GOOD, TASK, archive, refused, run, written
 from support.paths import ROOT
 
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy.over_the_air import amplification
+from airtight.analytics.privacy.over_the_air import amplification, system_privacy
 from airtight.commands.cli import main
 from airtight.validate.claims.claim import holds
 from airtight.validate.claims.sources import INSTALLED, Source
@@ -32,7 +32,7 @@ def test_bounds_json_follows_the_contract(tmp_path):
         assert set(claim) >= {"t", "mean_noise", "vacuous", "epsilon", "delta"} and len(claim["epsilon"]) == 3
     assert claim["vacuous"] is True and claim["epsilon"] == ["inf"] * 3
     system = InferenceSystem(**tomllib.loads(GOOD)["inference"])
-    assert privacy["exact"]["epsilon"] == amplification.exact_epsilon(system).tolist()
+    assert privacy["exact"]["epsilon"] == system_privacy.epsilon(system).tolist()
     assert privacy["exact"]["delta"] == 1e-5
     assert privacy["proven"]["epsilon"] == amplification.proven(system).epsilon.tolist()
     assert privacy["proven"]["delta"] == [1e-5] * 3
@@ -173,7 +173,7 @@ def test_verify_table():
     for needle in (
         "UF-Tab1-parameters",
         "false",
-        "2 refuted (statements of papers 2): 1 theorem, 1 misprint",
+        "2 refuted: 1 theorem, 1 misprint",
         "delta=1e-05, mu=1.74",
         "certified",
         "FDP-D2-eps1",

@@ -75,7 +75,7 @@ def test_over_a_channel_and_where_nothing_is_finite(tmp_path: Path) -> None:
     _, tree = _card(tmp_path, TEXT + channel)
     (one,) = tree["systems"]
     description = load(tmp_path / "system.toml", channel=True)
-    expected = airtight.epsilon(description.inference, rounds=4, channel=description.channel)
+    expected = airtight.epsilon(description.inference, rounds=4)
     np.testing.assert_array_equal(one["epsilon"], expected)
     assert one["channel"] is True and len(tree["proofs"]) == 4
     silent = TEXT.replace("receiver_noise_variance = 0.05", "receiver_noise_variance = 0.0")

@@ -12,7 +12,7 @@ from scipy import special, stats
 
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.mechanisms import gaussian
-from airtight.analytics.privacy.over_the_air import amplification, observers, rounds
+from airtight.analytics.privacy.over_the_air import amplification, observers, rounds, system_privacy
 from airtight.analytics.privacy.over_the_air.participation_mixture import hidden_divergence
 from airtight.report import live
 
@@ -55,7 +55,7 @@ def systems(**fixed):
 def test_exact_and_proven_epsilon(script, values):
     system, text = InferenceSystem(**values), json.dumps(values)
     for name, python in (
-        ("epsilon", float(amplification.exact_epsilon(system, device=0))),
+        ("epsilon", float(system_privacy.epsilon(system, device=0))),
         ("proven", float(amplification.proven(system).epsilon[0])),
     ):
         page = script(f"airtight.{name}({text})")

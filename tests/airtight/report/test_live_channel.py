@@ -72,7 +72,7 @@ def script():
 
 def begun(system, channel, *, observer="participants", rounds=1):
     """What the page is given for a system over a channel, with the participation that a power limit decides."""
-    made = live.start("it", system, Privacy.of(InferenceSystem(**SYSTEM)), channel)
+    made = live.start("it", system.derived(channel=channel), Privacy.of(InferenceSystem(**SYSTEM)))
     return {**made, "observer": observer, "rounds": rounds}
 
 
@@ -286,7 +286,7 @@ def test_what_the_page_says_where_its_channel_is_not_that_of_the_file():
     privacy = Privacy.of(InferenceSystem(**SYSTEM))
 
     def remark(channel, **changes):
-        made = live.start("it", InferenceSystem(**{**SYSTEM, **changes}), privacy, channel)
+        made = live.start("it", InferenceSystem(**{**SYSTEM, **changes}).derived(channel=channel), privacy)
         assert (made["exact"] is None) == bool(made["remark"])
         return made["remark"]
 
@@ -332,7 +332,8 @@ def test_the_controls_in_a_browser(tmp_path):
     (tmp_path / "system.toml").write_text(FILE)
     description = load(tmp_path / "system.toml", channel=True)
     page.write(tmp_path / "out", page.Parts(description, Bounds.of(description), FILE))
-    (system,), channel = description.systems.values(), description.channel
+    (system,) = description.systems.values()
+    channel = system.channel
     with Browser(tmp_path / "profile") as browser:
         browser.open((tmp_path / "out" / "index.html").as_uri())
 

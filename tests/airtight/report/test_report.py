@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 from support.paths import ROOT
 
-from airtight.analytics.privacy.over_the_air import amplification
+from airtight.analytics.privacy.over_the_air import system_privacy
 from airtight.commands import report_command
 from airtight.commands.cli import main
 from airtight.report import library, page
@@ -68,7 +68,7 @@ def test_figures_come_with_their_data(report):
     exact = {float(row[3]): float(row[2]) for row in rows[1:] if row[1] == "exact, silent"}
     system = load(EXAMPLE).variants["clipped"]
     delta, epsilon = next(iter(exact.items()))
-    assert epsilon == pytest.approx(float(amplification.exact_epsilon(system, delta=delta)[0]))
+    assert epsilon == pytest.approx(float(system_privacy.epsilon(system, delta=delta)[0]))
 
 
 def test_says_what_matters_and_stands_alone(report):

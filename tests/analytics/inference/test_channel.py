@@ -494,7 +494,7 @@ def test_a_device_that_hardly_ever_sends_is_drawn() -> None:
         gains = channel.power_gain.drawn_above(u[:, None], threshold[k : k + 1], np.ones(1))[:, 0]
         above = [channel.power_gain.exceeds(np.array([end]))[0] for end in (*gains[::250], threshold[k])]
         np.testing.assert_allclose(above[:-1], (1 - u[::250]) * above[-1], rtol=1e-6)
-    epsilon = airtight.epsilon(one, channel=replace(channel, states=20))
+    epsilon = airtight.epsilon(one.replace(channel=replace(channel, states=20)))
     assert epsilon[2] == 0 and np.all(np.isfinite(epsilon))
 
 

@@ -32,20 +32,20 @@ def test_the_least_noise(adjacency: str, antennas: int, target: float, seed: int
     )
     found = channel_noise.calibrate(system, channel, target)
     assert found.monotone and found.unsettled == () and np.all(found.epsilon <= target)
-    np.testing.assert_allclose(airtight.epsilon(found.system, channel=channel), found.epsilon)
+    np.testing.assert_allclose(airtight.epsilon(found.system.replace(channel=channel)), found.epsilon)
     if np.any(found.value > 0):
         np.testing.assert_allclose(found.value / found.value[0], [1, 2, 1, 4])
         less = replace(found.system, noise_variance=found.value * (1 - 1e-4))
-        assert np.max(airtight.epsilon(less, channel=channel)) > target
+        assert np.max(airtight.epsilon(less.replace(channel=channel))) > target
 
 
 def test_one_antenna_is_the_system_without_a_channel() -> None:
     np.testing.assert_allclose(
-        airtight.calibrate(SYSTEM, 1.0, channel=Channel()), airtight.calibrate(SYSTEM, 1.0), rtol=1e-4
+        airtight.calibrate(SYSTEM.replace(channel=Channel()), 1.0), airtight.calibrate(SYSTEM, 1.0), rtol=1e-4
     )
     rounds = {"rounds": 5}
     np.testing.assert_allclose(
-        airtight.calibrate(SYSTEM, 1.0, channel=Channel(), **rounds),
+        airtight.calibrate(SYSTEM.replace(channel=Channel()), 1.0, **rounds),
         airtight.calibrate(SYSTEM, 1.0, **rounds),
         rtol=1e-4,
     )
@@ -57,7 +57,7 @@ def test_a_power_limit_decides_again_who_sends() -> None:
     found = channel_noise.calibrate(start, channel, 2.0)
     assert not found.monotone and found.unsettled[0][0] == 0.0
     np.testing.assert_allclose(found.system.participation, channel.participation(found.system))
-    assert np.all(airtight.epsilon(found.system, channel=channel) <= 2.0)
+    assert np.all(airtight.epsilon(found.system.replace(channel=channel)) <= 2.0)
 
 
 def test_what_is_not_monotone_is_said() -> None:
@@ -81,7 +81,7 @@ def test_infeasible_and_bad_input() -> None:
         with pytest.raises(ParameterError):
             channel_noise.calibrate(SYSTEM, channel, **wrong)  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="variable"):
-        airtight.calibrate(SYSTEM, 1.0, variable="clip", channel=channel)
+        airtight.calibrate(SYSTEM.replace(channel=channel), 1.0, variable="clip")
     with pytest.raises(ParameterError, match="weight"):
         channel_noise.calibrate(replace(SYSTEM, weight=0.0), channel, 1.0)
 

@@ -23,7 +23,7 @@ def least_scale(system: InferenceSystem, channel: Channel, limit: float, **asked
 
     def excess(log_scale: float) -> float:
         louder = replace(system, noise_variance=np.exp(log_scale) * system.noise_variance)
-        return float(np.max(airtight.epsilon(louder, channel=channel, **asked))) / limit - 1
+        return float(np.max(airtight.epsilon(louder.replace(channel=channel), **asked))) / limit - 1
 
     return float(np.exp(brentq(excess, np.log(1e-3), np.log(1e4), xtol=1e-13, rtol=1e-14)))
 
@@ -116,7 +116,7 @@ def test_the_lower_end_of_the_error_is_one() -> None:
 def test_without_a_proof_there_is_no_price(changes: dict, channel: dict, asked: dict) -> None:
     air = Channel(**{"antennas": 2, "fading": "rayleigh", "states": 4, **channel})
     given = {"minimise": "error", "epsilon_at_most": 3.0, "free": NOISE, **asked}
-    (price,) = airtight.prices(airtight.design(replace(SYSTEM, **changes), FEATURES, channel=air, **given))
+    (price,) = airtight.prices(airtight.design(replace(SYSTEM, **changes).replace(channel=air), FEATURES, **given))
     assert np.isnan(price.rising) and "not proved optimal" in str(price)
 
 
@@ -138,7 +138,7 @@ def test_limits_that_do_not_bind() -> None:
 def test_two_devices_that_bind_with_other_slopes_have_no_price(monkeypatch: pytest.MonkeyPatch) -> None:
     """The hull of both is too wide: either may be the one that binds."""
     found = airtight.design(
-        SYSTEM, FEATURES, minimise="error", epsilon_at_most=2.0, free=NOISE, channel=Channel(antennas=2, states=3)
+        SYSTEM.replace(channel=Channel(antennas=2, states=3)), FEATURES, minimise="error", epsilon_at_most=2.0, free=NOISE
     )
     assert airtight.prices(found)[0].rising < 0
     monkeypatch.setattr(channel_prices._Scale, "_growth", lambda *_: iter([(1.0, 1.0), (1.001, 1.001)]))

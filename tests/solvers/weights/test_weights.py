@@ -16,7 +16,7 @@ from airtight.analytics.checks import ParameterError
 from airtight.analytics.inference import distortion
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy.over_the_air import amplification
+from airtight.analytics.privacy.over_the_air import amplification, system_privacy
 from airtight.solvers import weights
 from airtight.solvers.design.over_the_air import frontier
 from airtight.solvers.errors import InfeasibleError
@@ -270,7 +270,7 @@ def test_caps_are_safe_and_tight(seed, adjacency, epsilon, kind):
     )
     cap = caps.greatest_weights(system, epsilon, kind)
     kept = np.nan_to_num(cap, nan=0.0)
-    face = amplification.exact_epsilon if kind == "exact" else lambda s: amplification.proven(s).epsilon
+    face = system_privacy.epsilon if kind == "exact" else lambda s: amplification.proven(s).epsilon
     for k in np.flatnonzero(np.isfinite(cap)):
         at, beyond = (dataclasses.replace(system, weight=kept * factor) for factor in (1.0, 1.0001))
         assert face(at)[k] <= epsilon * (1 + 1e-12) and face(beyond)[k] > epsilon * (1 - 1e-9)
@@ -299,10 +299,10 @@ def test_caps_keep_epsilon_to_the_ulp_and_are_infinite_where_delta_never_exceeds
         assert np.array_equal(np.isinf(cap), p <= 1e-3)
         for weight in (np.nan_to_num(cap, posinf=1e200), np.nan_to_num(cap, posinf=1.0)):
             named = dataclasses.replace(system, weight=weight)
-            face = amplification.exact_epsilon(named) if kind == "exact" else amplification.proven(named).epsilon
+            face = system_privacy.epsilon(named) if kind == "exact" else amplification.proven(named).epsilon
             assert np.all(face[~np.isnan(cap)] <= epsilon)
         beyond = dataclasses.replace(system, weight=np.nan_to_num(cap, posinf=1.0) * (1 + 1e-7))
-        face = amplification.exact_epsilon(beyond) if kind == "exact" else amplification.proven(beyond).epsilon
+        face = system_privacy.epsilon(beyond) if kind == "exact" else amplification.proven(beyond).epsilon
         assert np.all(face[np.isfinite(cap) & (cap > 0)] > epsilon)
 
 
@@ -411,7 +411,7 @@ def test_greatest_clips_keep_epsilon_to_the_ulp(seed):
 
     def reached(factor):
         changed = dataclasses.replace(system, clip=np.where(bounded, clip * factor, system.clip))
-        return amplification.exact_epsilon(changed)[bounded]
+        return system_privacy.epsilon(changed)[bounded]
 
     assert np.all(reached(1.0) <= epsilon) and np.all(reached(1 + 1e-8) > epsilon)
     weight = caps.greatest_weights(system, epsilon)

@@ -15,7 +15,7 @@ from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.inference import uncertainty
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy.over_the_air import amplification, feature_aware
+from airtight.analytics.privacy.over_the_air import feature_aware, system_privacy
 from airtight.solvers.design import calibrate
 from airtight.validate.experiments.figures.figure import Advance, Effort, Redrawn, Shown, Study, Table
 from airtight.validate.experiments.figures.finding import POSITIVE, Comparison, Finding
@@ -65,7 +65,7 @@ _DIMENSIONS = (2, 4, 8, 16, 32)
 def _dimensions(effort: Effort, advance: Advance) -> xr.Dataset:
     """Accuracy against the exact epsilon, for several dimensions of the code."""
     systems = [_noisy(float(v)) for v in _NOISE]
-    epsilon = np.array([float(np.max(amplification.exact_epsilon(system))) for system in systems])
+    epsilon = np.array([float(np.max(system_privacy.epsilon(system))) for system in systems])
     accuracy = np.empty((len(_DIMENSIONS), effort.seeds, epsilon.size))
     for i, r in enumerate(_DIMENSIONS):
         for seed in range(effort.seeds):
@@ -308,7 +308,7 @@ def _guaranteed_epsilon(
     """The epsilon that the scheme guarantees to every device, at the system's delta."""
     match scheme:
         case "1":
-            return float(np.max(amplification.exact_epsilon(system)))
+            return float(np.max(system_privacy.epsilon(system)))
         case "2.1":
             guarantee = feature_aware.proven_threshold(
                 system, noise=_SCORE_NOISE, sensitivity=sensitivity, eta=chosen.threshold, greatest_score=sensitivity

@@ -19,7 +19,7 @@ from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy import empirical_epsilon
 from airtight.analytics.privacy.accounting import privacy_curve
 from airtight.analytics.privacy.mechanisms import laplace
-from airtight.analytics.privacy.over_the_air import amplification, feature_aware, observers, rounds
+from airtight.analytics.privacy.over_the_air import amplification, feature_aware, observers, system_privacy
 from airtight.solvers import weights
 from airtight.solvers.design import calibrate
 from airtight.solvers.design.over_the_air import joint, local_search
@@ -63,24 +63,24 @@ def _first_entry(*result: Any) -> float:
 
 
 _EPSILONS: tuple[Callable[[InferenceSystem], float], ...] = (
-    lambda s: _first_entry(amplification.exact_epsilon(s)),
-    lambda s: _first_entry(observers.exact_epsilon(s)),
-    lambda s: _first_entry(observers.epsilon_bracket(s)[0]),
+    lambda s: _first_entry(system_privacy.epsilon(s)),
+    lambda s: _first_entry(system_privacy.epsilon(s)),
+    lambda s: _first_entry(system_privacy.epsilon_bracket(s)[0]),
     lambda s: _first_entry(observers.signal_bracket(s)[0]),
     lambda s: _first_entry(observers.signal_bracket(s)[1]),
-    lambda s: _first_entry(rounds.epsilon(s)),
-    lambda s: _first_entry(rounds.bracket(s, rounds=1)[0]),
-    lambda s: _first_entry(rounds.curve(s).epsilon(s.delta)),
+    lambda s: _first_entry(system_privacy.epsilon(s)),
+    lambda s: _first_entry(system_privacy.epsilon_bracket(s, rounds=1)[0]),
+    lambda s: _first_entry(system_privacy.curve(s).epsilon(s.delta)),
     lambda s: _first_entry(local_search.epsilons(s, Observer.AUTO, 1)),
 )
 _DELTAS: tuple[Callable[[InferenceSystem, float], float], ...] = (
-    lambda s, e: _first_entry(amplification.exact_delta(s, e)),
-    lambda s, e: _first_entry(amplification.exact_delta_bracket(s, e)[0]),
-    lambda s, e: _first_entry(observers.exact_delta_bracket(s, e)[0]),
-    lambda s, e: _first_entry(observers.exact_delta_bracket(s, e)[1]),
-    lambda s, e: _first_entry(rounds.delta_at(s, e)),
-    lambda s, e: _first_entry(rounds.curve(s).delta(e)),
-    lambda s, e: _first_entry(rounds.curve(s).bracket(epsilon=e)[0]),
+    lambda s, e: _first_entry(system_privacy.delta(s, e)),
+    lambda s, e: _first_entry(system_privacy.delta_bracket(s, e)[0]),
+    lambda s, e: _first_entry(system_privacy.delta_bracket(s, e)[0]),
+    lambda s, e: _first_entry(system_privacy.delta_bracket(s, e)[1]),
+    lambda s, e: _first_entry(system_privacy.delta(s, e)),
+    lambda s, e: _first_entry(system_privacy.curve(s).delta(e)),
+    lambda s, e: _first_entry(system_privacy.curve(s).bracket(epsilon=e)[0]),
 )
 
 
@@ -112,7 +112,7 @@ def _composed(epsilon: float, p: float, signal: float, times: int) -> float:
 
 
 def _composed_at(end: int, p: float, signal: float, delta: float, times: int) -> float:
-    epsilon = rounds.bracket(_silent(p, signal, delta), rounds=times, observer="participants")[end]
+    epsilon = system_privacy.epsilon_bracket(_silent(p, signal, delta), rounds=times, observer="participants")[end]
     return _composed(_first_entry(epsilon), p, signal, times)
 
 

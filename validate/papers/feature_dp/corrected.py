@@ -12,7 +12,7 @@ from airtight.analytics.forms.balls import amplified_delta as enclosed
 from airtight.analytics.forms.balls import gaussian_divergence as enclosed_divergence
 from airtight.analytics.forms.domain import Range, parameter
 from airtight.analytics.privacy.mechanisms import gaussian, gaussian_pair, subsampling
-from airtight.analytics.privacy.over_the_air import amplification
+from airtight.analytics.privacy.over_the_air import amplification, system_privacy
 from airtight.analytics.privacy.over_the_air.participation_mixture import hidden_divergence
 from airtight.validate.claims import reference_integrals
 from airtight.validate.claims.claim import Claim, holds
@@ -63,7 +63,7 @@ def _others_known(
     p: float, other: float, variance: float, receiver: float, signal: float, epsilon: float, **_: float
 ) -> float:
     both = system(2, participation=[p, other], noise_variance=variance, weight=signal, receiver_noise_variance=receiver)
-    return float(amplification.exact_delta(both, epsilon, device=0))
+    return float(system_privacy.delta(both, epsilon, device=0))
 
 
 # Sums over all sets of the other devices
@@ -90,7 +90,7 @@ def _spread_devices(
         dimension=dimension,
         adjacency=adjacency,
     )
-    return resolved(amplification.exact_delta(made, epsilon, device=0))
+    return resolved(system_privacy.delta(made, epsilon, device=0))
 
 
 _SPREAD = {
@@ -127,7 +127,7 @@ _total = parameter("delta", 1e-12, 0.5, logarithmic=True, typical=(1e-5, 1e-5), 
 def _at_the_proven_epsilon(delta: float, **given: Any) -> float:
     made = equal_devices(**given)
     epsilon = float(amplification.proven(made, delta=delta).epsilon[0])
-    return float(amplification.exact_delta(made, epsilon, device=0))
+    return float(system_privacy.delta(made, epsilon, device=0))
 
 
 CLAIMS = (

@@ -17,7 +17,7 @@ from airtight.analytics.forms.domain import Parameter, Range, constant, paramete
 from airtight.analytics.forms.quantity import normal_cdf
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.mechanisms import gaussian
-from airtight.analytics.privacy.over_the_air import amplification, observers
+from airtight.analytics.privacy.over_the_air import amplification, system_privacy
 from airtight.validate.claims.claim import Claim, Ruling, false, holds, holds_under
 from airtight.validate.claims.relation import at_most, equal, relative_to
 from airtight.validate.papers.feature_dp import theorem1
@@ -51,7 +51,7 @@ def _claimed(form: str, score_epsilon: float = 0.0, score_delta: float = 0.0, **
 def _true(form: str, score_epsilon: float = 0.0, score_delta: float = 0.0, **point: Any) -> float:
     made = _one_hidden_device(**point)
     epsilon = float(amplification.published(made, form=form).epsilon[0]) + score_epsilon
-    return float(observers.exact_delta(made, epsilon, observer="others", device=0))
+    return float(system_privacy.delta(made, epsilon, observer="others", device=0))
 
 
 def _mechanism_is_right(form: str, score_epsilon: float = 0.0, score_delta: float = 0.0, **point: Any) -> bool:
@@ -84,7 +84,7 @@ def _others(
         dimension=dimension,
         adjacency="replace" if replace else "silent",
     )
-    return resolved(observers.exact_delta(made, epsilon, observer="others", device=0))
+    return resolved(system_privacy.delta(made, epsilon, observer="others", device=0))
 
 
 def _by_balls(**given: Any) -> float:
@@ -202,7 +202,7 @@ def _weakly_amplified(epsilon: float, tail: float, **point: Any) -> float:
     """The true delta at epsilon' = log(1 + p (e^epsilon - 1) / (p + (1 - p) kappa))."""
     p = point["p"]
     amplified = math.log1p(p * math.expm1(epsilon) / (p + (1 - p) * _remaining(tail=tail, **point)))
-    return resolved(observers.exact_delta(_one_hidden(**point), amplified, observer="others", device=0))
+    return resolved(system_privacy.delta(_one_hidden(**point), amplified, observer="others", device=0))
 
 
 def _gaussian_and_tail(

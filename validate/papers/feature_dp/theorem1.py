@@ -18,7 +18,7 @@ from airtight.analytics.forms.quantity import Quantity
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.mechanisms import gaussian, gaussian_pair
-from airtight.analytics.privacy.over_the_air import amplification
+from airtight.analytics.privacy.over_the_air import amplification, system_privacy
 from airtight.validate.claims import reference_integrals
 from airtight.validate.claims.claim import Claim, false, holds, holds_under, other_reading
 from airtight.validate.claims.relation import at_most, equal
@@ -104,7 +104,7 @@ def _claimed(form: str, **point: Any) -> float:
 def _true(form: str, **point: Any) -> float:
     made = _one_random_device(**point)
     epsilon = float(amplification.published(made, form=form).epsilon[0])
-    return float(amplification.exact_delta(made, epsilon, device=0))
+    return float(system_privacy.delta(made, epsilon, device=0))
 
 
 def _theorem1(form: str) -> Any:
@@ -149,7 +149,7 @@ _SMALL = {
 
 
 def _delta(epsilon: float, **given: Any) -> float:
-    return float(amplification.exact_delta(equal_devices(**given), epsilon, device=0))
+    return float(system_privacy.delta(equal_devices(**given), epsilon, device=0))
 
 
 CLAIMS = (

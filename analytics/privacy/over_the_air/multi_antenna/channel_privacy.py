@@ -203,6 +203,12 @@ def one_look_system(system: InferenceSystem, channel: Channel) -> InferenceSyste
     return replace(system, receiver_noise_variance=system.receiver_noise_variance / square * rounding)
 
 
+def adds_nothing(system: InferenceSystem) -> bool:
+    """Whether the system has the privacy that it would have without its channel."""
+    alone = system.one_round
+    return system.channel is None or one_look_system(alone, system.channel) is alone
+
+
 @dataclass(frozen=True)
 class ChannelQuery(Query):
     """One query over a channel, for the privacy of one device against one observer who knows the channel or not."""

@@ -18,7 +18,7 @@ from airtight.analytics.forms.balls.ball import ball
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.inference.system import HomogeneousSystems, InferenceSystem
 from airtight.analytics.privacy.mechanisms import gaussian
-from airtight.analytics.privacy.over_the_air import amplification, concentration
+from airtight.analytics.privacy.over_the_air import amplification, concentration, system_privacy
 from airtight.analytics.privacy.over_the_air.participation_mixture.build import participations
 from airtight.validate.claims.reference_integrals import mixture_divergence
 
@@ -66,7 +66,7 @@ def systems(draw, most=5, idle=True):
 )
 def test_epsilon_of_the_ledger(paper, clip, silent, replace, idle, absent1, absent784, eq23):
     def epsilon(**changes):
-        return float(amplification.exact_epsilon(with_(paper, clip=clip, **changes), delta=PAPER_DELTA, device=3))
+        return float(system_privacy.epsilon(with_(paper, clip=clip, **changes), delta=PAPER_DELTA, device=3))
 
     assert epsilon(adjacency="silent") == pytest.approx(silent, abs=6e-7)
     assert epsilon(adjacency="replace") == pytest.approx(replace, abs=6e-7)
@@ -79,13 +79,13 @@ def test_epsilon_of_the_ledger(paper, clip, silent, replace, idle, absent1, abse
 def test_delta_of_the_ledger(paper):
     silent = with_(paper, adjacency="silent")
     np.testing.assert_allclose(
-        amplification.exact_delta(silent, [1.0, 0.5], device=0), [8.451663630e-4, 1.97935203e-2], rtol=1e-8
+        system_privacy.delta(silent, [1.0, 0.5], device=0), [8.451663630e-4, 1.97935203e-2], rtol=1e-8
     )
     for dimension, truth in ((1, 0.003934282724), (16, 0.007748970874), (784, 0.384306643102)):
-        delta = amplification.exact_delta(with_(paper, dimension=dimension), 1.0, device=0)
+        delta = system_privacy.delta(with_(paper, dimension=dimension), 1.0, device=0)
         assert delta == pytest.approx(truth, rel=1e-9)
     for dimension, truth in ((784, 0.5555), (25088, 0.9000)):
-        delta = amplification.exact_delta(with_(paper, weight=0.0, dimension=dimension), 0.0, device=0)
+        delta = system_privacy.delta(with_(paper, weight=0.0, dimension=dimension), 0.0, device=0)
         assert delta == pytest.approx(truth, abs=5e-5)
 
 
@@ -179,7 +179,7 @@ def test_exact_delta_against_enumeration(devices, data, adjacency, dimension, ep
         adjacency=adjacency,
     )
     for device in range(devices):
-        delta = float(amplification.exact_delta(system, epsilon, device=device))
+        delta = float(system_privacy.delta(system, epsilon, device=device))
         truth = brute_force(system, epsilon, device)
         assert delta == pytest.approx(max(truth), rel=1e-8, abs=1e-250)
         if adjacency is Adjacency.ABSENT:
@@ -210,7 +210,7 @@ def test_idle_noise_against_integration(p, signal, epsilon, adjacency):
     far = -signal if adjacency == "replace" else 0.0
     first, second = ([(p, mean, 1.0), (1 - p, 0.0, 1.0)] for mean in (signal, far))
     truth = max(mixture_divergence(epsilon, first, second), mixture_divergence(epsilon, second, first))
-    assert float(amplification.exact_delta(system, epsilon, device=0)) == pytest.approx(truth, rel=1e-6, abs=1e-12)
+    assert float(system_privacy.delta(system, epsilon, device=0)) == pytest.approx(truth, rel=1e-6, abs=1e-12)
 
 
 # Relations that hold for every system.
@@ -218,19 +218,19 @@ def test_idle_noise_against_integration(p, signal, epsilon, adjacency):
 
 @given(systems())
 def test_epsilon_is_where_delta_falls_to_the_target(system):
-    epsilon = amplification.exact_epsilon(system)
+    epsilon = system_privacy.epsilon(system)
     finite = np.isfinite(epsilon)
-    there = amplification.exact_delta(system, np.where(finite, epsilon, 0.0))
+    there = system_privacy.delta(system, np.where(finite, epsilon, 0.0))
     assert np.all(there[finite] <= system.delta)
     inside = finite & (epsilon > 1e-12)
-    before = amplification.exact_delta(system, np.where(inside, epsilon * (1 - 1e-7), 0.0))
+    before = system_privacy.delta(system, np.where(inside, epsilon * (1 - 1e-7), 0.0))
     assert np.all(before[inside] > system.delta * (1 - 1e-6))
-    assert np.all(amplification.exact_delta(system, 1e9)[~finite] > system.delta * (1 - 1e-9))
+    assert np.all(system_privacy.delta(system, 1e9)[~finite] > system.delta * (1 - 1e-9))
 
 
 @given(systems())
 def test_proven_bounds_exact(system):
-    proven, exact = amplification.proven(system), amplification.exact_epsilon(system)
+    proven, exact = amplification.proven(system), system_privacy.epsilon(system)
     assert np.all(proven.epsilon >= exact * (1 - 1e-9)) and not np.any(np.isnan(proven.epsilon))
     assert proven.adjacency is system.adjacency and np.all(proven.delta == system.delta)
 
@@ -240,8 +240,8 @@ def test_permuting_devices_permutes_the_answer(system, random):
     order = list(range(system.devices))
     random.shuffle(order)
     fields = {n: getattr(system, n)[order] for n in ("participation", "noise_variance", "weight", "clip")}
-    permuted = amplification.exact_epsilon(with_(system, **fields))
-    np.testing.assert_allclose(permuted, amplification.exact_epsilon(system)[order], rtol=1e-8, atol=1e-12)
+    permuted = system_privacy.epsilon(with_(system, **fields))
+    np.testing.assert_allclose(permuted, system_privacy.epsilon(system)[order], rtol=1e-8, atol=1e-12)
 
 
 @given(systems(), st.floats(0.1, 10))
@@ -253,27 +253,27 @@ def test_the_unit_of_power_does_not_matter(system, scale):
         weight=system.weight * scale,
         receiver_noise_variance=system.receiver_noise_variance * scale**2,
     )
-    one, two = amplification.exact_delta(system, 0.7), amplification.exact_delta(other, 0.7)
+    one, two = system_privacy.delta(system, 0.7), system_privacy.delta(other, 0.7)
     np.testing.assert_allclose(two, one, rtol=1e-6, atol=1e-290)
 
 
 @given(systems(idle=False))
 def test_replacing_is_at_least_as_visible_as_silence(system):
-    silent, replace = (amplification.exact_delta(with_(system, adjacency=a), 0.5) for a in ("silent", "replace"))
+    silent, replace = (system_privacy.delta(with_(system, adjacency=a), 0.5) for a in ("silent", "replace"))
     assert np.all(replace >= silent * (1 - 1e-9))
 
 
 @given(systems(), st.floats(0, 3))
 def test_delta_never_exceeds_participation(system, epsilon):
     """A device that is not there cannot be seen: delta is at most p (and 1), up to the least double, which is given away."""
-    delta = amplification.exact_delta(system, epsilon)
+    delta = system_privacy.delta(system, epsilon)
     assert np.all(delta <= system.participation * (1 + 1e-9) + 1e-323) and np.all(delta >= 0)
 
 
 def test_certain_participation_alone_is_the_gaussian_mechanism(paper):
     system = with_(paper, devices=1, participation=1.0, noise_variance=0.5, weight=1.0, clip=1.0, adjacency="silent")
     expected = gaussian.epsilon(1e-5, sensitivity=1.0, sigma=math.sqrt(0.6))
-    assert float(amplification.exact_epsilon(system, device=0)) == pytest.approx(float(expected), rel=1e-9)
+    assert float(system_privacy.epsilon(system, device=0)) == pytest.approx(float(expected), rel=1e-9)
     assert float(amplification.proven(system).epsilon[0]) == pytest.approx(float(expected), rel=1e-9)
 
 
@@ -305,11 +305,11 @@ def test_extremes_are_answered(paper, adjacency, idle):
             one = {n: getattr(paper, n)[:1] for n in ("participation", "noise_variance", "weight", "clip")}
             changes = {**changes, **one}
         system = with_(paper, adjacency=adjacency, idle_noise=idle, **changes)
-        epsilon = amplification.exact_epsilon(system)
+        epsilon = system_privacy.epsilon(system)
         assert not np.any(np.isnan(epsilon)) and np.all(epsilon >= 0), changes
         assert np.all(amplification.proven(system).epsilon >= epsilon * (1 - 1e-9)), changes
         for level in (0.0, 1e-9, 700.0):
-            delta = amplification.exact_delta(system, level)
+            delta = system_privacy.delta(system, level)
             assert np.all((delta >= 0) & (delta <= 1)), changes
 
 
@@ -317,7 +317,7 @@ def test_a_million_equal_devices(paper):
     system = with_(
         paper, devices=10**6, participation=0.9, noise_variance=0.1, weight=1.0, clip=5.0, adjacency="silent"
     )
-    exact = amplification.exact_epsilon(system, device=[0, 999_999])
+    exact = system_privacy.epsilon(system, device=[0, 999_999])
     middle = gaussian.epsilon(1e-5 / 0.9, sensitivity=5.0, sigma=math.sqrt(0.1 * 0.9e6))
     np.testing.assert_allclose(exact, float(middle), rtol=1e-3)
 
@@ -341,7 +341,7 @@ def test_epsilon_is_never_below_the_truth_even_where_doubles_are_coarse(paper, a
         delta=1e-9,
         idle_noise=idle,
     )
-    epsilon = float(amplification.exact_epsilon(system, device=0))
+    epsilon = float(system_privacy.epsilon(system, device=0))
     with mp.workdps(300):
         mu = mp.mpf(float(system.sensitivity[0])) / mp.sqrt(mp.mpf(0.75))
         e = mp.mpf(epsilon)
@@ -393,7 +393,7 @@ def test_absent_epsilon_is_proved_safe_and_tight():
             delta=float(10.0 ** rng.choice([-1, -3, -6, -12, -60, -200]) * rng.uniform(0.1, 1)),
             delta_prime=0.1,
         )
-        epsilon = float(amplification.exact_epsilon(system, device=0))
+        epsilon = float(system_privacy.epsilon(system, device=0))
         received, d = system.received_noise_variance, float(system.sensitivity[0])
         most = system.receiver_noise_variance + float(received[1:].sum())
         series = (d * (1 + most / received[0])) ** 2 / system.receiver_noise_variance
@@ -421,7 +421,7 @@ def test_own_noise_far_below_the_others_is_not_rounded_away():
         delta_prime=0.1,
     )
     with flint.ctx.workprec(200):
-        removing, _ = enclosed_delta(system, float(amplification.exact_epsilon(system, device=0)))
+        removing, _ = enclosed_delta(system, float(system_privacy.epsilon(system, device=0)))
     assert bool(removing <= ball(system.delta))
 
 
@@ -439,7 +439,7 @@ def test_memory_of_a_thousand_different_devices(paper):
         adjacency="silent",
     )
     tracemalloc.start()
-    epsilon = amplification.exact_epsilon(system)
+    epsilon = system_privacy.epsilon(system)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 500e6 and np.all(np.isfinite(epsilon))
@@ -447,9 +447,9 @@ def test_memory_of_a_thousand_different_devices(paper):
 
 def test_no_noise_at_all_gives_no_privacy(paper):
     system = with_(paper, noise_variance=0.0, receiver_noise_variance=0.0, adjacency="silent")
-    assert np.all(amplification.exact_epsilon(system) == np.inf)
+    assert np.all(system_privacy.epsilon(system) == np.inf)
     assert np.all(amplification.proven(system).epsilon == np.inf)
-    assert np.all(amplification.exact_epsilon(with_(system, weight=0.0)) == 0.0)
+    assert np.all(system_privacy.epsilon(with_(system, weight=0.0)) == 0.0)
 
 
 def test_grid_brackets_many_unequal_noises(paper):
@@ -463,15 +463,15 @@ def test_grid_brackets_many_unequal_noises(paper):
         clip=3.0,
         adjacency="silent",
     )
-    lower, upper = amplification.exact_delta_bracket(system, 1.0, device=0)
+    lower, upper = system_privacy.delta_bracket(system, 1.0, device=0)
     assert lower < upper < lower * 1.05
-    assert amplification.exact_delta(system, 1.0, device=0) == upper
+    assert system_privacy.delta(system, 1.0, device=0) == upper
     sample = rng.random((200_000, 39)) < system.participation[1:]
     v = sample @ system.noise_variance[1:] + system.noise_variance[0] + 0.1
     values = float(system.participation[0]) * gaussian.delta(1.0, sensitivity=0.3, sigma=np.sqrt(v))
     error = 5 * float(np.std(values)) / math.sqrt(values.size)
     assert lower - error <= float(np.mean(values)) <= upper + error
-    assert float(amplification.exact_delta(system, 1.0, device=0)) == upper
+    assert float(system_privacy.delta(system, 1.0, device=0)) == upper
 
 
 def test_a_sketch_of_many_atoms_changes_nothing(paper, monkeypatch):
@@ -486,10 +486,10 @@ def test_a_sketch_of_many_atoms_changes_nothing(paper, monkeypatch):
         weight=rng.uniform(0.01, 0.2, 150),
         clip=5.0,
     )
-    fast = {a: amplification.exact_epsilon(with_(system, adjacency=a), device=[0, 70]) for a in Adjacency}
+    fast = {a: system_privacy.epsilon(with_(system, adjacency=a), device=[0, 70]) for a in Adjacency}
     monkeypatch.setattr(evaluate, "_SKETCHES", ())
     for adjacency, epsilon in fast.items():
-        direct = amplification.exact_epsilon(with_(system, adjacency=adjacency), device=[0, 70])
+        direct = system_privacy.epsilon(with_(system, adjacency=adjacency), device=[0, 70])
         np.testing.assert_allclose(epsilon, direct, rtol=1e-10)
 
 
@@ -538,13 +538,13 @@ def test_noise_over_many_decades(paper, changes, delta, truth):
 
     one = {"devices": 9, "clip": 1.0, "alignment": 1.0, "delta": delta, "idle_noise": False}
     system = with_(paper, **one, **changes)
-    epsilon = float(amplification.exact_epsilon(system, device=0))
+    epsilon = float(system_privacy.epsilon(system, device=0))
     assert epsilon == pytest.approx(truth, rel=1e-9)
     if epsilon < 1e6:  # beyond, the enclosure's e^epsilon times a remainder says nothing
         assert float(enclosed.delta(system, epsilon).upper()) <= delta
         assert float(enclosed.delta(system, epsilon * (1 - 1e-9)).lower()) > delta
     levels = np.linspace(0.1, 2, 40) * epsilon
-    assert np.all(np.diff(amplification.exact_delta(system, levels, device=0)) <= 0)
+    assert np.all(np.diff(system_privacy.delta(system, levels, device=0)) <= 0)
 
 
 def test_noise_beyond_the_range_of_doubles(paper):
@@ -554,24 +554,24 @@ def test_noise_beyond_the_range_of_doubles(paper):
     extreme = {"devices": 2, "participation": [0.5, 1.0], "weight": [0.0, 1e-79], "clip": 1.0, "dimension": 2}
     extreme |= {"noise_variance": [1e160, 1e-160], "receiver_noise_variance": 0.0, "alignment": 1.0}
     system = with_(paper, **extreme, delta=1e-5, adjacency="silent", idle_noise=False)
-    epsilon = float(amplification.exact_epsilon(system, device=1))
+    epsilon = float(system_privacy.epsilon(system, device=1))
     assert epsilon == pytest.approx(90.238, abs=1e-3)
     assert float(enclosed.delta(system, epsilon, device=1).upper()) <= 1e-5
     assert amplification.proven(system).epsilon[1] >= epsilon
     far = with_(system, noise_variance=[1e300, 1e-310])
     assert np.all(
-        amplification.exact_epsilon(far) == amplification.exact_epsilon(with_(far, noise_variance=[1e300, 0]))
+        system_privacy.epsilon(far) == system_privacy.epsilon(with_(far, noise_variance=[1e300, 0]))
     )
     with pytest.raises(ParameterError, match=r"noise_variance\[1\] = 1e-310"):
-        amplification.exact_epsilon(with_(far, adjacency="absent"))
+        system_privacy.epsilon(with_(far, adjacency="absent"))
 
 
 def test_shapes(paper):
-    assert amplification.exact_delta(paper, 1.0).shape == (12,)
-    assert amplification.exact_delta(paper, np.ones((5, 1))).shape == (5, 12)
-    assert amplification.exact_delta(paper, np.ones(5), device=2).shape == (5,)
-    assert np.ndim(amplification.exact_delta(paper, 1.0, device=2)) == 0
-    assert amplification.exact_epsilon(paper, device=[3, 3, 1]).shape == (3,)
+    assert system_privacy.delta(paper, 1.0).shape == (12,)
+    assert system_privacy.delta(paper, np.ones((5, 1))).shape == (5, 12)
+    assert system_privacy.delta(paper, np.ones(5), device=2).shape == (5,)
+    assert np.ndim(system_privacy.delta(paper, 1.0, device=2)) == 0
+    assert system_privacy.epsilon(paper, device=[3, 3, 1]).shape == (3,)
 
 
 @pytest.mark.parametrize(
@@ -602,11 +602,11 @@ def test_bad_systems(paper, field, value):
 
 def test_bad_arguments(paper):
     for call in (
-        lambda: amplification.exact_delta(paper, -1.0),
-        lambda: amplification.exact_delta(paper, math.nan),
-        lambda: amplification.exact_delta(paper, 1.0, device=12),
-        lambda: amplification.exact_delta(paper, np.ones(5)),
-        lambda: amplification.exact_epsilon(paper, delta=0.0),
+        lambda: system_privacy.delta(paper, -1.0),
+        lambda: system_privacy.delta(paper, math.nan),
+        lambda: system_privacy.delta(paper, 1.0, device=12),
+        lambda: system_privacy.delta(paper, np.ones(5)),
+        lambda: system_privacy.epsilon(paper, delta=0.0),
         lambda: amplification.published(paper, form="lemma"),
         lambda: amplification.proven(paper, delta=math.nan),
     ):
@@ -655,10 +655,10 @@ def test_a_plateau_of_delta_does_not_throw_the_root_finder(paper):
         delta=1e-290,
         adjacency="silent",
     )
-    epsilon = float(amplification.exact_epsilon(system, device=0))
+    epsilon = float(system_privacy.epsilon(system, device=0))
     assert 1e3 < epsilon < 1e6
-    assert float(amplification.exact_delta(system, epsilon, device=0)) <= 1e-290
-    assert float(amplification.exact_delta(system, epsilon * (1 - 1e-6), device=0)) > 1e-290
+    assert float(system_privacy.delta(system, epsilon, device=0)) <= 1e-290
+    assert float(system_privacy.delta(system, epsilon * (1 - 1e-6), device=0)) > 1e-290
 
 
 def test_a_target_above_the_probability_of_taking_part_needs_no_epsilon(paper):
@@ -675,7 +675,7 @@ def test_a_target_above_the_probability_of_taking_part_needs_no_epsilon(paper):
         delta=0.9977000638225533,
         adjacency="silent",
     )
-    assert amplification.exact_epsilon(system, device=0) == 0.0
+    assert system_privacy.epsilon(system, device=0) == 0.0
     assert amplification.proven(system).epsilon[0] == 0.0
 
 
@@ -704,7 +704,7 @@ def test_units_do_not_matter_however_extreme(paper, adjacency, idle, scale):
         noise_variance=scale * (scale * system.noise_variance),
         receiver_noise_variance=scale * (scale * system.receiver_noise_variance),
     )
-    for face in (amplification.exact_epsilon, lambda s: amplification.proven(s).epsilon):
+    for face in (system_privacy.epsilon, lambda s: amplification.proven(s).epsilon):
         for other in (louder, units):
             assert face(other) == pytest.approx(face(system), rel=1e-9)
 
@@ -723,7 +723,7 @@ def test_a_deafening_alignment_leaves_only_the_devices_noise(paper, adjacency):
         clip=1e154 / np.sqrt(1e305),
         receiver_noise_variance=0.0,
     )
-    assert amplification.exact_epsilon(system) == pytest.approx(amplification.exact_epsilon(quiet), rel=1e-9)
+    assert system_privacy.epsilon(system) == pytest.approx(system_privacy.epsilon(quiet), rel=1e-9)
 
 
 # What is monotone, and what is not (the proofs are in docs/accuracy.md)
@@ -760,7 +760,7 @@ def _first(values, factor):
 @given(varied(), st.floats(1.0, 10.0))
 def test_epsilon_never_falls_with(system, factor):
     """A smaller delta, a greater weight, clip, alignment, own participation; less receiver noise."""
-    before = float(amplification.exact_epsilon(system, device=0))
+    before = float(system_privacy.epsilon(system, device=0))
     changes = [
         {"delta": system.delta / factor},
         {"weight": _first(system.weight, factor)},
@@ -770,35 +770,35 @@ def test_epsilon_never_falls_with(system, factor):
         {"alignment": system.alignment * factor},
     ]
     for change in changes:
-        after = float(amplification.exact_epsilon(dataclasses.replace(system, **change), device=0))
+        after = float(system_privacy.epsilon(dataclasses.replace(system, **change), device=0))
         assert after >= before * (1 - 1e-9), change
 
 
 @given(varied(), st.floats(0.0, 1.0))
 def test_epsilon_never_falls_when_the_others_are_less(system, factor):
     """Less noise of the others, or others that take part less; idle noise depends on the former only."""
-    before = float(amplification.exact_epsilon(system, device=0))
+    before = float(system_privacy.epsilon(system, device=0))
     rest = np.concatenate([[1.0], np.full(system.devices - 1, factor)])
     quieter = dataclasses.replace(system, noise_variance=system.noise_variance * rest)
     rarer = dataclasses.replace(system, participation=system.participation * rest)
     for changed in (quieter, rarer):
-        assert float(amplification.exact_epsilon(changed, device=0)) >= before * (1 - 1e-9)
+        assert float(system_privacy.epsilon(changed, device=0)) >= before * (1 - 1e-9)
 
 
 @given(varied(), st.floats(1.0, 100.0))
 def test_own_noise_helps_those_who_keep_it(system, factor):
     if system.adjacency is Adjacency.ABSENT and not system.idle_noise:
         return  # it leaves with its device and gives it away
-    before = float(amplification.exact_epsilon(system, device=0))
+    before = float(system_privacy.epsilon(system, device=0))
     louder = dataclasses.replace(system, noise_variance=_first(system.noise_variance, factor))
-    assert float(amplification.exact_epsilon(louder, device=0)) <= before * (1 + 1e-9)
+    assert float(system_privacy.epsilon(louder, device=0)) <= before * (1 + 1e-9)
 
 
 def test_own_noise_may_give_a_device_away(paper):
     """`absent`, weight 0: epsilon falls from 11.7 to .053 when the device's own variance falls from .1 to .001."""
     system = with_(paper, weight=0.0)
     loud, quiet = (
-        float(amplification.exact_epsilon(with_(system, noise_variance=v), device=0))
+        float(system_privacy.epsilon(with_(system, noise_variance=v), device=0))
         for v in (np.full(12, 0.1), _first(np.full(12, 0.1), 0.01))
     )
     assert loud == pytest.approx(11.7, abs=0.05) and quiet == pytest.approx(0.053, abs=5e-4)
@@ -806,7 +806,7 @@ def test_own_noise_may_give_a_device_away(paper):
 
 @given(varied(), st.floats(0.01, 50), st.floats(1.0, 3.0))
 def test_delta_never_rises_with_epsilon(system, epsilon, factor):
-    near, far = (np.asarray(amplification.exact_delta(system, e)) for e in (epsilon, epsilon * factor))
+    near, far = (np.asarray(system_privacy.delta(system, e)) for e in (epsilon, epsilon * factor))
     assert np.all(far <= near * (1 + 1e-9))
 
 
@@ -816,11 +816,11 @@ def test_opposite_features_too_faint_to_see(paper):
     system = with_(
         paper, **faint, receiver_noise_variance=0.004, delta=1e-289, adjacency="replace", idle_noise=True, alignment=1.0
     )
-    epsilon = float(amplification.exact_epsilon(system, device=0))
+    epsilon = float(system_privacy.epsilon(system, device=0))
     assert 1e-148 < epsilon < 1e-146
     # in units of mu the curve is that of any small mu, but for delta, which is in units of mu as well
     near = with_(system, weight=system.weight * 1e100, delta=1e-189)
-    assert epsilon == pytest.approx(float(amplification.exact_epsilon(near, device=0)) * 1e-100, rel=1e-6)
+    assert epsilon == pytest.approx(float(system_privacy.epsilon(near, device=0)) * 1e-100, rel=1e-6)
 
 
 @pytest.mark.parametrize("form", list(amplification.TheoremForm))

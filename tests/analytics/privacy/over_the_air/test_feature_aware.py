@@ -12,7 +12,7 @@ from airtight.analytics.distributions import poisson_binomial
 from airtight.analytics.inference import participation, uncertainty
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.mechanisms import gaussian
-from airtight.analytics.privacy.over_the_air import amplification, feature_aware
+from airtight.analytics.privacy.over_the_air import feature_aware, system_privacy
 
 LAWS = st.integers(2, 20).flatmap(
     lambda n: st.lists(st.floats(0, 1), min_size=n, max_size=n).filter(lambda p: sum(p) > 1e-3)
@@ -188,7 +188,7 @@ def test_lowest_scheme_takes_the_least_noise():
 def test_without_a_score_only_the_feature_counts():
     """Sensitivity 0 and everybody above the threshold: the exact epsilon of a system in which all take part."""
     alone = feature_aware.proven_threshold(SYSTEM, noise=1.0, sensitivity=0.0, eta=50.0, greatest_score=0.0).epsilon
-    assert alone == pytest.approx(amplification.exact_epsilon(SYSTEM), rel=1e-7)
+    assert alone == pytest.approx(system_privacy.epsilon(SYSTEM), rel=1e-7)
     lowest = feature_aware.proven_lowest(SYSTEM, noise=1.0, sensitivity=0.0, selected=5).epsilon
     assert lowest == pytest.approx(alone, rel=1e-7)
 

@@ -20,7 +20,7 @@ from airtight.analytics.checks import ParameterError
 from airtight.analytics.guarantee import Adjacency, Observer
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.mechanisms import gaussian, neyman_pearson
-from airtight.analytics.privacy.over_the_air import amplification, observers
+from airtight.analytics.privacy.over_the_air import observers, system_privacy
 from airtight.analytics.privacy.over_the_air.participation_mixture import hidden_divergence, signal_lower_bound
 from airtight.analytics.privacy.over_the_air.participation_mixture.signal_lower_bound import gamma_cells
 from airtight.system_file.config import load
@@ -507,7 +507,7 @@ def test_who_sees_more_gets_more(system):
     assert np.all(seen >= others * (1 - 1e-9))
     known = seen if observers.meaning(system) is Observer.PARTICIPANTS else others
     np.testing.assert_allclose(auto, known, rtol=1e-9)
-    np.testing.assert_allclose(auto, amplification.exact_epsilon(system), rtol=1e-12)
+    np.testing.assert_allclose(auto, system_privacy.epsilon(system), rtol=1e-12)
     assert np.all(np.asarray(airtight.epsilon(system, observer="signal")) == others)
     for k in np.flatnonzero(np.isfinite(others)):
         assert airtight.delta(system, float(others[k]), observer="others")[k] <= system.delta * (1 + 1e-9)

@@ -42,7 +42,7 @@ def test_the_test_reaches_what_is_exact_and_no_more(adjacency: str, idle: bool, 
     asked = system(adjacency, rng, idle_noise=idle)
     channel = Channel(antennas=1 + number % 3, fading="rayleigh", states=4, model=model, seed=number)
     forward, backward = antennas.log_ratios(asked, channel, device=0, samples=SAMPLES, rng=rng, rounds=rounds)
-    curve = airtight.curve(asked, device=0, channel=channel).compose(rounds)
+    curve = airtight.curve(asked.replace(channel=channel), device=0).compose(rounds)
     for epsilon in (0.0, 0.5, 1.5):
         with np.errstate(over="ignore"):
             draws = [-np.expm1(np.minimum(epsilon - ratio, 0.0)) for ratio in (forward, -backward)]
@@ -72,7 +72,7 @@ def test_twenty_random_systems_of_each_adjacency(adjacency: str) -> None:
         with np.errstate(over="ignore"):
             gains = [-np.expm1(np.minimum(epsilon - ratio, 0.0)) for ratio in (draws[0], -draws[1])]
         worst = [mean_interval(one, 1e-5) for one in gains]
-        true = float(airtight.delta(asked, epsilon, channel=channel)[0])
+        true = float(airtight.delta(asked.replace(channel=channel), epsilon)[0])
         assert max(one.lower for one in worst) <= true * (1 + 1e-9), number
         assert true <= max(one.upper for one in worst) * (1 + 1e-6), number
 
@@ -81,7 +81,7 @@ def test_twenty_random_systems_of_each_adjacency(adjacency: str) -> None:
 def test_a_power_limit_and_states_that_stay(fresh: bool) -> None:
     channel = Channel(antennas=2, fading="rayleigh", states=6, max_power=1.5, fresh=fresh, seed=3)
     asked = channel.with_participation(system("silent", np.random.default_rng(2), participation=1.0))
-    found = airtight.attack(asked, channel=channel, rounds=3, samples=SAMPLES)
+    found = airtight.attack(asked.replace(channel=channel), rounds=3, samples=SAMPLES)
     for one in found.devices:
         assert len(one.devices) == 1 and 0.4 * one.exact < one.attack <= one.exact
         assert one.published_epsilon is None and not one.refuted
@@ -90,7 +90,7 @@ def test_a_power_limit_and_states_that_stay(fresh: bool) -> None:
 def test_more_antennas_show_more() -> None:
     asked = system("silent", np.random.default_rng(0), participation=1.0, devices=4, noise_variance=0.3, weight=0.5)
     shown = [
-        airtight.attack(asked, channel=Channel(antennas=M, fading="rayleigh", states=4), samples=SAMPLES)
+        airtight.attack(asked.replace(channel=Channel(antennas=M, fading="rayleigh", states=4)), samples=SAMPLES)
         .devices[0]
         .attack
         for M in (1, 4)
@@ -101,10 +101,10 @@ def test_more_antennas_show_more() -> None:
 def test_bad_input() -> None:
     asked = system("silent", np.random.default_rng(0))
     with pytest.raises(ParameterError, match="known"):
-        airtight.attack(asked, channel=Channel(antennas=2, known=False), samples=8)
+        airtight.attack(asked.replace(channel=Channel(antennas=2, known=False)), samples=8)
     mute = replace(asked, receiver_noise_variance=0.0)
     with pytest.raises(ParameterError, match="receiver_noise_variance"):
-        airtight.attack(mute, channel=Channel(antennas=mute.devices + 1, fading="rayleigh"), samples=8)
+        airtight.attack(mute.replace(channel=Channel(antennas=mute.devices + 1, fading="rayleigh")), samples=8)
 
 
 def test_the_command(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from airtight.analytics.estimate import mean_interval
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy.over_the_air import amplification
+from airtight.analytics.privacy.over_the_air import system_privacy
 from airtight.validate.experiments.monte_carlo import channel
 
 SYSTEM = InferenceSystem(
@@ -31,7 +31,7 @@ SYSTEM = InferenceSystem(
 def test_exact_delta_lies_in_the_interval(adjacency, idle, epsilon):
     system = dataclasses.replace(SYSTEM, adjacency=adjacency, idle_noise=idle)
     interval = channel.estimate_delta(system, epsilon, device=1, rounds=60_000, rng=np.random.default_rng(7))
-    exact = float(amplification.exact_delta(system, epsilon, device=1))
+    exact = float(system_privacy.delta(system, epsilon, device=1))
     assert interval.lower <= exact <= interval.upper
     assert interval.upper - interval.lower < 0.02
 
@@ -41,7 +41,7 @@ def test_the_interval_would_notice_a_forgotten_factor():
     for one, other in (("silent", "replace"), ("replace", "silent"), ("silent", "absent")):
         system = dataclasses.replace(SYSTEM, adjacency=one)
         interval = channel.estimate_delta(system, 0.5, device=1, rounds=60_000, rng=np.random.default_rng(8))
-        wrong = float(amplification.exact_delta(dataclasses.replace(SYSTEM, adjacency=other), 0.5, device=1))
+        wrong = float(system_privacy.delta(dataclasses.replace(SYSTEM, adjacency=other), 0.5, device=1))
         assert not interval.lower <= wrong <= interval.upper
 
 

@@ -8,7 +8,7 @@ import pytest
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy.over_the_air import amplification
+from airtight.analytics.privacy.over_the_air import system_privacy
 from airtight.solvers.errors import InfeasibleError
 from airtight.validate.experiments.training import inference_training, views
 from airtight.validate.experiments.training.inference_training import Selection, Transmitter
@@ -118,7 +118,7 @@ def test_designs_keep_the_cap_of_the_sensitive(setup, design, epsilon):
     features = Features(f=setup.typical, W=setup.encoder, D=setup.decoder)
     who = np.arange(12) % 2 == 0
     made = inference_training.apply(SYSTEM, features, sensitive=who, epsilon=epsilon, design=design)
-    spent = amplification.exact_epsilon(made)
+    spent = system_privacy.epsilon(made)
     assert np.all(spent[who] <= epsilon) and spent[who].max() > 0.99 * epsilon
     assert (design == "uniform") or spent[~who].max() > 1.5 * epsilon
 

@@ -180,7 +180,7 @@ def test_theorem_v1_by_simulation(adjacency: str, parts: bool) -> None:
         "silent": stats.multivariate_normal(np.zeros(len(base)), own),
         "replace": stats.multivariate_normal(-G[k] @ code, own),
     }[adjacency]
-    curve = airtight.curve(one, device=k, observer="others", channel=channel)
+    curve = airtight.curve(one.replace(channel=channel), device=k, observer="others")
     for epsilon in (0.1, 0.7, 1.5):
         for order, first, second in (("forward", P, Q), ("reverse", Q, P)):
             y = first.rvs(draws, random_state=rng)
@@ -213,7 +213,7 @@ def test_visible_participants_by_enumeration(adjacency: str) -> None:
             distance = one.alignment * one.weight[k] * (2 if adjacency == "replace" else 1)
             mu = distance / np.sqrt(v + gamma2 * one.noise_variance[k])
             total += one.participation[k] * weight * _gaussian_delta(epsilon, mu)
-        found = float(airtight.delta(one, epsilon, channel=channel, observer="participants")[k])
+        found = float(airtight.delta(one.replace(channel=channel), epsilon, observer="participants")[k])
         assert total * (1 - 1e-9) <= found <= total * (1 + 1e-9)
 
 
@@ -237,7 +237,7 @@ def test_the_power_limit_by_physical_simulation() -> None:
         mu = one.alignment * one.weight[k] / np.sqrt(v + gamma2 * one.noise_variance[k])
         deltas[i] = _gaussian_delta(0.5, mu)
     for observer in ("participants", "others"):  # the shown channel shows who sends
-        found = float(airtight.delta(one, 0.5, channel=channel, observer=observer)[k])
+        found = float(airtight.delta(one.replace(channel=channel), 0.5, observer=observer)[k])
         spread = np.std(deltas) * np.sqrt(1 / draws + 1 / 20_000)
         assert abs(found - np.mean(deltas)) < 5 * spread
 
@@ -246,14 +246,14 @@ def test_one_antenna_is_the_system_itself() -> None:
     for adjacency, fading in product(("absent", "silent", "replace"), ("none", "rayleigh")):
         one = system(adjacency=adjacency, participation=[0.3, 0.9, 1.0])
         for observer in ("participants", "others", "signal"):
-            ours = airtight.epsilon(one, observer=observer, channel=Channel(fading=fading))
+            ours = airtight.epsilon(one.replace(channel=Channel(fading=fading)), observer=observer)
             assert np.array_equal(ours, airtight.epsilon(one, observer=observer))
-    assert airtight.curve(one, channel=Channel()).to_json() == airtight.curve(one).to_json()
+    assert airtight.curve(one.replace(channel=Channel())).to_json() == airtight.curve(one).to_json()
 
 
 def test_equal_looks_divide_the_receivers_noise() -> None:
     one = system(participation=[0.3, 0.9, 1.0], adjacency="absent")
-    four = airtight.epsilon(one, channel=Channel(antennas=4))
+    four = airtight.epsilon(one.replace(channel=Channel(antennas=4)))
     quarter = system(participation=[0.3, 0.9, 1.0], adjacency="absent", receiver_noise_variance=0.025)
     np.testing.assert_allclose(four, airtight.epsilon(quarter), rtol=1e-10)
 
@@ -265,7 +265,7 @@ def test_more_looks_and_more_observers_learn_more(adjacency: str) -> None:
     of = {
         count: [
             np.asarray(
-                airtight.epsilon(one, channel=Channel(model="complex", looks=table[:, :, :count]), observer=seen)
+                airtight.epsilon(one.replace(channel=Channel(model="complex", looks=table[:, :, :count])), observer=seen)
             )
             for seen in ("participants", "others", "signal")
         ]
@@ -310,7 +310,7 @@ def test_cells_enclose_their_atoms(cells: int, seed: int) -> None:
 def test_rounds_fresh_and_static() -> None:
     one = system(adjacency="silent")
     channel = Channel(model="complex", looks=_table(2))
-    once = airtight.epsilon(one, channel=channel)
+    once = airtight.epsilon(one.replace(channel=channel))
     fresh = channel_privacy.bracket(one, channel, rounds=5)
     assert np.all(fresh.lower <= fresh.upper * (1 + 1e-12)) and np.all(fresh.upper > once)
     lasting = Channel(model="complex", looks=_table(2), fresh=False)
@@ -355,7 +355,7 @@ def test_delta_over_a_static_channel_with_participation_anew(adjacency: str) -> 
         channel_privacy.delta_at(one, channel, -1.0, rounds=rounds)
     many = channel_privacy.delta_at(one, channel, np.linspace(0.1, 2, 20), rounds=rounds, device=0, observer="participants")
     assert found[0] * 0.99 <= many[0] <= found[0] * 1.01 and np.all(np.diff(many) < 0)
-    assert float(airtight.delta(one, 0.7, rounds=rounds, channel=channel, observer="participants")[0]) == found[1]
+    assert float(airtight.delta(one.replace(channel=channel), 0.7, rounds=rounds, observer="participants")[0]) == found[1]
 
 
 def test_delta_over_a_static_channel_of_a_device_that_leaves() -> None:
@@ -387,7 +387,7 @@ def test_delta_where_the_roll_is_called() -> None:
 def test_static_absent_is_one_release_of_all_coordinates() -> None:
     one = system(adjacency="absent")
     channel = Channel(model="complex", looks=_table(2, 1), fresh=False)
-    composed = airtight.curve(one, channel=channel).compose(4)
+    composed = airtight.curve(one.replace(channel=channel)).compose(4)
     assert float(channel_privacy.epsilon(one, channel, rounds=4, device=0)) == pytest.approx(
         float(composed.epsilon(1e-3)), rel=2e-2
     )
@@ -401,7 +401,7 @@ def test_idle_noise_is_noise_of_the_others(adjacency: str) -> None:
     table = np.ones((1, 3, 1))
     table[0, 0, 0] = 1 + 1e-12
     for observer in ("participants", "others"):
-        ours = airtight.epsilon(one, observer=observer, channel=Channel(looks=table))
+        ours = airtight.epsilon(one.replace(channel=Channel(looks=table)), observer=observer)
         np.testing.assert_allclose(ours, airtight.epsilon(one, observer=observer), rtol=1e-6)
 
 
@@ -412,7 +412,7 @@ def test_one_look_with_participants_is_the_system(adjacency: str, observer: str)
     one = system(adjacency=adjacency, participation=[0.3, 0.9, 1.0])
     table = np.ones((1, 3, 1))
     table[0, 0, 0] = 1 + 1e-12
-    ours = airtight.epsilon(one, observer=observer, channel=Channel(looks=table))
+    ours = airtight.epsilon(one.replace(channel=Channel(looks=table)), observer=observer)
     np.testing.assert_allclose(ours, airtight.epsilon(one, observer=observer), rtol=1e-6)
 
 
@@ -421,14 +421,14 @@ def test_an_unknown_channel_is_bounded_by_a_known_one() -> None:
     table = _table(1)
     known, unknown = (channel_privacy.bracket(one, Channel(model="complex", looks=table, known=k)) for k in (True, False))
     assert np.all(unknown.lower == 0) and np.array_equal(known.upper, unknown.upper)
-    curve = airtight.curve(one, channel=Channel(model="complex", looks=table, known=False))
+    curve = airtight.curve(one.replace(channel=Channel(model="complex", looks=table, known=False)))
     assert float(curve.bracket(delta=1e-3).lower) == 0
 
 
 def test_the_curve_survives_json() -> None:
     one = system(participation=[0.5, 0.9, 1.0], adjacency="absent")
     for channel in (Channel(model="complex", looks=_table(1)), Channel(antennas=2, fading="rayleigh", states=4)):
-        curve = airtight.curve(one, channel=channel, device=1)
+        curve = airtight.curve(one.replace(channel=channel), device=1)
         again = PrivacyCurve.from_json(curve.to_json())
         assert again.to_json() == curve.to_json()
         assert float(again.delta(1.0)) == float(curve.delta(1.0))
@@ -440,31 +440,31 @@ def test_devices_may_change_their_order() -> None:
     moved = system(
         participation=one.participation[order], noise_variance=one.noise_variance[order], weight=one.weight[order]
     )
-    ours = airtight.epsilon(one, channel=Channel(model="complex", looks=table))
-    theirs = airtight.epsilon(moved, channel=Channel(model="complex", looks=table[:, order]))
+    ours = airtight.epsilon(one.replace(channel=Channel(model="complex", looks=table)))
+    theirs = airtight.epsilon(moved.replace(channel=Channel(model="complex", looks=table[:, order])))
     np.testing.assert_allclose(ours[order], theirs, rtol=1e-9)
 
 
 def test_extremes() -> None:
     table = _table(3)
-    assert np.all(airtight.epsilon(system(participation=0.0), channel=Channel(looks=table.real)) == 0)
-    assert np.all(airtight.epsilon(system(weight=0.0), channel=Channel(looks=table.real)) == 0)
+    assert np.all(airtight.epsilon(system(participation=0.0).replace(channel=Channel(looks=table.real))) == 0)
+    assert np.all(airtight.epsilon(system(weight=0.0).replace(channel=Channel(looks=table.real))) == 0)
     silent = airtight.epsilon(
-        system(noise_variance=0.0, receiver_noise_variance=0.0), channel=Channel(looks=table.real)
+        system(noise_variance=0.0, receiver_noise_variance=0.0).replace(channel=Channel(looks=table.real))
     )
     assert np.all(silent == np.inf)
     unheard = table.copy()
     unheard[:, 0] = 0.0
     for adjacency in ("absent", "silent", "replace"):
         one = system(adjacency=adjacency)
-        found = airtight.epsilon(one, channel=Channel(model="complex", looks=unheard))
+        found = airtight.epsilon(one.replace(channel=Channel(model="complex", looks=unheard)))
         assert found[0] == 0 or found[0] < 1e-9
         assert np.all(found[1:] > 0)
-    tiny = airtight.epsilon(system(), delta=1e-300, channel=Channel(model="complex", looks=table))
+    tiny = airtight.epsilon(system().replace(channel=Channel(model="complex", looks=table)), delta=1e-300)
     assert np.all(np.isfinite(tiny)) and np.all(
-        tiny > airtight.epsilon(system(), channel=Channel(model="complex", looks=table))
+        tiny > airtight.epsilon(system().replace(channel=Channel(model="complex", looks=table)))
     )
-    assert np.all(airtight.epsilon(system(), delta=0.0, channel=Channel(looks=table.real)) == np.inf)
+    assert np.all(airtight.epsilon(system().replace(channel=Channel(looks=table.real)), delta=0.0) == np.inf)
 
 
 def test_an_eavesdropper_needs_a_table() -> None:
@@ -472,7 +472,7 @@ def test_an_eavesdropper_needs_a_table() -> None:
         channel_privacy.epsilon(system(), Channel(antennas=2, fading="rayleigh"), eavesdropper=True)
     channel = Channel(antennas=1, fading="rayleigh", states=50, eavesdropper={"antennas": 4, "mean_power": 1.0})
     strong = channel_privacy.epsilon(system(), channel, eavesdropper=True)
-    assert np.all(strong > airtight.epsilon(system(), channel=channel))
+    assert np.all(strong > airtight.epsilon(system().replace(channel=channel)))
 
 
 def test_medians_of_the_theory() -> None:
@@ -507,7 +507,7 @@ def test_a_participation_that_the_channel_shows_amplifies_nothing(adjacency: str
     assert float(airtight.delta(one, 1.0, observer="others")[0]) == pytest.approx(hidden, rel=2e-3)
     power = float(Channel(max_power=1.0).threshold(one)[0]) / -np.log(0.1)
     channel = Channel(fading="rayleigh", max_power=power, states=20_000)
-    found = airtight.delta(channel.with_participation(one), 1.0, observer="others", channel=channel)
+    found = airtight.delta(channel.with_participation(one).replace(channel=channel), 1.0, observer="others")
     by_hand = 0.0
     for n, weight in enumerate(stats.binom.pmf(np.arange(12), 11, 0.1)):
         without = 0.1 * n + 0.1
@@ -540,7 +540,7 @@ def test_coefficients_whose_squares_are_no_doubles_are_refused() -> None:
                 )
         elif power > 0:
             np.testing.assert_allclose(
-                airtight.epsilon(one, channel=Channel(looks=table)), airtight.epsilon(one), rtol=1e-6
+                airtight.epsilon(one.replace(channel=Channel(looks=table))), airtight.epsilon(one), rtol=1e-6
             )
 
 

@@ -107,7 +107,7 @@ def test_the_lower_end_is_below_the_likelihood_ratio_of_the_whole_signal(adjacen
     one, device = system(adjacency=adjacency), 0
     table = _table(3, 3, 4, 2, parts=parts)
     channel = Channel(model="complex" if parts else "real", looks=table)
-    curve = airtight.curve(one, device=device, observer="signal", channel=channel)
+    curve = airtight.curve(one.replace(channel=channel), device=device, observer="signal")
     air, rng = _Air(one, table, device), np.random.default_rng(1)
     length = float(one.weight[device])
     first = (length, False)
@@ -138,7 +138,7 @@ def test_with_one_look_it_is_near_the_bound_of_one_look() -> None:
 
 def test_rounds_have_a_lower_end() -> None:
     one, channel = system(adjacency="absent"), Channel(model="complex", antennas=2, fading="rayleigh", states=2)
-    once = airtight.curve(one, observer="signal", channel=channel)
+    once = airtight.curve(one.replace(channel=channel), observer="signal")
     (pair, count), *_ = once.compose(10).factors[0][0].attained(1e-3)
     assert count == 1
     lower = [float(PrivacyCurve.of(pair).compose(T).bracket(delta=1e-3).lower) for T in (1, 10)]

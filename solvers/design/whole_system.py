@@ -1,0 +1,89 @@
+"""Calibration and joint design of a whole system over the air, its channel, rounds and observer counted.
+
+The solvers below state their problems for a system at one look and are told rounds and observer; here they are chosen, and
+what they find gets the channel, the rounds and the observer back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from airtight.analytics import checks
+from airtight.analytics.checks import ParameterError
+from airtight.analytics.guarantee import Observer
+from airtight.analytics.inference.features import Features
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.solvers.design import calibrate as calibration
+from airtight.solvers.design import channel_design, channel_noise
+from airtight.solvers.design.calibrate import Calibration, Variable
+from airtight.solvers.design.over_the_air import joint
+from airtight.solvers.design.over_the_air.requirements import JointDesign, Requirements
+
+
+def calibrate(
+    system: InferenceSystem,
+    epsilon: float,
+    *,
+    variable: Variable | str = Variable.NOISE,
+    rounds: int | None = None,
+    observer: Observer | str | None = None,
+    progress: bool = False,
+) -> Calibration:
+    """The least noise, the greatest clips or the greatest participation with which every device keeps epsilon.
+
+    See :func:`airtight.solvers.design.calibrate.calibrate`, and over a channel
+    :func:`airtight.solvers.design.channel_noise.calibrate`, which calibrates the noise alone. `rounds` and `observer` are by
+    default those of the system.
+    """
+    count, seen = _asked(system, rounds, observer)
+    if system.channel is None:
+        found = calibration.calibrate(
+            system.one_round, epsilon, variable=variable, rounds=count, observer=seen, progress=progress
+        )
+    elif checks.choice("variable", variable, Variable) is not Variable.NOISE:
+        raise ParameterError("variable", str(variable), "noise over a channel")
+    else:
+        found = channel_noise.calibrate(
+            system.one_round, system.channel, epsilon, rounds=count, observer=seen, progress=progress
+        )
+    return replace(found, system=_whole(found.system, system, count, seen))
+
+
+def design(
+    system: InferenceSystem,
+    requirements: Requirements,
+    features: Features | Sequence[Features] | None = None,
+    *,
+    margin: float | None = None,
+    ideal_accuracy: float = 1.0,
+    rounds: int | None = None,
+    observer: Observer | str | None = None,
+    progress: bool = False,
+) -> JointDesign:
+    """The best values of the free variables; see :func:`airtight.solvers.design.over_the_air.joint.design`.
+
+    Over a channel see :func:`airtight.solvers.design.channel_design.design`. `rounds` and `observer` are by default those of
+    the system.
+    """
+    count, seen = _asked(system, rounds, observer)
+    if system.channel is None:
+        found = joint.design(
+            system.one_round, requirements, features, margin=margin, ideal_accuracy=ideal_accuracy, rounds=count,
+            observer=seen, progress=progress,
+        )  # fmt: skip
+    else:
+        found = channel_design.design(
+            system.one_round, system.channel, requirements, features, margin=margin, ideal_accuracy=ideal_accuracy,
+            rounds=count, observer=seen, progress=progress,
+        )  # fmt: skip
+    return replace(found, system=_whole(found.system, system, count, seen))
+
+
+def _asked(system: InferenceSystem, rounds: int | None, observer: Observer | str | None) -> tuple[int, Observer]:
+    count = system.rounds if rounds is None else checks.count("rounds", rounds)
+    return count, system.observer if observer is None else checks.choice("observer", observer, Observer)
+
+
+def _whole(found: InferenceSystem, system: InferenceSystem, rounds: int, observer: Observer) -> InferenceSystem:
+    return found.derived(channel=system.channel, rounds=rounds, observer=observer)
