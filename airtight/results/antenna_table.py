@@ -54,12 +54,10 @@ class AntennaTable:
             return None
         task = description.task if description.task is not None and description.task.fits(system) else None
         price = antenna_price(
-            system.one_round,
-            few,
+            system.derived(channel=few, rounds=1),
             sorted({*ANTENNAS, channel.antennas}),
             epsilon=target,
             features=None if task is None else task.samples,
-            observer=system.observer,
         )
         seen = observers.resolved(system, system.observer)
         return cls(target, system.delta, system.adjacency, seen, few.states, price)

@@ -173,7 +173,7 @@ class Designs:
 
     @classmethod
     def of(cls, system: InferenceSystem, task: Task) -> Designs:
-        cap = np.inf if task.epsilon_cap is None else task.epsilon_cap
+        cap, system = np.inf if task.epsilon_cap is None else task.epsilon_cap, system.one_round
         try:
             upper = weights.greatest_weights(system, cap)
             found = {

@@ -21,6 +21,7 @@ from airtight.analytics.checks import ParameterError
 from airtight.analytics.extras import require
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.federated.fair.device import DeviceFleet
+from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.progress import each_reported
 from airtight.running import pool_of
@@ -72,6 +73,12 @@ def _table(system: Any) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for name in [each.name for each in fields(system) if each.name in parameters.of(type(system))]:
         value = getattr(system, name)
+        if isinstance(value, Channel):
+            if value.looks is not None:
+                raise ParameterError("channel", "given looks", "drawn by a law; a system file names looks by `file`")
+            value = value.to_dict()
+        if value is None or (name == "participation" and system.power_decides):
+            continue
         if isinstance(value, np.ndarray):
             all_equal = isinstance(system, InferenceSystem) and np.unique(value).size == 1
             value = float(value.flat[0]) if all_equal else value.tolist()
@@ -145,7 +152,8 @@ def sweep(
 
     Examples
     --------
-    >>> from airtight.analytics.inference.system import InferenceSystem
+    >>> from airtight.analytics.inference.channel import Channel
+from airtight.analytics.inference.system import InferenceSystem
     >>> system = InferenceSystem(devices=12, participation=0.9, noise_variance=0.1, weight=1/12, clip=5.0, alignment=1.0,
     ...     receiver_noise_variance=0.1, dimension=784, delta=1e-5, delta_prime=1e-5, adjacency="silent")
     >>> found = sweep(system, {"participation": [0.5, 0.9], "adjacency": ["absent", "silent"]})

@@ -461,7 +461,8 @@ def _value_tables(
             for variant, changed in (variants if isinstance(variants, dict) else {}).items():
                 if isinstance(changed, dict):
                     yield (name, "variants", variant), changed, value_type
-            inner, place = values, (name,)
+            inner: Any = values
+            place: tuple[str, ...] = (name,)
             for nested, nested_type in (("channel", Channel), ("eavesdropper", Eavesdropper)):
                 inner, place = inner.get(nested), (*place, nested)
                 if name != "inference" or not isinstance(inner, dict):

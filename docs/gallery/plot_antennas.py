@@ -44,7 +44,7 @@ systems = {
 }
 prices = {}
 for name, one in systems.items():
-    prices[name] = airtight.antenna_price(one, channel, antennas, epsilon=target, features=features)
+    prices[name] = airtight.antenna_price(one.replace(channel=channel), antennas, epsilon=target, features=features)
     print(name, "epsilon", prices[name].epsilon.round(2), "noise times", prices[name].noise_factor.round(2))
 
 # %%
@@ -52,11 +52,11 @@ for name, one in systems.items():
 noises = np.geomspace(0.1, 100, 5)
 ratio = [
     np.divide(*airtight.antenna_price(
-        replace(system, receiver_noise_variance=N), channel, [8, 1], epsilon=target, features=features
+        system.replace(receiver_noise_variance=N, channel=channel), [8, 1], epsilon=target, features=features
     ).error_kept)
     for N in noises
 ]  # fmt: skip
-turn = turning_noise(system, channel, features, (1, 8), epsilon=target, between=(0.1, 100.0), steps=5)
+turn = turning_noise(system.replace(channel=channel), features, (1, 8), epsilon=target, between=(0.1, 100.0), steps=5)
 print("eight antennas harm below and help above a receiver's noise between", turn)
 
 figure, (left, middle, right) = plt.subplots(1, 3, figsize=(11, 3.5))

@@ -78,41 +78,41 @@ class AntennaPrice(Record):
 
 def antenna_price(
     system: InferenceSystem,
-    channel: Channel,
     antennas: Sequence[int],
     *,
     epsilon: float,
     features: Features | Sequence[Features] | None = None,
-    rounds: int = 1,
-    observer: Observer | str = Observer.AUTO,
+    rounds: int | None = None,
+    observer: Observer | str | None = None,
 ) -> AntennaPrice:
     """Epsilon, the noise that keeps a target epsilon, and the error, for several numbers of antennas.
 
     Parameters
     ----------
     system : InferenceSystem
-        With positive noise variances, whose ratios are kept.
-    channel : Channel
-        Its antennas are replaced; the looks must not be given.
+        With positive noise variances, whose ratios are kept, and a channel, whose antennas are replaced; its looks must not be
+        given.
     antennas : sequence of int
     epsilon : float
         The target, at the system's delta, for its adjacency and the observer, over all rounds.
     features : Features or sequence of Features, optional
-    rounds, observer
-        As in :func:`airtight.solvers.design.channel_noise.calibrate`.
+    rounds, observer : optional
+        By default those of the system.
 
     Examples
     --------
     >>> system = InferenceSystem(devices=12, participation=1.0, noise_variance=0.1, weight=1/12, clip=1.0, alignment=1.0,
-    ...     receiver_noise_variance=0.01, dimension=8, delta=1e-5, adjacency="silent")
-    >>> found = antenna_price(system, Channel(fading="rayleigh", states=50), [1, 2, 8], epsilon=1.0)
+    ...     receiver_noise_variance=0.01, dimension=8, delta=1e-5, adjacency="silent",
+    ...     channel={"fading": "rayleigh", "states": 50})
+    >>> found = antenna_price(system, [1, 2, 8], epsilon=1.0)
     >>> found.epsilon.round(2), found.noise_factor.round(2)
     (array([0.25, 0.74, 0.96]), array([0.07, 0.58, 0.92]))
     >>> found.method[0], bool(np.all(found.noise_factor_bound > 0.9999 * found.noise_factor))
     ('global: one scale of the noise', True)
     """
     checks.instance("system", system, InferenceSystem)
-    checks.instance("channel", channel, Channel)
+    if (channel := system.channel) is None:
+        raise ParameterError("channel", None, "given in the system: its antennas are what is priced")
     if not isinstance(antennas, Iterable) or (isinstance(antennas, np.ndarray) and antennas.ndim != 1):
         raise ParameterError("antennas", antennas, "numbers of antennas")
     counts = np.array([checks.count("antennas", count, "[1, 4096]") for count in antennas], dtype=np.int64)
@@ -126,7 +126,11 @@ def antenna_price(
     tasks = () if features is None else (features,) if isinstance(features, Features) else tuple(features)
     for task in tasks:
         checks.instance("features", task, Features)
-    asked: dict[str, Any] = {"rounds": rounds, "observer": observer}
+    asked: dict[str, Any] = {
+        "rounds": system.rounds if rounds is None else rounds,
+        "observer": system.observer if observer is None else observer,
+    }
+    system = system.one_round
     at_noise, factors, error, kept_error = np.empty((4, counts.size))
     factor_bound, error_bound = np.full((2, counts.size), np.nan)
     method = [_LOCAL] * counts.size
@@ -163,15 +167,14 @@ def antenna_price(
 
 def turning_noise(
     system: InferenceSystem,
-    channel: Channel,
     features: Features | Sequence[Features],
     antennas: tuple[int, int],
     *,
     epsilon: float,
     between: tuple[float, float],
     steps: int = 12,
-    rounds: int = 1,
-    observer: Observer | str = Observer.AUTO,
+    rounds: int | None = None,
+    observer: Observer | str | None = None,
 ) -> tuple[float, float] | None:
     """Two variances of the receiver's noise between which more antennas change from harmful to helpful at a fixed epsilon.
 
@@ -194,7 +197,7 @@ def turning_noise(
     given: dict[str, Any] = {"epsilon": epsilon, "features": features, "rounds": rounds, "observer": observer}
 
     def helps(noise: float) -> bool | None:
-        return antenna_price(replace(system, receiver_noise_variance=noise), channel, antennas, **given).helps
+        return antenna_price(system.replace(receiver_noise_variance=noise), antennas, **given).helps
 
     at_low = helps(low)
     if at_low == helps(high):

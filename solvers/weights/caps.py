@@ -48,7 +48,7 @@ def greatest_weights(
     epsilon: float,
     cap: Cap | str = Cap.EXACT,
     *,
-    observer: Observer | str = Observer.AUTO,
+    observer: Observer | str | None = None,
 ) -> FloatArray:
     """The greatest weight w_max of every device for a cap on epsilon.
 
@@ -60,15 +60,15 @@ def greatest_weights(
         In (0, inf].
     cap : {"exact", "proven", "theorem1", "eq23", "none"}
         How w_max is computed. With "exact" and "proven" the guarantee holds at the system's delta, for its adjacency.
-    observer : {"auto", "participants", "others", "signal"}
-        The observer of the exact cap.
+    observer : {"auto", "participants", "others", "signal"}, optional
+        The observer of the exact cap, by default that of the system.
 
     Returns
     -------
     ndarray, shape (K,)
         nan where the theorem is vacuous, or where even weight 0 exceeds the cap (adjacency ``absent``); infinite where
         every weight keeps the cap. With "exact" and "proven",
-        :func:`~airtight.analytics.privacy.over_the_air.amplification.exact_epsilon` and
+        :func:`~airtight.analytics.privacy.over_the_air.system_privacy.epsilon` and
         :func:`~airtight.analytics.privacy.over_the_air.amplification.proven`, evaluated at these weights, do not
         exceed `epsilon`, not even by one unit in the last place.
 
@@ -95,7 +95,7 @@ def greatest_weights(
 
 
 def greatest_clips(
-    system: InferenceSystem, epsilon: float, cap: Cap | str = Cap.EXACT, *, observer: Observer | str = Observer.AUTO
+    system: InferenceSystem, epsilon: float, cap: Cap | str = Cap.EXACT, *, observer: Observer | str | None = None
 ) -> FloatArray:
     """The greatest clipping threshold of every device, at its weight, for a cap on epsilon.
 
@@ -112,11 +112,14 @@ def greatest_clips(
 
 
 def _greatest_of(
-    system: InferenceSystem, epsilon: float, cap: Cap | str, observer: Observer | str, quantity: str
+    system: InferenceSystem, epsilon: float, cap: Cap | str, observer: Observer | str | None, quantity: str
 ) -> FloatArray:
-    method, observer_kind = checks.choice("cap", cap, Cap), checks.choice("observer", observer, Observer)
+    method = checks.choice("cap", cap, Cap)
+    observer_kind = system.observer if observer is None else checks.choice("observer", observer, Observer)
     epsilon_cap = checks.scalar("epsilon", epsilon, "(0, inf]")
-    if method is Cap.NONE or epsilon_cap == np.inf:
+    capped = method is not Cap.NONE and epsilon_cap < np.inf
+    system = system_privacy.one_round_alone(system) if capped else system.one_round
+    if not capped:
         greatest = np.full(system.devices, np.inf)
     elif method in (Cap.THEOREM1, Cap.EQ23):
         greatest = published(system, epsilon_cap, form=TheoremForm(method.value))

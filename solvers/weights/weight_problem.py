@@ -185,6 +185,7 @@ def solve(
     if constraints is not None and method_kind is Method.PUBLISHED:
         raise ParameterError("method", method_kind.value, "structured or cvxpy with constraints: (46) takes none")
     qp = _bounded_program(system, features, epsilon_cap, cap, objective_kind, sums_to_one, w_max)
+    system = system.one_round
     upper, converged = qp.upper, True
     proved: Certificate | None = None
     further: tuple[Further, ...] = ()
@@ -268,13 +269,14 @@ def _bounded_program(
 ) -> QuadraticProgram:
     """The program with the greatest weights of the cap, or the given ones."""
     matched(system, features)
+    alone = system.at_one_look()
     if w_max is None:
         upper = greatest_weights(system, epsilon_cap, cap, sums_to_one=sums_to_one)
     else:
         upper = checks.vector("w_max", w_max, system.devices, "[0, inf]")
         if sums_to_one and not _reaches_one(upper):
             raise InfeasibleError(f"w_max: the greatest weights sum to {np.sum(upper):.6g} < 1")
-    qp = program(system, features, objective=objective, upper=upper, sums_to_one=sums_to_one)
+    qp = program(alone, features, objective=objective, upper=upper, sums_to_one=sums_to_one)
     _demand_bounded(qp)
     return qp
 

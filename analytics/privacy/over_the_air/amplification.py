@@ -28,7 +28,7 @@ from airtight.analytics.checks import choice
 from airtight.analytics.guarantee import Adjacency, Guarantee
 from airtight.analytics.inference.system import HomogeneousSystems, InferenceSystem
 from airtight.analytics.privacy.mechanisms import subsampling
-from airtight.analytics.privacy.over_the_air import concentration
+from airtight.analytics.privacy.over_the_air import concentration, system_privacy
 from airtight.analytics.privacy.over_the_air.participation_mixture.build import proven_epsilon
 
 
@@ -89,6 +89,8 @@ def published(system: concentration.Systems, *, form: TheoremForm | str = Theore
     (True, 108.63022...)
     """
     checks.instance("system", system, InferenceSystem, HomogeneousSystems)
+    if isinstance(system, InferenceSystem):
+        system = system_privacy.one_round_alone(system)
     form = choice("form", form, TheoremForm)
     deviation = {
         TheoremForm.THEOREM1: concentration.theorem1_deviation,
@@ -151,7 +153,7 @@ def proven(system: InferenceSystem, *, delta: float | None = None) -> Guarantee:
     >>> float(proven(system).epsilon[0])
     2.16461...
     """
-    checks.instance("system", system, InferenceSystem)
+    system = system_privacy.one_round_alone(checks.instance("system", system, InferenceSystem))
     total = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
     epsilon = proven_epsilon(system, np.arange(system.devices), total)
     return Guarantee(epsilon=epsilon, delta=np.full(system.devices, total), adjacency=system.adjacency)

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from airtight.analytics import checks
-from airtight.analytics.checks import FloatArray, IntArray, broadcast, choice, real
+from airtight.analytics.checks import FloatArray, IntArray, ParameterError, broadcast, choice, real
 from airtight.analytics.guarantee import Adjacency, Observer
 from airtight.analytics.inference.system import HomogeneousSystems, InferenceSystem, device_indices
 from airtight.analytics.privacy.over_the_air.participation_mixture import build, signal_lower_bound
@@ -98,7 +98,7 @@ def exact_delta_bracket(
     positive probability to 0.
 
     The bounds are proved where they are those of
-    :func:`airtight.analytics.privacy.over_the_air.amplification.exact_delta_bracket`. For a ``silent`` or ``replace``
+    :func:`.system_privacy.delta_bracket`. For a ``silent`` or ``replace``
     device whose participation is hidden, they include the error of the quadrature
     (:mod:`.hidden_divergence`), about 1e-11 of delta.
 
@@ -369,6 +369,8 @@ def _participation_delta(system: Systems, which: IntArray) -> FloatArray:
 
 def modelled(system: Systems, observer: Observer | str) -> tuple[Systems, type[Participation]]:
     """An equivalent system, and the model under which its exact privacy is that of `system` against the observer."""
+    if isinstance(system, InferenceSystem) and system.channel is not None:
+        raise ParameterError("channel", "given", "counted by system_privacy, which asks about the system alone")
     seen = choice("observer", observer, Observer)
     if seen is Observer.AUTO:
         return system, Participation

@@ -280,6 +280,27 @@ def estimated(system: InferenceSystem, *, rounds: int | None = None, observer: O
     return alone is not None and rounds_module.estimated(alone, observer=_observer(system, observer))
 
 
+def one_round_alone(system: InferenceSystem, *, rounds: bool = True) -> InferenceSystem:
+    """The system for a computation of the privacy of one round at one look, where this is that of the whole system.
+
+    Parameters
+    ----------
+    rounds : bool
+        Whether several rounds are refused as well.
+
+    Raises
+    ------
+    ParameterError
+        Where the channel or the rounds matter to it.
+    """
+    if rounds and system.rounds > 1:
+        raise ParameterError("rounds", system.rounds, "1: this is about one round (`system.replace(rounds=1)`)")
+    if not channel_privacy.adds_nothing(system):
+        allowed = "absent, or such that it adds nothing: this counts no channel (`system.replace(channel=None)`)"
+        raise ParameterError("channel", "given", allowed)
+    return system.one_round
+
+
 def _rounds(system: InferenceSystem, rounds: int | None) -> int:
     return system.rounds if rounds is None else checks.count("rounds", rounds)
 

@@ -66,7 +66,7 @@ def of(found: JointDesign) -> list[Price]:
     ...     print(price)
     d error / d epsilon = -0.1394
     """
-    question = found.question
+    found, question = replace(found, system=found.system.one_round), found.question
     if question is not None and question.channel is not None:
         return channel_prices.of(found, question, question.channel)
     if question is None or question.purpose is None:

@@ -18,6 +18,7 @@ from airtight.analytics.checks import FloatArray, ParameterError
 from airtight.analytics.inference import accuracy, distortion
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy.over_the_air import system_privacy
 from airtight.analytics.progress import each_reported
 from airtight.solvers import weights
 from airtight.solvers.design.over_the_air.joint import design
@@ -118,7 +119,7 @@ def trade_off(
     mse = np.full((2, len(designs), caps_on_epsilon.size), np.nan)
     accuracies = np.full_like(mse, np.nan)
     for i, idle in enumerate((False, True)):
-        variant = replace(system, idle_noise=idle)
+        variant = replace(system_privacy.one_round_alone(system), idle_noise=idle)
         for n, epsilon in enumerate(caps_on_epsilon):
             upper = caps.greatest_weights(variant, float(epsilon))
             if np.any(np.isnan(upper)):
@@ -294,8 +295,11 @@ def surface(
     assert values is not None
     base = Requirements(minimise=Goal.ENERGY, epsilon_at_most=1.0, free=tuple(free), alike=alike)  # type: ignore[arg-type]
 
+    options = {"rounds": system.rounds, "observer": system.observer, **options}
+    alone = system_privacy.one_round_alone(system, rounds=False)
+
     def solve(requirements: Requirements) -> JointDesign:
-        return design(system, requirements, features, margin=margin, explain=False, **options)
+        return design(alone, requirements, features, margin=margin, explain=False, **options)
 
     limits = checks.real(name, values, "[0, inf)")
     heard = each_reported(epsilons.size * limits.size, "designs", progress=progress)
@@ -305,9 +309,9 @@ def surface(
         {f"{quantity}_reached": reached_values for quantity, reached_values in reached.items()}
     )
     dataset = dataset.rename({"value": "energy", "bound": "energy_lower", "epsilon_at_most": "epsilon", key: name})
-    dataset.attrs = {"adjacency": str(system.adjacency), "delta": system.delta, "rounds": options.get("rounds", 1)}
+    dataset.attrs = {"adjacency": str(system.adjacency), "delta": system.delta, "rounds": options["rounds"]}
     dataset.attrs["bound_for"] = str(base.designs)
-    dataset.attrs["observer"] = str(options.get("observer", "auto"))
+    dataset.attrs["observer"] = str(options["observer"])
     return dataset
 
 

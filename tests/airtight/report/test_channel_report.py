@@ -54,7 +54,7 @@ def test_the_report(tmp_path: Path, further: str) -> None:
     shown = tree["bounds"]["inference"]["channel"]["epsilon"]["participants"]
     np.testing.assert_array_equal(shown, airtight.epsilon(system.replace(channel=channel)))
     table, power = tree["antennas"], "participation" not in further
-    price = airtight.antenna_price(system, channel, [1, 2, 4, 8], epsilon=table["target"])
+    price = airtight.antenna_price(system.replace(channel=channel), [1, 2, 4, 8], epsilon=table["target"])
     np.testing.assert_array_equal(table["price"]["noise_factor"], price.noise_factor)
     assert table["price"]["method"] == (["local"] * 4 if power else ["global: one scale of the noise"] * 4)
     assert (table["target"], table["observer"]) == (float(np.max(shown)), "participants") and 'id="antennas"' in page

@@ -25,7 +25,7 @@ FEATURES = Features(f=0.6 + 0.1 * _RNG.standard_normal((6, 4)), W=np.repeat(np.e
 @pytest.mark.parametrize("adjacency", ["silent", "replace"])
 def test_a_price_is_what_calibration_and_combination_say(adjacency: str) -> None:
     one = replace(SYSTEM, adjacency=adjacency)
-    found = airtight.antenna_price(one, CHANNEL, [1, 4], epsilon=1.0, features=FEATURES)
+    found = airtight.antenna_price(one.replace(channel=CHANNEL), [1, 4], epsilon=1.0, features=FEATURES)
     assert found.epsilon[0] < found.epsilon[1] and found.noise_factor[0] < found.noise_factor[1]
     assert found.error is not None and found.error_kept is not None and found.error[1] <= found.error[0]
     for i, M in enumerate((1, 4)):
@@ -44,7 +44,7 @@ def test_a_price_is_what_calibration_and_combination_say(adjacency: str) -> None
 def test_without_a_proof_it_says_local() -> None:
     """Another noise may keep the target where a power limit decides who sends, or where the lower end is 0."""
     for channel in (replace(CHANNEL, max_power=5.0), replace(CHANNEL, known=False)):
-        found = airtight.antenna_price(SYSTEM, channel, [2], epsilon=1.0, features=FEATURES)
+        found = airtight.antenna_price(SYSTEM.replace(channel=channel), [2], epsilon=1.0, features=FEATURES)
         assert found.method == ("local",) and np.isnan(found.gap[0]) and np.isnan(found.noise_factor_bound[0])
     tree = found.to_dict()
     assert tree["method"] == ["local"] and tree["error_bound"] == ["nan"] and tree["constant_output"] > 0
@@ -52,21 +52,21 @@ def test_without_a_proof_it_says_local() -> None:
 
 def test_absent_is_not_kept_by_noise_with_two_antennas() -> None:
     one = replace(SYSTEM, adjacency="absent", dimension=16)
-    found = airtight.antenna_price(one, CHANNEL, [2], epsilon=1.0)
+    found = airtight.antenna_price(one.replace(channel=CHANNEL), [2], epsilon=1.0)
     assert found.method == ("none found",)
     assert found.noise_factor[0] == np.inf and found.error is None and found.helps is None
-    idle = airtight.antenna_price(replace(one, idle_noise=True), CHANNEL, [2], epsilon=1.0)
+    idle = airtight.antenna_price(one.replace(idle_noise=True, channel=CHANNEL), [2], epsilon=1.0)
     assert np.isfinite(idle.noise_factor[0])
 
 
 def test_antennas_harm_with_a_quiet_receiver_and_help_with_a_loud_one() -> None:
     given = {"epsilon": 1.0, "between": (1e-3, 100.0)}
-    low, high = turning_noise(SYSTEM, CHANNEL, FEATURES, (1, 8), steps=5, **given)
+    low, high = turning_noise(SYSTEM.replace(channel=CHANNEL), FEATURES, (1, 8), steps=5, **given)
     assert 1e-3 <= low < high <= 100
     for noise, helps in ((low, False), (high, True)):
         one = replace(SYSTEM, receiver_noise_variance=noise)
-        assert airtight.antenna_price(one, CHANNEL, [1, 8], epsilon=1.0, features=FEATURES).helps is helps
-    assert turning_noise(SYSTEM, CHANNEL, FEATURES, (1, 8), epsilon=1.0, between=(high, 2 * high)) is None
+        assert airtight.antenna_price(one.replace(channel=CHANNEL), [1, 8], epsilon=1.0, features=FEATURES).helps is helps
+    assert turning_noise(SYSTEM.replace(channel=CHANNEL), FEATURES, (1, 8), epsilon=1.0, between=(high, 2 * high)) is None
 
 
 @pytest.mark.parametrize(
@@ -84,4 +84,4 @@ def test_bad_input(changes: dict, name: str) -> None:
     one = replace(SYSTEM, noise_variance=0.0) if "quiet" in changes else SYSTEM
     with pytest.raises(ParameterError, match=name):
         asked = {"epsilon": 1.0, "features": changes.get("features")}
-        airtight.antenna_price(one, channel, changes.get("antennas", [1]), **asked)
+        airtight.antenna_price(one.replace(channel=channel), changes.get("antennas", [1]), **asked)

@@ -61,7 +61,7 @@ def estimate_delta(
     """Estimate delta(epsilon) of one device from simulated rounds: the larger of both directions.
 
     The device's feature is C e_1 (``replace``: against -C e_1). The observer is the one that
-    :func:`airtight.analytics.privacy.over_the_air.amplification.exact_delta` describes for the adjacency. In each
+    :func:`airtight.analytics.privacy.over_the_air.system_privacy.delta` describes for the adjacency. In each
     direction delta is the mean of (1 - exp(epsilon - L))_+, where L is the log-likelihood ratio of the received vector.
 
     Parameters
