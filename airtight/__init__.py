@@ -21,7 +21,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeAlias, TypeVar, overload
 
 if not Path(__file__).with_name("analytics").is_dir():  # a clone without symbolic links: the floors stand beside this folder
     __path__.append(str(Path(__file__).parents[1]))
@@ -31,11 +31,13 @@ from airtight.validate.claims import EFFORT
 
 _Given = ParamSpec("_Given")
 _Answer = TypeVar("_Answer")
+_Wanted = TypeVar("_Wanted")
 extras.name_missing()
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+    import cvxpy
     from numpy.typing import ArrayLike
     from xarray import Dataset
 
@@ -49,7 +51,7 @@ if TYPE_CHECKING:
     from airtight.analytics.federated.fair.iteration_bounds import iterations
     from airtight.analytics.forms.domain import Range, parameter
     from airtight.analytics.forms.quantity import Quantity
-    from airtight.analytics.guarantee import Adjacency, Face, Observer
+    from airtight.analytics.guarantee import Adjacency, Face, Guarantee, Observer
     from airtight.analytics.inference.channel import Channel
     from airtight.analytics.inference.features import Features
     from airtight.analytics.inference.system import InferenceSystem
@@ -62,17 +64,26 @@ if TYPE_CHECKING:
         randomized_response,
         subsampled,
     )
-    from airtight.analytics.privacy.over_the_air.amplification import proven, published
+    from airtight.analytics.privacy.over_the_air.amplification import PublishedGuarantee
     from airtight.analytics.privacy.over_the_air.meter import Meter, OverspentError, Round
+    from airtight.loading import load
+    from airtight.results.bounds import Bounds
     from airtight.results.training_run import Trained
     from airtight.solvers.design.antenna_price import antenna_price
     from airtight.solvers.design.curve_family import calibrate_curve
+    from airtight.solvers.design.federated.federated_design import FederatedDesign
+    from airtight.solvers.design.fleet.fleet_design import FleetDesign
     from airtight.solvers.design.over_the_air.requirements import JointDesign
     from airtight.solvers.design.round_budget import budget_problem, spread_budget
     from airtight.solvers.energy.policy import Policy
+    from airtight.solvers.energy.utility import EnergySolution
     from airtight.solvers.errors import InfeasibleError, NotSettledError
     from airtight.solvers.price import Price
     from airtight.solvers.quantities import quantities
+    from airtight.solvers.weights.caps import Cap
+    from airtight.solvers.weights.constrained import Constraints
+    from airtight.solvers.weights.solution import Solution as WeightSolution
+    from airtight.system_file.contents import SystemFile
     from airtight.validate.attack.attack_results import AttackResult, TrainingAttack
     from airtight.validate.claims.claim import (
         Claim,
@@ -89,6 +100,9 @@ if TYPE_CHECKING:
     from airtight.validate.claims.evidence import Evidence
     from airtight.validate.claims.proving.boxes import Proof
     from airtight.validate.claims.relation import absolute, at_least, at_most, equal, relative_to
+
+    Source: TypeAlias = InferenceSystem | SystemFile | str | Path  # a system file, its path, or its inference system
+    CapName: TypeAlias = Literal["exact", "proven", "theorem1", "eq23", "none"]
 
 _HOMES = {  # what is loaded when it is first used, and from where
     "analytics.checks": ("AirtightError", "ParameterError", "ConvergenceError"),
@@ -114,7 +128,6 @@ _HOMES = {  # what is loaded when it is first used, and from where
         "discrete_pair",
         "subsampled",
     ),
-    "analytics.privacy.over_the_air.amplification": ("proven", "published"),
     "analytics.privacy.over_the_air.meter": ("Meter", "OverspentError", "Round"),
     "solvers.design.antenna_price": ("antenna_price",),
     "solvers.design.curve_family": ("calibrate_curve",),
@@ -133,6 +146,8 @@ _HOMES = {  # what is loaded when it is first used, and from where
         "not_reproducible",
         "other_reading",
     ),
+    "loading": ("load",),
+    "system_file.contents": ("SystemFile",),
     "validate.claims.relation": ("at_most", "at_least", "equal", "absolute", "relative_to"),
 }
 __all__ = [
@@ -160,6 +175,7 @@ __all__ = [
     "Range",
     "Reference",
     "Round",
+    "SystemFile",
     "absolute",
     "accuracy",
     "aggregation",
@@ -170,6 +186,7 @@ __all__ = [
     "attack_training",
     "baseline",
     "best_gain",
+    "bounds",
     "budget_problem",
     "calibrate",
     "calibrate_curve",
@@ -192,6 +209,7 @@ __all__ = [
     "ill_defined",
     "iterations",
     "laplace",
+    "load",
     "mse",
     "not_reproducible",
     "open_sweep",
@@ -222,6 +240,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("airtight-dp")
     for module, names in _HOMES.items():
         if name in names:
             return getattr(importlib.import_module(f"airtight.{module}"), name)
@@ -244,26 +266,46 @@ def _own_errstate(verb: Callable[_Given, _Answer]) -> Callable[_Given, _Answer]:
     return called
 
 
-def _over_the_air(system: InferenceSystem, features: Any = None, *, required: bool = False) -> None:
-    """Check the types of what describes a system over the air."""
+def _inference(system: Source) -> InferenceSystem:
+    """The inference system of what a verb is given."""
+    from airtight.analytics.inference.system import InferenceSystem
+
+    if isinstance(system, InferenceSystem):
+        return system
+    from airtight import loading
+
+    return loading.inference(loading.opened(system))
+
+
+def _file(system: Any) -> SystemFile:
+    """The system file that a verb is given, or whose path; a value type counts as a file that holds it alone."""
+    from airtight import loading
+
+    return loading.opened(system)
+
+
+def _features(system: Source, features: Features | None) -> Features:
+    """The features that a verb is given, by default those of the system file."""
     from airtight.analytics import checks
     from airtight.analytics.inference.features import Features
     from airtight.analytics.inference.system import InferenceSystem
 
-    checks.instance("system", system, InferenceSystem)
-    if required or features is not None:
-        checks.instance("features", features, Features)
+    if features is None and not isinstance(system, InferenceSystem):
+        features = _file(system).features
+    return checks.instance("features", features, Features)
 
 
-def _known(kind: type, requirements: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The requirements, each of which is a field of this type."""
+def _wanted(kind: type[_Wanted], file: SystemFile, requirements: Mapping[str, Any]) -> _Wanted:
+    """The requirements of this kind; by default those of the file."""
     from airtight.analytics import checks
 
-    names = [each.name for each in fields(kind) if each.init]
+    names = [each.name for each in fields(kind) if each.init]  # type: ignore[arg-type]
     for name in requirements:
         if name not in names:
             raise checks.ParameterError(name, requirements[name], f"absent; the requirements are {', '.join(names)}")
-    return requirements
+    if not requirements and isinstance(file.design, kind):
+        return file.design
+    return kind(**requirements)
 
 
 def _without(system: object, **given: Any) -> None:
@@ -275,21 +317,40 @@ def _without(system: object, **given: Any) -> None:
 
 
 @_own_errstate
-def curve(system: InferenceSystem, *, device: int = 0, observer: str | None = None) -> PrivacyCurve:
+def bounds(source: Source | FederatedSystem | DeviceFleet) -> Bounds:
+    """Every bound of a system file, its path, or a value type: published, proven, exact; what ``airtight bounds`` shows.
+
+    Examples
+    --------
+    >>> import airtight
+    >>> system = airtight.InferenceSystem(devices=12, participation=0.9, noise_variance=0.1, weight=1/12, clip=5.0, alignment=1.0,
+    ...     receiver_noise_variance=0.1, dimension=784, delta=1e-5, adjacency="silent", rounds=20)
+    >>> found = airtight.bounds(system)
+    >>> found.headline[0]
+    'system: PRIVATE (epsilon 7.902, all devices); usefulness unknown: no [inference.features].'
+    >>> found.to_dict()["never_send"]
+    []
+    """
+    from airtight.results.bounds import Bounds
+
+    return Bounds.of(_file(source))
+
+
+@_own_errstate
+def curve(system: Source, *, device: int = 0, observer: str | None = None) -> PrivacyCurve:
     """The privacy curve of one device after all rounds of the system, its channel counted.
 
     Of a system with one round ``.compose(T)`` is that of T rounds; see
     :func:`airtight.analytics.privacy.over_the_air.system_privacy.curve`.
     """
-    _over_the_air(system)
     from airtight.analytics.privacy.over_the_air import system_privacy
 
-    return system_privacy.curve(system, device=device, observer=observer)
+    return system_privacy.curve(_inference(system), device=device, observer=observer)
 
 
 @_own_errstate
 def epsilon(
-    system: InferenceSystem,
+    system: Source,
     *,
     delta: float | None = None,
     rounds: int | None = None,
@@ -306,15 +367,14 @@ def epsilon(
     :func:`airtight.analytics.privacy.over_the_air.system_privacy.epsilon`. With `progress`, lines on stderr say how many
     devices are done.
     """
-    _over_the_air(system)
     from airtight.analytics.privacy.over_the_air import system_privacy
 
-    return system_privacy.epsilon(system, delta=delta, rounds=rounds, observer=observer, progress=progress)
+    return system_privacy.epsilon(_inference(system), delta=delta, rounds=rounds, observer=observer, progress=progress)
 
 
 @_own_errstate
 def delta(
-    system: InferenceSystem,
+    system: Source,
     epsilon: float,
     *,
     rounds: int | None = None,
@@ -326,15 +386,36 @@ def delta(
     The two cases that :func:`epsilon` names are estimates; `rounds`, `observer` and `progress` are as there. See
     :func:`airtight.analytics.privacy.over_the_air.system_privacy.delta`.
     """
-    _over_the_air(system)
     from airtight.analytics.privacy.over_the_air import system_privacy
 
-    return system_privacy.delta(system, epsilon, rounds=rounds, observer=observer, progress=progress)
+    return system_privacy.delta(_inference(system), epsilon, rounds=rounds, observer=observer, progress=progress)
+
+
+@_own_errstate
+def published(system: Source, *, form: Literal["theorem1", "eq23"] = "theorem1") -> PublishedGuarantee:
+    """What Theorem 1 claims, exactly as printed, errors included: no guarantee, and about one round at one look.
+
+    See :func:`airtight.analytics.privacy.over_the_air.amplification.published`.
+    """
+    from airtight.analytics.privacy.over_the_air import amplification
+
+    return amplification.published(_inference(system), form=form)
+
+
+@_own_errstate
+def proven(system: Source, *, delta: float | None = None) -> Guarantee:
+    """A closed-form bound of epsilon and delta for the system's adjacency, with its proof, of one round at one look.
+
+    See :func:`airtight.analytics.privacy.over_the_air.amplification.proven`.
+    """
+    from airtight.analytics.privacy.over_the_air import amplification
+
+    return amplification.proven(_inference(system), delta=delta)
 
 
 @_own_errstate
 def attack(
-    system: InferenceSystem,
+    system: Source,
     *,
     features: Features | None = None,
     rounds: int | None = None,
@@ -347,10 +428,9 @@ def attack(
 
     See :func:`airtight.validate.attack.system_attack.attacked`.
     """
-    _over_the_air(system, features)
     from airtight.validate.attack import system_attack
 
-    return system_attack.attacked(system, features=features, rounds=rounds, samples=samples, seed=seed)
+    return system_attack.attacked(_inference(system), features=features, rounds=rounds, samples=samples, seed=seed)
 
 
 @_own_errstate
@@ -417,18 +497,15 @@ def participation(
 
 
 @_own_errstate
-def mse(system: InferenceSystem, features: Features) -> float:
+def mse(system: Source, features: Features | None = None) -> float:
     """The exact mean squared error of what the server decodes in a round.
 
-    See :func:`airtight.analytics.inference.distortion.exact`. Over a channel with several antennas it is that of the best
-    combination in each state, a mean over the states: :func:`airtight.analytics.inference.combiner.best`.
+    Over a channel with several antennas it is that of the best combination in each state, a mean over the states; see
+    :func:`airtight.analytics.inference.combiner.whole_mse`.
     """
-    _over_the_air(system, features, required=True)
-    from airtight.analytics.inference import combiner, distortion
+    from airtight.analytics.inference import combiner
 
-    if system.channel is None or system.channel.one_look:
-        return float(distortion.exact(system, features))
-    return float(combiner.best(system, features, system.channel).mse.mean())
+    return combiner.whole_mse(_inference(system), _features(system, features))
 
 
 @_own_errstate
@@ -450,29 +527,34 @@ def baseline(features: Features, margin: float | None = None) -> dict[str, float
 
 
 @_own_errstate
-def best_gain(system: InferenceSystem, features: Features) -> float:
+def best_gain(system: Source, features: Features | None = None) -> float:
     """The decoder gain of least MSE, in closed form; see :func:`airtight.analytics.inference.decoding.best_gain`."""
-    _over_the_air(system, features, required=True)
     from airtight.analytics.inference import decoding
 
-    return decoding.best_gain(system.at_one_look(), features).gain
+    return decoding.best_gain(_inference(system).at_one_look(), _features(system, features)).gain
 
 
 @_own_errstate
-def accuracy(system: InferenceSystem, features: Features, margin: float) -> float:
+def accuracy(system: Source, features: Features | None = None, margin: float | None = None) -> float:
     """The probability that the error stays within the margin; see :func:`airtight.analytics.inference.accuracy.exact`.
 
-    Hold :func:`baseline` beside it: a margin above the norm of the target is kept by an output that ignores y.
+    Of a system file, features and margin are by default those of its table [inference.features]. Hold :func:`baseline` beside
+    it: a margin above the norm of the target is kept by an output that ignores y.
     """
-    _over_the_air(system, features, required=True)
+    from airtight.analytics import checks
     from airtight.analytics.inference import accuracy as probabilities
 
-    return float(probabilities.exact(system.at_one_look(), features, margin=margin).estimate)
+    views, alone = _features(system, features), _inference(system).at_one_look()
+    if margin is None and (task := _file(system).task) is not None:
+        margin = task.margin
+    if margin is None:
+        raise checks.ParameterError("margin", None, "a number in (0, inf)")
+    return float(probabilities.exact(alone, views, margin=margin).estimate)
 
 
 @_own_errstate
 def calibrate(
-    system: InferenceSystem,
+    system: Source,
     epsilon: float,
     *,
     variable: str = "noise",
@@ -493,26 +575,73 @@ def calibrate(
     >>> airtight.calibrate(system, 2.0)[:2].round(6)
     array([0.013737, 0.013737])
     """
-    _over_the_air(system)
     from airtight.solvers.design import whole_system
 
     return whole_system.calibrate(
-        system, epsilon, variable=variable, rounds=rounds, observer=observer, progress=progress
+        _inference(system), epsilon, variable=variable, rounds=rounds, observer=observer, progress=progress
     ).value
 
 
-@_own_errstate
+@overload
 def design(
-    system: InferenceSystem | FederatedSystem | DeviceFleet,
+    system: InferenceSystem,
     features: Features | Sequence[Features] | None = None,
     *,
     margin: float | None = None,
-    ideal_accuracy: float = 1.0,
+    ideal_accuracy: float | None = None,
     rounds: int | None = None,
     observer: str | None = None,
     progress: bool = False,
     **requirements: Any,
-) -> Any:
+) -> JointDesign: ...
+@overload
+def design(
+    system: FederatedSystem,
+    features: Features | Sequence[Features] | None = None,
+    *,
+    margin: float | None = None,
+    ideal_accuracy: float | None = None,
+    rounds: int | None = None,
+    observer: str | None = None,
+    progress: bool = False,
+    **requirements: Any,
+) -> FederatedDesign: ...
+@overload
+def design(
+    system: DeviceFleet,
+    features: Features | Sequence[Features] | None = None,
+    *,
+    margin: float | None = None,
+    ideal_accuracy: float | None = None,
+    rounds: int | None = None,
+    observer: str | None = None,
+    progress: bool = False,
+    **requirements: Any,
+) -> FleetDesign: ...
+@overload
+def design(
+    system: SystemFile | str | Path,
+    features: Features | Sequence[Features] | None = None,
+    *,
+    margin: float | None = None,
+    ideal_accuracy: float | None = None,
+    rounds: int | None = None,
+    observer: str | None = None,
+    progress: bool = False,
+    **requirements: Any,
+) -> JointDesign | FederatedDesign | FleetDesign: ...
+@_own_errstate
+def design(
+    system: Source | FederatedSystem | DeviceFleet,
+    features: Features | Sequence[Features] | None = None,
+    *,
+    margin: float | None = None,
+    ideal_accuracy: float | None = None,
+    rounds: int | None = None,
+    observer: str | None = None,
+    progress: bool = False,
+    **requirements: Any,
+) -> JointDesign | FederatedDesign | FleetDesign:
     """The joint problem: ``minimise`` something, what is kept (``epsilon_at_most=2.0``), and what is ``free``.
 
     See :func:`airtight.solvers.design.whole_system.design` and
@@ -534,37 +663,41 @@ def design(
     >>> round(fair.value, 4), fair.gap < 1e-9
     (0.7601, True)
     """
-    from airtight.analytics import checks
-    from airtight.analytics.federated.corbin.federated_system import FederatedSystem
-    from airtight.analytics.federated.fair.device import DeviceFleet
+    from airtight.analytics.checks import ParameterError
 
-    if isinstance(system, DeviceFleet):
-        _without(system, features=features, margin=margin, observer=observer)
+    file = _file(system)
+    own: dict[str, Any] = {"rounds": rounds, "observer": observer, "features": features, "margin": margin}
+    if file.inference is None and file.energy is not None:
+        _without(file.energy, **{name: own[name] for name in ("features", "margin", "observer")})
         from airtight.solvers.design.fleet import fleet_design
         from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
 
-        fleet_wanted = FleetRequirements(rounds=1 if rounds is None else rounds, **_known(FleetRequirements, requirements))
-        return fleet_design.design(system, fleet_wanted, progress=progress)
-    if isinstance(system, FederatedSystem):
-        _without(system, features=features, margin=margin, observer=observer, rounds=rounds)
+        asked = requirements if rounds is None else {**requirements, "rounds": rounds}
+        return fleet_design.design(file.energy, _wanted(FleetRequirements, file, asked), progress=progress)
+    if file.inference is None and file.federated is not None:
+        _without(file.federated, **own)
         from airtight.solvers.design.federated import federated_design
         from airtight.solvers.design.federated.federated_requirements import FederatedRequirements
 
-        federated_wanted = FederatedRequirements(**_known(FederatedRequirements, requirements))
-        return federated_design.design(system, federated_wanted, progress=progress)
-    from airtight.analytics.inference.system import InferenceSystem
+        return federated_design.design(
+            file.federated, _wanted(FederatedRequirements, file, requirements), progress=progress
+        )
+    from airtight.solvers.design import whole_system
     from airtight.solvers.design.over_the_air.requirements import Requirements
 
-    checks.instance("system", system, InferenceSystem, FederatedSystem, DeviceFleet)
-    wanted = Requirements(**_known(Requirements, requirements))
-    from airtight.solvers.design import whole_system
-
+    if file.inference is None:
+        raise ParameterError("system", file.name, "a file with a table [inference], [federated] or [energy]")
+    task = file.task
+    if task is not None:
+        features = task.samples if features is None else features
+        margin = task.margin if margin is None else margin
+        ideal_accuracy = task.ideal_accuracy if ideal_accuracy is None else ideal_accuracy
     return whole_system.design(
-        system,
-        wanted,
+        file.inference,
+        _wanted(Requirements, file, requirements),
         features,
         margin=margin,
-        ideal_accuracy=ideal_accuracy,
+        ideal_accuracy=1.0 if ideal_accuracy is None else ideal_accuracy,
         rounds=rounds,
         observer=observer,
         progress=progress,
@@ -598,35 +731,124 @@ def frontier(
 
 
 @_own_errstate
-def solve_weights(*arguments: Any, **options: Any) -> Any:
-    """The weight problem; see :func:`airtight.solvers.weights.solve`."""
+def solve_weights(
+    system: Source,
+    features: Features | None = None,
+    *,
+    epsilon_cap: float | None = None,
+    cap: Cap | CapName = "exact",
+    objective: Literal["exact", "published"] = "exact",
+    method: Literal["structured", "cvxpy", "published"] = "structured",
+    sums_to_one: bool = True,
+    w_max: ArrayLike | None = None,
+    constraints: Constraints | None = None,
+) -> WeightSolution:
+    """The weights of least MSE under a cap on epsilon, with their certificate.
+
+    Of a system file, features and cap are by default those of its table [inference.features]; elsewhere the cap is infinite. See
+    :func:`airtight.solvers.weights.solve` for the parameters.
+
+    Examples
+    --------
+    >>> import airtight
+    >>> from airtight.solvers.weights.weight_problem import _example
+    >>> best = airtight.solve_weights(*_example(), epsilon_cap=2.0)
+    >>> best.w.round(4), best.is_optimal()
+    (array([0.227 , 0.2943, 0.4787]), True)
+    """
     from airtight.solvers import weights
 
-    return weights.solve(*arguments, **options)
+    return weights.solve(
+        _inference(system),
+        _features(system, features),
+        epsilon_cap=_cap(system, epsilon_cap),
+        cap=cap,
+        objective=objective,
+        method=method,
+        sums_to_one=sums_to_one,
+        w_max=w_max,
+        constraints=constraints,
+    )
+
+
+def _cap(system: Source, epsilon_cap: float | None) -> float:
+    """The cap on epsilon that a verb is given, by default that of the system file."""
+    from airtight.analytics.inference.system import InferenceSystem
+
+    task = None if epsilon_cap is not None or isinstance(system, InferenceSystem) else _file(system).task
+    held = epsilon_cap if task is None else task.epsilon_cap
+    return math.inf if held is None else held
 
 
 @_own_errstate
-def weight_problem(*arguments: Any, **options: Any) -> Any:
-    """The weight problem as a cvxpy problem; see :func:`airtight.solvers.weights.weight_problem.weight_problem`."""
+def weight_problem(
+    system: Source,
+    features: Features | None = None,
+    *,
+    epsilon_cap: float | None = None,
+    cap: Cap | CapName = "exact",
+    objective: Literal["exact", "published"] = "exact",
+    sums_to_one: bool = True,
+    w_max: ArrayLike | None = None,
+    constraints: Constraints | None = None,
+) -> tuple[cvxpy.Problem, dict[str, cvxpy.Variable]]:
+    """The weight problem as a cvxpy problem, with its variables by name.
+
+    Parameters as in :func:`solve_weights`; see :func:`airtight.solvers.weights.weight_problem.weight_problem`.
+    """
     from airtight.solvers.weights import weight_problem as problems
 
-    return problems.weight_problem(*arguments, **options)
+    return problems.weight_problem(
+        _inference(system),
+        _features(system, features),
+        epsilon_cap=_cap(system, epsilon_cap),
+        cap=cap,
+        objective=objective,
+        sums_to_one=sums_to_one,
+        w_max=w_max,
+        constraints=constraints,
+    )
 
 
 @_own_errstate
-def energy_problem(*arguments: Any, **options: Any) -> Any:
-    """The energy-utility problem as a cvxpy problem; see :func:`airtight.solvers.energy.conic_energy.energy_problem`."""
+def energy_problem(fleet: DeviceFleet, *, device: int = 0) -> tuple[cvxpy.Problem, dict[str, cvxpy.Variable]]:
+    """The relaxed energy-utility problem of one device as a cvxpy problem, with its variables by name.
+
+    See :func:`airtight.solvers.energy.conic_energy.energy_problem`.
+    """
     from airtight.solvers.energy import conic_energy
 
-    return conic_energy.energy_problem(*arguments, **options)
+    return conic_energy.energy_problem(fleet, device=device)
 
 
 @_own_errstate
-def design_problem(*arguments: Any, **options: Any) -> Any:
-    """The joint problem as a cvxpy problem; see :func:`airtight.solvers.design.over_the_air.design_prices.design_problem`."""
+def design_problem(
+    system: InferenceSystem,
+    features: Features | Sequence[Features],
+    *,
+    epsilon_at_most: float | None = None,
+    energy_at_most: float | None = None,
+    rounds: int | None = None,
+    observer: str | None = None,
+    free_noise: bool = True,
+) -> tuple[cvxpy.Problem, dict[str, cvxpy.Variable]]:
+    """The joint problem at given clips and participations as a cvxpy problem, with its variables by name.
+
+    See :func:`airtight.solvers.design.over_the_air.design_prices.design_problem`; `rounds` and `observer` replace those of the
+    system.
+    """
+    from airtight.analytics.privacy.over_the_air import system_privacy
     from airtight.solvers.design.over_the_air import design_prices
 
-    return design_prices.design_problem(*arguments, **options)
+    return design_prices.design_problem(
+        system_privacy.one_round_alone(system, rounds=False),
+        features,
+        epsilon_at_most=epsilon_at_most,
+        energy_at_most=energy_at_most,
+        rounds=system.rounds if rounds is None else rounds,
+        observer=system.observer if observer is None else observer,
+        free_noise=free_noise,
+    )
 
 
 @_own_errstate
@@ -655,11 +877,19 @@ def energy_policy(fleet: DeviceFleet, *, device: int = 0, greatest: float | None
 
 
 @_own_errstate
-def solve_energy(*arguments: Any, **options: Any) -> Any:
-    """The energy-utility problem; see :func:`airtight.solvers.energy.solve`."""
+def solve_energy(
+    fleet: DeviceFleet | SystemFile | str | Path,
+    *,
+    method: Literal["closed-form", "cvxpy", "published"] = "closed-form",
+    integer: bool = False,
+) -> EnergySolution:
+    """The iterations and the power of greatest utility for every device; see :func:`airtight.solvers.energy.solve`."""
+    from airtight.analytics import checks
+    from airtight.analytics.federated.fair.device import DeviceFleet
     from airtight.solvers import energy
 
-    return energy.solve(*arguments, **options)
+    held = fleet if isinstance(fleet, DeviceFleet) else _file(fleet).energy
+    return energy.solve(checks.instance("fleet", held, DeviceFleet), method=method, integer=integer)
 
 
 @_own_errstate

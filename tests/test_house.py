@@ -140,6 +140,8 @@ def test_public_functions_are_documented():
     for path in SOURCES:
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             public = isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_")
+            if public and any(getattr(each, "id", "") == "overload" for each in node.decorator_list):
+                continue
             if public and "papers" not in path.parts:
                 assert ast.get_docstring(node), f"{path.name}: {node.name}"
 

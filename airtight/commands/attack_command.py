@@ -9,7 +9,7 @@ import click
 from airtight.commands.options import DEVICES, FEATURES, FILE, JSON, SEED, print_json
 from airtight.running import progress
 from airtight.system_file.config import SystemFileError
-from airtight.system_file.description import Description
+from airtight.system_file.contents import SystemFile
 
 
 @click.command()
@@ -65,7 +65,7 @@ def attack(
         tables.attacked(description.name, result)
 
 
-def _on_training(file: Path, description: Description, runs: int, rounds: int | None, seed: int, as_json: bool) -> None:
+def _on_training(file: Path, description: SystemFile, runs: int, rounds: int | None, seed: int, as_json: bool) -> None:
     from airtight.report import tables
     from airtight.validate.attack import training
 

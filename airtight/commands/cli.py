@@ -39,7 +39,7 @@ from airtight.validate.packages import COMMANDS, SourceError, brought
 if TYPE_CHECKING:
     from airtight.analytics.federated.fair.device import DeviceFleet
     from airtight.results.bounds import Part
-    from airtight.system_file.description import Description
+    from airtight.system_file.contents import SystemFile
     from airtight.validate.claims.sources import Source
 
 
@@ -162,7 +162,7 @@ def bounds(files: tuple[Path, ...], devices: Path | None, features: Path | None,
     from airtight.results.bounds import Bounds, each
     from airtight.results.inference_results import InferenceBounds
 
-    def warned(description: Description) -> Iterator[tuple[str, Part]]:
+    def warned(description: SystemFile) -> Iterator[tuple[str, Part]]:
         for name, part in each(description):
             if isinstance(part, InferenceBounds) and part.accuracy is not None and part.accuracy.constant_output > 0:
                 _warn(

@@ -11,7 +11,7 @@ from airtight.analytics.checks import ParameterError
 from airtight.commands.options import DEVICES, FEATURES, FILE, JSON, LEAVE_OUT, PLAN, QUIET, print_json
 from airtight.running import heard, progress
 from airtight.system_file.config import SystemFileError
-from airtight.system_file.description import Description
+from airtight.system_file.contents import SystemFile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +47,7 @@ def calibrate(
     if description.inference.channel is not None and variable != "noise":
         raise click.UsageError(f"--variable {variable}: over a channel only the noise is calibrated")
     found = whole_system.calibrate(description.inference, epsilon, variable=variable, rounds=rounds, progress=heard())
-    result = CalibrationResult.of(found, epsilon)
+    result = CalibrationResult.of(found, epsilon, description.task)
     if as_json:
         print_json(result)
     else:
@@ -138,7 +138,7 @@ def _settled(found: JointDesign) -> None:
         raise click.exceptions.Exit(4)
 
 
-def _federated(description: Description, wanted: FederatedRequirements, as_json: bool) -> None:
+def _federated(description: SystemFile, wanted: FederatedRequirements, as_json: bool) -> None:
     from airtight.report import tables
     from airtight.results.design import FederatedDesignResult
     from airtight.solvers.design.federated import federated_design
@@ -151,7 +151,7 @@ def _federated(description: Description, wanted: FederatedRequirements, as_json:
         tables.federated_design(description.name, result)
 
 
-def _frontier(description: Description, over: Sequence[str], plot: Path | None, as_json: bool) -> None:
+def _frontier(description: SystemFile, over: Sequence[str], plot: Path | None, as_json: bool) -> None:
     from airtight.report import tables
     from airtight.sweeps import frontier_designs
     from airtight.validate import files
@@ -170,7 +170,7 @@ def _frontier(description: Description, over: Sequence[str], plot: Path | None, 
 
 
 def _fleet(
-    description: Description, wanted: FleetRequirements, rows: Sequence[Row], out: Path | None, as_json: bool
+    description: SystemFile, wanted: FleetRequirements, rows: Sequence[Row], out: Path | None, as_json: bool
 ) -> None:
     from airtight.commands import fleet_csv as fleets
     from airtight.report import tables
@@ -190,7 +190,7 @@ def _fleet(
         tables.fleet_design(description.name, result)
 
 
-def _before(description: Description) -> dict[str, float]:
+def _before(description: SystemFile) -> dict[str, float]:
     """Epsilon, error and energy of the system as the file describes it."""
     import numpy as np
 

@@ -22,7 +22,7 @@ from airtight.results.energy import EnergyResult
 from airtight.solvers.errors import InfeasibleError
 from airtight.system_file import units
 from airtight.system_file.config import SystemFileError, described, meant, read
-from airtight.system_file.description import Description
+from airtight.system_file.contents import SystemFile
 from airtight.validate import files, untrusted
 from airtight.validate.number_tables import TableError, csv_rows, demand_distinct
 
@@ -65,7 +65,7 @@ def load(
     leave_out: bool = False,
     channel: bool = False,
     features: Path | None = None,
-) -> tuple[Description, list[Row], list[Left]]:
+) -> tuple[SystemFile, list[Row], list[Left]]:
     """Read a system file whose devices, in one of its tables, come from a CSV file.
 
     Parameters
@@ -85,7 +85,7 @@ def load(
 
     Returns
     -------
-    Description
+    SystemFile
     rows : list of Row
         The rows of the devices that are kept.
     left : list of Left

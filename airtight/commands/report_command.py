@@ -15,7 +15,7 @@ from airtight.system_file.config import load
 from airtight.validate.files import OutputFolder
 
 if TYPE_CHECKING:
-    from airtight.system_file.description import Description
+    from airtight.system_file.contents import SystemFile
     from airtight.validate.claims.evidence import Shipped
     from airtight.validate.experiments.figures.gallery import Rendered
 
@@ -105,7 +105,7 @@ def card(file: Path, out: Path) -> None:
         click.echo(str(path))
 
 
-def _redrawn(description: Description) -> list[Rendered]:
+def _redrawn(description: SystemFile) -> list[Rendered]:
     """The figures of the papers that belong to the tables of the file, from shipped results, in the order of the gallery."""
     from airtight.validate.experiments.figures import gallery
 

@@ -12,7 +12,7 @@ from airtight.report.page import EnergyPart, Parts
 from airtight.results.antenna_table import AntennaTable
 from airtight.results.bounds import Bounds
 from airtight.results.weights import Designs
-from airtight.system_file.description import Description
+from airtight.system_file.contents import SystemFile
 
 if TYPE_CHECKING:
     from airtight.analytics.privacy.over_the_air.meter import Meter
@@ -24,7 +24,7 @@ Part = tuple[str, Callable[[], None]]
 
 def report(
     out: Path,
-    description: Description,
+    description: SystemFile,
     *,
     audit: Callable[[], tuple[Shipped, str]],
     source: str = "",

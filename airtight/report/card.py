@@ -21,8 +21,9 @@ from airtight.report.page import edition, environment, secured
 from airtight.report.paper import escaped
 from airtight.report.summary import QUESTIONS, SEEN
 from airtight.report.tables import groups
+from airtight.results import headline
 from airtight.results.schema import as_json
-from airtight.system_file.description import Description
+from airtight.system_file.contents import SystemFile
 from airtight.validate.claims import evidence
 from airtight.validate.files import OutputFolder
 
@@ -36,6 +37,9 @@ class SystemCard:
 
     Attributes
     ----------
+    headline : list of str
+    never_send : list of int
+        Devices that never send.
     name, adjacency, observer : str
     protects, sees : str
         Neighbours and observer in plain words.
@@ -55,6 +59,8 @@ class SystemCard:
 
     JSON_ALSO: ClassVar[dict[str, Any]] = {"sentences": list[str]}
 
+    headline: list[str]
+    never_send: list[int]
     name: str
     adjacency: str
     observer: str
@@ -80,6 +86,8 @@ class SystemCard:
             curve = system_privacy.curve(system, device=k)
             advantage, detections = curve.advantage(), float(curve.tpr(FPR))
         return cls(
+            headline=[f"{headline.of_privacy(system, epsilon)}.", headline.of_question(system), headline.who_sends(system)],
+            never_send=headline.never_send(system),
             name=name,
             adjacency=system.adjacency.value,
             observer=seen.value,
@@ -109,9 +117,13 @@ class SystemCard:
             f"The server {self.sees}. From {queries} it is to learn little about {self.protects}; the other devices' data may be "
             "known to it.",
         ]
+        if self.never_send:
+            out.append(self.headline[-1])
         epsilon, at = self.epsilon[self.device], f"at delta = {self.delta:g}."
         if np.isfinite(epsilon):
             text = f"The guarantee of the least protected device, {self.device}, is epsilon = {outward(epsilon)} {at}"
+            if epsilon > headline.PRIVATE:
+                text += f" {self.headline[0]}"
         else:
             text = f"Device {self.device} has no finite epsilon {at}"
         out.append(text)
@@ -136,7 +148,7 @@ class Card:
         SHA-256 of the system file, and of the evidence of the theorems that this version ships.
     """
 
-    JSON_ALSO: ClassVar[dict[str, Any]] = {"schema": str}
+    JSON_ALSO: ClassVar[dict[str, Any]] = {"schema": str, "headline": list[str], "never_send": list[int]}
 
     name: str
     date: str
@@ -147,7 +159,7 @@ class Card:
     evidence: str
 
     @classmethod
-    def of(cls, description: Description, source: bytes | None = None) -> Card:
+    def of(cls, description: SystemFile, source: bytes | None = None) -> Card:
         """The card of a description that was read from a file with these bytes.
 
         Raises
@@ -172,7 +184,16 @@ class Card:
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON, with the sentences of every system."""
-        tree: dict[str, Any] = as_json({"schema": SCHEMA, **vars(self)})
+        first = self.systems[0]
+        said = [f"{one.name}: {one.headline[0]}" for one in self.systems]
+        tree: dict[str, Any] = as_json(
+            {
+                "schema": SCHEMA,
+                "headline": [said[0], *first.headline[1:], *said[1:]],
+                "never_send": first.never_send,
+                **vars(self),
+            }
+        )
         for one, system in zip(tree["systems"], self.systems, strict=True):
             one["sentences"] = system.sentences
         return tree

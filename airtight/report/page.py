@@ -34,7 +34,7 @@ from airtight.solvers import energy as energy_utility
 from airtight.solvers.energy import schemes as energy_schemes
 from airtight.solvers.energy.schemes import Comparison
 from airtight.solvers.errors import InfeasibleError
-from airtight.system_file.description import Description
+from airtight.system_file.contents import SystemFile
 from airtight.validate.claims.claim import FAILING, REFUTED, Severity, Verdict
 from airtight.validate.claims.evidence import Evidence, Shipped
 from airtight.validate.files import OutputFolder
@@ -53,7 +53,7 @@ class Parts:
 
     Attributes
     ----------
-    description : Description
+    description : SystemFile
     source : str
         Text of the system file.
     bounds : Bounds
@@ -71,7 +71,7 @@ class Parts:
         Names of the parts that are still to be computed.
     """
 
-    description: Description
+    description: SystemFile
     bounds: Bounds
     source: str = ""
     figures: dict[str, Drawn] = field(default_factory=dict)

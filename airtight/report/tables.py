@@ -72,6 +72,12 @@ def _table(title: str, headings: Iterable[str], left: Sequence[str] = ("", "devi
     return table
 
 
+def _headline(console: Console, name: str, sentences: Sequence[str]) -> None:
+    """Print the sentences of a system, the first with its name."""
+    for sentence in (f"{name}: {sentences[0]}", *sentences[1:]):
+        console.print(sentence, highlight=False, soft_wrap=True)
+
+
 def number(value: float) -> str:
     """The number with six digits; infinity as its sign."""
     return "∞" if value == float("inf") else f"{value:.6g}"
@@ -121,6 +127,7 @@ def bounds(parts: Iterable[tuple[str, Part]]) -> None:
     for name, part in parts:
         match part:
             case InferenceBounds():
+                _headline(console, name, part.headline)
                 _inference(console, name, part)
                 if part.channel is not None:
                     _channel(console, part.channel)
@@ -645,6 +652,7 @@ _SOUGHT = {"noise": "least noise variance", "clip": "greatest clip", "participat
 def calibration(name: str, found: CalibrationResult) -> None:
     """Print the calibrated quantity and its certificate."""
     console = screen()
+    _headline(console, name, found.headline)
     sought = _SOUGHT[found.variable]
     queries = "one query" if found.rounds == 1 else f"{found.rounds} queries"
     table = _table(
@@ -668,6 +676,7 @@ def calibration(name: str, found: CalibrationResult) -> None:
 def design(name: str, found: DesignResult) -> None:
     """Print a joint design, the values that it reaches, and its certificate."""
     console = screen()
+    _headline(console, name, found.headline)
     table = Table(title=f"{name}: least {found.minimised}", box=box.SIMPLE_HEAD, title_justify="left")
     for heading in ("variable", "value"):
         table.add_column(heading, justify="left")

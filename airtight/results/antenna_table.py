@@ -11,7 +11,7 @@ from airtight.analytics.guarantee import Adjacency, Observer
 from airtight.analytics.privacy.over_the_air import observers, system_privacy
 from airtight.solvers.design.antenna_price import AntennaPrice, antenna_price
 from airtight.solvers.design.over_the_air.requirements import Requirements
-from airtight.system_file.description import Description
+from airtight.system_file.contents import SystemFile
 
 STATES = 50  # of the channel in a figure or a table over antennas, at most
 ANTENNAS = (1, 2, 4, 8)
@@ -40,7 +40,7 @@ class AntennaTable:
     price: AntennaPrice
 
     @classmethod
-    def of(cls, description: Description) -> AntennaTable | None:
+    def of(cls, description: SystemFile) -> AntennaTable | None:
         """None without a channel of a number of antennas, without noise, and where epsilon is 0 or infinite."""
         system, wanted = description.inference, description.design
         channel = None if system is None else system.channel

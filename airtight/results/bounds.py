@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from airtight.analytics.checks import FloatArray
 from airtight.results.energy import DeviceBounds
 from airtight.results.federated_results import FederatedBounds
 from airtight.results.inference_results import InferenceBounds
+from airtight.results.schema import as_json
 from airtight.system_file import config
-from airtight.system_file.description import Description
+from airtight.system_file.contents import SystemFile
 
 
 @dataclass(frozen=True)
@@ -26,15 +28,24 @@ class Bounds:
     """Published, proven and exact values of the tables of a system file; None for a missing table.
 
     `packages` holds what installed packages compute from their own tables, by table and name.
+
+    Attributes
+    ----------
+    headline : list of str
+        The first sentences of the command ``bounds``.
+    never_send : list of int
+        Devices of the inference system that never send.
     """
 
+    headline: list[str] = field(default_factory=list)
+    never_send: list[int] = field(default_factory=list)
     inference: InferenceBounds | None = None
     federated: FederatedBounds | None = None
     energy: list[DeviceBounds] | None = None
     packages: dict[str, dict[str, float | FloatArray]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, description: Description) -> Bounds:
+    def of(cls, description: SystemFile) -> Bounds:
         """Compute all parts."""
         return cls.joined(each(description))
 
@@ -58,13 +69,28 @@ class Bounds:
         if systems:
             first, *others = systems
             inference = replace(systems[first], variants={name: systems[name] for name in others})
-        return cls(inference=inference, federated=federated, energy=energy, packages=packages)
+        said = [f"{name}: {found.headline[0]}" for name, found in systems.items()]
+        if inference is not None:
+            said[1:1] = inference.headline[1:]
+        return cls(
+            headline=said,
+            never_send=[] if inference is None else inference.never_send,
+            inference=inference,
+            federated=federated,
+            energy=energy,
+            packages=packages,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON of the command ``bounds``."""
+        found: dict[str, Any] = as_json(self)
+        return found
 
 
 Part = InferenceBounds | FederatedBounds | list[DeviceBounds] | PackageBounds
 
 
-def each(description: Description) -> Iterator[tuple[str, Part]]:
+def each(description: SystemFile) -> Iterator[tuple[str, Part]]:
     """Yield name and result of each part as it is computed: the system, its variants, federation, fleet, tables of packages."""
     for name, system in description.systems.items():
         scores = description.scores if system is description.inference else None

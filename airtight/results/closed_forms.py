@@ -9,7 +9,7 @@ import numpy as np
 
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.guarantee import Face
-from airtight.system_file.description import Description
+from airtight.system_file.contents import SystemFile
 
 if TYPE_CHECKING:  # SymPy is an extra
     from airtight.analytics.forms.quantity import Quantity
@@ -48,14 +48,14 @@ class ClosedForms:
     energy: dict[str, ClosedForm] | None = None
 
     @classmethod
-    def of(cls, description: Description) -> ClosedForms:
+    def of(cls, description: SystemFile) -> ClosedForms:
         """Compute all of them.
 
         Examples
         --------
         >>> from airtight.analytics.federated.corbin.federated_system import FederatedSystem
         >>> system = FederatedSystem(clients=50, parameters=10, epsilon=1.0)
-        >>> computed = ClosedForms.of(Description("x", federated=system)).federated
+        >>> computed = ClosedForms.of(SystemFile("x", federated=system)).federated
         >>> round(computed["worst_ldp_fl"].value, 6), computed["worst_ldp_fl"].face.value
         (0.093654, 'exact')
         """

@@ -10,7 +10,9 @@ import numpy as np
 
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.guarantee import Adjacency, Observer
-from airtight.solvers.design.calibrate import Calibration
+from airtight.analytics.inference import combiner, decoding
+from airtight.results import headline
+from airtight.solvers.design.calibrate import Calibration, Variable
 from airtight.solvers.design.federated.federated_design import FederatedDesign
 from airtight.solvers.design.federated.federated_requirements import FederatedRequirements
 from airtight.solvers.design.fleet.fleet_design import FleetDesign
@@ -20,6 +22,7 @@ from airtight.solvers.design.known import Designs, Method
 from airtight.solvers.design.over_the_air import design_prices
 from airtight.solvers.design.over_the_air.requirements import Free, JointDesign
 from airtight.solvers.price import Price
+from airtight.system_file.contents import Task
 
 if TYPE_CHECKING:
     import xarray
@@ -175,6 +178,9 @@ class DesignResult:
 
     Attributes
     ----------
+    headline : list of str
+    never_send : list of int
+        Devices that never send in this design.
     minimised : str
     value, lower_bound, gap : float
         `lower_bound` and `gap` are null where nothing is proved.
@@ -202,6 +208,8 @@ class DesignResult:
         Of the limits (:mod:`airtight.solvers.design.over_the_air.design_prices`); absent without cvxpy.
     """
 
+    headline: list[str]
+    never_send: list[int]
     minimised: str
     value: float
     lower_bound: float | None
@@ -231,7 +239,16 @@ class DesignResult:
                 constant["accuracy"] = nothing.accuracy
             baseline = Beside(constant_output=constant, published_design=described_numbers)
         variables = {name.value: _plain(getattr(solved.system, name.value)) for name in free}
+        system, constant_error = solved.system, None if nothing is None else nothing.error
+        least = f"least {solved.minimised.value} {solved.value:.4g}"
+        known = "the best found; nothing is proved"
+        if solved.lower_bound is not None and solved.bound_for is not None:
+            known = f"{solved.bound_for.none} has less than {solved.lower_bound:.4g}"
+        use = headline.of_use(solved.error, constant_error)
+        said = f"{least} ({known}); {headline.of_privacy(system, solved.epsilon)}; {use}."
         return cls(
+            headline=[said, headline.of_question(system), headline.who_sends(system)],
+            never_send=headline.never_send(system),
             minimised=solved.minimised.value,
             value=solved.value,
             lower_bound=solved.lower_bound,
@@ -303,12 +320,18 @@ class FrontierResult:
         return cls(sought=sought, bound_for=bound_for.value, axes=axes, points=points)
 
 
+_CALIBRATED = {Variable.NOISE: "Noise variance", Variable.CLIP: "Clip", Variable.PARTICIPATION: "Participation"}
+
+
 @dataclass(frozen=True, kw_only=True)
 class CalibrationResult:
     """The quantity that keeps a target epsilon.
 
     Attributes
     ----------
+    headline : list of str
+    never_send : list of int
+        Devices that never send with these values.
     variable : str
         noise (variances), clip or participation.
     value : ndarray, shape (K,)
@@ -326,6 +349,8 @@ class CalibrationResult:
         Intervals of the scale for which no proof was found that they violate the target.
     """
 
+    headline: list[str]
+    never_send: list[int]
     variable: str
     value: FloatArray
     target: float
@@ -338,9 +363,19 @@ class CalibrationResult:
     unsettled: tuple[tuple[float, float], ...]
 
     @classmethod
-    def of(cls, found: Calibration, target: float) -> CalibrationResult:
+    def of(cls, found: Calibration, target: float, task: Task | None = None) -> CalibrationResult:
+        """With the task of the system file, whether the calibrated system is useful."""
         system = found.system
+        low, high = (headline.rounded_up(float(end)) for end in (np.min(found.value), np.max(found.value)))
+        values = high if low == high else f"{low} to {high}"
+        said = f"{_CALIBRATED[found.variable]} {values} keeps epsilon at most {target:g} for every device that sends"
+        error = constant = None
+        if task is not None and task.fits(system):
+            error = combiner.whole_mse(system, task.features)
+            constant = decoding.constant_output(task.features)
         return cls(
+            headline=[f"{said}; {headline.of_use(error, constant)}.", headline.of_question(system), headline.who_sends(system)],
+            never_send=headline.never_send(system),
             variable=found.variable.value,
             value=found.value,
             target=target,

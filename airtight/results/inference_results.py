@@ -17,7 +17,8 @@ from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import amplification, feature_aware, observers, system_privacy
 from airtight.analytics.privacy.over_the_air.amplification import TheoremForm
 from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy
-from airtight.system_file.description import Scores, Task
+from airtight.results import headline
+from airtight.system_file.contents import Scores, Task
 
 _CONFIDENCE = 0.95  # of the bounds for the law of the fading
 
@@ -217,6 +218,21 @@ class Privacy:
             observers=seen,
             composed=Composed.of(system) if system.rounds > 1 else None,
         )
+
+    @property
+    def asked(self) -> FloatArray:
+        """Epsilon of every device after all rounds against the system's observer."""
+        if self.composed is not None:
+            return self.composed.epsilon
+        match self.observer:
+            case Observer.PARTICIPANTS:
+                return self.observers.participants
+            case Observer.OTHERS:
+                return self.observers.others
+            case Observer.SIGNAL:
+                return self.observers.signal.epsilon
+            case Observer.AUTO:
+                return self.exact.epsilon
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -561,6 +577,10 @@ class InferenceBounds:
 
     Attributes
     ----------
+    headline : list of str
+        Is it private, is it useful, against whom, who sends.
+    never_send : list of int
+        Devices whose participation is 0 or below delta; their epsilon is no protection by noise.
     privacy : Privacy
     distortion, accuracy : optional
         With features.
@@ -572,6 +592,8 @@ class InferenceBounds:
         The same system with other values, by name.
     """
 
+    headline: list[str]
+    never_send: list[int]
     privacy: Privacy
     distortion: Distortion | None = None
     accuracy: Accuracy | None = None
@@ -594,13 +616,21 @@ class InferenceBounds:
         of_channel = None if channel is None else ChannelBounds.of(system, channel, privacy.observers, task)
         selection = None if scores is None else Selection.of(system, scores)
         aligned = channel is None or (channel.looks is None and channel.csi_error == 0)
-        if task is None or not task.fits(system) or not aligned:
-            return cls(privacy=privacy, selection=selection, channel=of_channel)
-        mse = Distortion.of(system, task)
+        mse = Distortion.of(system, task) if task is not None and task.fits(system) and aligned else None
+        decoder = None if of_channel is None else of_channel.decoder
+        best = decoder if decoder is not None else mse
         return cls(
+            headline=headline.of_system(
+                system,
+                privacy.asked,
+                None if best is None else best.mse if isinstance(best, Decoder) else best.exact,
+                None if best is None else best.constant_output,
+                estimated=privacy.composed is not None and privacy.composed.estimated,
+            ),
+            never_send=headline.never_send(system),
             privacy=privacy,
             distortion=mse,
-            accuracy=Accuracy.of(system, task, mse),
+            accuracy=None if mse is None or task is None else Accuracy.of(system, task, mse),
             selection=selection,
             channel=of_channel,
         )

@@ -23,7 +23,7 @@ from airtight.results.training_results import (
     SchemeTraining,
     TrainingResult,
 )
-from airtight.system_file.description import Description
+from airtight.system_file.contents import SystemFile
 from airtight.validate.experiments.seeds import compared
 from airtight.validate.experiments.training import data, inference_training, utility_training, views
 from airtight.validate.experiments.training.federated_training import Round, Run, run
@@ -160,7 +160,7 @@ _COMPARED = {  # JSON key of the rows of a part, row that is the base ("" for th
 }
 
 
-def rounds(description: Description, parts: Sequence[Part], chosen: Plan) -> int:
+def rounds(description: SystemFile, parts: Sequence[Part], chosen: Plan) -> int:
     """Number of rounds of all parts together, over all seeds."""
     schemes = len(Scheme) if description.scores is not None else 1
     rounds_of = {
@@ -171,12 +171,12 @@ def rounds(description: Description, parts: Sequence[Part], chosen: Plan) -> int
     return int(chosen.seeds) * sum(rounds_of[part] for part in parts)
 
 
-def described(description: Description) -> list[Part]:
+def described(description: SystemFile) -> list[Part]:
     """The parts that the system file contains."""
     return [part for part in Part if getattr(description, part.value) is not None]
 
 
-def servable(description: Description) -> list[Part]:
+def servable(description: SystemFile) -> list[Part]:
     """The parts for which the digits suffice.
 
     Inference needs a view for every device; energy needs an image for every device, and devices that keep their
@@ -202,7 +202,7 @@ def _no_progress(done: str) -> None:
 
 
 def train(
-    description: Description,
+    description: SystemFile,
     parts: Sequence[Part],
     chosen: Plan,
     *,
@@ -272,7 +272,7 @@ def train_on(
     described: dict[str, Any] = {part.value: system}
     if checkpoints is not None:
         checkpoints.mkdir(parents=True, exist_ok=True)
-    description = Description("system", **described)
+    description = SystemFile("system", **described)
     advance = each_reported(rounds(description, [part], chosen), "rounds", progress=progress)
     return train(
         description, [part], chosen, checkpoints=checkpoints, advance=advance, executor=executor, source=source
@@ -291,7 +291,7 @@ def _over_seeds(part: Part, trees: Sequence[dict[str, Any]], seeds: Sequence[int
 
 
 def _one_seed(
-    description: Description,
+    description: SystemFile,
     parts: Sequence[Part],
     chosen: Plan,
     checkpoints: Path | None,
@@ -316,7 +316,7 @@ def _one_seed(
 
 
 def _inference_part(
-    description: Description, system: InferenceSystem, chosen: Plan, options: dict[str, Any]
+    description: SystemFile, system: InferenceSystem, chosen: Plan, options: dict[str, Any]
 ) -> InferenceTraining:
     rules = None
     if description.scores is not None:

@@ -18,7 +18,7 @@ from airtight.solvers.errors import InfeasibleError
 from airtight.solvers.price import Price
 from airtight.solvers.weights import solution
 from airtight.solvers.weights.solution import Solution
-from airtight.system_file.description import Task
+from airtight.system_file.contents import Task
 
 
 @dataclass(frozen=True, kw_only=True)

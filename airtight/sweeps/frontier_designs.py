@@ -18,7 +18,7 @@ from airtight.solvers.design.over_the_air import frontier
 from airtight.solvers.design.over_the_air.requirements import Requirements
 from airtight.sweeps import axes
 from airtight.system_file.config import SystemFileError
-from airtight.system_file.description import Description
+from airtight.system_file.contents import SystemFile
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Asked = Requirements | FederatedRequirements | FleetRequirements
 
 
-def solver(description: Description, *, effort: int | None = None) -> Callable[[Any], Any]:
+def solver(description: SystemFile, *, effort: int | None = None) -> Callable[[Any], Any]:
     """The function that designs a description for given requirements; `effort` replaces that of its table [design]."""
     requirements, system, task = description.design, description.inference, description.task
     if isinstance(requirements, FederatedRequirements) and description.federated is not None:
@@ -57,7 +57,7 @@ def limits(wanted: Asked) -> list[str]:
 
 
 def traced(
-    description: Description,
+    description: SystemFile,
     texts: Sequence[str],
     *,
     effort: int | None = None,
@@ -127,7 +127,7 @@ def _column(rows: Sequence[dict[str, float | None]], key: str) -> list[float]:
     return [np.nan if (value := row.get(key)) is None else value for row in rows]
 
 
-def usual(description: Description) -> list[str]:
+def usual(description: SystemFile) -> list[str]:
     """A frontier that is quick to compute, around the first limit of the file that can vary; empty if there is none."""
     requirements = description.design
     if requirements is None:

@@ -25,7 +25,7 @@ from airtight.results import federated_results, inference_results
 from airtight.results.energy import DeviceBounds
 from airtight.solvers.energy.utility import EnergySolution
 from airtight.sweeps.axes import QUESTIONS, Key
-from airtight.system_file.description import Description, Task
+from airtight.system_file.contents import SystemFile, Task
 
 if TYPE_CHECKING:
     from airtight.analytics.forms.quantity import Quantity
@@ -92,11 +92,11 @@ class Part:
 
     name: str
     kind: type
-    of: Callable[[Description, float], Any]
+    of: Callable[[SystemFile, float], Any]
     reads: tuple[str, ...]
     ignores: frozenset[str] = frozenset()
     asks: frozenset[str] = frozenset()
-    quick: Mapping[str, Callable[[Description], Any]] = field(default_factory=dict)
+    quick: Mapping[str, Callable[[SystemFile], Any]] = field(default_factory=dict)
     rows: bool = False
     units: Mapping[str, str] = field(default_factory=dict)
 
@@ -110,7 +110,7 @@ class Part:
         """Its numbers by path, and whether each has one value per device."""
         return {path: per_device or self.rows for path, per_device in _leaves(self.kind)}
 
-    def values(self, description: Description, paths: Iterable[str], at_epsilon: float) -> dict[str, Any]:
+    def values(self, description: SystemFile, paths: Iterable[str], at_epsilon: float) -> dict[str, Any]:
         """The numbers at these paths."""
         all_paths = list(paths)
         if all(path in self.quick for path in all_paths):
@@ -153,21 +153,21 @@ def _at(result: Any, path: str) -> Any:
     return result
 
 
-def _claimed(d: Description, *, form: amplification.TheoremForm, name: str) -> Any:
+def _claimed(d: SystemFile, *, form: amplification.TheoremForm, name: str) -> Any:
     """A number that Theorem 1 claims."""
     return getattr(amplification.published(_system(d).one_round, form=form), name)
 
 
-def _system(description: Description) -> InferenceSystem:
+def _system(description: SystemFile) -> InferenceSystem:
     return cast(InferenceSystem, description.inference)
 
 
-def _interval(description: Description, _: float) -> EpsilonInterval:
+def _interval(description: SystemFile, _: float) -> EpsilonInterval:
     lower, upper = system_privacy.epsilon_bracket(_system(description))
     return EpsilonInterval(epsilon=np.asarray(upper), lower=np.asarray(lower))
 
 
-def _delta(description: Description, at_epsilon: float) -> DeltaAt:
+def _delta(description: SystemFile, at_epsilon: float) -> DeltaAt:
     system = _system(description)
     lower, upper = system_privacy.delta_bracket(system, at_epsilon, rounds=1)
     if system.rounds > 1:  # several rounds have at least the delta of one, so that the lower bound holds
@@ -175,29 +175,29 @@ def _delta(description: Description, at_epsilon: float) -> DeltaAt:
     return DeltaAt(delta=np.asarray(upper), lower=np.asarray(lower))
 
 
-def _delta_over_channel(description: Description, at_epsilon: float) -> Delta:
+def _delta_over_channel(description: SystemFile, at_epsilon: float) -> Delta:
     return Delta(delta=np.asarray(system_privacy.delta(_system(description), at_epsilon)))
 
 
-def _channel(description: Description) -> Channel:
+def _channel(description: SystemFile) -> Channel:
     return cast(Channel, _system(description).channel)
 
 
-def _channel_bounds(description: Description, _: float) -> inference_results.ChannelBounds:
+def _channel_bounds(description: SystemFile, _: float) -> inference_results.ChannelBounds:
     system = _system(description)
     seen = inference_results.Observers.of(system)
     return inference_results.ChannelBounds.of(system, _channel(description), seen, description.task)
 
 
-def _distortion(description: Description, _: float) -> inference_results.Distortion:
+def _distortion(description: SystemFile, _: float) -> inference_results.Distortion:
     return inference_results.Distortion.of(_system(description), _task(description))
 
 
-def _task(description: Description) -> Task:
+def _task(description: SystemFile) -> Task:
     return cast(Task, description.task)
 
 
-def _accuracy(description: Description, _: float) -> inference_results.Accuracy:
+def _accuracy(description: SystemFile, _: float) -> inference_results.Accuracy:
     system, task = _system(description), _task(description)
     return inference_results.Accuracy.of(system, task, inference_results.Distortion.of(system, task))
 

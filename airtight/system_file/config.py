@@ -23,7 +23,7 @@ from airtight.solvers.design.federated.federated_requirements import FederatedRe
 from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
 from airtight.solvers.design.over_the_air.requirements import Requirements
 from airtight.system_file import package_tables, units
-from airtight.system_file.description import Description, Scores, Task
+from airtight.system_file.contents import Scores, SystemFile, Task
 from airtight.system_file.package_tables import PackageTable
 from airtight.validate import untrusted
 from airtight.validate.experiments.training.training_plan import Plan, plan
@@ -247,7 +247,7 @@ def _design_table() -> type[_Table]:
 _Design = _design_table()
 
 
-class SystemFile(_Table):
+class FileTables(_Table):
     """A whole system file."""
 
     inference: _Inference | None = None
@@ -259,22 +259,22 @@ class SystemFile(_Table):
 
 def installed() -> dict[str, PackageTable]:
     """The tables that installed packages add, by name."""
-    return package_tables.installed(frozenset([*SystemFile.model_fields, *dir(SystemFile)]))
+    return package_tables.installed(frozenset([*FileTables.model_fields, *dir(FileTables)]))
 
 
-def allowing(tables: Mapping[str, PackageTable]) -> type[SystemFile]:
+def allowing(tables: Mapping[str, PackageTable]) -> type[FileTables]:
     """The model of a system file that may hold these tables of packages as well."""
     if not tables:
-        return SystemFile
+        return FileTables
     added: dict[str, Any] = {name: (_package_model(table) | None, None) for name, table in tables.items()}
-    return create_model("SystemFile", __base__=SystemFile, **added)
+    return create_model("SystemFile", __base__=FileTables, **added)
 
 
 def _package_model(table: PackageTable) -> Any:
     return _table(f"_{table.name}", parameters.of(table.record).values())
 
 
-def load(path: str | Path, *, channel: bool = False) -> Description:
+def load(path: str | Path, *, channel: bool = False) -> SystemFile:
     """Read and check a system file; ``-`` is standard input, where paths are relative to the working directory.
 
     A caller that computes over a channel says so; for all others a file with the table [inference.channel] is an error, lest
@@ -344,7 +344,7 @@ def _content(path: Path, key: str, name: str, files: Mapping[str, bytes]) -> byt
 
 def described(
     raw: dict[str, Any], path: Path, *, channel: bool = False, files: Mapping[str, bytes] | None = None
-) -> Description:
+) -> SystemFile:
     """Check the tables of a system file; `path` is the file, for error messages and for relative paths in it.
 
     `files` are contents of files that the tables name (:func:`attached`); others are read.
@@ -360,7 +360,7 @@ def described(
         raise SystemFileError(f"{path}: {error}") from None
     raw = _participation_by_power(path, raw, channel)
     try:
-        tables = {} if raw.keys() <= SystemFile.model_fields.keys() else installed()
+        tables = {} if raw.keys() <= FileTables.model_fields.keys() else installed()
     except SourceError as error:
         raise SystemFileError(f"{path}: {error}") from None
     file = _checked(path, raw, tables)
@@ -378,7 +378,7 @@ def described(
     complaints.raised()
     inference, federated, energy, training, design = parts
     name = "stdin" if str(path) == "-" else path.stem
-    return Description(
+    return SystemFile(
         name, **inference, federated=federated, energy=energy, training=training, design=design, packages=records
     )
 
@@ -429,7 +429,7 @@ class _Errors:
             raise SystemFileError("\n".join(self.lines))
 
 
-def _checked(path: Path, raw: dict[str, Any], tables: Mapping[str, PackageTable]) -> SystemFile:
+def _checked(path: Path, raw: dict[str, Any], tables: Mapping[str, PackageTable]) -> FileTables:
     """Check that every required key is there, and that every value has the right type and lies in its interval."""
     file, problems = None, dict[tuple[str, ...], str]()
     try:
@@ -444,7 +444,7 @@ def _checked(path: Path, raw: dict[str, Any], tables: Mapping[str, PackageTable]
         raise SystemFileError("\n".join(f"{path}: {text}" for text in problems.values()))
     if not file.model_fields_set:
         raise SystemFileError(
-            f"{path}: empty; it must contain at least one of the tables {', '.join(SystemFile.model_fields)}"
+            f"{path}: empty; it must contain at least one of the tables {', '.join(FileTables.model_fields)}"
         )
     return file
 
@@ -696,7 +696,7 @@ def keys(table: Sequence[str], added: Mapping[str, PackageTable] | None = None) 
     """
     added = added or {}
     if not table:
-        return [*SystemFile.model_fields, *added]
+        return [*FileTables.model_fields, *added]
     if table[0] in added:
         return list(parameters.of(added[table[0]].record))
     tables: dict[str, type[BaseModel]] = {

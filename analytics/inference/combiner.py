@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from airtight.analytics.checks import FloatArray
+from airtight.analytics.inference import distortion
 from airtight.analytics.inference.channel import Channel, Looks
 from airtight.analytics.inference.features import Features, matched
 from airtight.analytics.inference.system import InferenceSystem
@@ -76,6 +77,24 @@ def best(system: InferenceSystem, features: Features, channel: Channel) -> Combi
     [0.32, 0.3, 0.2818]
     """
     return at_states(system, features, channel.draw(system))
+
+
+def whole_mse(system: InferenceSystem, features: Features) -> float:
+    """The exact mean squared error of a round, the system's channel counted.
+
+    Where the server receives every device once, it is that of its decoder
+    (:func:`airtight.analytics.inference.distortion.exact`), and elsewhere the mean over the states of :func:`best`.
+
+    Examples
+    --------
+    >>> from airtight.analytics.inference.distortion import _lossless
+    >>> system, views = _lossless()
+    >>> [round(whole_mse(system.replace(channel=Channel(antennas=M)), views), 4) for M in (1, 8)]
+    [0.32, 0.2818]
+    """
+    if system.channel is None or system.channel.one_look:
+        return float(distortion.exact(system, features))
+    return float(np.mean(best(system, features, system.channel).mse))
 
 
 def at_states(system: InferenceSystem, features: Features | Sequence[Features], drawn: Looks) -> Combiner:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from airtight.analytics import checks
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.guarantee import Observer
@@ -18,7 +20,10 @@ from airtight.solvers.design import calibrate as calibration
 from airtight.solvers.design import channel_design, channel_noise
 from airtight.solvers.design.calibrate import Calibration, Variable
 from airtight.solvers.design.over_the_air import joint
-from airtight.solvers.design.over_the_air.requirements import JointDesign, Requirements
+from airtight.solvers.design.over_the_air.requirements import Free, Goal, JointDesign, Requirements
+from airtight.solvers.errors import InfeasibleError
+
+_SILENCING = (Free.WEIGHT, Free.CLIP, Free.PARTICIPATION, Free.ALIGNMENT)  # with which a design can come near to silence
 
 
 def calibrate(
@@ -47,7 +52,14 @@ def calibrate(
         found = channel_noise.calibrate(
             system.one_round, system.channel, epsilon, rounds=count, observer=seen, progress=progress
         )
-    return replace(found, system=_whole(found.system, system, count, seen))
+    whole = _whole(found.system, system, count, seen)
+    if np.all(whole.participation <= system.delta):
+        raise InfeasibleError(
+            f"epsilon = {epsilon:g}: it is kept only where no device ever sends (participation at most delta = "
+            f"{system.delta:g}): silence protects nothing that is of use. Allow a greater epsilon, or change the noise, the "
+            "clips or the adjacency"
+        )
+    return replace(found, system=whole)
 
 
 def design(
@@ -67,6 +79,7 @@ def design(
     the system.
     """
     count, seen = _asked(system, rounds, observer)
+    _demand_purpose(system, requirements)
     if system.channel is None:
         found = joint.design(
             system.one_round, requirements, features, margin=margin, ideal_accuracy=ideal_accuracy, rounds=count,
@@ -77,7 +90,26 @@ def design(
             system.one_round, system.channel, requirements, features, margin=margin, ideal_accuracy=ideal_accuracy,
             rounds=count, observer=seen, progress=progress,
         )  # fmt: skip
-    return replace(found, system=_whole(found.system, system, count, seen))
+    whole = _whole(found.system, system, count, seen)
+    if np.all(whole.participation <= system.delta):
+        raise InfeasibleError(
+            f"the {found.minimised} is least where no device ever sends (participation at most delta = {system.delta:g}): add "
+            "error_at_most or accuracy_at_least, or a greater one"
+        )
+    return replace(found, system=whole)
+
+
+def _demand_purpose(system: InferenceSystem, wanted: Requirements) -> None:
+    """Raise InfeasibleError where sending nothing is the best design, because nothing bounds error or accuracy."""
+    bounded = wanted.minimise is Goal.ERROR or wanted.error_at_most is not None or wanted.accuracy_at_least is not None
+    silencing = [free for free in wanted.free if free in _SILENCING]
+    if bounded or not (silencing or system.power_decides):
+        return
+    means = ", ".join(silencing) if silencing else "more noise, with which the power does not suffice"
+    raise InfeasibleError(
+        f"nothing bounds the error: the least {wanted.minimise} is that of sending nothing (by {means}). Add error_at_most or "
+        "accuracy_at_least"
+    )
 
 
 def _asked(system: InferenceSystem, rounds: int | None, observer: Observer | str | None) -> tuple[int, Observer]:

@@ -61,7 +61,7 @@ LONG = {
     "claims": lambda system: airtight.try_claims(airtight.papers()["corbin-fl"].claims[:3], effort=32, progress=True),
     "blocks": lambda system: airtight.sweep(system, {"clip": [1.0, 2.0]}, quantities=["epsilon"], progress=True),
     "evaluations": lambda system: airtight.design(
-        system, minimise="energy", epsilon_at_most=2.0, free=["clip", "noise_variance"], effort=200, progress=True
+        system, minimise="energy", epsilon_at_most=2.0, free=["noise_variance", "idle_noise"], progress=True
     ),
     "scales": lambda system: airtight.calibrate(
         system.replace(channel=airtight.Channel(antennas=2, fading="rayleigh", states=3)), 1.0, progress=True

@@ -44,7 +44,7 @@ def test_equality_dictionary_and_hash(value):
     twin = replace(value)
     assert value == twin and hash(value) == hash(twin) and value is not twin and value != 3
     tree = json.loads(json.dumps(value.to_dict()))
-    assert set(tree) == set(of(type(value)))
+    assert set(tree) == {name for name in of(type(value)) if getattr(value, name) is not None}
     if isinstance(value, InferenceSystem | FederatedSystem):
         assert type(value)(**tree) == value
     for name, parameter in of(type(value)).items():

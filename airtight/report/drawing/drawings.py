@@ -13,7 +13,7 @@ from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.privacy.over_the_air import system_privacy
 from airtight.report.drawing import channel_plots, energy_plots, federated_plots, inference_plots
 from airtight.results.bounds import Bounds
-from airtight.system_file.description import Description
+from airtight.system_file.contents import SystemFile
 from airtight.validate.experiments.figures import style
 from airtight.validate.experiments.figures.style import STYLE, figure_of
 from airtight.validate.experiments.seeds import student
@@ -62,7 +62,7 @@ def render(name: str, figure: Figure) -> Drawn:
     return Drawn(name, Markup(style.svg(figure, name, _TITLES[name])), style.data(figure))
 
 
-def of_inference(description: Description, bounds: Bounds) -> Iterator[Drawn]:
+def of_inference(description: SystemFile, bounds: Bounds) -> Iterator[Drawn]:
     """Figures of the system that :func:`plotted` names."""
     if description.inference is None or bounds.inference is None:
         return
@@ -76,7 +76,7 @@ def of_inference(description: Description, bounds: Bounds) -> Iterator[Drawn]:
         yield render("participation", inference_plots.participation_bounds(bounds.inference.selection))
 
 
-def of_channel(description: Description) -> Iterator[Drawn]:
+def of_channel(description: SystemFile) -> Iterator[Drawn]:
     """Figures of the system over its channel."""
     system = description.inference
     if system is None or system.channel is None:
@@ -86,12 +86,12 @@ def of_channel(description: Description) -> Iterator[Drawn]:
     yield render("epsilon-over-states", channel_plots.epsilon_over_states(system, system.channel))
 
 
-def plotted(description: Description) -> str:
+def plotted(description: SystemFile) -> str:
     """Name of the plotted system: the first variant where its epsilon is the useful one, else the system itself."""
     return next(iter(description.variants), description.name)
 
 
-def of_observers(description: Description) -> Iterator[Drawn]:
+def of_observers(description: SystemFile) -> Iterator[Drawn]:
     """Figures over observers, where some epsilon is finite for a neighbour that keeps its noise."""
     useful = description.systems[plotted(description)]
     silent = replace(useful, adjacency=Adjacency.SILENT, idle_noise=False)
@@ -99,7 +99,7 @@ def of_observers(description: Description) -> Iterator[Drawn]:
         yield render("epsilon-for-observers", inference_plots.epsilon_for_observers(useful))
 
 
-def of_design(description: Description) -> Iterator[Drawn]:
+def of_design(description: SystemFile) -> Iterator[Drawn]:
     """Figures of what each weight design reaches at each cap on epsilon."""
     if description.task is not None:
         yield render(
@@ -107,7 +107,7 @@ def of_design(description: Description) -> Iterator[Drawn]:
         )
 
 
-def of_frontier(description: Description) -> Iterator[Drawn]:
+def of_frontier(description: SystemFile) -> Iterator[Drawn]:
     """Figures of designs over the constraints of the table [design]."""
     from airtight.sweeps import frontier_designs
 
@@ -117,7 +117,7 @@ def of_frontier(description: Description) -> Iterator[Drawn]:
         yield render("frontier", frontier_designs.plot(description.name, found))
 
 
-def of_others(description: Description) -> Iterator[Drawn]:
+def of_others(description: SystemFile) -> Iterator[Drawn]:
     """Figures of the federation and of the fleet."""
     if description.federated is not None:
         yield render("mse-against-epsilon", federated_plots.mse_against_epsilon(description.federated))

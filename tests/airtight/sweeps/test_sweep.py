@@ -38,7 +38,7 @@ from airtight.sweeps import batches, cells, code_version, parts, plan, quantitie
 from airtight.sweeps.axes import parsed, resolved
 from airtight.sweeps.verb import prepared
 from airtight.system_file import config, units
-from airtight.system_file.description import Description
+from airtight.system_file.contents import SystemFile
 
 TABLES = (
     """
@@ -685,7 +685,7 @@ def test_the_plan_knows_every_key_of_the_batch():
         [quantities.named("epsilon", ["inference"])], resolved({"clip": [1.0]}, ["inference"]), raw, "x", {}
     )[0]
     assert batches.batch(work.task((0,))) is None
-    assert isinstance(config.described({"inference": airtight_tables()}, Path("x")), Description)
+    assert isinstance(config.described({"inference": airtight_tables()}, Path("x")), SystemFile)
 
 
 def test_the_page_of_the_docs(tmp_path, monkeypatch):

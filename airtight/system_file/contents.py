@@ -47,8 +47,27 @@ class Scores:
 
 
 @dataclass(frozen=True)
-class Description:
-    """The contents of a system file; a table that the file omits is None."""
+class SystemFile:
+    """The contents of a system file; a table that the file omits is None.
+
+    Attributes
+    ----------
+    name : str
+    inference : InferenceSystem, optional
+        With its channel, rounds and observer.
+    variants : dict of str to InferenceSystem
+    task : Task, optional
+        Features, margin and cap; :attr:`features` is the first task's.
+    scores : Scores, optional
+    federated : FederatedSystem, optional
+    energy : DeviceFleet, optional
+        The table [energy], also called :attr:`fleet`.
+    training : Plan, optional
+    design : optional
+        What the table [design] requires, also called :attr:`requirements`.
+    packages : dict
+        Records of the tables that installed packages add, by name.
+    """
 
     name: str
     inference: InferenceSystem | None = None
@@ -59,7 +78,22 @@ class Description:
     energy: DeviceFleet | None = None
     training: Plan | None = None
     design: Requirements | FederatedRequirements | FleetRequirements | None = None
-    packages: dict[str, Any] = field(default_factory=dict)  # records of the tables that installed packages add, by name
+    packages: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def features(self) -> Features | None:
+        """The first task's features."""
+        return None if self.task is None else self.task.features
+
+    @property
+    def fleet(self) -> DeviceFleet | None:
+        """The devices of the table [energy]."""
+        return self.energy
+
+    @property
+    def requirements(self) -> Requirements | FederatedRequirements | FleetRequirements | None:
+        """What the table [design] requires."""
+        return self.design
 
     @property
     def over_channel(self) -> bool:

@@ -1,0 +1,151 @@
+"""What a result says first: is the system private, is it useful, against whom, and which devices never send."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import ROUND_CEILING, Context
+
+import numpy as np
+
+from airtight.analytics.checks import FloatArray
+from airtight.analytics.guarantee import Adjacency, Observer
+from airtight.analytics.inference.system import InferenceSystem
+
+# Epsilon above which a system is called not private: an attacker's odds may change by e^10 = 22,000. Ponomareva et al., How to
+# DP-fy ML (2023), end their second tier, "reasonable privacy", here.
+PRIVATE = 10.0
+TELLING = 0.8  # detections less false alarms of a proved attack: nine guesses of ten are right at even odds
+NEIGHBOURS = {
+    Adjacency.ABSENT: "a device is gone, and its noise too",
+    Adjacency.SILENT: "a device sends noise instead of its feature",
+    Adjacency.REPLACE: "a device sends another feature",
+}
+SERVERS = {
+    Observer.PARTICIPANTS: "a server that sees who sends",
+    Observer.OTHERS: "a server that sees which other devices send",
+    Observer.SIGNAL: "a server that sees the signal alone",
+}
+
+
+def never_send(system: InferenceSystem) -> list[int]:
+    """The devices that never send: their participation is 0 or below delta, so that any noise would seem to protect them.
+
+    Examples
+    --------
+    >>> never_send(InferenceSystem(devices=3, participation=[0.9, 0.0, 1e-6], noise_variance=0.1, weight=0.3, clip=1.0,
+    ...     alignment=1.0, receiver_noise_variance=0.1, dimension=8, delta=1e-5))
+    [1, 2]
+    """
+    p = system.participation
+    return [int(k) for k in np.flatnonzero((p == 0) | (p < system.delta))]
+
+
+def who_sends(system: InferenceSystem) -> str:
+    """A sentence on which devices send."""
+    silent, count, p = never_send(system), system.devices, system.participation
+    if len(silent) == count:
+        return "No device ever sends: nothing is learned, and nothing is protected."
+    if silent:
+        reason = "their power does not suffice" if system.power_decides else "their participation is below delta"
+        return f"{len(silent)} of {count} devices never send: {devices(silent)} ({reason})."
+    if np.all(p == 1):
+        return f"All {count} devices always send."
+    low, high = float(np.min(p)), float(np.max(p))
+    return f"{count} devices send with probability {low:.3g}{'' if low == high else f' to {high:.3g}'}."
+
+
+def devices(indices: Sequence[int]) -> str:
+    """Indices of devices as text, in runs.
+
+    Examples
+    --------
+    >>> devices([3]), devices([0, 1, 2, 7])
+    ('device 3', 'devices 0-2, 7')
+    """
+    runs: list[list[int]] = []
+    for k in indices:
+        if runs and runs[-1][-1] == k - 1:
+            runs[-1].append(k)
+        else:
+            runs.append([k])
+    text = ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
+    return f"device{'' if len(indices) == 1 else 's'} {text}"
+
+
+def rounded_up(value: float) -> str:
+    """Four digits, never below the value.
+
+    Examples
+    --------
+    >>> rounded_up(2.00001), rounded_up(0.85301)
+    ('2.001', '0.8531')
+    """
+    if not np.isfinite(value):
+        return "infinite"
+    return f"{float(Context(prec=4, rounding=ROUND_CEILING).create_decimal_from_float(value)):.4g}"
+
+
+def of_privacy(system: InferenceSystem, epsilon: FloatArray) -> str:
+    """The verdict on the worst epsilon after all rounds, without a full stop."""
+    worst = int(np.argmax(epsilon))
+    value = float(np.ravel(epsilon)[worst])
+    if not np.isfinite(value):
+        return f"NOT PRIVATE (no finite epsilon, device {worst})"
+    if np.ptp(epsilon) == 0:
+        of = "all devices" if np.size(epsilon) > 1 else "the device"
+    else:
+        of = f"worst device {worst}; median {rounded_up(float(np.median(epsilon)))}"
+    if value > PRIVATE:
+        return f"NOT PRIVATE (epsilon {rounded_up(value)}, {of}): {_leaks(system, worst)}"
+    return f"PRIVATE (epsilon {rounded_up(value)}, {of})"
+
+
+def _leaks(system: InferenceSystem, device: int) -> str:
+    """What a great epsilon means: a proved attack of one round, or that nothing is guaranteed."""
+    from airtight.analytics.privacy.over_the_air import system_privacy
+
+    advantage, _ = system_privacy.delta_bracket(system, 0.0, rounds=1, device=device)
+    if float(advantage) >= TELLING:
+        return "the server learns practically everything"
+    return "such an epsilon guarantees practically nothing"
+
+
+def of_use(error: float | None, constant: float | None) -> str:
+    """The verdict on the error beside that of the best answer that ignores the signal."""
+    if error is None or constant is None:
+        return "usefulness unknown: no [inference.features]"
+    beside = f"(error {error:.4g}, a constant answer has {constant:.4g})"
+    return f"USEFUL {beside}" if error < constant else f"USELESS {beside}"
+
+
+def of_question(system: InferenceSystem) -> str:
+    """After how many rounds, at which delta, for which neighbours and against whom epsilon holds."""
+    from airtight.analytics.privacy.over_the_air import observers
+
+    seen = observers.resolved(system, system.observer)
+    rounds = "1 round" if system.rounds == 1 else f"{system.rounds:,} rounds"
+    over = "" if system.channel is None else " Its channel is counted."
+    return (
+        f"After {rounds}, delta {system.delta:g}, against {SERVERS[seen]}. Neighbours ({system.adjacency}): "
+        f"{NEIGHBOURS[system.adjacency]}.{over}"
+    )
+
+
+def of_system(
+    system: InferenceSystem, epsilon: FloatArray, error: float | None, constant: float | None, *, estimated: bool = False
+) -> list[str]:
+    """The sentences of a system: verdict, question, who sends.
+
+    Parameters
+    ----------
+    epsilon : ndarray, shape (K,)
+        After all rounds, against the system's observer.
+    error, constant : float, optional
+        Mean squared error, and that of the best answer that ignores the signal.
+    estimated : bool
+        Whether epsilon is an estimate.
+    """
+    if len(never_send(system)) == system.devices:
+        return [who_sends(system)]
+    guess = " Epsilon is an estimate here (docs/accuracy.md)." if estimated else ""
+    return [f"{of_privacy(system, epsilon)}; {of_use(error, constant)}.", of_question(system) + guess, who_sends(system)]
