@@ -19,7 +19,6 @@ import functools
 import importlib
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -67,7 +66,7 @@ if TYPE_CHECKING:
     from airtight.results.training_run import Trained
     from airtight.solvers.design.antenna_price import antenna_price
     from airtight.solvers.design.curve_family import calibrate_curve
-    from airtight.solvers.design.over_the_air.requirements import JointDesign
+    from airtight.solvers.design.over_the_air.joint_design import JointDesign
     from airtight.solvers.design.round_budget import budget_problem, spread_budget
     from airtight.solvers.energy.policy import Policy
     from airtight.solvers.errors import InfeasibleError, NotSettledError
@@ -259,17 +258,6 @@ def _over_the_air(
         checks.instance("channel", channel, Channel)
     if required or features is not None:
         checks.instance("features", features, Features)
-
-
-def _known(kind: type, requirements: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The requirements, each of which is a field of this type."""
-    from airtight.analytics import checks
-
-    names = [each.name for each in fields(kind) if each.init]
-    for name in requirements:
-        if name not in names:
-            raise checks.ParameterError(name, requirements[name], f"absent; the requirements are {', '.join(names)}")
-    return requirements
 
 
 def _without(system: object, **given: Any) -> None:
@@ -554,7 +542,7 @@ def design(
     """The joint problem: ``minimise`` something, what is kept (``epsilon_at_most=2.0``), and what is ``free``.
 
     See :func:`airtight.solvers.design.over_the_air.joint.design` and
-    :class:`airtight.solvers.design.over_the_air.requirements.Requirements`, over a `channel`
+    :class:`airtight.solvers.design.requirements.InferenceRequirements`, over a `channel`
     :func:`airtight.solvers.design.channel_design.design`; of a `FederatedSystem` and a
     `DeviceFleet`, which need no features, :mod:`airtight.solvers.design.federated.federated_design` and
     :mod:`airtight.solvers.design.fleet.fleet_design`. With `progress`, lines on stderr say how many evaluations
@@ -580,24 +568,24 @@ def design(
     if isinstance(system, DeviceFleet):
         _without(system, features=features, margin=margin, observer=observer)
         from airtight.solvers.design.fleet import fleet_design
-        from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
+        from airtight.solvers.design.requirements import FleetRequirements
 
-        fleet_wanted = FleetRequirements(rounds=queries, **_known(FleetRequirements, requirements))
+        fleet_wanted = FleetRequirements.of({"rounds": queries, **requirements})
         return fleet_design.design(system, fleet_wanted, progress=progress)
     if isinstance(system, FederatedSystem):
         _without(system, features=features, margin=margin, observer=observer, rounds=rounds)
         from airtight.solvers.design.federated import federated_design
-        from airtight.solvers.design.federated.federated_requirements import FederatedRequirements
+        from airtight.solvers.design.requirements import FederatedRequirements
 
-        federated_wanted = FederatedRequirements(**_known(FederatedRequirements, requirements))
+        federated_wanted = FederatedRequirements.of(requirements)
         return federated_design.design(system, federated_wanted, progress=progress)
     from airtight.analytics.inference.system import InferenceSystem
-    from airtight.solvers.design.over_the_air.requirements import Requirements
+    from airtight.solvers.design.requirements import InferenceRequirements
 
     checks.instance("system", system, InferenceSystem, FederatedSystem, DeviceFleet)
     if channel is not None:
         _over_the_air(system, channel)
-    wanted = Requirements(**_known(Requirements, requirements))
+    wanted = InferenceRequirements.of(requirements)
     given: dict[str, Any] = {
         "progress": progress,
         "margin": margin,
@@ -681,7 +669,7 @@ def prices(found: JointDesign) -> list[Price]:
     """
     from airtight.analytics import checks
     from airtight.solvers.design.over_the_air import design_prices
-    from airtight.solvers.design.over_the_air.requirements import JointDesign
+    from airtight.solvers.design.over_the_air.joint_design import JointDesign
 
     return design_prices.of(checks.instance("found", found, JointDesign))
 

@@ -28,7 +28,7 @@ from airtight.validate.number_tables import TableError, csv_rows, demand_distinc
 
 if TYPE_CHECKING:
     from airtight.solvers.design.fleet.fleet_design import FleetDesign
-    from airtight.solvers.design.over_the_air.requirements import JointDesign
+    from airtight.solvers.design.over_the_air.joint_design import JointDesign
     from airtight.solvers.energy.utility import EnergySolution
 
 _KINDS: dict[str, type] = {"energy": DeviceFleet, "inference": InferenceSystem}

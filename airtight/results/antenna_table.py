@@ -11,7 +11,7 @@ from airtight.analytics.guarantee import Adjacency, Observer
 from airtight.analytics.privacy.over_the_air import observers
 from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy
 from airtight.solvers.design.antenna_price import AntennaPrice, antenna_price
-from airtight.solvers.design.over_the_air.requirements import Requirements
+from airtight.solvers.design.requirements import InferenceRequirements
 from airtight.system_file.description import Description
 
 STATES = 50  # of the channel in a figure or a table over antennas, at most
@@ -48,7 +48,7 @@ class AntennaTable:
             return None
         few = replace(channel, states=min(channel.states, STATES))
         target = float(np.max(channel_privacy.epsilon(system, few, observer=description.observer)))
-        if isinstance(wanted, Requirements) and wanted.epsilon_at_most is not None and description.rounds == 1:
+        if isinstance(wanted, InferenceRequirements) and wanted.epsilon_at_most is not None and description.rounds == 1:
             target = wanted.epsilon_at_most
         if not 0 < target < np.inf:
             return None

@@ -12,13 +12,11 @@ from airtight.analytics.checks import FloatArray
 from airtight.analytics.guarantee import Adjacency, Observer
 from airtight.solvers.design.calibrate import Calibration
 from airtight.solvers.design.federated.federated_design import FederatedDesign
-from airtight.solvers.design.federated.federated_requirements import FederatedRequirements
 from airtight.solvers.design.fleet.fleet_design import FleetDesign
-from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
-from airtight.solvers.design.fleet.fleet_requirements import Goal as FleetGoal
 from airtight.solvers.design.known import Designs, Method
 from airtight.solvers.design.over_the_air import design_prices
-from airtight.solvers.design.over_the_air.requirements import Free, JointDesign
+from airtight.solvers.design.over_the_air.joint_design import JointDesign
+from airtight.solvers.design.requirements import FederatedRequirements, FleetRequirements, Free, Goal
 from airtight.solvers.price import Price
 
 if TYPE_CHECKING:
@@ -142,7 +140,7 @@ class FleetDesignResult:
 
     @classmethod
     def of(cls, found: FleetDesign, wanted: FleetRequirements) -> FleetDesignResult:
-        greatest = found.goal is FleetGoal.UTILITY
+        greatest = found.goal is Goal.UTILITY
         return cls(
             minimised=None if greatest else found.goal.value,
             maximised=found.goal.value if greatest else None,

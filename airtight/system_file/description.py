@@ -12,9 +12,7 @@ from airtight.analytics.guarantee import Observer
 from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.solvers.design.federated.federated_requirements import FederatedRequirements
-from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
-from airtight.solvers.design.over_the_air.requirements import Requirements
+from airtight.solvers.design.requirements import Requirements
 from airtight.validate.experiments.training.training_plan import Plan
 
 
@@ -63,7 +61,7 @@ class Description:
     federated: FederatedSystem | None = None
     energy: DeviceFleet | None = None
     training: Plan | None = None
-    design: Requirements | FederatedRequirements | FleetRequirements | None = None
+    design: Requirements | None = None
     packages: dict[str, Any] = field(default_factory=dict)  # records of the tables that installed packages add, by name
 
     @property

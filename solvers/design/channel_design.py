@@ -36,15 +36,8 @@ from airtight.solvers.design import channel_noise
 from airtight.solvers.design.effort import Effort
 from airtight.solvers.design.known import LOCAL, Designs, Known, Method
 from airtight.solvers.design.over_the_air import joint, joint_problem, local_search
-from airtight.solvers.design.over_the_air.requirements import (
-    Free,
-    Goal,
-    JointDesign,
-    Nothing,
-    Purpose,
-    Question,
-    Requirements,
-)
+from airtight.solvers.design.over_the_air.joint_design import DesignRequest, JointDesign, Nothing, Purpose
+from airtight.solvers.design.requirements import Free, Goal, InferenceRequirements
 from airtight.solvers.errors import NotSettledError
 
 _COST = 500  # evaluations that one epsilon over a channel counts for at least
@@ -54,7 +47,7 @@ _SETS_IN_ONE = 400  # pairs of a state and a set that count as one evaluation
 def design(
     system: InferenceSystem,
     channel: Channel,
-    requirements: Requirements,
+    requirements: InferenceRequirements,
     features: Features | Sequence[Features] | None = None,
     *,
     margin: float | None = None,
@@ -70,7 +63,7 @@ def design(
     system : InferenceSystem
         Each free variable is scaled by one factor common to all devices. With a power limit its participation is ignored.
     channel : Channel
-    requirements : Requirements
+    requirements : InferenceRequirements
         Without `power_at_most`: a peak constraint would make who sends depend on the data, and `max_power` of the channel is
         the limit. An accuracy is kept by Markov's inequality.
     features : Features or sequence of Features, optional
@@ -97,7 +90,7 @@ def design(
     --------
     >>> from airtight.solvers.weights.weight_problem import _example
     >>> system, views = _example()
-    >>> wanted = Requirements(minimise="error", epsilon_at_most=2.0, free=("noise_variance",))
+    >>> wanted = InferenceRequirements(minimise="error", epsilon_at_most=2.0, free=("noise_variance",))
     >>> for M in (1, 4):
     ...     found = design(system, Channel(antennas=M, fading="rayleigh", states=20), wanted, views)
     ...     print(round(found.value, 4), found.gap < 1e-3, bool(np.max(found.epsilon) <= 2))
@@ -131,7 +124,7 @@ class _Problem:
         self,
         system: InferenceSystem,
         channel: Channel,
-        wanted: Requirements,
+        wanted: InferenceRequirements,
         purpose: Purpose | None,
         rounds: int,
         observer: Observer,
@@ -264,7 +257,7 @@ class _Problem:
             boxes=0,
             settled=settled,
             seconds=seconds,
-            question=Question(
+            request=DesignRequest(
                 wanted=self.wanted,
                 purpose=self.purpose,
                 rounds=self.rounds,

@@ -50,7 +50,8 @@ from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.privacy.over_the_air import observers
 from airtight.analytics.privacy.over_the_air.multi_antenna import effective_noise
 from airtight.analytics.rounding import UNIT
-from airtight.solvers.design.over_the_air.requirements import Goal, JointDesign, Question
+from airtight.solvers.design.over_the_air.joint_design import DesignRequest, JointDesign
+from airtight.solvers.design.requirements import Goal
 from airtight.solvers.price import Price
 
 _ACCURACY = 1e-4  # relative distance of a price from both of its proved ends, at most
@@ -63,7 +64,7 @@ _ATOMS = 1 << 22  # pairs of a state and a set, times devices, at most
 _Ends = tuple[FloatArray, FloatArray]  # lower and upper
 
 
-def of(found: JointDesign, question: Question, channel: Channel) -> list[Price]:
+def of(found: JointDesign, request: DesignRequest, channel: Channel) -> list[Price]:
     """The prices of the limits of a design over a channel.
 
     That of epsilon is known where the noise alone is free and the gap is proved, and the losses given a state are Gaussian: one
@@ -73,19 +74,19 @@ def of(found: JointDesign, question: Question, channel: Channel) -> list[Price]:
     Examples
     --------
     >>> from airtight.solvers.design.channel_design import design
-    >>> from airtight.solvers.design.over_the_air.requirements import Requirements
+    >>> from airtight.solvers.design.requirements import InferenceRequirements
     >>> from airtight.solvers.weights.weight_problem import _example
     >>> system, views = _example()
-    >>> wanted = Requirements(minimise="error", epsilon_at_most=2.0, free=("noise_variance",))
+    >>> wanted = InferenceRequirements(minimise="error", epsilon_at_most=2.0, free=("noise_variance",))
     >>> channel = Channel(antennas=4, fading="rayleigh", states=20)
     >>> found = design(system, channel, wanted, views)
-    >>> print(*of(found, found.question, channel))
+    >>> print(*of(found, found.request, channel))
     d error / d epsilon = -0.08989
     """
-    limits = [goal for goal in Goal if goal in question.wanted.kept and goal is not found.minimised]
+    limits = [goal for goal in Goal if goal in request.wanted.kept and goal is not found.minimised]
     slope = math.nan
-    if found.lower_bound is not None and question.wanted.epsilon_at_most is not None:
-        slope = _slope(found, question, channel, question.wanted.epsilon_at_most)
+    if found.lower_bound is not None and request.wanted.epsilon_at_most is not None:
+        slope = _slope(found, request, channel, request.wanted.epsilon_at_most)
     out = []
     for goal in limits:
         value = slope if goal is Goal.EPSILON else math.nan if math.isnan(slope) else 0.0
@@ -93,20 +94,20 @@ def of(found: JointDesign, question: Question, channel: Channel) -> list[Price]:
     return out
 
 
-def _slope(found: JointDesign, question: Question, channel: Channel, limit: float) -> float:
+def _slope(found: JointDesign, request: DesignRequest, channel: Channel, limit: float) -> float:
     """The derivative of the value with respect to the limit on epsilon; nan where it is not proved."""
     system = found.system
     if not np.any(system.noise_variance > 0):  # no noise keeps a slightly smaller limit, too
         return 0.0 if np.max(found.epsilon) < limit else math.nan
-    scale = _Scale.of(system, channel, question, limit)
+    scale = _Scale.of(system, channel, request, limit)
     if scale is None or (ends := scale.enclosed()) is None:
         return math.nan
     root_low, root_high, growth = ends
     if found.minimised is Goal.ENERGY:
         rise = _in_energy(system, channel)
         value = rise, rise
-    elif question.purpose is not None:
-        (low,), (high,) = _chords(_errors(system, channel, question.purpose.features), root_low, root_high)
+    elif request.purpose is not None:
+        (low,), (high,) = _chords(_errors(system, channel, request.purpose.features), root_low, root_high)
         value = float(low), float(high)
     else:
         return math.nan
@@ -181,12 +182,12 @@ class _Scale:
     distance: FloatArray
 
     @classmethod
-    def of(cls, system: InferenceSystem, channel: Channel, question: Question, limit: float) -> _Scale | None:
+    def of(cls, system: InferenceSystem, channel: Channel, request: DesignRequest, limit: float) -> _Scale | None:
         """None where the losses given a state and a set are no shifted Gaussian laws."""
         p = system.participation
         random = np.flatnonzero((p > 0) & (p < 1))
-        drawn, seen = channel.draw(system), observers.resolved(system, question.observer)
-        a, count = drawn.coefficients, question.rounds
+        drawn, seen = channel.draw(system), observers.resolved(system, request.observer)
+        a, count = drawn.coefficients, request.rounds
         sampled = bool(random.size) and seen is not Observer.PARTICIPANTS
         if not channel.known or channel.decides_participation or drawn.sends is not None:
             return None

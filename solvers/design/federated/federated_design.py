@@ -17,7 +17,7 @@ from scipy import optimize
 from airtight.analytics.federated.corbin import communication, mean_estimation
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.progress import counted
-from airtight.solvers.design.federated.federated_requirements import FederatedRequirements, Free, Goal
+from airtight.solvers.design.requirements import FederatedRequirements, Free, Goal
 from airtight.solvers.errors import InfeasibleError
 
 _BITS = range(61)  # numbers of shared bits

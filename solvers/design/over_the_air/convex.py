@@ -52,7 +52,7 @@ from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.privacy.over_the_air import observers
 from airtight.analytics.rounding import UNIT
-from airtight.solvers.design.over_the_air.requirements import Purpose
+from airtight.solvers.design.over_the_air.joint_design import Purpose
 
 # factors tried on the multipliers, because rounding may make them prove slightly less than the allowed MSE
 _SCALES = (1.0, *(1 + 10.0**-k for k in range(10, 1, -1)))

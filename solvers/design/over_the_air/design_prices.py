@@ -33,8 +33,9 @@ from airtight.solvers.design import channel_prices
 from airtight.solvers.design.calibrate import Variable, calibrate
 from airtight.solvers.design.over_the_air import convex
 from airtight.solvers.design.over_the_air.convex import Limits, Model, Relaxed
-from airtight.solvers.design.over_the_air.requirements import Free, Goal, JointDesign, Purpose, Question
+from airtight.solvers.design.over_the_air.joint_design import DesignRequest, JointDesign, Purpose
 from airtight.solvers.design.over_the_air.units import Units
+from airtight.solvers.design.requirements import Free, Goal
 from airtight.solvers.errors import InfeasibleError
 from airtight.solvers.price import Price
 
@@ -58,26 +59,26 @@ def of(found: JointDesign) -> list[Price]:
     Examples
     --------
     >>> from airtight.solvers.design.over_the_air.joint import design
-    >>> from airtight.solvers.design.over_the_air.requirements import Requirements
+    >>> from airtight.solvers.design.requirements import InferenceRequirements
     >>> from airtight.solvers.weights.weight_problem import _example
     >>> system, views = _example()
-    >>> wanted = Requirements(minimise="error", epsilon_at_most=2.0, free=["weight", "decoder_gain"])
+    >>> wanted = InferenceRequirements(minimise="error", epsilon_at_most=2.0, free=["weight", "decoder_gain"])
     >>> for price in of(design(system, wanted, views)):
     ...     print(price)
     d error / d epsilon = -0.1394
     """
-    question = found.question
-    if question is not None and question.channel is not None:
-        return channel_prices.of(found, question, question.channel)
-    if question is None or question.purpose is None:
+    request = found.request
+    if request is not None and request.channel is not None:
+        return channel_prices.of(found, request, request.channel)
+    if request is None or request.purpose is None:
         return []
-    wanted = question.wanted
+    wanted = request.wanted
     if wanted.power_at_most is not None or not {Free.WEIGHT, Free.GAIN} <= set(wanted.free):
         return []
     kept = [
         goal for goal in (Goal.EPSILON, Goal.ENERGY, Goal.ERROR) if goal in wanted.kept and goal is not found.minimised
     ]
-    slopes = None if found.lower_bound is None else _slopes(found, question, question.purpose)
+    slopes = None if found.lower_bound is None else _slopes(found, request, request.purpose)
     if slopes is None:
         return [_price(found.minimised.value, goal, math.nan, math.nan) for goal in kept]
     own = slopes[found.minimised]
@@ -88,14 +89,14 @@ def of(found: JointDesign) -> list[Price]:
     return out
 
 
-def _slopes(found: JointDesign, question: Question, purpose: Purpose) -> dict[Goal, tuple[float, float]] | None:
+def _slopes(found: JointDesign, request: DesignRequest, purpose: Purpose) -> dict[Goal, tuple[float, float]] | None:
     """The derivatives of the least error with respect to the limits on both sides; None where the design is no optimum.
 
     The derivative of the error by itself is -1, so that the prices of every goal are quotients of two of them.
     """
     assert found.error is not None
-    wanted, units = question.wanted, Units.of(found.system, purpose)
-    unit = {goal: units.factor(goal) for goal in Goal}
+    wanted, units = request.wanted, Units.of(found.system, purpose)
+    unit = {goal: units.factor(goal) for goal in (Goal.EPSILON, Goal.ENERGY, Goal.ERROR)}
     epsilon = float(np.max(found.epsilon)) if found.minimised is Goal.EPSILON else wanted.epsilon_at_most
     energy = found.energy if found.minimised is Goal.ENERGY else wanted.energy_at_most
     # limits that do not bind
@@ -105,7 +106,7 @@ def _slopes(found: JointDesign, question: Question, purpose: Purpose) -> dict[Go
         energy = None
     energy = None if energy is None else energy / unit[Goal.ENERGY]
     error = found.error / unit[Goal.ERROR]
-    local = _Local(units.inside(found.system), question, units.purpose(purpose))
+    local = _Local(units.inside(found.system), request, units.purpose(purpose))
     here = local.least(epsilon, energy)
     if here is not None and here.error < error * (1 - _BINDS):
         local.along = local.system.weight
@@ -138,8 +139,8 @@ def _ratio(above: float, below: float) -> float:
 class _Local:
     """The cone program at the noise, clips and participations of a design."""
 
-    def __init__(self, system: InferenceSystem, question: Question, purpose: Purpose) -> None:
-        self.system, self.question = system, question
+    def __init__(self, system: InferenceSystem, request: DesignRequest, purpose: Purpose) -> None:
+        self.system, self.request = system, request
         self.model = Model.of(system, purpose)
         self.known: dict[float, FloatArray] = {}
         self.along: FloatArray | None = None
@@ -149,7 +150,7 @@ class _Local:
         if epsilon is None:
             return np.full(self.system.devices, np.inf)
         if epsilon not in self.known:
-            self.known[epsilon] = exact_ratio(self.model, epsilon, self.question.rounds, self.question.observer)
+            self.known[epsilon] = exact_ratio(self.model, epsilon, self.request.rounds, self.request.observer)
         return self.known[epsilon]
 
     def least(self, epsilon: float | None, energy: float | None) -> Relaxed | None:

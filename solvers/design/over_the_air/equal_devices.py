@@ -32,8 +32,8 @@ from airtight.analytics.inference.system import InferenceSystem
 from airtight.solvers.design.effort import Effort
 from airtight.solvers.design.over_the_air.box_bounds import Box, Screen
 from airtight.solvers.design.over_the_air.moments import Moments
-from airtight.solvers.design.over_the_air.requirements import Free, Goal
 from airtight.solvers.design.peak import Peak
+from airtight.solvers.design.requirements import Free, Goal
 
 BATCH = 4096  # boxes that are split in one step
 _TRIALS = 8  # in one of this number of boxes, the middle and both ends are evaluated

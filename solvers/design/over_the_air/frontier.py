@@ -21,7 +21,8 @@ from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.progress import each_reported
 from airtight.solvers import weights
 from airtight.solvers.design.over_the_air.joint import design
-from airtight.solvers.design.over_the_air.requirements import Goal, JointDesign, Requirements
+from airtight.solvers.design.over_the_air.joint_design import JointDesign
+from airtight.solvers.design.requirements import JOINTLY_FREE, Goal, InferenceRequirements
 from airtight.solvers.errors import InfeasibleError, NotSettledError
 from airtight.solvers.weights import caps
 
@@ -178,7 +179,7 @@ def traced(
     solve : callable
         Returns the design for requirements of any of the three types, or raises
         :class:`airtight.solvers.errors.InfeasibleError` or :class:`airtight.solvers.errors.NotSettledError`.
-    wanted : Requirements, FederatedRequirements or FleetRequirements
+    wanted : Requirements
     axes : mapping of str to array_like
         For each named limit, the values that replace the one of `wanted`.
     heard : callable
@@ -196,7 +197,7 @@ def traced(
     --------
     >>> from airtight.analytics.federated.fair.device import table_1
     >>> from airtight.solvers.design.fleet import fleet_design
-    >>> from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
+    >>> from airtight.solvers.design.requirements import FleetRequirements
     >>> asked = FleetRequirements(energy_at_most=1.0)
     >>> devices = table_1(distance=[50.0, 200.0])
     >>> traced(lambda one: fleet_design.design(devices, one), asked, {"energy_at_most": [0.01, 0.3, 0.4]}).value.values.round(4)
@@ -239,7 +240,7 @@ def surface(
     accuracy: ArrayLike | None = None,
     error: ArrayLike | None = None,
     margin: float | None = None,
-    free: Iterable[str] = Requirements.free,
+    free: Iterable[str] = JOINTLY_FREE,
     alike: bool = False,
     progress: bool = False,
     **options: Any,
@@ -258,7 +259,7 @@ def surface(
         Needed for accuracies.
     free : iterable of str
     alike : bool
-        See :class:`airtight.solvers.design.over_the_air.requirements.Requirements`.
+        See :class:`airtight.solvers.design.requirements.InferenceRequirements`.
     progress : bool
         Whether to say on stderr every two seconds how many designs are done.
     **options
@@ -292,9 +293,9 @@ def surface(
     if accuracy is not None:
         name, key, values = "accuracy", "accuracy_at_least", accuracy
     assert values is not None
-    base = Requirements(minimise=Goal.ENERGY, epsilon_at_most=1.0, free=tuple(free), alike=alike)  # type: ignore[arg-type]
+    base = InferenceRequirements(minimise=Goal.ENERGY, epsilon_at_most=1.0, free=free, alike=alike)
 
-    def solve(requirements: Requirements) -> JointDesign:
+    def solve(requirements: InferenceRequirements) -> JointDesign:
         return design(system, requirements, features, margin=margin, explain=False, **options)
 
     limits = checks.real(name, values, "[0, inf)")

@@ -21,7 +21,8 @@ from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import observers
 from airtight.analytics.privacy.over_the_air import rounds as many
 from airtight.solvers.design.effort import Effort, EffortSpent
-from airtight.solvers.design.over_the_air.requirements import Free, Goal, Purpose, Requirements
+from airtight.solvers.design.over_the_air.joint_design import Purpose
+from airtight.solvers.design.requirements import Free, Goal, InferenceRequirements
 
 _STARTS = 8  # the given system and random starts; the better half is used
 _STEPS = 160  # evaluations from each start
@@ -52,7 +53,7 @@ def energy(system: InferenceSystem, purpose: Purpose | None) -> float:
 
 def best(
     system: InferenceSystem,
-    wanted: Requirements,
+    wanted: InferenceRequirements,
     purpose: Purpose | None,
     error: float | None,
     rounds: int,
@@ -80,7 +81,7 @@ def best(
     return searched(system, wanted, axes, error, reached, effort, adapted=adapted)
 
 
-def axes_of(wanted: Requirements, *, gain: bool) -> list[Free]:
+def axes_of(wanted: InferenceRequirements, *, gain: bool) -> list[Free]:
     """The free variables that the search scales; the alignment is redundant beside weight and noise."""
     axes = [f for f in _SPAN if f in wanted.free and (gain or f is not Free.GAIN)]
     if Free.ALIGNMENT in axes and {Free.WEIGHT, Free.NOISE} <= set(axes):
@@ -90,7 +91,7 @@ def axes_of(wanted: Requirements, *, gain: bool) -> list[Free]:
 
 def searched(
     system: InferenceSystem,
-    wanted: Requirements,
+    wanted: InferenceRequirements,
     axes: list[Free],
     error: float | None,
     reached: Callable[[InferenceSystem], dict[Goal, float]],
