@@ -31,7 +31,7 @@ _ROOM = 1 + 5e-4  # factor on a named limit, so that a design for it is found
 _STEPS = 8  # bisection steps for the peak power
 
 
-def found_or_raised(job: Job, answer: Answer, *, explain: bool) -> Answer:
+def design_or_raise(job: Job, answer: Answer, *, explain: bool) -> Answer:
     """A design that keeps all constraints, if the search for the nearest limits finds one; else an error is raised.
 
     Each constraint is dropped in turn and the quantity that it limits is minimised. A design found in this way that
@@ -239,7 +239,7 @@ def design(
     )
     answer = job.solved()
     if answer.system is None:
-        answer = found_or_raised(job, answer, explain=explain)
+        answer = design_or_raise(job, answer, explain=explain)
     return job.reported(answer, effective, purpose, time.monotonic() - started)
 
 
