@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from airtight.solvers.design.round_budget import budget_problem, spread_budget
     from airtight.solvers.energy.policy import Policy
     from airtight.solvers.errors import InfeasibleError, NotSettledError
-    from airtight.solvers.price import Price
+    from airtight.solvers.price import ShadowPrice
     from airtight.solvers.quantities import quantities
     from airtight.validate.attack.attack_results import AttackResult, TrainingAttack
     from airtight.validate.claims.claim import (
@@ -200,13 +200,13 @@ __all__ = [
     "papers",
     "parameter",
     "participation",
-    "prices",
     "prove",
     "proven",
     "published",
     "quantities",
     "randomized_response",
     "relative_to",
+    "sensitivities",
     "solve_energy",
     "solve_weights",
     "spread_budget",
@@ -661,8 +661,8 @@ def design_problem(*arguments: Any, **options: Any) -> Any:
 
 
 @_own_errstate
-def prices(found: JointDesign) -> list[Price]:
-    """What a joint design changes by for a unit more of each limit.
+def sensitivities(design: JointDesign) -> list[ShadowPrice]:
+    """Return the shadow price of each limit of a joint design.
 
     See :func:`airtight.solvers.design.over_the_air.design_prices.of`. The solutions of :func:`solve_weights` and
     :func:`solve_energy` have their own: ``solution.price`` and ``solution.prices``.
@@ -671,7 +671,7 @@ def prices(found: JointDesign) -> list[Price]:
     from airtight.solvers.design.over_the_air import design_prices
     from airtight.solvers.design.over_the_air.joint_design import JointDesign
 
-    return design_prices.of(checks.instance("found", found, JointDesign))
+    return design_prices.of(checks.instance("design", design, JointDesign))
 
 
 @_own_errstate

@@ -52,7 +52,7 @@ from airtight.analytics.privacy.over_the_air.multi_antenna import effective_nois
 from airtight.analytics.rounding import UNIT
 from airtight.solvers.design.over_the_air.joint_design import DesignRequest, JointDesign
 from airtight.solvers.design.requirements import Goal
-from airtight.solvers.price import Price
+from airtight.solvers.price import ShadowPrice
 
 _ACCURACY = 1e-4  # relative distance of a price from both of its proved ends, at most
 _FACTOR = 1e-9  # relative margin for rounding: of a few densities and distribution functions, and of sums of 4e6 terms of them
@@ -64,7 +64,7 @@ _ATOMS = 1 << 22  # pairs of a state and a set, times devices, at most
 _Ends = tuple[FloatArray, FloatArray]  # lower and upper
 
 
-def of(found: JointDesign, request: DesignRequest, channel: Channel) -> list[Price]:
+def of(found: JointDesign, request: DesignRequest, channel: Channel) -> list[ShadowPrice]:
     """The prices of the limits of a design over a channel.
 
     That of epsilon is known where the noise alone is free and the gap is proved, and the losses given a state are Gaussian: one
@@ -90,7 +90,7 @@ def of(found: JointDesign, request: DesignRequest, channel: Channel) -> list[Pri
     out = []
     for goal in limits:
         value = slope if goal is Goal.EPSILON else math.nan if math.isnan(slope) else 0.0
-        out.append(Price(found.minimised.value, goal.value, "", value, value))
+        out.append(ShadowPrice(found.minimised.value, goal.value, "", value, value))
     return out
 
 

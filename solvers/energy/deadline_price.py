@@ -23,7 +23,7 @@ from airtight.analytics.checks import FloatArray
 from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.solvers.energy import exact
 from airtight.solvers.energy.energy_problem import Problem
-from airtight.solvers.price import Price
+from airtight.solvers.price import ShadowPrice
 
 _BESIDE = 1e-7  # relative change of the deadline to either side, at which the binding constraints are looked up
 _BINDS = 1e-9  # relative slack below which a constraint binds
@@ -49,11 +49,11 @@ class DeadlinePrices:
     energy: tuple[FloatArray, FloatArray]
     utility: tuple[FloatArray, FloatArray]
 
-    def of(self, device: int) -> tuple[Price, Price]:
+    def of(self, device: int) -> tuple[ShadowPrice, ShadowPrice]:
         """The prices of one device, of the energy and of the utility."""
         return (
-            Price("energy", "deadline", "W", *(float(side[device]) for side in self.energy)),
-            Price("utility", "deadline", "1/s", *(float(side[device]) for side in self.utility)),
+            ShadowPrice("energy", "deadline", "W", *(float(side[device]) for side in self.energy)),
+            ShadowPrice("utility", "deadline", "1/s", *(float(side[device]) for side in self.utility)),
         )
 
 

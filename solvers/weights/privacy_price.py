@@ -20,7 +20,7 @@ from scipy import optimize, sparse
 
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.solvers.price import Price
+from airtight.solvers.price import ShadowPrice
 from airtight.solvers.weights import caps
 from airtight.solvers.weights.caps import Cap
 from airtight.solvers.weights.quadratic import Multipliers, QuadraticProgram
@@ -67,13 +67,13 @@ class Further:
 
 def of_epsilon(
     program: QuadraticProgram, w: FloatArray, found: Multipliers, cap: PrivacyCap, further: Sequence[Further]
-) -> Price:
+) -> ShadowPrice:
     """The price of the cap at optimal weights."""
     upper = program.effective_upper
     bound = (w >= upper * (1 - _AT_BOUND)) & np.isfinite(upper)
     capped = bound & (program.upper <= upper)  # other weights are kept by the sum, not by the cap
     if not np.any(capped):
-        return Price("error", "epsilon", "", 0.0, 0.0)
+        return ShadowPrice("error", "epsilon", "", 0.0, 0.0)
     growth = np.where(capped, cap.growth(program.upper), 0.0)
     zero = (w <= _AT_BOUND * np.max(np.abs(w), initial=0.0)) & ~bound
     slope = program.gradient(w)
@@ -81,7 +81,7 @@ def of_epsilon(
         least, greatest = _extremes(program, slope, bound, zero, growth, further, found)
     else:
         least, greatest = _ends(program, slope, bound, zero, growth, found)
-    return Price("error", "epsilon", "", -least, -greatest)
+    return ShadowPrice("error", "epsilon", "", -least, -greatest)
 
 
 def _ends(

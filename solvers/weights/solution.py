@@ -23,7 +23,7 @@ from typing import Any
 
 from airtight.analytics.checks import AirtightError, FloatArray
 from airtight.analytics.records import Record
-from airtight.solvers.price import Price
+from airtight.solvers.price import ShadowPrice
 from airtight.solvers.weights import privacy_price
 from airtight.solvers.weights.constrained import Constraints, stated
 from airtight.solvers.weights.privacy_price import Further, PrivacyCap
@@ -77,7 +77,7 @@ class Solution(Record):
     further: tuple[Further, ...] = field(default=(), repr=False, compare=False)
 
     @cached_property
-    def price(self) -> Price | None:
+    def price(self) -> ShadowPrice | None:
         """What the least error changes by for a unit more of the cap on epsilon; None without one.
 
         It costs two more searches for the greatest weights where the cap binds, and is nan where the weights are not proved
@@ -96,7 +96,7 @@ class Solution(Record):
         if self.cap is None:
             return None
         if not self.is_optimal(_PRICED):
-            return Price("error", "epsilon", "", math.nan, math.nan)
+            return ShadowPrice("error", "epsilon", "", math.nan, math.nan)
         return privacy_price.of_epsilon(self.program, self.w, self.multipliers, self.cap, self.further)
 
     def to_cvxpy(self) -> tuple[Any, dict[str, Any]]:

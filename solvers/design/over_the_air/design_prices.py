@@ -37,7 +37,7 @@ from airtight.solvers.design.over_the_air.joint_design import DesignRequest, Joi
 from airtight.solvers.design.over_the_air.units import Units
 from airtight.solvers.design.requirements import Free, Goal
 from airtight.solvers.errors import InfeasibleError
-from airtight.solvers.price import Price
+from airtight.solvers.price import ShadowPrice
 
 _STEP = 3e-3  # relative step of the differences
 _BINDS = 5e-3  # relative distance from a limit from which on it does not bind, and from an optimum that is none
@@ -45,7 +45,7 @@ _OPTIMUM, _MULTIPLIER = 1e-6, 1e-7  # accuracy of the solver's optimum, and of i
 _AGREED = 0.03  # relative difference up to which the differences on both sides confirm the multiplier
 
 
-def of(found: JointDesign) -> list[Price]:
+def of(found: JointDesign) -> list[ShadowPrice]:
     """The prices of the limits on epsilon, energy and error of a design.
 
     Over a channel they are those of :mod:`airtight.solvers.design.channel_prices`. Otherwise the list is empty without features,
@@ -126,8 +126,8 @@ def _slopes(found: JointDesign, request: DesignRequest, purpose: Purpose) -> dic
     }
 
 
-def _price(of_what: str, by: Goal, rising: float, falling: float) -> Price:
-    return Price(of_what, by.value, "", rising, falling)
+def _price(of_what: str, by: Goal, rising: float, falling: float) -> ShadowPrice:
+    return ShadowPrice(of_what, by.value, "", rising, falling)
 
 
 def _ratio(above: float, below: float) -> float:

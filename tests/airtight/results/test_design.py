@@ -431,7 +431,7 @@ def test_a_design_does_not_depend_on_the_unit_of_length(asked, more):
         scaled = {key: value * scale.get(key, 1.0) if key != "minimise" else value for key, value in asked.items()}
         found = design(system, InferenceRequirements(**scaled, free=WEIGHT), views)
         unit = {"epsilon": 1.0, "error": u**2, "energy": u**2}
-        prices = [price.rising * unit[price.by] / unit[found.minimised] for price in airtight.prices(found)]
+        prices = [price.rising * unit[price.by] / unit[found.minimised] for price in airtight.sensitivities(found)]
         return [found.value / unit[found.minimised], found.lower_bound / unit[found.minimised], *prices]
 
     base = designed(1.0)
