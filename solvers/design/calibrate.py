@@ -41,7 +41,7 @@ from airtight.analytics.checks import FloatArray, IntArray, ParameterError
 from airtight.analytics.guarantee import Adjacency, Observer
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import observers
-from airtight.analytics.privacy.over_the_air import rounds as many
+from airtight.analytics.privacy.over_the_air import rounds as rounds_module
 from airtight.analytics.progress import each_reported
 from airtight.analytics.records import Record
 from airtight.solvers.errors import InfeasibleError
@@ -69,7 +69,7 @@ class Target:
         """An upper bound of the epsilon of the devices, by default of all."""
         self.heard("")
         if self.rounds > 1:
-            return np.atleast_1d(many.epsilon(system, rounds=self.rounds, device=device, observer=self.observer))
+            return np.atleast_1d(rounds_module.epsilon(system, rounds=self.rounds, device=device, observer=self.observer))
         return np.atleast_1d(observers.exact_epsilon(system, device=device, observer=self.observer))
 
     def excess(self, system: InferenceSystem, device: int) -> float:
@@ -82,7 +82,7 @@ class Target:
         self.heard("")
         with np.errstate(divide="ignore"):
             if self.rounds > 1:
-                value = many.epsilon(system, rounds=self.rounds, device=device, observer=self.observer)
+                value = rounds_module.epsilon(system, rounds=self.rounds, device=device, observer=self.observer)
                 return float(np.clip(np.log(float(value) / self.epsilon), -1e3, 1e3))
             value = observers.exact_delta(system, self.epsilon, device=device, observer=self.observer)
             upper = math.sqrt(-2 * max(float(np.log(min(float(value), 1.0))), -1e6))
@@ -99,7 +99,7 @@ class Target:
             return True
         if self.rounds == 1 or quieter:
             return False
-        lower, _ = many.bracket(system, rounds=self.rounds, device=device, observer=self.observer)
+        lower, _ = rounds_module.bracket(system, rounds=self.rounds, device=device, observer=self.observer)
         return bool(lower > self.epsilon)
 
 
@@ -335,8 +335,8 @@ def calibrate(
     Examples
     --------
     >>> from airtight.solvers.weights.weight_problem import _example
-    >>> found = calibrate(_example()[0], 1.0)
-    >>> found.value.round(4), found.monotone, bool(np.all(found.epsilon <= 1.0))
+    >>> result = calibrate(_example()[0], 1.0)
+    >>> result.value.round(4), result.monotone, bool(np.all(result.epsilon <= 1.0))
     (array([2.456, 2.456, 2.456]), True, True)
     """
     variable_kind = checks.choice("variable", variable, Variable)

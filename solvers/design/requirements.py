@@ -50,6 +50,7 @@ class HeardCopies(StrEnum):
     ALL = "all"
 
 
+@dataclass(frozen=True)
 class Requirements(ABC):
     """Base class of the requirements of a design: one frozen dataclass of parameters for each designed system."""
 

@@ -72,10 +72,10 @@ def of_deadline(fleet: DeviceFleet, x: FloatArray, Z: FloatArray, *, whole: bool
             beside_x, beside_Z = exact.exact_cases(replace(moved, T=np.where(feasible, moved.T, problem.T)))[:2]
             beside = _derivatives(moved, beside_x, beside_Z)
         out = []
-        for k, (own, other) in enumerate(zip(here, beside, strict=True)):
-            same = np.abs(own - other) <= _SMOOTH * np.maximum(np.abs(own), np.abs(other))
+        for k, (at_deadline, moved_away) in enumerate(zip(here, beside, strict=True)):
+            same = np.abs(at_deadline - moved_away) <= _SMOOTH * np.maximum(np.abs(at_deadline), np.abs(moved_away))
             lost = (np.nan, np.inf)[k]  # there is no plan on the left: no energy, and a utility of -inf
-            out.append(np.where(feasible, np.where(same, own, other), lost))
+            out.append(np.where(feasible, np.where(same, at_deadline, moved_away), lost))
         sides.append(out)
     return DeadlinePrices((sides[0][0], sides[1][0]), (sides[0][1], sides[1][1]))
 

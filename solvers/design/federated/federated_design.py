@@ -71,8 +71,8 @@ def design(system: FederatedSystem, wanted: FederatedRequirements, *, progress: 
     Examples
     --------
     >>> system = FederatedSystem(clients=50, parameters=1000, epsilon=1.0)
-    >>> found = design(system, FederatedRequirements(minimise="epsilon", error_at_most=0.05))
-    >>> round(found.epsilon, 4), found.system.shared_bits, found.error <= 0.05
+    >>> best = design(system, FederatedRequirements(minimise="epsilon", error_at_most=0.05))
+    >>> round(best.epsilon, 4), best.system.shared_bits, best.error <= 0.05
     (0.9555, 53, True)
     """
     started = time.monotonic()

@@ -117,8 +117,8 @@ def design(fleet: DeviceFleet, wanted: FleetRequirements, *, progress: bool = Fa
     --------
     >>> from airtight.analytics.federated.fair.device import table_1
     >>> fleet = table_1(distance=[50.0, 200.0])
-    >>> found = design(fleet, FleetRequirements(energy_at_most=0.4, epsilon_at_most=2.0, rounds=10, theta=0.6))
-    >>> round(found.value, 4), found.gap < 1e-6, bool(np.sum(found.energy) <= 0.4), found.epsilon <= 2.0
+    >>> best = design(fleet, FleetRequirements(energy_at_most=0.4, epsilon_at_most=2.0, rounds=10, theta=0.6))
+    >>> round(best.value, 4), best.gap < 1e-6, bool(np.sum(best.energy) <= 0.4), best.epsilon <= 2.0
     (0.7601, True, True, True)
     """
     started = time.monotonic()

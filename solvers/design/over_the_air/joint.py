@@ -216,13 +216,13 @@ def design(
     >>> from airtight.solvers.weights.weight_problem import _example
     >>> system, views = _example()
     >>> wanted = InferenceRequirements(minimise="energy", epsilon_at_most=2.0, error_at_most=0.5, alike=True)
-    >>> found = design(system, wanted, views)
-    >>> bool(np.max(found.epsilon) <= 2.0 and found.error <= 0.5), found.settled, found.gap <= 1e-2 * found.value
+    >>> best = design(system, wanted, views)
+    >>> bool(np.max(best.epsilon) <= 2.0 and best.error <= 0.5), best.settled, best.gap <= 1e-2 * best.value
     (True, True, True)
     """
     started = time.monotonic()
     observer_kind = checks.choice("observer", observer, Observer)
-    count = checks.count("rounds", rounds)
+    rounds = checks.count("rounds", rounds)
     purpose = None if features is None else Purpose.of(features, margin, ideal_accuracy)
     consistent(system, requirements, purpose)
     effective = requirements if effort is None else replace(requirements, effort=effort)
@@ -232,7 +232,7 @@ def design(
         units.inside(system),
         units.requirements(effective),
         None if purpose is None else units.purpose(purpose),
-        count,
+        rounds,
         observer_kind,
         gap,
         progress,

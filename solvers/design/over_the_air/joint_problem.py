@@ -413,7 +413,7 @@ class Job:
         values = {Goal.ENERGY: energy, Goal.EPSILON: float(np.max(epsilon)), Goal.ERROR: error}
         value = values[wanted.minimise]
         assert value is not None
-        known = answer.known.times(self.units.factor(wanted.minimise)).below(value)
+        known = answer.known.scaled(self.units.factor(wanted.minimise)).below(value)
         return JointDesign(
             system=system,
             minimised=wanted.minimise,

@@ -19,7 +19,7 @@ from airtight.analytics.guarantee import Observer
 from airtight.analytics.inference import decoding, distortion, transmission
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import observers
-from airtight.analytics.privacy.over_the_air import rounds as many
+from airtight.analytics.privacy.over_the_air import rounds as rounds_module
 from airtight.solvers.design.effort import Effort, EffortSpent
 from airtight.solvers.design.over_the_air.joint_design import Purpose
 from airtight.solvers.design.requirements import Free, Goal, InferenceRequirements
@@ -41,7 +41,7 @@ def epsilons(system: InferenceSystem, observer: Observer, rounds: int) -> FloatA
     """Upper bounds of the epsilon of every device over all rounds."""
     if rounds == 1:
         return np.asarray(observers.exact_epsilon(system, observer=observer))
-    return np.asarray(many.epsilon(system, rounds=rounds, observer=observer))
+    return np.asarray(rounds_module.epsilon(system, rounds=rounds, observer=observer))
 
 
 def energy(system: InferenceSystem, purpose: Purpose | None) -> float:
@@ -133,13 +133,13 @@ def searched(
             raise EffortSpent
         effort.spend(cost)
         candidate = scaled_system(x)
-        found = reached(candidate)
+        properties = reached(candidate)
         limits = {Goal.EPSILON: wanted.epsilon_at_most, Goal.ENERGY: wanted.energy_at_most, Goal.ERROR: error}
         excess = 0.0
         for goal, limit in limits.items():
             if limit is not None:
-                excess += max(math.log(max(min(found[goal], 1e300), 1e-300) / max(limit, 1e-300)), 0.0)
-        value = found[wanted.minimise]
+                excess += max(math.log(max(min(properties[goal], 1e300), 1e-300) / max(limit, 1e-300)), 0.0)
+        value = properties[wanted.minimise]
         if excess == 0 and math.isfinite(value):
             feasible.append((value, candidate))
         return math.log(max(min(value, 1e300), 1e-300)) + _PENALTY * excess

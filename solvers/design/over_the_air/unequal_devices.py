@@ -20,7 +20,7 @@ from airtight.analytics.guarantee import Observer
 from airtight.analytics.inference import decoding, distortion
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import observers
-from airtight.analytics.privacy.over_the_air import rounds as many
+from airtight.analytics.privacy.over_the_air import rounds as rounds_module
 from airtight.solvers.design.calibrate import Variable, calibrate
 from airtight.solvers.design.effort import Effort, EffortSpent
 from airtight.solvers.design.over_the_air import convex, local_search
@@ -115,7 +115,7 @@ def best(
     if design.system is None:
         design = _Alternation(scaled(improvements[-1][1]), asked, effort).best()
     if start is not None:
-        design = min(design, _Alternation(start, asked, effort).best(start), key=lambda found: found.value)
+        design = min(design, _Alternation(start, asked, effort).best(start), key=lambda candidate: candidate.value)
     return replace(design, lower=None)
 
 
@@ -153,7 +153,7 @@ def _least_epsilon(
     if fixed and at_given.fixed_noise is not None:
         observer = Observer.OTHERS if asked.observer is Observer.SIGNAL else asked.observer
         silent = replace(system, weight=0.0)
-        excluded.append(float(np.max(many.bracket(silent, rounds=asked.rounds, observer=observer).lower)))
+        excluded.append(float(np.max(rounds_module.bracket(silent, rounds=asked.rounds, observer=observer).lower)))
     bracket = None
     if asked.error is not None:
         bracket = _root(excess, 0.0, _GREATEST_EPSILON, near=_EPSILON_ACCURACY, effort=effort)
@@ -278,7 +278,7 @@ class _Alternation:
                 lower, _ = observers.exact_delta_bracket(sending, epsilon, observer=observer, device=open_rows)
                 exceeded = np.atleast_1d(lower) > system.delta
             else:
-                lower, _ = many.bracket(sending, rounds=self.asked.rounds, observer=observer, device=open_rows)
+                lower, _ = rounds_module.bracket(sending, rounds=self.asked.rounds, observer=observer, device=open_rows)
                 exceeded = np.atleast_1d(lower) > epsilon
             proved = open_rows[exceeded]
             ratio[proved] = kept[proved] * (1 + beyond) * (1 + 1e-9)
