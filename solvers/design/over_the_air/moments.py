@@ -87,15 +87,8 @@ class Moments:
             )
         table = np.array(rows).T
         target_power = float(np.mean(np.sum(targets**2, axis=1)))
-        return cls(
-            grid,
-            target_power,
-            float(np.sum(decoder**2)),
-            (table[0], table[1]),
-            (table[2], table[3]),
-            table[4],
-            table[5],
-        )
+        along, square = (table[0], table[1]), (table[2], table[3])
+        return cls(grid, target_power, float(np.sum(decoder**2)), along, square, table[4], table[5])
 
     def room(self, i: IntArray, j: IntArray, p: FloatArray, most: float | FloatArray) -> FloatArray:
         """An upper bound of V norm(D)^2 / w^2 for an MSE of at most `most`, at thresholds from the i-th to the j-th."""
