@@ -19,7 +19,6 @@ import functools
 import importlib
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeAlias, TypeVar, overload
 
@@ -31,7 +30,7 @@ from airtight.validate.claims import EFFORT
 
 _Given = ParamSpec("_Given")
 _Answer = TypeVar("_Answer")
-_Wanted = TypeVar("_Wanted")
+_Wanted = TypeVar("_Wanted", bound="Requirements")
 extras.name_missing()
 
 if TYPE_CHECKING:
@@ -73,12 +72,13 @@ if TYPE_CHECKING:
     from airtight.solvers.design.curve_family import calibrate_curve
     from airtight.solvers.design.federated.federated_design import FederatedDesign
     from airtight.solvers.design.fleet.fleet_design import FleetDesign
-    from airtight.solvers.design.over_the_air.requirements import JointDesign
+    from airtight.solvers.design.over_the_air.joint_design import JointDesign
+    from airtight.solvers.design.requirements import Requirements
     from airtight.solvers.design.round_budget import budget_problem, spread_budget
     from airtight.solvers.energy.policy import Policy
     from airtight.solvers.energy.utility import EnergySolution
     from airtight.solvers.errors import InfeasibleError, NotSettledError
-    from airtight.solvers.price import Price
+    from airtight.solvers.price import ShadowPrice
     from airtight.solvers.quantities import quantities
     from airtight.solvers.weights.caps import Cap
     from airtight.solvers.weights.constrained import Constraints
@@ -219,13 +219,13 @@ __all__ = [
     "papers",
     "parameter",
     "participation",
-    "prices",
     "prove",
     "proven",
     "published",
     "quantities",
     "randomized_response",
     "relative_to",
+    "sensitivities",
     "solve_energy",
     "solve_weights",
     "spread_budget",
@@ -297,15 +297,7 @@ def _features(system: Source, features: Features | None) -> Features:
 
 def _wanted(kind: type[_Wanted], file: SystemFile, requirements: Mapping[str, Any]) -> _Wanted:
     """The requirements of this kind; by default those of the file."""
-    from airtight.analytics import checks
-
-    names = [each.name for each in fields(kind) if each.init]  # type: ignore[arg-type]
-    for name in requirements:
-        if name not in names:
-            raise checks.ParameterError(name, requirements[name], f"absent; the requirements are {', '.join(names)}")
-    if not requirements and isinstance(file.design, kind):
-        return file.design
-    return kind(**requirements)
+    return file.design if not requirements and isinstance(file.design, kind) else kind.of(requirements)
 
 
 def _without(system: object, **given: Any) -> None:
@@ -645,7 +637,7 @@ def design(
     """The joint problem: ``minimise`` something, what is kept (``epsilon_at_most=2.0``), and what is ``free``.
 
     See :func:`airtight.solvers.design.whole_system.design` and
-    :class:`airtight.solvers.design.over_the_air.requirements.Requirements`; `rounds` and `observer` replace those of the
+    :class:`airtight.solvers.design.requirements.InferenceRequirements`; `rounds` and `observer` replace those of the
     system. Of a `FederatedSystem` and a `DeviceFleet`, which need no features, see
     :mod:`airtight.solvers.design.federated.federated_design` and
     :mod:`airtight.solvers.design.fleet.fleet_design`. With `progress`, lines on stderr say how many evaluations
@@ -670,20 +662,20 @@ def design(
     if file.inference is None and file.energy is not None:
         _without(file.energy, **{name: own[name] for name in ("features", "margin", "observer")})
         from airtight.solvers.design.fleet import fleet_design
-        from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
+        from airtight.solvers.design.requirements import FleetRequirements
 
         asked = requirements if rounds is None else {**requirements, "rounds": rounds}
         return fleet_design.design(file.energy, _wanted(FleetRequirements, file, asked), progress=progress)
     if file.inference is None and file.federated is not None:
         _without(file.federated, **own)
         from airtight.solvers.design.federated import federated_design
-        from airtight.solvers.design.federated.federated_requirements import FederatedRequirements
+        from airtight.solvers.design.requirements import FederatedRequirements
 
         return federated_design.design(
             file.federated, _wanted(FederatedRequirements, file, requirements), progress=progress
         )
     from airtight.solvers.design import whole_system
-    from airtight.solvers.design.over_the_air.requirements import Requirements
+    from airtight.solvers.design.requirements import InferenceRequirements
 
     if file.inference is None:
         raise ParameterError("system", file.name, "a file with a table [inference], [federated] or [energy]")
@@ -694,7 +686,7 @@ def design(
         ideal_accuracy = task.ideal_accuracy if ideal_accuracy is None else ideal_accuracy
     return whole_system.design(
         file.inference,
-        _wanted(Requirements, file, requirements),
+        _wanted(InferenceRequirements, file, requirements),
         features,
         margin=margin,
         ideal_accuracy=1.0 if ideal_accuracy is None else ideal_accuracy,
@@ -852,17 +844,17 @@ def design_problem(
 
 
 @_own_errstate
-def prices(found: JointDesign) -> list[Price]:
-    """What a joint design changes by for a unit more of each limit.
+def sensitivities(design: JointDesign) -> list[ShadowPrice]:
+    """Return the shadow price of each limit of a joint design.
 
     See :func:`airtight.solvers.design.over_the_air.design_prices.of`. The solutions of :func:`solve_weights` and
     :func:`solve_energy` have their own: ``solution.price`` and ``solution.prices``.
     """
     from airtight.analytics import checks
     from airtight.solvers.design.over_the_air import design_prices
-    from airtight.solvers.design.over_the_air.requirements import JointDesign
+    from airtight.solvers.design.over_the_air.joint_design import JointDesign
 
-    return design_prices.of(checks.instance("found", found, JointDesign))
+    return design_prices.of(checks.instance("design", design, JointDesign))
 
 
 @_own_errstate

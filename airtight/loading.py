@@ -37,12 +37,13 @@ def load(path: str | Path, *, devices: str | Path | None = None, features: str |
     SystemFileError
         It names file, key, value and what is allowed.
     """
-    given = {"path": path, "devices": devices, "features": features}
-    paths = {
-        name: None if value is None and name != "path" else Path(checks.instance(name, value, str, Path))
-        for name, value in given.items()
-    }
-    return fleet_csv.load(Path(path), paths["devices"], channel=True, features=paths["features"])[0]
+    def file(name: str, value: str | Path | None) -> Path:
+        checks.instance(name, value, str, Path)
+        return Path(str(value))
+
+    table = None if devices is None else file("devices", devices)
+    views = None if features is None else file("features", features)
+    return fleet_csv.load(file("path", path), table, channel=True, features=views)[0]
 
 
 def opened(source: Any) -> SystemFile:

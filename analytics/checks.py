@@ -256,6 +256,14 @@ def choice(name: str, value: object, kinds: type[Choice]) -> Choice:
         raise ParameterError(name, value, "one of " + ", ".join(kinds)) from None
 
 
+def member(name: str, value: object, members: tuple[Choice, ...]) -> Choice:
+    """Return the one of `members` that `value` names."""
+    try:
+        return members[members.index(value)]
+    except ValueError:  # none of them, or an array, which is no text
+        raise ParameterError(name, value, "one of " + ", ".join(members)) from None
+
+
 class _Verbatim(str):
     """A string that an error message shows without quotes."""
 

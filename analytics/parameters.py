@@ -7,6 +7,7 @@ these definitions.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 from html import escape
 from typing import Any, Generic, Self, TypeVar, overload
@@ -19,6 +20,7 @@ from airtight.analytics.checks import FloatArray
 
 Held = TypeVar("Held")
 Given = TypeVar("Given")
+Member = TypeVar("Member", bound=StrEnum)
 _REQUIRED: Any = object()
 
 
@@ -127,6 +129,15 @@ class OptionalNumber(Parameter[float | None, float | None]):
         return None if value is None else checks.scalar(self.name, value, self.interval)
 
 
+class OptionalCount(Parameter[int | None, int | None]):
+    """One integer, or None where it is left out."""
+
+    holds = "integer"
+
+    def checked(self, value: Any) -> int | None:
+        return None if value is None else checks.count(self.name, value, self.interval)
+
+
 class OptionalVector(Parameter[ArrayLike | None, FloatArray | None]):
     """One number or one per device, or None where it is left out."""
 
@@ -153,6 +164,37 @@ class Choice(Parameter[Any, Held]):
     def checked(self, value: Any) -> Any:
         kinds: type[StrEnum] = type(self.default)
         return checks.choice(self.name, value, kinds)
+
+
+class OneOf(Parameter[str | None, Held]):
+    """One of some members of an enumeration; None only where that is the default."""
+
+    holds = "name"
+
+    def __init__(self, *allowed: StrEnum, default: StrEnum | None) -> None:
+        super().__init__("", "", "", default=default)
+        self.allowed = allowed
+
+    def checked(self, value: Any) -> StrEnum | None:
+        return None if value is None is self.default else checks.member(self.name, value, self.allowed)
+
+
+class SomeOf(Parameter[Iterable[str], tuple[Member, ...]]):
+    """Members of an enumeration, each once: at least one of some, all of them unless there is a default."""
+
+    holds = "names"
+
+    def __init__(self, *allowed: Member, default: tuple[Member, ...] = ()) -> None:
+        super().__init__("", "", "", default=default or allowed)
+        self.allowed = allowed
+
+    def checked(self, value: Any) -> tuple[Member, ...]:
+        if isinstance(value, str) or not isinstance(value, Iterable):
+            raise checks.ParameterError(self.name, value, f"a list of {', '.join(self.allowed)}")
+        members = dict.fromkeys(checks.member(self.name, each, self.allowed) for each in value)
+        if not members:
+            raise checks.ParameterError(self.name, [], f"at least one of {', '.join(self.allowed)}")
+        return tuple(members)
 
 
 def of(kind: type) -> dict[str, Parameter[Any, Any]]:

@@ -21,13 +21,16 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
 from scipy.sparse import linalg
 
 from airtight.analytics.checks import ConvergenceError, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    import cvxpy
 
 # near rounding error, because a certificate decides on optimality, not the solver's status
 _SETTINGS = {"tol_gap_abs": 1e-13, "tol_gap_rel": 1e-13, "tol_feas": 1e-13, "tol_ktratio": 1e-9, "max_iter": 400}
@@ -36,7 +39,7 @@ _ITERATIONS = 100  # of the least squares problem of the units, which need not b
 _GREATEST_LOG = 900.0  # base-2 logarithm of the greatest factor, so that products with data are doubles
 
 
-def problem(objective: Any, constraints: Sequence[Any], unit: float) -> Any:
+def problem(objective: cvxpy.Expression, constraints: Sequence[cvxpy.Constraint], unit: float) -> cvxpy.Problem:
     """The cvxpy problem of least `objective`, an expression; ``problem.value`` is its value times `unit`.
 
     So a solver gets numbers near one, and the caller a value in the unit of his own.
@@ -62,7 +65,7 @@ def _problem_in_unit() -> Any:
     return ProblemInUnit
 
 
-def solve(problem: Any) -> int:
+def solve(problem: cvxpy.Problem) -> int:
     """Solve a cvxpy problem; its variables and dual variables get the values of the answer.
 
     Returns

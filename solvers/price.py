@@ -11,7 +11,7 @@ _SAME = 1e-3  # relative difference of the two derivatives below which they coun
 
 
 @dataclass(frozen=True, eq=False)
-class Price(Record):
+class ShadowPrice(Record):
     """The derivatives of an optimum with respect to a limit, from the right and from the left.
 
     Attributes
@@ -27,11 +27,11 @@ class Price(Record):
 
     Examples
     --------
-    >>> print(Price("error", "epsilon", "", -0.25, -0.25))
+    >>> print(ShadowPrice("error", "epsilon", "", -0.25, -0.25))
     d error / d epsilon = -0.25
-    >>> print(Price("energy", "deadline", "J/s", 0.0, 0.0))
+    >>> print(ShadowPrice("energy", "deadline", "J/s", 0.0, 0.0))
     d energy / d deadline = 0 J/s: the limit does not bind
-    >>> print(Price("error", "epsilon", "", -0.25, float("-inf")))
+    >>> print(ShadowPrice("error", "epsilon", "", -0.25, float("-inf")))
     d error / d epsilon = -0.25 upwards, -inf downwards: degenerate, each derivative holds on its side only
     """
 

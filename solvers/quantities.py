@@ -29,8 +29,8 @@ def quantities() -> dict[str, Quantity]:
 
     Examples
     --------
-    >>> found = quantities()["worst LDP-FL"]
-    >>> print(found.latex(), float(found(clients=50, epsilon=1.0, radius=1.0)))
+    >>> worst = quantities()["worst LDP-FL"]
+    >>> print(worst.latex(), float(worst(clients=50, epsilon=1.0, radius=1.0)))
     \\frac{r^{2} \\left(e^{\\epsilon_{p}} + 1\\right)^{2}}{n \\left(e^{\\epsilon_{p}} - 1\\right)^{2}} 0.0936...
     """
     return collected(

@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from airtight.commands.fleet_csv import Row
-    from airtight.solvers.design.federated.federated_requirements import FederatedRequirements
-    from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
-    from airtight.solvers.design.over_the_air.requirements import JointDesign
+    from airtight.solvers.design.over_the_air.joint_design import JointDesign
+    from airtight.solvers.design.requirements import FederatedRequirements, FleetRequirements
 
 
 @click.command()
@@ -87,9 +86,12 @@ def design(
     from airtight.results.design import DesignResult
     from airtight.results.schema import as_json as tree_of
     from airtight.solvers.design import whole_system
-    from airtight.solvers.design.federated.federated_requirements import FederatedRequirements
-    from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
-    from airtight.solvers.design.over_the_air.requirements import Free, Requirements
+    from airtight.solvers.design.requirements import (
+        FederatedRequirements,
+        FleetRequirements,
+        Free,
+        InferenceRequirements,
+    )
 
     description, rows, left = fleets.load(file, devices, leave_out=leave_out, channel=True, features=features)
     for one in left:
@@ -98,7 +100,7 @@ def design(
     if frontier:
         if out is not None:
             raise click.UsageError("--frontier: not together with --out")
-        if system is not None and system.channel is not None and isinstance(wanted, Requirements):
+        if system is not None and system.channel is not None and isinstance(wanted, InferenceRequirements):
             raise click.UsageError("--frontier: designs of one look; inference.channel: design one limit at a time")
         _frontier(description, frontier, plot, as_json)
         return
@@ -110,7 +112,7 @@ def design(
     if isinstance(wanted, FleetRequirements):
         _fleet(description, wanted, rows, out, as_json)
         return
-    if wanted is None or system is None:
+    if not isinstance(wanted, InferenceRequirements) or system is None:
         raise SystemFileError(f"{file}: design: missing; it says what is free and what is kept")
     options: dict[str, Any] = {} if task is None else {"margin": task.margin, "ideal_accuracy": task.ideal_accuracy}
     samples = None if task is None else task.samples

@@ -28,7 +28,7 @@ from airtight.validate.number_tables import TableError, csv_rows, demand_distinc
 
 if TYPE_CHECKING:
     from airtight.solvers.design.fleet.fleet_design import FleetDesign
-    from airtight.solvers.design.over_the_air.requirements import JointDesign
+    from airtight.solvers.design.over_the_air.joint_design import JointDesign
     from airtight.solvers.energy.utility import EnergySolution
 
 _KINDS: dict[str, type] = {"energy": DeviceFleet, "inference": InferenceSystem}
@@ -47,7 +47,7 @@ class Row:
 
 
 @dataclass(frozen=True, order=True)
-class Left:
+class SkippedDevice:
     """A device that was left out, and the reason."""
 
     row: Row
@@ -65,7 +65,7 @@ def load(
     leave_out: bool = False,
     channel: bool = False,
     features: Path | None = None,
-) -> tuple[SystemFile, list[Row], list[Left]]:
+) -> tuple[SystemFile, list[Row], list[SkippedDevice]]:
     """Read a system file whose devices, in one of its tables, come from a CSV file.
 
     Parameters
@@ -88,7 +88,7 @@ def load(
     SystemFile
     rows : list of Row
         The rows of the devices that are kept.
-    left : list of Left
+    left : list of SkippedDevice
 
     Raises
     ------
@@ -118,7 +118,7 @@ def tables(
     *,
     leave_out: bool = False,
     features: Path | None = None,
-) -> tuple[dict[str, Any], list[Row], list[Left]]:
+) -> tuple[dict[str, Any], list[Row], list[SkippedDevice]]:
     """The tables that :func:`load` checks, with the rows of the devices that are kept, and those left out."""
     raw = read(path)
     if features is not None:
@@ -132,7 +132,7 @@ def tables(
         return raw, [], []
     name = _own_table(raw, table)
     columns, rows = _columns(devices, name)
-    left = list[Left]()
+    left = list[SkippedDevice]()
     if leave_out:
         rows, left = _usable(columns, name, rows)
         if not rows:
@@ -201,8 +201,8 @@ def _allowed(table: str) -> list[str]:
     return own + [key for key, (name, _, _) in units.ALTERNATIVES.items() if table == "inference" and name in own]
 
 
-def _usable(columns: Mapping[str, Sequence[float]], table: str, rows: Iterable[Row]) -> tuple[list[Row], list[Left]]:
-    kept, left = list[Row](), list[Left]()
+def _usable(columns: Mapping[str, Sequence[float]], table: str, rows: Iterable[Row]) -> tuple[list[Row], list[SkippedDevice]]:
+    kept, left = list[Row](), list[SkippedDevice]()
     held = parameters.of(_KINDS[table])
     for row in rows:
         try:
@@ -210,7 +210,7 @@ def _usable(columns: Mapping[str, Sequence[float]], table: str, rows: Iterable[R
                 if name in held:
                     held[name].checked(values[row.number - 1])
         except ParameterError as error:
-            left.append(Left(row, str(error)))
+            left.append(SkippedDevice(row, str(error)))
         else:
             kept.append(row)
     return kept, left
@@ -231,7 +231,7 @@ def write(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
         stream.write(text.getvalue().encode())
 
 
-def in_time(fleet: DeviceFleet, rows: Sequence[Row], *, integer: bool) -> tuple[DeviceFleet, list[Row], list[Left]]:
+def in_time(fleet: DeviceFleet, rows: Sequence[Row], *, integer: bool) -> tuple[DeviceFleet, list[Row], list[SkippedDevice]]:
     """The devices that can keep their deadlines, and those that cannot.
 
     Raises
@@ -243,7 +243,7 @@ def in_time(fleet: DeviceFleet, rows: Sequence[Row], *, integer: bool) -> tuple[
     asked = replace(fleet, min_iterations=np.ceil(fleet.min_iterations)) if integer else fleet
     able = asked.feasible
     left = [
-        Left(row, f"misses its deadline of {limit:g} s: needs {least:.6g} s for {count:g} iterations and an update")
+        SkippedDevice(row, f"misses its deadline of {limit:g} s: needs {least:.6g} s for {count:g} iterations and an update")
         for row, fits, limit, least, count in zip(
             rows, able, asked.deadline, asked.least_deadline, asked.min_iterations, strict=True
         )

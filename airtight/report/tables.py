@@ -41,7 +41,7 @@ if TYPE_CHECKING:  # what is printed has been made before: a table of energies n
     )
     from airtight.results.quantizer import PairResult, QuantizerResult
     from airtight.results.weights import WeightResult
-    from airtight.solvers.price import Price
+    from airtight.solvers.price import ShadowPrice
     from airtight.validate.attack.attack_results import AttackResult, TrainingAttack
 
 _MOST = 40  # devices that a table of energies shows at most
@@ -323,7 +323,7 @@ def energy(name: str, method: str, rows: Sequence[EnergyResult], devices: Sequen
     console.print(f"  {note}", highlight=False)
 
 
-def _price(price: Price, factor: float = 1.0) -> str:
+def _price(price: ShadowPrice, factor: float = 1.0) -> str:
     return number(factor * price.rising) + ("*" if price.one_sided else "")
 
 

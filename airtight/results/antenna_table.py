@@ -10,7 +10,7 @@ import numpy as np
 from airtight.analytics.guarantee import Adjacency, Observer
 from airtight.analytics.privacy.over_the_air import observers, system_privacy
 from airtight.solvers.design.antenna_price import AntennaPrice, antenna_price
-from airtight.solvers.design.over_the_air.requirements import Requirements
+from airtight.solvers.design.requirements import InferenceRequirements
 from airtight.system_file.contents import SystemFile
 
 STATES = 50  # of the channel in a figure or a table over antennas, at most
@@ -48,7 +48,7 @@ class AntennaTable:
             return None
         few = replace(channel, states=min(channel.states, STATES))
         target = float(np.max(system_privacy.epsilon(system.derived(channel=few), rounds=1)))
-        if isinstance(wanted, Requirements) and wanted.epsilon_at_most is not None and system.rounds == 1:
+        if isinstance(wanted, InferenceRequirements) and wanted.epsilon_at_most is not None and system.rounds == 1:
             target = wanted.epsilon_at_most
         if not 0 < target < np.inf:
             return None

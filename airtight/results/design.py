@@ -14,14 +14,12 @@ from airtight.analytics.inference import combiner, decoding
 from airtight.results import headline
 from airtight.solvers.design.calibrate import Calibration, Variable
 from airtight.solvers.design.federated.federated_design import FederatedDesign
-from airtight.solvers.design.federated.federated_requirements import FederatedRequirements
 from airtight.solvers.design.fleet.fleet_design import FleetDesign
-from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
-from airtight.solvers.design.fleet.fleet_requirements import Goal as FleetGoal
 from airtight.solvers.design.known import Designs, Method
 from airtight.solvers.design.over_the_air import design_prices
-from airtight.solvers.design.over_the_air.requirements import Free, JointDesign
-from airtight.solvers.price import Price
+from airtight.solvers.design.over_the_air.joint_design import JointDesign
+from airtight.solvers.design.requirements import FederatedRequirements, FleetRequirements, Free, Goal
+from airtight.solvers.price import ShadowPrice
 from airtight.system_file.contents import Task
 
 if TYPE_CHECKING:
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Beside:
+class BaselineErrors:
     """Baselines of a design: MSE (accuracy) of the output that ignores y, and of the system as the file describes it."""
 
     constant_output: dict[str, float]
@@ -145,7 +143,7 @@ class FleetDesignResult:
 
     @classmethod
     def of(cls, found: FleetDesign, wanted: FleetRequirements) -> FleetDesignResult:
-        greatest = found.goal is FleetGoal.UTILITY
+        greatest = found.goal is Goal.UTILITY
         return cls(
             minimised=None if greatest else found.goal.value,
             maximised=found.goal.value if greatest else None,
@@ -195,7 +193,7 @@ class DesignResult:
         Energy of all devices for one query.
     energy_of : str
         The codes that it is for: those of the features (mean over the tasks), or codes as long as the clips.
-    baseline : Beside, optional
+    baseline : BaselineErrors, optional
     beats_constant : bool, optional
         Whether the error is below that of the output that ignores y.
     method : str
@@ -204,7 +202,7 @@ class DesignResult:
         Whether the search ended before the effort did.
     seconds : float
         Duration; no result depends on it.
-    prices : list of Price
+    prices : list of ShadowPrice
         Of the limits (:mod:`airtight.solvers.design.over_the_air.design_prices`); absent without cvxpy.
     """
 
@@ -221,13 +219,13 @@ class DesignResult:
     error: float | None
     energy: float
     energy_of: str
-    baseline: Beside | None
+    baseline: BaselineErrors | None
     beats_constant: bool | None
     method: str
     boxes: int
     settled: bool
     seconds: float
-    prices: list[Price] | None = None
+    prices: list[ShadowPrice] | None = None
 
     @classmethod
     def of(cls, solved: JointDesign, free: tuple[Free, ...], described_numbers: dict[str, float]) -> DesignResult:
@@ -237,7 +235,7 @@ class DesignResult:
             constant = {"error": nothing.error}
             if nothing.accuracy is not None:
                 constant["accuracy"] = nothing.accuracy
-            baseline = Beside(constant_output=constant, published_design=described_numbers)
+            baseline = BaselineErrors(constant_output=constant, published_design=described_numbers)
         variables = {name.value: _plain(getattr(solved.system, name.value)) for name in free}
         system, constant_error = solved.system, None if nothing is None else nothing.error
         least = f"least {solved.minimised.value} {solved.value:.4g}"
@@ -270,7 +268,7 @@ class DesignResult:
         )
 
 
-def _prices(solved: JointDesign) -> list[Price] | None:
+def _prices(solved: JointDesign) -> list[ShadowPrice] | None:
     try:
         return design_prices.of(solved)
     except ModuleNotFoundError as error:

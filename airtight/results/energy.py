@@ -9,7 +9,7 @@ from typing import Any
 from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.solvers.energy import proved_gap
 from airtight.solvers.energy.utility import EnergySolution
-from airtight.solvers.price import Price
+from airtight.solvers.price import ShadowPrice
 
 _PROVED = 10_000  # devices up to which gaps are proved in ball arithmetic
 
@@ -85,12 +85,12 @@ class DeadlinePrice:
 
     Attributes
     ----------
-    energy, utility : Price
+    energy, utility : ShadowPrice
         W, and 1/s.
     """
 
-    energy: Price
-    utility: Price
+    energy: ShadowPrice
+    utility: ShadowPrice
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.solvers import weights
 from airtight.solvers.errors import InfeasibleError
-from airtight.solvers.price import Price
+from airtight.solvers.price import ShadowPrice
 from airtight.solvers.weights import solution
 from airtight.solvers.weights.solution import Solution
 from airtight.system_file.contents import Task
@@ -79,7 +79,7 @@ class WeightResult:
         Convergence as the method reports it, and optimality as the certificate shows.
     constant_output : float, optional
         MSE of the best output that ignores y, when the features are known.
-    price : Price, optional
+    price : ShadowPrice, optional
         Of the cap on epsilon, in terms of the objective; absent without a cap.
     """
 
@@ -95,7 +95,7 @@ class WeightResult:
     converged: bool
     optimal: bool
     constant_output: float | None = None
-    price: Price | None = None
+    price: ShadowPrice | None = None
 
     @classmethod
     def of(cls, found: Solution, features: Features | None = None) -> WeightResult:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields
 from functools import partial
 from typing import IO, TYPE_CHECKING, Any
 
@@ -11,19 +10,14 @@ import numpy as np
 
 from airtight.analytics.checks import ParameterError
 from airtight.results.design import FrontierResult
-from airtight.solvers.design.federated.federated_requirements import FederatedRequirements
-from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
-from airtight.solvers.design.known import Designs
 from airtight.solvers.design.over_the_air import frontier
-from airtight.solvers.design.over_the_air.requirements import Requirements
+from airtight.solvers.design.requirements import FederatedRequirements, FleetRequirements, InferenceRequirements
 from airtight.sweeps import axes
 from airtight.system_file.config import SystemFileError
 from airtight.system_file.contents import SystemFile
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-Asked = Requirements | FederatedRequirements | FleetRequirements
 
 
 def solver(description: SystemFile, *, effort: int | None = None) -> Callable[[Any], Any]:
@@ -50,12 +44,6 @@ def solver(description: SystemFile, *, effort: int | None = None) -> Callable[[A
     return lambda needs: joint.design(alone, needs, features, explain=False, **options)
 
 
-def limits(wanted: Asked) -> list[str]:
-    """The limits that a design can keep: their keys in [design]."""
-    names = [field.name for field in fields(wanted)]
-    return [name for name in names if name.endswith(("_at_most", "_at_least")) and name != "outage_at_most"]
-
-
 def traced(
     description: SystemFile,
     texts: Sequence[str],
@@ -72,7 +60,7 @@ def traced(
     """
     solve, requirements = solver(description, effort=effort), description.design
     assert requirements is not None
-    allowed = limits(requirements)
+    allowed = requirements.limits
     over: dict[str, Any] = {}
     for key, values in axes.parsed(texts, option="--frontier").items():
         if key not in allowed:
@@ -82,9 +70,8 @@ def traced(
         over[str(key)] = values
     if len(over) > 2:
         raise ParameterError("--frontier", ", ".join(over), "given once or twice")
-    goal = requirements.goal if isinstance(requirements, FleetRequirements) else requirements.minimise
-    bound_for = requirements.designs if isinstance(requirements, Requirements) else Designs.ALL
-    return FrontierResult.of(goal.value, bound_for, frontier.traced(solve, requirements, over, heard=heard))
+    designs = frontier.traced(solve, requirements, over, heard=heard)
+    return FrontierResult.of(requirements.goal.value, requirements.designs, designs)
 
 
 def plot(name: str, found: FrontierResult) -> Figure:
@@ -132,8 +119,8 @@ def usual(description: SystemFile) -> list[str]:
     requirements = description.design
     if requirements is None:
         return []
-    joint = isinstance(requirements, Requirements)
-    for key in limits(requirements):
+    joint = isinstance(requirements, InferenceRequirements)
+    for key in requirements.limits:
         value = getattr(requirements, key)
         can_vary = not isinstance(requirements, FleetRequirements) or key in ("energy_at_most", "utility_at_least")
         if value is not None and value > 0 and can_vary and key not in ("bits_at_most", "accuracy_at_least"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,9 +18,14 @@ from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.analytics.inference.channel import Channel, Eavesdropper
 from airtight.analytics.inference.features import Features, matched
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.solvers.design.federated.federated_requirements import FederatedRequirements
-from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
-from airtight.solvers.design.over_the_air.requirements import Requirements
+from airtight.solvers.design.requirements import (
+    JOINTLY_FREE,
+    FederatedRequirements,
+    FleetRequirements,
+    Free,
+    InferenceRequirements,
+    Requirements,
+)
 from airtight.system_file import package_tables, units
 from airtight.system_file.contents import Scores, SystemFile, Task
 from airtight.system_file.package_tables import PackageTable
@@ -132,9 +136,12 @@ def _table(
         parameters.Count: int,
         parameters.Vector: PerDevice,
         parameters.OptionalNumber: Number | None,
+        parameters.OptionalCount: int | None,
         parameters.OptionalVector: PerDevice | None,
         parameters.Flag: bool,
         parameters.Choice: str,
+        parameters.OneOf: str,
+        parameters.SomeOf: list[str],
     }
     fields: dict[str, Any] = {}
     for parameter in rows:
@@ -228,23 +235,18 @@ class _Training(_Table):
 
 
 # the requirements that the table [design] holds, by the table of the designed system
-_REQUIREMENTS = {"inference": Requirements, "federated": FederatedRequirements, "energy": FleetRequirements}
+_REQUIREMENTS: dict[str, type[Requirements]] = {
+    "inference": InferenceRequirements,
+    "federated": FederatedRequirements,
+    "energy": FleetRequirements,
+}
 
 
-def _design_table() -> type[_Table]:
-    """The model of the table [design]: the keys of all requirements; `_design` checks which ones the system allows."""
-    key_types: dict[str, Any] = {"float": Number, "int": int, "bool": bool, "tuple[Free, ...]": list[str]}
-    requirement_fields = [
-        requirement for requirements_type in _REQUIREMENTS.values() for requirement in fields(requirements_type)
-    ]
-    model_fields: dict[str, Any] = {
-        requirement.name: (key_types.get(str(requirement.type).removesuffix(" | None"), str) | None, None)
-        for requirement in requirement_fields
-    }
-    return create_model("_Design", __base__=_Table, **model_fields)
+_DESIGN = (row for requirements in _REQUIREMENTS.values() for row in parameters.of(requirements).values())
 
 
-_Design = _design_table()
+class _Design(_table("_Required", _DESIGN, optional=True)):  # type: ignore[misc]
+    """The table [design]: the keys of all requirements; `_design` checks which ones the system allows."""
 
 
 class FileTables(_Table):
@@ -254,7 +256,7 @@ class FileTables(_Table):
     federated: _Federated | None = None
     energy: _Energy | None = None
     training: _Training | None = None
-    design: _Design | None = None  # type: ignore[valid-type]
+    design: _Design | None = None
 
 
 def installed() -> dict[str, PackageTable]:
@@ -506,7 +508,7 @@ def _inference(path: Path, table: _Inference, complaints: _Errors, files: Mappin
 
 def _design(
     path: Path, table: _Table, inference: _Inference | None, federated: _Federated | None, energy: _Energy | None
-) -> Requirements | FederatedRequirements | FleetRequirements:
+) -> Requirements:
     values = {name: value for name, value in table.model_dump().items() if value is not None}
     present_tables = [
         name
@@ -521,16 +523,15 @@ def _design(
                 f"{path}: inference.decoder_gain = {inference.decoder_gain}: must be absent, or absent from design.free: "
                 "it cannot be both fixed and free"
             )
-        values.setdefault("free", [free for free in Requirements.free if free != "decoder_gain"])
-    requirements_type: Any = _REQUIREMENTS[present_tables[0]]
-    allowed = [field.name for field in fields(requirements_type)]
+        values.setdefault("free", [free for free in JOINTLY_FREE if free is not Free.GAIN])
+    requirements_type = _REQUIREMENTS[present_tables[0]]
     for name, value in values.items():
-        if name not in allowed:
+        if name not in parameters.of(requirements_type):
             raise SystemFileError(
                 f"{path}: design.{name} = {value!r}: must be absent in a design of [{present_tables[0]}]"
             )
     try:
-        return requirements_type(**values)  # type: ignore[no-any-return]
+        return requirements_type.of(values)
     except ParameterError as error:
         raise SystemFileError(f"{path}: design.{error}") from None
 

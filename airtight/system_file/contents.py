@@ -10,9 +10,7 @@ from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.solvers.design.federated.federated_requirements import FederatedRequirements
-from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
-from airtight.solvers.design.over_the_air.requirements import Requirements
+from airtight.solvers.design.requirements import Requirements
 from airtight.validate.experiments.training.training_plan import Plan
 
 
@@ -77,7 +75,7 @@ class SystemFile:
     federated: FederatedSystem | None = None
     energy: DeviceFleet | None = None
     training: Plan | None = None
-    design: Requirements | FederatedRequirements | FleetRequirements | None = None
+    design: Requirements | None = None
     packages: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -91,7 +89,7 @@ class SystemFile:
         return self.energy
 
     @property
-    def requirements(self) -> Requirements | FederatedRequirements | FleetRequirements | None:
+    def requirements(self) -> Requirements | None:
         """What the table [design] requires."""
         return self.design
 

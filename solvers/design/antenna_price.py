@@ -107,7 +107,7 @@ def antenna_price(
     >>> found = antenna_price(system, [1, 2, 8], epsilon=1.0)
     >>> found.epsilon.round(2), found.noise_factor.round(2)
     (array([0.25, 0.74, 0.96]), array([0.07, 0.58, 0.92]))
-    >>> found.method[0], bool(np.all(found.noise_factor_bound > 0.9999 * found.noise_factor))
+    >>> price.method[0], bool(np.all(price.noise_factor_bound > 0.9999 * price.noise_factor))
     ('global: one scale of the noise', True)
     """
     checks.instance("system", system, InferenceSystem)

@@ -334,8 +334,8 @@ def calibrate(
     Examples
     --------
     >>> from airtight.solvers.weights.weight_problem import _example
-    >>> found = calibrate(_example()[0], 1.0)
-    >>> found.value.round(4), found.monotone, bool(np.all(found.epsilon <= 1.0))
+    >>> result = calibrate(_example()[0], 1.0)
+    >>> result.value.round(4), result.monotone, bool(np.all(result.epsilon <= 1.0))
     (array([2.456, 2.456, 2.456]), True, True)
     """
     variable_kind = checks.choice("variable", variable, Variable)

@@ -35,15 +35,8 @@ from airtight.solvers.design import channel_noise
 from airtight.solvers.design.effort import Effort
 from airtight.solvers.design.known import LOCAL, Designs, Known, Method
 from airtight.solvers.design.over_the_air import joint, joint_problem, local_search
-from airtight.solvers.design.over_the_air.requirements import (
-    Free,
-    Goal,
-    JointDesign,
-    Nothing,
-    Purpose,
-    Question,
-    Requirements,
-)
+from airtight.solvers.design.over_the_air.joint_design import DesignRequest, JointDesign, Nothing, Purpose
+from airtight.solvers.design.requirements import Free, Goal, InferenceRequirements
 from airtight.solvers.errors import NotSettledError
 
 _COST = 500  # evaluations that one epsilon over a channel counts for at least
@@ -53,7 +46,7 @@ _SETS_IN_ONE = 400  # pairs of a state and a set that count as one evaluation
 def design(
     system: InferenceSystem,
     channel: Channel,
-    requirements: Requirements,
+    requirements: InferenceRequirements,
     features: Features | Sequence[Features] | None = None,
     *,
     margin: float | None = None,
@@ -69,7 +62,7 @@ def design(
     system : InferenceSystem
         Each free variable is scaled by one factor common to all devices. With a power limit its participation is ignored.
     channel : Channel
-    requirements : Requirements
+    requirements : InferenceRequirements
         Without `power_at_most`: a peak constraint would make who sends depend on the data, and `max_power` of the channel is
         the limit. An accuracy is kept by Markov's inequality.
     features : Features or sequence of Features, optional
@@ -96,15 +89,15 @@ def design(
     --------
     >>> from airtight.solvers.weights.weight_problem import _example
     >>> system, views = _example()
-    >>> wanted = Requirements(minimise="error", epsilon_at_most=2.0, free=("noise_variance",))
+    >>> wanted = InferenceRequirements(minimise="error", epsilon_at_most=2.0, free=("noise_variance",))
     >>> for M in (1, 4):
-    ...     found = design(system, Channel(antennas=M, fading="rayleigh", states=20), wanted, views)
-    ...     print(round(found.value, 4), found.gap < 1e-3, bool(np.max(found.epsilon) <= 2))
+    ...     best = design(system, Channel(antennas=M, fading="rayleigh", states=20), wanted, views)
+    ...     print(round(best.value, 4), best.gap < 1e-3, bool(np.max(best.epsilon) <= 2))
     1.1997 True True
     1.3072 True True
     """
     started = time.monotonic()
-    seen, count = observers.resolved(system, observer), checks.count("rounds", rounds)
+    seen, rounds = observers.resolved(system, observer), checks.count("rounds", rounds)
     purpose = None if features is None else Purpose.of(features, margin, ideal_accuracy)
     if requirements.power_at_most is not None:
         raise ParameterError(
@@ -116,11 +109,11 @@ def design(
         if not free:
             raise ParameterError("free", ["participation"], "another variable: max_power decides the participation")
     joint.consistent(system, requirements, purpose)
-    problem = _Problem(system, channel, requirements, purpose, count, seen, progress)
-    found = problem.by_noise() if problem.is_scale_of_noise else None
-    if found is None:
-        found = problem.locally()
-    return problem.reported(*found, time.monotonic() - started)
+    problem = _Problem(system, channel, requirements, purpose, rounds, seen, progress)
+    answer = problem.by_noise() if problem.is_scale_of_noise else None
+    if answer is None:
+        answer = problem.locally()
+    return problem.reported(*answer, time.monotonic() - started)
 
 
 class _Problem:
@@ -130,7 +123,7 @@ class _Problem:
         self,
         system: InferenceSystem,
         channel: Channel,
-        wanted: Requirements,
+        wanted: InferenceRequirements,
         purpose: Purpose | None,
         rounds: int,
         observer: Observer,
@@ -168,13 +161,13 @@ class _Problem:
         if limit is None or not channel_noise.monotone(self.system, self.channel, self.observer):
             return None
         asked: dict[str, Any] = {"rounds": self.rounds, "observer": self.observer}
-        found = channel_noise.calibrate(self.system, self.channel, limit, **asked).system
-        if not self.keeps_the_rest(found):
+        calibrated = channel_noise.calibrate(self.system, self.channel, limit, **asked).system
+        if not self.keeps_the_rest(calibrated):
             return None
-        below = channel_noise.too_quiet(found, self.channel, limit, **asked)
+        below = channel_noise.too_quiet(calibrated, self.channel, limit, **asked)
         if below is None:
-            return found, LOCAL, True
-        return found, Known(Method.SCALE, self.value(below), Designs.SCALED), True
+            return calibrated, LOCAL, True
+        return calibrated, Known(Method.SCALE, self.value(below), Designs.SCALED), True
 
     def locally(self) -> tuple[InferenceSystem, Known, bool]:
         """The best design of a local search."""
@@ -185,11 +178,11 @@ class _Problem:
         best: tuple[InferenceSystem, float] | None = None
         for number, option in enumerate(options):
             part = effort.part(1 / (len(options) - number))
-            found = local_search.searched(
+            point = local_search.searched(
                 option, self.wanted, axes, self.error_limit, self.reached, part, cost=self.cost, adapted=self.sending
             )
-            if found is not None and (best is None or found[1] < best[1]):
-                best = found
+            if point is not None and (best is None or point[1] < best[1]):
+                best = point
         if best is None:
             raise NotSettledError(
                 f"effort = {self.wanted.effort}: no design that keeps the constraints was found over this channel, where one "
@@ -220,8 +213,8 @@ class _Problem:
             energy = float(np.sum(transmit_energy(candidate, self.channel, self.purpose)))
         error = math.nan
         if self.purpose is not None:
-            found = combiner.at_states(candidate, self.purpose.features, self.channel.draw(candidate))
-            error = float(np.mean(found.mse))
+            combined = combiner.at_states(candidate, self.purpose.features, self.channel.draw(candidate))
+            error = float(np.mean(combined.mse))
         return {Goal.ENERGY: energy, Goal.ERROR: error}
 
     def epsilons(self, candidate: InferenceSystem) -> FloatArray:
@@ -263,7 +256,7 @@ class _Problem:
             boxes=0,
             settled=settled,
             seconds=seconds,
-            question=Question(
+            request=DesignRequest(
                 wanted=self.wanted,
                 purpose=self.purpose,
                 rounds=self.rounds,

@@ -80,7 +80,7 @@ def calibrate(
     0.058
     0.0924
     """
-    target, count = checks.scalar("epsilon", epsilon, "(0, inf)"), checks.count("rounds", rounds)
+    target, rounds = checks.scalar("epsilon", epsilon, "(0, inf)"), checks.count("rounds", rounds)
     seen = observers.resolved(system, observer)
     greatest = float(np.max(system.noise_variance))
     profile = system.noise_variance / greatest if greatest > 0 else np.ones(system.devices)
@@ -94,7 +94,7 @@ def calibrate(
         if scale not in tried:
             at = channel.with_participation(replace(system, noise_variance=scale * profile))
             heard("")
-            tried[scale] = at, np.atleast_1d(system_privacy.epsilon(at.derived(channel=channel), rounds=count, observer=seen))
+            tried[scale] = at, np.atleast_1d(system_privacy.epsilon(at.derived(channel=channel), rounds=rounds, observer=seen))
         return bool(np.all(tried[scale][1] <= target))
 
     falls = monotone(system, channel, seen)
@@ -104,8 +104,8 @@ def calibrate(
         least = min(tried, key=lambda t: float(np.max(tried[t][1])))
         reached = float(np.max(tried[least][1]))
         raise InfeasibleError(
-            f"epsilon = {target:g}: no noise that was tried keeps it over this channel ({count} rounds); the least epsilon found "
-            f"is {reached:.6g}, at a variance of {least:.3g}",
+            f"epsilon = {target:g}: no noise that was tried keeps it over this channel ({rounds} rounds); the least epsilon "
+            f"found is {reached:.6g}, at a variance of {least:.3g}",
             least_epsilon=reached,
         )
     at, reached_by = tried[scale]
@@ -123,7 +123,7 @@ def monotone(system: InferenceSystem, channel: Channel, observer: Observer) -> b
 
 
 def too_quiet(
-    found: InferenceSystem, channel: Channel, epsilon: float, *, rounds: int = 1, observer: Observer | str = Observer.AUTO
+    system: InferenceSystem, channel: Channel, epsilon: float, *, rounds: int = 1, observer: Observer | str = Observer.AUTO
 ) -> InferenceSystem | None:
     """A calibrated system with slightly less noise: it is proved that no noise below it keeps epsilon; None without a proof.
 
@@ -135,17 +135,17 @@ def too_quiet(
     >>> system = InferenceSystem(devices=12, participation=1.0, noise_variance=0.1, weight=1/12, clip=1.0, alignment=1.0,
     ...     receiver_noise_variance=0.01, dimension=8, delta=1e-5, adjacency="silent")
     >>> channel = Channel(antennas=2, fading="rayleigh", states=50)
-    >>> found = calibrate(system, channel, 1.0).system
-    >>> bool(np.all(too_quiet(found, channel, 1.0).noise_variance > 0.9999 * found.noise_variance))
+    >>> calibrated = calibrate(system, channel, 1.0).system
+    >>> bool(np.all(too_quiet(calibrated, channel, 1.0).noise_variance > 0.9999 * calibrated.noise_variance))
     True
     """
-    seen = observers.resolved(found, observer)
-    if not monotone(found, channel, seen):
+    seen = observers.resolved(system, observer)
+    if not monotone(system, channel, seen):
         return None
-    if not np.any(found.noise_variance > 0):
-        return found
+    if not np.any(system.noise_variance > 0):
+        return system
     for share in _BELOW:
-        below = replace(found, noise_variance=found.noise_variance * (1 - share))
+        below = replace(system, noise_variance=system.noise_variance * (1 - share))
         if np.max(system_privacy.epsilon_bracket(below.derived(channel=channel), rounds=rounds, observer=seen).lower) > epsilon:
             return below
     return None

@@ -50,8 +50,9 @@ from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.privacy.over_the_air import observers
 from airtight.analytics.privacy.over_the_air.multi_antenna import effective_noise
 from airtight.analytics.rounding import UNIT
-from airtight.solvers.design.over_the_air.requirements import Goal, JointDesign, Question
-from airtight.solvers.price import Price
+from airtight.solvers.design.over_the_air.joint_design import DesignRequest, JointDesign
+from airtight.solvers.design.requirements import Goal
+from airtight.solvers.price import ShadowPrice
 
 _ACCURACY = 1e-4  # relative distance of a price from both of its proved ends, at most
 _FACTOR = 1e-9  # relative margin for rounding: of a few densities and distribution functions, and of sums of 4e6 terms of them
@@ -63,7 +64,7 @@ _ATOMS = 1 << 22  # pairs of a state and a set, times devices, at most
 _Ends = tuple[FloatArray, FloatArray]  # lower and upper
 
 
-def of(found: JointDesign, question: Question, channel: Channel) -> list[Price]:
+def of(design: JointDesign, request: DesignRequest, channel: Channel) -> list[ShadowPrice]:
     """The prices of the limits of a design over a channel.
 
     That of epsilon is known where the noise alone is free and the gap is proved, and the losses given a state are Gaussian: one
@@ -73,40 +74,40 @@ def of(found: JointDesign, question: Question, channel: Channel) -> list[Price]:
     Examples
     --------
     >>> from airtight.solvers.design.channel_design import design
-    >>> from airtight.solvers.design.over_the_air.requirements import Requirements
+    >>> from airtight.solvers.design.requirements import InferenceRequirements
     >>> from airtight.solvers.weights.weight_problem import _example
     >>> system, views = _example()
-    >>> wanted = Requirements(minimise="error", epsilon_at_most=2.0, free=("noise_variance",))
+    >>> wanted = InferenceRequirements(minimise="error", epsilon_at_most=2.0, free=("noise_variance",))
     >>> channel = Channel(antennas=4, fading="rayleigh", states=20)
-    >>> found = design(system, channel, wanted, views)
-    >>> print(*of(found, found.question, channel))
+    >>> designed = design(system, channel, wanted, views)
+    >>> print(*of(designed, designed.request, channel))
     d error / d epsilon = -0.08989
     """
-    limits = [goal for goal in Goal if goal in question.wanted.kept and goal is not found.minimised]
+    limits = [goal for goal in Goal if goal in request.wanted.kept and goal is not design.minimised]
     slope = math.nan
-    if found.lower_bound is not None and question.wanted.epsilon_at_most is not None:
-        slope = _slope(found, question, channel, question.wanted.epsilon_at_most)
+    if design.lower_bound is not None and request.wanted.epsilon_at_most is not None:
+        slope = _slope(design, request, channel, request.wanted.epsilon_at_most)
     out = []
     for goal in limits:
         value = slope if goal is Goal.EPSILON else math.nan if math.isnan(slope) else 0.0
-        out.append(Price(found.minimised.value, goal.value, "", value, value))
+        out.append(ShadowPrice(design.minimised.value, goal.value, "", value, value))
     return out
 
 
-def _slope(found: JointDesign, question: Question, channel: Channel, limit: float) -> float:
+def _slope(design: JointDesign, request: DesignRequest, channel: Channel, limit: float) -> float:
     """The derivative of the value with respect to the limit on epsilon; nan where it is not proved."""
-    system = found.system
+    system = design.system
     if not np.any(system.noise_variance > 0):  # no noise keeps a slightly smaller limit, too
-        return 0.0 if np.max(found.epsilon) < limit else math.nan
-    scale = _Scale.of(system, channel, question, limit)
+        return 0.0 if np.max(design.epsilon) < limit else math.nan
+    scale = _Scale.of(system, channel, request, limit)
     if scale is None or (ends := scale.enclosed()) is None:
         return math.nan
     root_low, root_high, growth = ends
-    if found.minimised is Goal.ENERGY:
+    if design.minimised is Goal.ENERGY:
         rise = _in_energy(system, channel)
         value = rise, rise
-    elif question.purpose is not None:
-        (low,), (high,) = _chords(_errors(system, channel, question.purpose.features), root_low, root_high)
+    elif request.purpose is not None:
+        (low,), (high,) = _chords(_errors(system, channel, request.purpose.features), root_low, root_high)
         value = float(low), float(high)
     else:
         return math.nan
@@ -181,16 +182,16 @@ class _Scale:
     distance: FloatArray
 
     @classmethod
-    def of(cls, system: InferenceSystem, channel: Channel, question: Question, limit: float) -> _Scale | None:
+    def of(cls, system: InferenceSystem, channel: Channel, request: DesignRequest, limit: float) -> _Scale | None:
         """None where the losses given a state and a set are no shifted Gaussian laws."""
         p = system.participation
         random = np.flatnonzero((p > 0) & (p < 1))
-        drawn, seen = channel.draw(system), observers.resolved(system, question.observer)
-        a, count = drawn.coefficients, question.rounds
+        drawn, seen = channel.draw(system), observers.resolved(system, request.observer)
+        a, rounds = drawn.coefficients, request.rounds
         sampled = bool(random.size) and seen is not Observer.PARTICIPANTS
         if not channel.known or channel.decides_participation or drawn.sends is not None:
             return None
-        if count > 1 and (random.size or (channel.fresh and bool(np.any(a != a[:1])))):
+        if rounds > 1 and (random.size or (channel.fresh and bool(np.any(a != a[:1])))):
             return None
         if system.adjacency is Adjacency.ABSENT and not system.idle_noise:
             return None
@@ -214,18 +215,18 @@ class _Scale:
             share=p,
             limit=limit,
             sampled=sampled,
-            distance=system.sensitivity * math.sqrt(count),
+            distance=system.sensitivity * math.sqrt(rounds),
         )
 
     def inverse_square(self, scale: float) -> _Ends:
         """Both ends of mu^-2, shape (states, sets, K)."""
-        own = scale * self.system.received_noise_variance
+        device_noise = scale * self.system.received_noise_variance
         low, high = effective_noise.others_noise(
-            self.coefficients, noise_variance=own, receiver_noise_variance=self.receiver, present=self.present
+            self.coefficients, noise_variance=device_noise, receiver_noise_variance=self.receiver, present=self.present
         )
         with np.errstate(divide="ignore", over="ignore"):
             square = self.distance**2
-            return (low + own) / square * (1 - 1e-14), (high + own) / square * (1 + 1e-14)
+            return (low + device_noise) / square * (1 - 1e-14), (high + device_noise) / square * (1 + 1e-14)
 
     @property
     def inner(self) -> FloatArray:

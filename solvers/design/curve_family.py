@@ -189,8 +189,8 @@ def calibrate_curve(
             )
         return least
     ends = math.log(low), math.log(high)
-    found = falling_root(lambda x: excess(math.exp(x)), ends[0], at_low, ends[1], sum(ends) / 2, lambda _: length)[1]
-    return high if found == ends[1] else math.exp(found)  # exactly a parameter that was evaluated
+    log_parameter = falling_root(lambda x: excess(math.exp(x)), ends[0], at_low, ends[1], sum(ends) / 2, lambda _: length)[1]
+    return high if log_parameter == ends[1] else math.exp(log_parameter)  # exactly a parameter that was evaluated
 
 
 def _admissible(bounds: tuple[float, float]) -> tuple[float, float]:

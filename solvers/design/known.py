@@ -75,7 +75,7 @@ class Known:
         """The same with a bound that rounding does not put above the value of a design."""
         return self if self.lower is None else Known(self.method, min(self.lower, value), self.bound_for)
 
-    def times(self, factor: float) -> Known:
+    def scaled(self, factor: float) -> Known:
         """The same in another unit of the value."""
         return self if self.lower is None else Known(self.method, self.lower * factor, self.bound_for)
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
@@ -25,6 +25,9 @@ from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, ParameterError
 from airtight.analytics.rounding import UNIT
 from airtight.solvers.errors import NotSettledError
+
+if TYPE_CHECKING:
+    import cvxpy
 
 _PASSES = 200
 _ROUNDING = 4 * UNIT  # of a round's cost and of the sum, also as a meter rounds them up
@@ -102,8 +105,8 @@ def spread_budget(
     --------
     >>> import numpy as np
     >>> influence = 0.9 ** np.arange(19, -1, -1)
-    >>> found = spread_budget(influence, budget=0.08)
-    >>> round(found.error, 1), round(found.constant_error, 1), bool(found.gap < 1e-9 * found.error)
+    >>> budgets = spread_budget(influence, budget=0.08)
+    >>> round(budgets.error, 1), round(budgets.constant_error, 1), bool(budgets.gap < 1e-9 * budgets.error)
     (2013.6, 2196.1, True)
     """
     a, s2, B, floor = _checked(influence, budget, cost, least_noise)
@@ -152,7 +155,7 @@ def _checked(
 
 def budget_problem(
     influence: ArrayLike, *, budget: ArrayLike, cost: ArrayLike = 1.0, least_noise: ArrayLike = 0.0
-) -> tuple[Any, dict[str, Any]]:
+) -> tuple[cvxpy.Problem, dict[str, cvxpy.Variable]]:
     """The problem of :func:`spread_budget` in cvxpy, to be changed and extended; arguments as there.
 
     Returns

@@ -20,7 +20,8 @@ from airtight.solvers.design import calibrate as calibration
 from airtight.solvers.design import channel_design, channel_noise
 from airtight.solvers.design.calibrate import Calibration, Variable
 from airtight.solvers.design.over_the_air import joint
-from airtight.solvers.design.over_the_air.requirements import Free, Goal, JointDesign, Requirements
+from airtight.solvers.design.over_the_air.joint_design import JointDesign
+from airtight.solvers.design.requirements import Free, Goal, InferenceRequirements
 from airtight.solvers.errors import InfeasibleError
 
 _SILENCING = (Free.WEIGHT, Free.CLIP, Free.PARTICIPATION, Free.ALIGNMENT)  # with which a design can come near to silence
@@ -64,7 +65,7 @@ def calibrate(
 
 def design(
     system: InferenceSystem,
-    requirements: Requirements,
+    requirements: InferenceRequirements,
     features: Features | Sequence[Features] | None = None,
     *,
     margin: float | None = None,
@@ -99,7 +100,7 @@ def design(
     return replace(found, system=whole)
 
 
-def _demand_purpose(system: InferenceSystem, wanted: Requirements) -> None:
+def _demand_purpose(system: InferenceSystem, wanted: InferenceRequirements) -> None:
     """Raise InfeasibleError where sending nothing is the best design, because nothing bounds error or accuracy."""
     bounded = wanted.minimise is Goal.ERROR or wanted.error_at_most is not None or wanted.accuracy_at_least is not None
     silencing = [free for free in wanted.free if free in _SILENCING]

@@ -47,9 +47,9 @@ def _header(policies: Sequence[Policy]) -> str:
     )
 
 
-def _array(kind: str, name: str, values: Sequence[str]) -> str:
+def _array(c_type: str, name: str, values: Sequence[str]) -> str:
     lines = [", ".join(values[at : at + 4]) for at in range(0, len(values), 4)]
-    return f"static const {kind} {name}[{len(values)}] = {{\n    " + ",\n    ".join(lines) + "\n};"
+    return f"static const {c_type} {name}[{len(values)}] = {{\n    " + ",\n    ".join(lines) + "\n};"
 
 
 def _hex(value: float) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,8 +14,13 @@ from airtight.solvers import cone_program
 from airtight.solvers.energy.energy_problem import Case, Problem
 from airtight.solvers.energy.exact import exact_cases
 
+if TYPE_CHECKING:
+    import cvxpy
 
-def stated(time: float = 1.0, energy: float = 1.0) -> tuple[Any, dict[str, Any], dict[str, Any]]:
+
+def stated(
+    time: float = 1.0, energy: float = 1.0
+) -> tuple[cvxpy.Problem, dict[str, cvxpy.Parameter], dict[str, cvxpy.Expression]]:
     r"""The problem of one device, its parameters and its variables; solved in units of `time` (s) and `energy` (J).
 
     In :math:`u \ge te^{(a-Z_st)/t}` the perspective of the exponential is divided by :math:`e^{Z_s}`, where Z_s is the
@@ -76,7 +81,9 @@ def parameters(device: Problem, time: float = 1.0, energy: float = 1.0) -> dict[
     return {name: float(value) for name, value in values.items()}
 
 
-def energy_problem(fleet: DeviceFleet, *, device: int = 0) -> tuple[Any, dict[str, Any]]:
+def energy_problem(
+    fleet: DeviceFleet, *, device: int = 0
+) -> tuple[cvxpy.Problem, dict[str, cvxpy.Expression]]:
     r"""The relaxed energy-utility problem of one device as a cvxpy problem, to be changed and extended.
 
     Parameters

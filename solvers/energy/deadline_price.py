@@ -23,7 +23,7 @@ from airtight.analytics.checks import FloatArray
 from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.solvers.energy import exact
 from airtight.solvers.energy.energy_problem import Problem
-from airtight.solvers.price import Price
+from airtight.solvers.price import ShadowPrice
 
 _BESIDE = 1e-7  # relative change of the deadline to either side, at which the binding constraints are looked up
 _BINDS = 1e-9  # relative slack below which a constraint binds
@@ -49,11 +49,11 @@ class DeadlinePrices:
     energy: tuple[FloatArray, FloatArray]
     utility: tuple[FloatArray, FloatArray]
 
-    def of(self, device: int) -> tuple[Price, Price]:
+    def of(self, device: int) -> tuple[ShadowPrice, ShadowPrice]:
         """The prices of one device, of the energy and of the utility."""
         return (
-            Price("energy", "deadline", "W", *(float(side[device]) for side in self.energy)),
-            Price("utility", "deadline", "1/s", *(float(side[device]) for side in self.utility)),
+            ShadowPrice("energy", "deadline", "W", *(float(side[device]) for side in self.energy)),
+            ShadowPrice("utility", "deadline", "1/s", *(float(side[device]) for side in self.utility)),
         )
 
 
@@ -72,10 +72,10 @@ def of_deadline(fleet: DeviceFleet, x: FloatArray, Z: FloatArray, *, whole: bool
             beside_x, beside_Z = exact.exact_cases(replace(moved, T=np.where(feasible, moved.T, problem.T)))[:2]
             beside = _derivatives(moved, beside_x, beside_Z)
         out = []
-        for k, (own, other) in enumerate(zip(here, beside, strict=True)):
-            same = np.abs(own - other) <= _SMOOTH * np.maximum(np.abs(own), np.abs(other))
+        for k, (at_deadline, moved_away) in enumerate(zip(here, beside, strict=True)):
+            same = np.abs(at_deadline - moved_away) <= _SMOOTH * np.maximum(np.abs(at_deadline), np.abs(moved_away))
             lost = (np.nan, np.inf)[k]  # there is no plan on the left: no energy, and a utility of -inf
-            out.append(np.where(feasible, np.where(same, own, other), lost))
+            out.append(np.where(feasible, np.where(same, at_deadline, moved_away), lost))
         sides.append(out)
     return DeadlinePrices((sides[0][0], sides[1][0]), (sides[0][1], sides[1][1]))
 

@@ -126,7 +126,7 @@ def _log_ratio(problem: Problem, Z: FloatArray) -> tuple[FloatArray, FloatArray]
 
 def _branch_and_bound(problem: Problem) -> tuple[FloatArray, FloatArray]:
     """The best x on the part of the delay edge where E is below its target, and an upper bound on the utility there."""
-    count = problem.a.size
+    devices = problem.a.size
     start = problem.x_min.copy()
     reached = _edge_energy(problem, start) > problem.half
     low, high = start.copy(), problem.x_max.copy()
@@ -136,8 +136,8 @@ def _branch_and_bound(problem: Problem) -> tuple[FloatArray, FloatArray]:
         low, high = np.where(target_reached, middle, low), np.where(target_reached, high, middle)
     start = np.where(reached, high, start)
     best_x, best = start.copy(), _edge_utility(problem, start)
-    _improve(problem, best_x, best, np.arange(count), problem.x_max)
-    device, low, high = np.arange(count), start, problem.x_max.copy()
+    _improve(problem, best_x, best, np.arange(devices), problem.x_max)
+    device, low, high = np.arange(devices), start, problem.x_max.copy()
     proved = best.copy()
     size = np.abs(best) + np.abs(problem.learning(problem.x_max)) + problem.half**2  # magnitude of the terms of U
     for _ in range(_BRANCHINGS):

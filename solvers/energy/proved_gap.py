@@ -22,7 +22,7 @@ from airtight.solvers.energy.utility import EnergySolution
 _BITS = 128  # precision of the ball arithmetic; doubles have 53
 
 
-def gaps(fleet: DeviceFleet, found: EnergySolution) -> FloatArray:
+def gaps(fleet: DeviceFleet, solution: EnergySolution) -> FloatArray:
     """Upper bounds, per device, of how much greater the utility of a feasible choice can be.
 
     A bound is infinite where nothing is proved.
@@ -44,9 +44,9 @@ def gaps(fleet: DeviceFleet, found: EnergySolution) -> FloatArray:
     import flint
 
     problem = Problem.of(fleet)
-    rates = fleet.log_rate(found.power)
+    rates = fleet.log_rate(solution.power)
     with flint.ctx.workprec(_BITS):
-        return np.array([_gap(problem, k, float(rates[k]), float(found.compute_time[k])) for k in range(rates.size)])
+        return np.array([_gap(problem, k, float(rates[k]), float(solution.compute_time[k])) for k in range(rates.size)])
 
 
 def _gap(problem: Problem, k: int, Z: float, x: float) -> float:

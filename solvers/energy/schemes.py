@@ -160,6 +160,6 @@ def faded(fleet: DeviceFleet, rounds: int, rng: np.random.Generator, *, mean_gai
     >>> len(faded(table_1(), 3, np.random.default_rng(0)))
     3
     """
-    count, scale = checks.count("rounds", rounds), checks.scalar("mean_gain", mean_gain, "(0, inf)")
-    gains = rng.exponential(scale, (count, fleet.devices))
+    rounds, scale = checks.count("rounds", rounds), checks.scalar("mean_gain", mean_gain, "(0, inf)")
+    gains = rng.exponential(scale, (rounds, fleet.devices))
     return [replace(fleet, channel_gain=np.maximum(row, 1e-100)) for row in gains]

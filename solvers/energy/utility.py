@@ -104,14 +104,14 @@ class EnergySolution(Record):
         d energy / d deadline = -0.03021 W
         d utility / d deadline = 0.3662 1/s
         """
-        found = deadline_price.of_deadline(
+        price = deadline_price.of_deadline(
             self.fleet, self.compute_time, self.rate * np.log(2) / self.fleet.bandwidth, whole=self.whole
         )
         unknown = ~(self.whole | (self.gap <= _PRICED * self.scale))
         return DeadlinePrices(
             *(
                 (np.where(unknown, np.nan, up), np.where(unknown, np.nan, down))
-                for up, down in (found.energy, found.utility)
+                for up, down in (price.energy, price.utility)
             )
         )
 
@@ -173,7 +173,7 @@ def solve(fleet: DeviceFleet, *, method: Method | str = Method.CLOSED_FORM, inte
     checks.instance("fleet", fleet, DeviceFleet)
     method_kind = checks.choice("method", method, Method)
     whole = checks.flag("integer", integer)
-    found: dict[str, NDArray[Any]] = {}
+    values_by_name: dict[str, NDArray[Any]] = {}
     for start in range(0, fleet.devices, _CHUNK):
         part = fleet.only(slice(start, start + _CHUNK))
         if not np.all((_rounded_up(part) if whole else part).feasible):
@@ -182,9 +182,9 @@ def solve(fleet: DeviceFleet, *, method: Method | str = Method.CLOSED_FORM, inte
         for entry in fields(solution):
             values = getattr(solution, entry.name)
             if isinstance(values, np.ndarray):
-                every_device = found.setdefault(entry.name, np.empty(fleet.devices, values.dtype))
+                every_device = values_by_name.setdefault(entry.name, np.empty(fleet.devices, values.dtype))
                 every_device[start : start + _CHUNK] = values
-    return EnergySolution(**found, method=method_kind.value, fleet=fleet, whole=whole)
+    return EnergySolution(**values_by_name, method=method_kind.value, fleet=fleet, whole=whole)
 
 
 def _rounded_up(fleet: DeviceFleet) -> DeviceFleet:

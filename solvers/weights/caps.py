@@ -165,17 +165,17 @@ def published(system: InferenceSystem, epsilon: float, *, form: TheoremForm | st
         return np.asarray(np.sqrt(noise_left) / unit * growth)
 
 
-def _greatest_by_search(system: InferenceSystem, observer: Observer, epsilon: float, kind: Cap) -> FloatArray:
+def _greatest_by_search(system: InferenceSystem, observer: Observer, epsilon: float, cap: Cap) -> FloatArray:
     """The greatest weight of each device, up to the error of the root search in either direction."""
     greatest = np.full(system.devices, np.inf)
     bounded = np.flatnonzero(system.participation > system.delta)
     unit_system, model = observers.modelled(replace(system, weight=np.ones(system.devices)), observer)
     for group in participations(unit_system, bounded, system.delta * TRIMMED, model):
-        closed_form = kind is Cap.PROVEN and not system.idle_noise
-        excess = _Excess(group.at_quantile(system.delta) if closed_form else group, epsilon, system.delta, kind)
+        closed_form = cap is Cap.PROVEN and not system.idle_noise
+        excess = _Excess(group.at_quantile(system.delta) if closed_form else group, epsilon, system.delta, cap)
         log_weight, slope = excess.scale, np.ones(group.participation.size)
         weight_zero, doubtful = np.full(log_weight.size, -np.inf), np.arange(log_weight.size)
-        use_sketch = kind is Cap.EXACT and group.variance.shape[1] > 2 * _SKETCH_COLUMNS
+        use_sketch = cap is Cap.EXACT and group.variance.shape[1] > 2 * _SKETCH_COLUMNS
         sketch = replace(excess, group=group.sketch(_SKETCH_COLUMNS, _SKETCH_NATS)) if use_sketch else excess
         if system.adjacency is Adjacency.ABSENT:
             if use_sketch:

@@ -35,9 +35,9 @@ def minimise(qp: QuadraticProgram) -> tuple[FloatArray, Multipliers, int, bool]:
         for name, value in data.items():
             parameters[name].value = value
     iterations = cone_program.solve(problem)
-    found = multipliers_of(constraints, unit, objective, bounded)
+    multipliers = multipliers_of(constraints, unit, objective, bounded)
     weights = np.clip(z.value * unit, 0.0, qp.effective_upper)
-    return weights, found, iterations, certificate(reduced, weights, found).is_optimal(_CONVERGED)
+    return weights, multipliers, iterations, certificate(reduced, weights, multipliers).is_optimal(_CONVERGED)
 
 
 def data_of(qp: QuadraticProgram) -> dict[str, Any]:
@@ -50,8 +50,8 @@ def multipliers_of(named: Mapping[str, Any], unit: FloatArray, objective: float,
     lower, upper = np.maximum(named["lower"].dual_value, 0.0), np.zeros(unit.size)
     if "upper" in named:
         upper[bounded] = np.maximum(named["upper"].dual_value, 0.0)
-    total = -objective * float(named["total"].dual_value) if "total" in named else 0.0
-    return Multipliers(total, lower * objective / unit, upper * objective / unit)
+    of_sum = -objective * float(named["total"].dual_value) if "total" in named else 0.0
+    return Multipliers(of_sum, lower * objective / unit, upper * objective / unit)
 
 
 @lru_cache(maxsize=32)

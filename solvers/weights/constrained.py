@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,9 +31,12 @@ from airtight.solvers import cone_program
 from airtight.solvers.errors import InfeasibleError
 from airtight.solvers.weights import conic_weights
 from airtight.solvers.weights.privacy_price import Further
-from airtight.solvers.weights.quadratic import Certificate, Multipliers, QuadraticProgram, certificate
+from airtight.solvers.weights.quadratic import Multipliers, OptimalityCertificate, QuadraticProgram, certificate
 
-Constraints = Callable[[Any], Any]  # from the cvxpy variable of the weights to one constraint, or a sequence of them
+if TYPE_CHECKING:
+    import cvxpy
+
+Constraints = Callable[["cvxpy.Expression"], "cvxpy.Constraint | Sequence[cvxpy.Constraint]"]  # of the weights
 
 _GAP, _ACCEPTED_GAP = 1e-9, 1e-6  # relative gap at which the search for cuts ends, and the greatest that is returned
 _VIOLATION = 1e-7  # greatest violation of a constraint that is returned, in weights
@@ -44,7 +47,9 @@ _BESIDE = 1e-6  # share of the way to the answer of a problem with cuts at which
 _ROUNDING = 1e-10  # bound on the rounding error of an evaluated constraint, relative to its terms
 
 
-def stated(qp: QuadraticProgram, constraints: Constraints | None = None) -> tuple[Any, dict[str, Any]]:
+def stated(
+    qp: QuadraticProgram, constraints: Constraints | None = None
+) -> tuple[cvxpy.Problem, dict[str, cvxpy.Expression]]:
     """The program as a cvxpy problem, with the constraints of a user; its value is that of the program.
 
     The objective is divided by its size, and where the sum is free the weights are expressions of a variable with entries
@@ -256,7 +261,7 @@ class Extended:
 
     w: FloatArray
     multipliers: Multipliers
-    certificate: Certificate
+    certificate: OptimalityCertificate
     iterations: int
     further: tuple[Further, ...]
 
@@ -273,7 +278,7 @@ def minimise(qp: QuadraticProgram, constraints: Constraints) -> Extended:
     """
     stated = _Stated.of(qp, constraints)
     weights, here, iterations = np.full(qp.d.size, np.nan), list[_Cut](), 0
-    best: tuple[_Answer, Certificate] | None = None
+    best: tuple[_Answer, OptimalityCertificate] | None = None
     for number, (answer, cuts) in enumerate(stated.answers(elastic=False)):
         iterations += answer.iterations
         if number == 0:
@@ -313,15 +318,15 @@ def _violation(cuts: Sequence[_Cut], qp: QuadraticProgram) -> float:
 
 
 def _certified(
-    qp: QuadraticProgram, w: FloatArray, found: _Answer, cuts: Sequence[_Cut], here: Sequence[_Cut]
-) -> Certificate:
+    qp: QuadraticProgram, w: FloatArray, answer: _Answer, cuts: Sequence[_Cut], here: Sequence[_Cut]
+) -> OptimalityCertificate:
     """The certificate of the extended problem: that of its Lagrangian with the cuts, and what the constraints add."""
-    slope, constant = _combined(cuts, found.of_rows, w.size)
+    slope, constant = _combined(cuts, answer.of_rows, w.size)
     lagrangian = replace(qp, g=qp.g + slope, constant=qp.constant + constant)
-    proved = certificate(lagrangian, w, found.multipliers)
+    proved = certificate(lagrangian, w, answer.multipliers)
     # F(w) - D = [L(w) - D] - l(w), where l <= 0 at feasible weights
     gap = proved.duality_gap - (constant + float(slope @ w))
-    scale = certificate(qp, w, found.multipliers).scale
+    scale = certificate(qp, w, answer.multipliers).scale
     primal = max(proved.primal_residual, _violation(here, qp))
     return replace(proved, primal_residual=primal, duality_gap=gap, scale=scale)
 
@@ -335,7 +340,7 @@ def _combined(cuts: Sequence[_Cut], of_rows: Sequence[FloatArray], K: int) -> tu
     return slope, constant
 
 
-def _infeasible(qp: QuadraticProgram, found: _Answer, cuts: Sequence[_Cut]) -> bool:
+def _infeasible(qp: QuadraticProgram, answer: _Answer, cuts: Sequence[_Cut]) -> bool:
     r"""Whether l is proved to be positive at all weights that keep the bounds and the sum.
 
     Notes
@@ -344,7 +349,7 @@ def _infeasible(qp: QuadraticProgram, found: _Answer, cuts: Sequence[_Cut]) -> b
     is the slope at which the bounds, filled in the order of the slopes, sum to one. Where the sum is free nu is 0. The bound
     on rounding is 1e-10 times the sum of the magnitudes of all terms.
     """
-    slope, constant = _combined(cuts, found.of_rows, qp.d.size)
+    slope, constant = _combined(cuts, answer.of_rows, qp.d.size)
     upper, nu = qp.effective_upper, 0.0
     if qp.sums_to_one:
         order = np.argsort(slope)
@@ -352,6 +357,6 @@ def _infeasible(qp: QuadraticProgram, found: _Answer, cuts: Sequence[_Cut]) -> b
     below = slope < nu
     least = constant + nu + float(np.sum((slope[below] - nu) * upper[below]))
     terms = abs(nu) + float(np.sum(np.abs(slope[below]) * upper[below]))
-    for cut, mu in zip(cuts, found.of_rows, strict=True):
+    for cut, mu in zip(cuts, answer.of_rows, strict=True):
         terms += float(np.abs(mu) @ (np.abs(cut.tangent.value) + np.abs(cut.tangent.jacobian.T) @ np.abs(cut.point)))
     return bool(least > _ROUNDING * terms)

@@ -20,7 +20,7 @@ from scipy import optimize, sparse
 
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.solvers.price import Price
+from airtight.solvers.price import ShadowPrice
 from airtight.solvers.weights import caps
 from airtight.solvers.weights.caps import Cap
 from airtight.solvers.weights.quadratic import Multipliers, QuadraticProgram
@@ -38,7 +38,7 @@ class PrivacyCap:
 
     system: InferenceSystem
     epsilon: float
-    kind: Cap
+    cap: Cap
 
     def growth(self, here: FloatArray) -> FloatArray:
         """dw_max/depsilon of every device, by central differences; `here` is w_max, infinite where every weight keeps the cap.
@@ -47,7 +47,7 @@ class PrivacyCap:
         """
 
         def at(steps: float) -> FloatArray:
-            return caps.greatest_weights(self.system, self.epsilon * (1 + steps * _STEP), self.kind)
+            return caps.greatest_weights(self.system, self.epsilon * (1 + steps * _STEP), self.cap)
 
         with np.errstate(invalid="ignore"):
             more, less = at(1), at(-1)
@@ -66,22 +66,22 @@ class Further:
 
 
 def of_epsilon(
-    program: QuadraticProgram, w: FloatArray, found: Multipliers, cap: PrivacyCap, further: Sequence[Further]
-) -> Price:
+    program: QuadraticProgram, w: FloatArray, multipliers: Multipliers, cap: PrivacyCap, further: Sequence[Further]
+) -> ShadowPrice:
     """The price of the cap at optimal weights."""
     upper = program.effective_upper
     bound = (w >= upper * (1 - _AT_BOUND)) & np.isfinite(upper)
     capped = bound & (program.upper <= upper)  # other weights are kept by the sum, not by the cap
     if not np.any(capped):
-        return Price("error", "epsilon", "", 0.0, 0.0)
+        return ShadowPrice("error", "epsilon", "", 0.0, 0.0)
     growth = np.where(capped, cap.growth(program.upper), 0.0)
     zero = (w <= _AT_BOUND * np.max(np.abs(w), initial=0.0)) & ~bound
     slope = program.gradient(w)
     if further:
-        least, greatest = _extremes(program, slope, bound, zero, growth, further, found)
+        least, greatest = _extremes(program, slope, bound, zero, growth, further, multipliers)
     else:
-        least, greatest = _ends(program, slope, bound, zero, growth, found)
-    return Price("error", "epsilon", "", -least, -greatest)
+        least, greatest = _ends(program, slope, bound, zero, growth, multipliers)
+    return ShadowPrice("error", "epsilon", "", -least, -greatest)
 
 
 def _ends(
@@ -90,11 +90,11 @@ def _ends(
     bound: Any,
     zero: Any,
     growth: FloatArray,
-    found: Multipliers,
+    multipliers: Multipliers,
 ) -> tuple[float, float]:
     r"""The least and the greatest :math:`\lambda^Tv`; :math:`\lambda_k = \nu - \nabla_kF` at the bound."""
     if not program.sums_to_one or np.any(~bound & ~zero):
-        totals = (found.total, found.total)
+        totals = (multipliers.total, multipliers.total)
     else:
         totals = (float(np.max(slope[bound])), float(np.min(slope[zero], initial=np.inf)))
     priced = growth > 0
@@ -109,7 +109,7 @@ def _extremes(
     zero: Any,
     growth: FloatArray,
     further: Sequence[Further],
-    found: Multipliers,
+    multipliers: Multipliers,
 ) -> tuple[float, float]:
     r"""The same with constraints of a user, by two linear programs over all multipliers.
 
@@ -139,9 +139,9 @@ def _extremes(
     if ends[0].status == 0:
         least = scale * float(ends[0].fun)
         greatest = np.inf if ends[1].status == 3 else -scale * float(ends[1].fun) if ends[1].status == 0 else least
-        given = float(found.upper @ growth)
+        given = float(multipliers.upper @ growth)
         if greatest - least <= 10 * _SLACK * scale * float(np.sum(growth)):
             return given, given
         return least, float(greatest)
-    given = float(found.upper @ growth)
+    given = float(multipliers.upper @ growth)
     return given, given

@@ -25,7 +25,7 @@ _SUMS = 1e-12  # primal residual up to which weights count as feasible
 
 
 @dataclass(frozen=True)
-class Certificate:
+class OptimalityCertificate:
     """Residuals and duality gap of a design, computed from the design and its multipliers alone.
 
     Attributes
@@ -159,7 +159,7 @@ def multipliers(program: QuadraticProgram, w: FloatArray, nu: float) -> Multipli
     return Multipliers(nu if program.sums_to_one else 0.0, np.maximum(slope, 0.0), np.maximum(-slope, 0.0))
 
 
-def certificate(program: QuadraticProgram, w: FloatArray, found: Multipliers) -> Certificate:
+def certificate(program: QuadraticProgram, w: FloatArray, multipliers: Multipliers) -> OptimalityCertificate:
     r"""The certificate of weights: residuals and duality gap from the weights and multipliers alone.
 
     Notes
@@ -188,27 +188,27 @@ def certificate(program: QuadraticProgram, w: FloatArray, found: Multipliers) ->
     primal = _primal_residual(w, upper, sums_to_one=program.sums_to_one)
     excess = math.fsum(w) - 1 if program.sums_to_one else 0.0
     y = program.V.T @ w - program.c
-    q = program.g + program.V @ y - found.total
-    stationarity = program.d * w + q - found.lower + found.upper
-    complementarity = np.maximum(found.lower * np.minimum(np.abs(w), 1.0), 0.0)
+    q = program.g + program.V @ y - multipliers.total
+    stationarity = program.d * w + q - multipliers.lower + multipliers.upper
+    complementarity = np.maximum(multipliers.lower * np.minimum(np.abs(w), 1.0), 0.0)
     with np.errstate(invalid="ignore", over="ignore"):
         room = np.where(np.isfinite(upper), np.minimum(np.abs(upper - w), 1.0), 1.0)
     dual = max(
         float(np.max(np.abs(stationarity), initial=0.0)),
         float(np.max(complementarity, initial=0.0)),
-        float(np.max(found.upper * room, initial=0.0)),
+        float(np.max(multipliers.upper * room, initial=0.0)),
     )
     scale = float(0.5 * (program.d * w) @ w + np.abs(program.g) @ np.abs(w) + 0.5 * (y @ y))
     minimiser = program.box_minimiser(q)
     gap = np.inf
     if np.all(np.isfinite(minimiser)):
         # d w^2/2 + q w minus its value at the minimiser b, factored as (w - b)(d (w + b)/2 + q) against cancellation
-        gap = float(np.sum((w - minimiser) * (program.d * (w + minimiser) / 2 + q))) + found.total * excess
+        gap = float(np.sum((w - minimiser) * (program.d * (w + minimiser) / 2 + q))) + multipliers.total * excess
     error = 2 * (w.size + 2) * _ROUNDOFF * (np.abs(program.V).T @ np.abs(w) + np.abs(program.c))
     rounding = float(np.abs(y) @ error + 0.5 * (error @ error))
     if scale <= rounding and primal <= _SUMS and np.all(program.g >= 0):
         gap = min(gap, scale)
-    return Certificate(primal, dual, gap, scale, rounding)
+    return OptimalityCertificate(primal, dual, gap, scale, rounding)
 
 
 def _primal_residual(w: FloatArray, upper: FloatArray, *, sums_to_one: bool) -> float:

@@ -19,15 +19,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 from airtight.analytics.checks import AirtightError, FloatArray
 from airtight.analytics.records import Record
-from airtight.solvers.price import Price
+from airtight.solvers.price import ShadowPrice
 from airtight.solvers.weights import privacy_price
 from airtight.solvers.weights.constrained import Constraints, stated
 from airtight.solvers.weights.privacy_price import Further, PrivacyCap
-from airtight.solvers.weights.quadratic import Certificate, Multipliers, QuadraticProgram
+from airtight.solvers.weights.quadratic import Multipliers, OptimalityCertificate, QuadraticProgram
+
+if TYPE_CHECKING:
+    import cvxpy
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +46,7 @@ class Solution(Record):
         Both MSEs at these weights.
     w_max : ndarray, shape (K,)
         The greatest weights that the privacy cap allows; infinite without a cap.
-    certificate : Certificate
+    certificate : OptimalityCertificate
     multipliers : Multipliers
     method : str
     iterations : int
@@ -65,7 +68,7 @@ class Solution(Record):
     exact_mse: float
     published_mse: float
     w_max: FloatArray
-    certificate: Certificate
+    certificate: OptimalityCertificate
     multipliers: Multipliers
     method: str
     iterations: int
@@ -77,7 +80,7 @@ class Solution(Record):
     further: tuple[Further, ...] = field(default=(), repr=False, compare=False)
 
     @cached_property
-    def price(self) -> Price | None:
+    def price(self) -> ShadowPrice | None:
         """What the least error changes by for a unit more of the cap on epsilon; None without one.
 
         It costs two more searches for the greatest weights where the cap binds, and is nan where the weights are not proved
@@ -96,10 +99,10 @@ class Solution(Record):
         if self.cap is None:
             return None
         if not self.is_optimal(_PRICED):
-            return Price("error", "epsilon", "", math.nan, math.nan)
+            return ShadowPrice("error", "epsilon", "", math.nan, math.nan)
         return privacy_price.of_epsilon(self.program, self.w, self.multipliers, self.cap, self.further)
 
-    def to_cvxpy(self) -> tuple[Any, dict[str, Any]]:
+    def to_cvxpy(self) -> tuple[cvxpy.Problem, dict[str, cvxpy.Expression]]:
         """The problem that was solved, as a cvxpy problem and its variables by name.
 
         See :func:`airtight.solvers.weights.constrained.stated`.
@@ -107,7 +110,7 @@ class Solution(Record):
         return stated(self.program, self.constraints)
 
     def is_optimal(self, tol: float = 1e-9) -> bool:
-        """See :meth:`Certificate.is_optimal`."""
+        """See :meth:`OptimalityCertificate.is_optimal`."""
         return self.certificate.is_optimal(tol)
 
 
@@ -146,14 +149,14 @@ class Proof:
         return self.objective - self.bound
 
 
-def proof(program: QuadraticProgram, w: Sequence[float], found: Multipliers) -> Proof:
+def proof(program: QuadraticProgram, w: Sequence[float], multipliers: Multipliers) -> Proof:
     """Prove an upper bound on how far the objective of weights is above the optimum of a program.
 
     Parameters
     ----------
     program : QuadraticProgram
     w : sequence of float, shape (K,)
-    found : Multipliers
+    multipliers : Multipliers
         Only `total`, the multiplier of the sum, is used. An inaccurate one makes the gap larger; the proof stays valid.
 
     Raises
@@ -177,7 +180,7 @@ def proof(program: QuadraticProgram, w: Sequence[float], found: Multipliers) -> 
     V = [[Fraction(x) for x in row] for row in program.V.tolist()]
     y = [sum((row[i] * x for row, x in zip(V, feasible, strict=True)), -c[i]) for i in range(len(c))]
     half, square = Fraction(1, 2), sum((v * v for v in y), Fraction(0))
-    nu = Fraction(found.total) if program.sums_to_one else Fraction(0)
+    nu = Fraction(multipliers.total) if program.sums_to_one else Fraction(0)
     separable_terms = [half * a * x * x + b * x for a, b, x in zip(d, g, feasible, strict=True)]
     slopes = [b + sum((v * z for v, z in zip(row, y, strict=True)), -nu) for b, row in zip(g, V, strict=True)]
     constant = Fraction(program.constant)

@@ -17,7 +17,7 @@ import math
 import time
 from dataclasses import replace
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,13 +34,16 @@ from airtight.solvers.weights.caps import Cap
 from airtight.solvers.weights.constrained import Constraints
 from airtight.solvers.weights.privacy_price import Further, PrivacyCap
 from airtight.solvers.weights.quadratic import (
-    Certificate,
     Multipliers,
+    OptimalityCertificate,
     QuadraticProgram,
     certificate,
     multipliers,
 )
 from airtight.solvers.weights.solution import Solution
+
+if TYPE_CHECKING:
+    import cvxpy
 
 _TOLERANCE = 1e-12  # relative stationarity that the structured solver is asked for
 _ROUNDING = 4 * UNIT  # error allowed for rounding each weight and their sum, where the sum should be 1
@@ -99,14 +102,14 @@ def program(
     square = np.sum(b * b, axis=1)
     G = matched_features.printed_square
     silent = distortion.published(replace(system, weight=np.zeros(system.devices)), features)
-    total = b.sum(axis=0)
+    summed_decoded = b.sum(axis=0)
     return QuadraticProgram(
         d=2 * p * G - p * p * square,
         g=-2 * p * G + p * square,
         upper=bound,
         V=p[:, None] * b,
-        c=total,
-        constant=silent - float(total @ total) / 2,
+        c=summed_decoded,
+        constant=silent - float(summed_decoded @ summed_decoded) / 2,
         sums_to_one=sums_to_one,
     )
 
@@ -187,7 +190,7 @@ def solve(
     qp = _bounded_program(system, features, epsilon_cap, cap, objective_kind, sums_to_one, w_max)
     system = system.one_round
     upper, converged = qp.upper, True
-    proved: Certificate | None = None
+    proved: OptimalityCertificate | None = None
     further: tuple[Further, ...] = ()
     if constraints is not None:
         extended = constrained.minimise(qp, constraints)
@@ -204,7 +207,7 @@ def solve(
         w, iterations, converged = result.w, result.iterations, result.converged
         w = _with_unit_sum(w, qp.effective_upper) if sums_to_one else w
         multiplier_values = multipliers(qp, w, result.nu)
-    found = _solution(
+    solution = _solution(
         system,
         features,
         qp,
@@ -219,7 +222,7 @@ def solve(
     )
     cap_kind = checks.choice("cap", cap, Cap)
     capped = w_max is None and cap_kind is not Cap.NONE and np.isfinite(epsilon_cap)
-    return replace(found, cap=PrivacyCap(system, float(epsilon_cap), cap_kind) if capped else None, further=further)
+    return replace(solution, cap=PrivacyCap(system, float(epsilon_cap), cap_kind) if capped else None, further=further)
 
 
 def weight_problem(
@@ -232,7 +235,7 @@ def weight_problem(
     sums_to_one: bool = True,
     w_max: ArrayLike | None = None,
     constraints: Constraints | None = None,
-) -> tuple[Any, dict[str, Any]]:
+) -> tuple[cvxpy.Problem, dict[str, cvxpy.Expression]]:
     """The weight problem as a cvxpy problem, to be changed and extended; arguments as in :func:`solve`.
 
     Returns
@@ -253,8 +256,8 @@ def weight_problem(
     >>> bool(abs(problem.solve() - solve(system, views, epsilon_cap=4.0).exact_mse) < 1e-6)
     True
     """
-    kind = checks.choice("objective", objective, Objective)
-    qp = _bounded_program(system, features, epsilon_cap, cap, kind, sums_to_one, w_max)
+    objective_kind = checks.choice("objective", objective, Objective)
+    qp = _bounded_program(system, features, epsilon_cap, cap, objective_kind, sums_to_one, w_max)
     return constrained.stated(qp, constraints)
 
 
@@ -388,7 +391,7 @@ def _solution(
     iterations: int,
     converged: bool,
     seconds: float,
-    proved: Certificate | None,
+    proved: OptimalityCertificate | None,
     constraints: Constraints | None,
 ) -> Solution:
     nonnegative = np.maximum(w, 0.0)

@@ -20,9 +20,8 @@ import numpy as np
 
 import airtight
 from airtight.solvers import weights
-from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
 from airtight.solvers.design.over_the_air import design_prices, frontier
-from airtight.solvers.design.over_the_air.requirements import Requirements
+from airtight.solvers.design.requirements import FleetRequirements, InferenceRequirements
 from airtight.solvers.energy import conic_energy, solve
 from airtight.solvers.weights import weight_problem
 from airtight.sweeps import verb
@@ -220,7 +219,7 @@ def targets():
         for name in ("may", "spent", "left", "who", "plan")
         if hasattr(meter, name)
     }
-    requirements = {"design": [Requirements, FleetRequirements]}
+    requirements = {"design": [InferenceRequirements, FleetRequirements]}
     for name, (call, inner) in found.items():
         if isinstance(call, type) and issubclass(call, Exception | str):
             continue

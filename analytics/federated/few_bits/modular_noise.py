@@ -164,7 +164,7 @@ _STEPS = 24  # greatest number of doubling steps from the computed root to a var
 _SMALLEST, _GREATEST = 0.01, 1e7  # range of the variance of one client's noise
 
 
-class Observer(StrEnum):
+class ServerView(StrEnum):
     """What the server sees.
 
     ``uplink``: the message of one client, with its own noise only. A server without secure aggregation learns no more
@@ -262,7 +262,7 @@ class ModularNoise:
         here, above = (f[(places - k[..., None]) % self.modulus] for k in (below, below + 1))
         return np.asarray((1 - share) * here + share * above)
 
-    def noise_law(self, observer: Observer | str = Observer.AGGREGATE, *, colluding: int = 0) -> FloatArray:
+    def noise_law(self, observer: ServerView | str = ServerView.AGGREGATE, *, colluding: int = 0) -> FloatArray:
         """The law of the noise that an observer does not know, modulo M; entry 0 is the probability of no noise.
 
         Parameters
@@ -279,15 +279,15 @@ class ModularNoise:
         """
         return self._summed(self._noise_clients(observer, colluding))[0]
 
-    def _noise_clients(self, observer: Observer | str, colluding: int) -> int:
-        who = checks.choice("observer", observer, Observer)
+    def _noise_clients(self, observer: ServerView | str, colluding: int) -> int:
+        who = checks.choice("observer", observer, ServerView)
         colluding_clients = checks.count("colluding", colluding, f"[0, {self.clients - 1}]")
-        return 1 if who is Observer.UPLINK else self.clients - colluding_clients
+        return 1 if who is ServerView.UPLINK else self.clients - colluding_clients
 
     def _summed(self, count: int) -> tuple[FloatArray, float]:
         return summed(Noise(self.noise), self.variance, self.bits, count)
 
-    def shift(self, observer: Observer | str = Observer.AGGREGATE, *, colluding: int = 0) -> int:
+    def shift(self, observer: ServerView | str = ServerView.AGGREGATE, *, colluding: int = 0) -> int:
         """The distance of the two inputs of the worst pair, in steps: the smaller of M/2 and the whole range.
 
         Examples
@@ -300,7 +300,7 @@ class ModularNoise:
     def _worst(self, count: int) -> tuple[int, float]:
         return worst_shift(Noise(self.noise), self.variance, self.bits, count, 2 * self.levels)
 
-    def curve(self, observer: Observer | str = Observer.AGGREGATE, *, colluding: int = 0) -> PrivacyCurve:
+    def curve(self, observer: ServerView | str = ServerView.AGGREGATE, *, colluding: int = 0) -> PrivacyCurve:
         """Privacy curve of one parameter in one round by the computed law; :meth:`epsilon` adds its rounding errors.
 
         Adjacency ``replace``.
@@ -319,7 +319,7 @@ class ModularNoise:
         delta: float,
         *,
         rounds: int = 1,
-        observer: Observer | str = Observer.AGGREGATE,
+        observer: ServerView | str = ServerView.AGGREGATE,
         colluding: int = 0,
     ) -> float:
         """The least epsilon of one parameter over T rounds (adjacency ``replace``), rounded up with all error bounds.
@@ -461,7 +461,7 @@ def calibrated(
     bits: int,
     clients: int = 1,
     rounds: int = 1,
-    observer: Observer | str = Observer.AGGREGATE,
+    observer: ServerView | str = ServerView.AGGREGATE,
 ) -> ModularNoise:
     """The least variance for which T rounds are (epsilon, delta)-private, rounded up, to about a relative 1e-9.
 

@@ -289,10 +289,10 @@ def _across(right: FloatArray, left: FloatArray, step: float) -> float:
 
 def _straightened(values: Sides, step: float) -> Sides:
     """Both sides, each replaced by its lower convex hull where noise made it non-convex."""
-    return Sides(_hull(values.right, step), _hull(values.left, step))
+    return Sides(_hull_values(values.right, step), _hull_values(values.left, step))
 
 
-def _hull(side: FloatArray, step: float) -> FloatArray:
+def _hull_values(side: FloatArray, step: float) -> FloatArray:
     """Lower convex hull, in exp(loss), of values at consecutive grid points; convex values are returned unchanged."""
     half = 1 / (1 + np.exp(-step))
     chord = side[:-2] * half + side[2:] * (1 - half)

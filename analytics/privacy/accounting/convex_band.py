@@ -187,7 +187,7 @@ class ConvexBand:
         places = np.stack([nodes[:-1], place], axis=1)
         heights = np.stack([low[:-1], height], axis=1)
         corners = np.append(places.ravel(), [nodes[-1], last]), np.append(heights.ravel(), [low[-1], self._least])
-        self._corners = _hull(corners[0], corners[1] * (1 - _ROUNDING))
+        self._corners = _lowered_hull_corners(corners[0], corners[1] * (1 - _ROUNDING))
 
 
 def _corner(nodes: FloatArray, place: FloatArray, low: FloatArray, a: FloatArray, lift: FloatArray) -> FloatArray:
@@ -212,7 +212,7 @@ def _interpolated(corners: FloatArray, values: FloatArray, epsilon: FloatArray) 
     return np.asarray(values[right] + share * (values[right - 1] - values[right]))
 
 
-def _hull(at: FloatArray, height: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _lowered_hull_corners(at: FloatArray, height: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Corners of the lower convex hull in exp(at), lowered by the little by which rounding puts it above a point.
 
     A point above the chord of its neighbours is above the hull: such points are left out together while they are many.

@@ -17,7 +17,7 @@ from scipy import optimize
 from airtight.analytics.federated.corbin import communication, mean_estimation
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.progress import counted
-from airtight.solvers.design.federated.federated_requirements import FederatedRequirements, Free, Goal
+from airtight.solvers.design.requirements import FederatedRequirements, Free, Goal
 from airtight.solvers.errors import InfeasibleError
 
 _BITS = range(61)  # numbers of shared bits
@@ -71,8 +71,8 @@ def design(system: FederatedSystem, wanted: FederatedRequirements, *, progress: 
     Examples
     --------
     >>> system = FederatedSystem(clients=50, parameters=1000, epsilon=1.0)
-    >>> found = design(system, FederatedRequirements(minimise="epsilon", error_at_most=0.05))
-    >>> round(found.epsilon, 4), found.system.shared_bits, found.error <= 0.05
+    >>> best = design(system, FederatedRequirements(minimise="epsilon", error_at_most=0.05))
+    >>> round(best.epsilon, 4), best.system.shared_bits, best.error <= 0.05
     (0.9555, 53, True)
     """
     started = time.monotonic()

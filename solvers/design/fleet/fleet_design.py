@@ -36,7 +36,7 @@ from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.progress import each_reported
 from airtight.analytics.records import Record
 from airtight.analytics.rounding import UNIT
-from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements, Goal, Hears
+from airtight.solvers.design.requirements import FleetRequirements, Goal, HeardCopies
 from airtight.solvers.energy import exact, utility
 from airtight.solvers.energy.energy_problem import Problem
 from airtight.solvers.energy.utility import EnergySolution
@@ -117,8 +117,8 @@ def design(fleet: DeviceFleet, wanted: FleetRequirements, *, progress: bool = Fa
     --------
     >>> from airtight.analytics.federated.fair.device import table_1
     >>> fleet = table_1(distance=[50.0, 200.0])
-    >>> found = design(fleet, FleetRequirements(energy_at_most=0.4, epsilon_at_most=2.0, rounds=10, theta=0.6))
-    >>> round(found.value, 4), found.gap < 1e-6, bool(np.sum(found.energy) <= 0.4), found.epsilon <= 2.0
+    >>> best = design(fleet, FleetRequirements(energy_at_most=0.4, epsilon_at_most=2.0, rounds=10, theta=0.6))
+    >>> round(best.value, 4), best.gap < 1e-6, bool(np.sum(best.energy) <= 0.4), best.epsilon <= 2.0
     (0.7601, True, True, True)
     """
     started = time.monotonic()
@@ -153,7 +153,7 @@ def design(fleet: DeviceFleet, wanted: FleetRequirements, *, progress: bool = Fa
         deviation=deviation,
         heard=heard,
         epsilon=epsilon,
-        own_epsilon=np.array([_epsilon(replace(wanted, hears=Hears.OWN), 1, sigma) for sigma in heard]),
+        own_epsilon=np.array([_epsilon(replace(wanted, hears=HeardCopies.OWN), 1, sigma) for sigma in heard]),
         benchmark_energy=float(np.sum(fleet.energy(*benchmark))),
         benchmark_utility=float(np.sum(fleet.utility(*benchmark))),
         seconds=time.monotonic() - started,
@@ -165,7 +165,7 @@ def _copies(wanted: FleetRequirements, devices: int) -> float:
 
     Gaussian mechanisms compose to one whose sensitivity is multiplied by this factor.
     """
-    return math.sqrt(wanted.rounds * (devices if wanted.hears is Hears.ALL else 1)) * (1 + _ROUNDING)
+    return math.sqrt(wanted.rounds * (devices if wanted.hears is HeardCopies.ALL else 1)) * (1 + _ROUNDING)
 
 
 def _epsilon(wanted: FleetRequirements, devices: int, noise: float) -> float:

@@ -41,7 +41,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import linalg, optimize, sparse, special
@@ -52,7 +52,10 @@ from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.privacy.over_the_air import observers
 from airtight.analytics.rounding import UNIT
-from airtight.solvers.design.over_the_air.requirements import Purpose
+from airtight.solvers.design.over_the_air.joint_design import Purpose
+
+if TYPE_CHECKING:
+    import cvxpy
 
 # factors tried on the multipliers, because rounding may make them prove slightly less than the allowed MSE
 _SCALES = (1.0, *(1 + 10.0**-k for k in range(10, 1, -1)))
@@ -66,7 +69,7 @@ class Model:
     root: FloatArray  # Q = root' root + diag(apart)
     apart: FloatArray
     inner: FloatArray  # c
-    own: float
+    target_power: float  # the mean of norm(f*)^2
     decoder: float  # norm(D)
     sends: FloatArray  # q
     code: FloatArray  # a
@@ -89,7 +92,7 @@ class Model:
             root=_reduced(weighted_codes) / decoder,
             apart=p * (1 - p) * np.mean(np.sum(decoded**2, axis=2), axis=0) / decoder**2,
             inner=p * np.mean(np.einsum("nkd,nd->nk", decoded, targets), axis=0) / decoder,
-            own=float(np.mean(np.sum(targets**2, axis=1))),
+            target_power=float(np.mean(np.sum(targets**2, axis=1))),
             decoder=decoder,
             sends=sends,
             code=cost * p * np.mean(np.sum(clipped**2, axis=2), axis=0),
@@ -141,7 +144,7 @@ class Multipliers:
     variance: FloatArray
     sign: FloatArray
 
-    def times(self, factor: float) -> Multipliers:
+    def scaled(self, factor: float) -> Multipliers:
         """The multipliers of the limits times a factor; the signs of the weights are no limit."""
         return Multipliers(
             factor * self.privacy, factor * self.energy, factor * self.reach, factor * self.variance, self.sign
@@ -177,20 +180,20 @@ def _ratio(p: float, epsilon: float, delta: float, rounds: int, *, hidden: bool)
         return math.inf
     if hidden and p < 1:
         rounds = 1  # several rounds reveal no less
-    count = np.arange(1, rounds + 1)
+    active_rounds = np.arange(1, rounds + 1)
     chance = np.exp(
         special.gammaln(rounds + 1)
-        - special.gammaln(count + 1)
-        - special.gammaln(rounds - count + 1)
-        + special.xlogy(count, p)
-        + special.xlog1py(rounds - count, -p)
+        - special.gammaln(active_rounds + 1)
+        - special.gammaln(rounds - active_rounds + 1)
+        + special.xlogy(active_rounds, p)
+        + special.xlog1py(rounds - active_rounds, -p)
     )
     inner = epsilon
     if hidden:  # log(1 + (e^epsilon - 1)/p)
         inner = math.log1p(math.expm1(epsilon) / p) if epsilon < 500 else epsilon - math.log(p)
 
     def excess(log_ratio: float) -> float:
-        deltas = gaussian.delta(inner, sensitivity=np.sqrt(count) * math.exp(log_ratio), sigma=1.0)
+        deltas = gaussian.delta(inner, sensitivity=np.sqrt(active_rounds) * math.exp(log_ratio), sigma=1.0)
         return math.log(max(float(chance @ np.asarray(deltas)), 1e-300)) - math.log(delta)
 
     if excess(_GREATEST_LOG_RATIO) <= 0:  # no ratio reveals so much
@@ -227,7 +230,7 @@ def stated(
     model: Model,
     limits: Limits,
     data: Mapping[str, Any] | None = None,
-) -> tuple[Any, dict[str, Any], dict[str, Any]]:
+) -> tuple[cvxpy.Problem, dict[str, cvxpy.Variable], dict[str, cvxpy.Constraint]]:
     """The problem of least MSE less the constant, its variables u, m and phi, and its constraints by name.
 
     `data` may hold cvxpy parameters in place of numbers: ``square_roots`` (of the privacy rows, C/kappa) and ``energy``.
@@ -286,10 +289,10 @@ def least_error(model: Model, limits: Limits, *, along: FloatArray | None = None
     import clarabel
 
     K, rank, receiver_noise = model.system.devices, model.root.shape[0], model.system.decoded_receiver_noise
-    phi, total, size = 2 * K, 2 * K + 1, 2 * K + 2 + rank + (along is not None)
+    phi, noise_column, size = 2 * K, 2 * K + 1, 2 * K + 2 + rank + (along is not None)
     limited_ratio, limited_reach, limited_noise = _limited(limits)
     eye = sparse.identity(size, format="csr")
-    u_rows, m_rows, phi_row, total_row = eye[:K], eye[K : 2 * K], eye[phi], eye[total]
+    u_rows, m_rows, phi_row, total_row = eye[:K], eye[K : 2 * K], eye[phi], eye[noise_column]
     root_of_u = sparse.hstack([sparse.csr_matrix(model.root), sparse.csr_matrix((rank, size - K))], format="csr")
     equal = [eye[2 * K + 2 : 2 * K + 2 + rank] - root_of_u, total_row - phi_row - m_rows.sum(axis=0)]
     if limits.fixed is not None:
@@ -355,7 +358,7 @@ def least_error(model: Model, limits: Limits, *, along: FloatArray | None = None
         received = np.sqrt(np.sum(m) + x[phi])
         u[limited_ratio] = np.minimum(u[limited_ratio], received / _squares(model, limits)[limited_ratio])
     designed = replace(model.system, weight=u / gain / model.decoder, noise_variance=noise, decoder_gain=gain)
-    return Relaxed(designed, model.own + float(answer.obj_val), multipliers)
+    return Relaxed(designed, model.target_power + float(answer.obj_val), multipliers)
 
 
 def _cones(factor: FloatArray, rows: Any, t: Any) -> Any:
@@ -375,19 +378,19 @@ def _reaches(model: Model, limits: Limits) -> FloatArray:
     return np.asarray(np.sqrt(model.system.decoded_receiver_noise) * model.system.clip / limits.reach)
 
 
-def error_at_least(model: Model, limits: Limits, found: Multipliers) -> float:
+def error_at_least(model: Model, limits: Limits, multipliers: Multipliers) -> float:
     """A lower bound of every MSE under the limits."""
-    corrected, phi_slope = _corrected(model, limits, found)
+    corrected, phi_slope = _corrected(model, limits, multipliers)
     used = 1 - phi_slope + (corrected.energy * limits.energy if corrected.energy > 0 else 0.0)
-    return _dual(model, limits, corrected.times(1 / used) if used > 1 else corrected)
+    return _dual(model, limits, corrected.scaled(1 / used) if used > 1 else corrected)
 
 
-def energy_at_least(model: Model, limits: Limits, found: Multipliers, error: float) -> float:
+def energy_at_least(model: Model, limits: Limits, multipliers: Multipliers, error: float) -> float:
     """A lower bound of the energy of every design with at most this MSE under the other limits; 0 if none is proved."""
-    if error >= model.own:  # a constant output will do
+    if error >= model.target_power:  # a constant output will do
         return 0.0
     for scale in _SCALES:
-        corrected, phi_slope = _corrected(model, limits, found.times(scale))
+        corrected, phi_slope = _corrected(model, limits, multipliers.scaled(scale))
         if corrected.energy > 0 and phi_slope > 0 and _dual(model, limits, corrected) >= error:
             return phi_slope / corrected.energy
     return 0.0
@@ -442,17 +445,17 @@ def _dual(model: Model, limits: Limits, multipliers: Multipliers) -> float:
     image = curvature @ solution
     unproved = np.maximum(model.inner - image, 0.0)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        greatest_noise = model.own / min(float(np.min(model.sends)), 1.0)
-        greatest = math.sqrt(model.own) * np.fmin.reduce(
+        greatest_noise = model.target_power / min(float(np.min(model.sends)), 1.0)
+        greatest = math.sqrt(model.target_power) * np.fmin.reduce(
             [
-                math.sqrt(greatest_noise / model.own) / _squares(model, limits),
+                math.sqrt(greatest_noise / model.target_power) / _squares(model, limits),
                 1 / np.sqrt(model.apart),
                 np.sqrt(limits.energy / (receiver_noise * model.code)),
                 1 / _reaches(model, limits),
             ]
         )
         cost = float(np.sum(np.where(unproved > 0, unproved * greatest, 0.0)))
-    size = model.own + 2 * float(np.abs(model.inner) @ np.abs(solution)) + float(np.abs(solution) @ np.abs(image))
+    size = model.target_power + 2 * float(np.abs(model.inner) @ np.abs(solution)) + float(np.abs(solution) @ np.abs(image))
     rounding = (8 * sum(model.root.shape) + 64) * UNIT * size
-    bound = model.own - float(solution @ image) - 2 * cost - rounding
-    return min(bound, model.own) if math.isfinite(bound) else -math.inf
+    bound = model.target_power - float(solution @ image) - 2 * cost - rounding
+    return min(bound, model.target_power) if math.isfinite(bound) else -math.inf

@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,10 +33,14 @@ from airtight.solvers.design import channel_prices
 from airtight.solvers.design.calibrate import Variable, calibrate
 from airtight.solvers.design.over_the_air import convex
 from airtight.solvers.design.over_the_air.convex import Limits, Model, Relaxed
-from airtight.solvers.design.over_the_air.requirements import Free, Goal, JointDesign, Purpose, Question
+from airtight.solvers.design.over_the_air.joint_design import DesignRequest, JointDesign, Purpose
 from airtight.solvers.design.over_the_air.units import Units
+from airtight.solvers.design.requirements import Free, Goal
 from airtight.solvers.errors import InfeasibleError
-from airtight.solvers.price import Price
+from airtight.solvers.price import ShadowPrice
+
+if TYPE_CHECKING:
+    import cvxpy
 
 _STEP = 3e-3  # relative step of the differences
 _BINDS = 5e-3  # relative distance from a limit from which on it does not bind, and from an optimum that is none
@@ -44,7 +48,7 @@ _OPTIMUM, _MULTIPLIER = 1e-6, 1e-7  # accuracy of the solver's optimum, and of i
 _AGREED = 0.03  # relative difference up to which the differences on both sides confirm the multiplier
 
 
-def of(found: JointDesign) -> list[Price]:
+def of(design: JointDesign) -> list[ShadowPrice]:
     """The prices of the limits on epsilon, energy and error of a design.
 
     Over a channel they are those of :mod:`airtight.solvers.design.channel_prices`. Otherwise the list is empty without features,
@@ -58,54 +62,54 @@ def of(found: JointDesign) -> list[Price]:
     Examples
     --------
     >>> from airtight.solvers.design.over_the_air.joint import design
-    >>> from airtight.solvers.design.over_the_air.requirements import Requirements
+    >>> from airtight.solvers.design.requirements import InferenceRequirements
     >>> from airtight.solvers.weights.weight_problem import _example
     >>> system, views = _example()
-    >>> wanted = Requirements(minimise="error", epsilon_at_most=2.0, free=["weight", "decoder_gain"])
+    >>> wanted = InferenceRequirements(minimise="error", epsilon_at_most=2.0, free=["weight", "decoder_gain"])
     >>> for price in of(design(system, wanted, views)):
     ...     print(price)
     d error / d epsilon = -0.1394
     """
-    found, question = replace(found, system=found.system.one_round), found.question
-    if question is not None and question.channel is not None:
-        return channel_prices.of(found, question, question.channel)
-    if question is None or question.purpose is None:
+    design, request = replace(design, system=design.system.one_round), design.request
+    if request is not None and request.channel is not None:
+        return channel_prices.of(design, request, request.channel)
+    if request is None or request.purpose is None:
         return []
-    wanted = question.wanted
+    wanted = request.wanted
     if wanted.power_at_most is not None or not {Free.WEIGHT, Free.GAIN} <= set(wanted.free):
         return []
     kept = [
-        goal for goal in (Goal.EPSILON, Goal.ENERGY, Goal.ERROR) if goal in wanted.kept and goal is not found.minimised
+        goal for goal in (Goal.EPSILON, Goal.ENERGY, Goal.ERROR) if goal in wanted.kept and goal is not design.minimised
     ]
-    slopes = None if found.lower_bound is None else _slopes(found, question, question.purpose)
+    slopes = None if design.lower_bound is None else _slopes(design, request, request.purpose)
     if slopes is None:
-        return [_price(found.minimised.value, goal, math.nan, math.nan) for goal in kept]
-    own = slopes[found.minimised]
+        return [_price(design.minimised.value, goal, math.nan, math.nan) for goal in kept]
+    goal_slopes = slopes[design.minimised]
     out = []
     for goal in kept:  # e(limit, minimised) keeps its limit: where one of them rises the other one falls
         rising, falling = slopes[goal]
-        out.append(_price(found.minimised.value, goal, _ratio(-rising, own[1]), _ratio(-falling, own[0])))
+        out.append(_price(design.minimised.value, goal, _ratio(-rising, goal_slopes[1]), _ratio(-falling, goal_slopes[0])))
     return out
 
 
-def _slopes(found: JointDesign, question: Question, purpose: Purpose) -> dict[Goal, tuple[float, float]] | None:
+def _slopes(design: JointDesign, request: DesignRequest, purpose: Purpose) -> dict[Goal, tuple[float, float]] | None:
     """The derivatives of the least error with respect to the limits on both sides; None where the design is no optimum.
 
     The derivative of the error by itself is -1, so that the prices of every goal are quotients of two of them.
     """
-    assert found.error is not None
-    wanted, units = question.wanted, Units.of(found.system, purpose)
-    unit = {goal: units.factor(goal) for goal in Goal}
-    epsilon = float(np.max(found.epsilon)) if found.minimised is Goal.EPSILON else wanted.epsilon_at_most
-    energy = found.energy if found.minimised is Goal.ENERGY else wanted.energy_at_most
+    assert design.error is not None
+    wanted, units = request.wanted, Units.of(design.system, purpose)
+    unit = {goal: units.factor(goal) for goal in (Goal.EPSILON, Goal.ENERGY, Goal.ERROR)}
+    epsilon = float(np.max(design.epsilon)) if design.minimised is Goal.EPSILON else wanted.epsilon_at_most
+    energy = design.energy if design.minimised is Goal.ENERGY else wanted.energy_at_most
     # limits that do not bind
-    if epsilon is not None and np.max(found.epsilon) < epsilon * (1 - _BINDS):
+    if epsilon is not None and np.max(design.epsilon) < epsilon * (1 - _BINDS):
         epsilon = None
-    if energy is not None and found.energy < energy * (1 - _BINDS):
+    if energy is not None and design.energy < energy * (1 - _BINDS):
         energy = None
     energy = None if energy is None else energy / unit[Goal.ENERGY]
-    error = found.error / unit[Goal.ERROR]
-    local = _Local(units.inside(found.system), question, units.purpose(purpose))
+    error = design.error / unit[Goal.ERROR]
+    local = _Local(units.inside(design.system), request, units.purpose(purpose))
     here = local.least(epsilon, energy)
     if here is not None and here.error < error * (1 - _BINDS):
         local.along = local.system.weight
@@ -125,8 +129,8 @@ def _slopes(found: JointDesign, question: Question, purpose: Purpose) -> dict[Go
     }
 
 
-def _price(of_what: str, by: Goal, rising: float, falling: float) -> Price:
-    return Price(of_what, by.value, "", rising, falling)
+def _price(of_what: str, by: Goal, rising: float, falling: float) -> ShadowPrice:
+    return ShadowPrice(of_what, by.value, "", rising, falling)
 
 
 def _ratio(above: float, below: float) -> float:
@@ -138,8 +142,8 @@ def _ratio(above: float, below: float) -> float:
 class _Local:
     """The cone program at the noise, clips and participations of a design."""
 
-    def __init__(self, system: InferenceSystem, question: Question, purpose: Purpose) -> None:
-        self.system, self.question = system, question
+    def __init__(self, system: InferenceSystem, request: DesignRequest, purpose: Purpose) -> None:
+        self.system, self.request = system, request
         self.model = Model.of(system, purpose)
         self.known: dict[float, FloatArray] = {}
         self.along: FloatArray | None = None
@@ -149,7 +153,7 @@ class _Local:
         if epsilon is None:
             return np.full(self.system.devices, np.inf)
         if epsilon not in self.known:
-            self.known[epsilon] = exact_ratio(self.model, epsilon, self.question.rounds, self.question.observer)
+            self.known[epsilon] = exact_ratio(self.model, epsilon, self.request.rounds, self.request.observer)
         return self.known[epsilon]
 
     def least(self, epsilon: float | None, energy: float | None) -> Relaxed | None:
@@ -227,7 +231,7 @@ def design_problem(
     rounds: int = 1,
     observer: Observer | str = Observer.AUTO,
     free_noise: bool = True,
-) -> tuple[Any, dict[str, Any]]:
+) -> tuple[cvxpy.Problem, dict[str, cvxpy.Variable]]:
     r"""The joint problem at given clips and participations as a cone program in cvxpy, to be changed and extended.
 
     Parameters
@@ -301,5 +305,5 @@ def design_problem(
     if energy_at_most is not None:
         data["energy"] = cp.Parameter(nonneg=True, name="energy", value=energy_at_most)
     problem, variables, constraints = convex.stated(model, limits, data)
-    whole = cp.Problem(cp.Minimize(problem.objective.args[0] + model.own), list(constraints.values()))
+    whole = cp.Problem(cp.Minimize(problem.objective.args[0] + model.target_power), list(constraints.values()))
     return whole, variables

@@ -32,8 +32,8 @@ from airtight.analytics.inference.system import InferenceSystem
 from airtight.solvers.design.effort import Effort
 from airtight.solvers.design.over_the_air.box_bounds import Box, Screen
 from airtight.solvers.design.over_the_air.moments import Moments
-from airtight.solvers.design.over_the_air.requirements import Free, Goal
 from airtight.solvers.design.peak import Peak
+from airtight.solvers.design.requirements import Free, Goal
 
 BATCH = 4096  # boxes that are split in one step
 _TRIALS = 8  # in one of this number of boxes, the middle and both ends are evaluated
@@ -94,8 +94,8 @@ def minimise(
     --------
     >>> def square(x, least=np.inf):
     ...     return 1 + np.sum((x - 0.3) ** 2, axis=1)
-    >>> found = minimise(lambda low, high, _: square(np.clip(0.3, low, high)), square, 2, gap=1e-3, effort=10_000)
-    >>> 0.999 <= found.lower <= found.value <= 1.001
+    >>> best = minimise(lambda low, high, _: square(np.clip(0.3, low, high)), square, 2, gap=1e-3, effort=10_000)
+    >>> 0.999 <= best.lower <= best.value <= 1.001
     True
     """
     low, high = np.zeros((1, dimensions)), np.ones((1, dimensions))
@@ -194,10 +194,10 @@ class Problem:
     def bound(self, low: FloatArray, high: FloatArray, enough: float = np.inf) -> FloatArray:
         """Lower bounds of the goal on boxes; epsilon is not tested where the bound without it is at least `enough`."""
         p, s = float(self.system.participation[0]), float(self.system.noise_variance[0])
-        own, others = self._at(low, Free.PARTICIPATION, p), self._at(high, Free.PARTICIPATION, p)
+        p_own, p_others = self._at(low, Free.PARTICIPATION, p), self._at(high, Free.PARTICIPATION, p)
         quiet, loud = self._at(low, Free.NOISE, s), self._at(high, Free.NOISE, s)
         i, j = self._clips(low, np.floor), self._clips(high, np.ceil)
-        return self._corner(self._received(own, others, quiet, loud), i, j, enough)[0]
+        return self._corner(self._received(p_own, p_others, quiet, loud), i, j, enough)[0]
 
     def value(self, points: FloatArray, enough: float = np.inf) -> FloatArray:
         """The goal at points; infinite where a constraint is violated.
@@ -226,10 +226,10 @@ class Problem:
             Free.WEIGHT: float(self.at(points)[1][0]),
         }
 
-    def _received(self, own: FloatArray, others: FloatArray, quiet: FloatArray, loud: FloatArray) -> Box:
+    def _received(self, p_own: FloatArray, p_others: FloatArray, quiet: FloatArray, loud: FloatArray) -> Box:
         """The boxes with the noise variances at the receiver."""
         scale = self.system.alignment**2
-        return Box(own, others, scale * quiet, scale * loud)
+        return Box(p_own, p_others, scale * quiet, scale * loud)
 
     def _corner(
         self, box: Box, i: IntArray, j: IntArray, enough: float, *, point: bool = False
@@ -237,26 +237,26 @@ class Problem:
         """The goal at the most favourable corner and the weight there; infinite where a constraint cannot be kept."""
         system, moments = self.system, self.moments
         K, gamma, floor = system.devices, system.alignment, system.decoded_receiver_noise
-        own, others, quiet = box.own, box.others, box.quiet / gamma**2
-        sends = np.ones_like(own) if system.idle_noise else own
+        p_own, p_others, quiet = box.own, box.others, box.quiet / gamma**2
+        sends = np.ones_like(p_own) if system.idle_noise else p_own
         cost = float(np.max(gamma**2 / system.channel_gain))
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             # p^2 V: variance of the noise in the decoded mean, times p^2
-            received_variance = K * quiet + floor if system.idle_noise else K * quiet * others + floor
-            decoded_noise = moments.decoder * received_variance / others**2
+            received_variance = K * quiet + floor if system.idle_noise else K * quiet * p_others + floor
+            decoded_noise = moments.decoder * received_variance / p_others**2
             noise_energy = cost * sends * system.dimension * K * quiet
-            least_weight = np.zeros_like(own)
+            least_weight = np.zeros_like(p_own)
             if self.error is not None:
-                room = moments.room(i, j, others, self.error * (1 - _ROUNDING if point else 1))
+                room = moments.room(i, j, p_others, self.error * (1 - _ROUNDING if point else 1))
                 least_weight = np.where(room > 0, np.sqrt(decoded_noise / room), np.inf)
-            weight_limit = np.full_like(own, np.inf)
+            weight_limit = np.full_like(p_own, np.inf)
             factor = 2.0 if system.adjacency is Adjacency.REPLACE else 1.0
             sensitivity_per_weight = factor * gamma * moments.clip[i]
             if Free.WEIGHT not in self.free:
                 fixed_weight = float(system.weight[0])
                 least_weight, weight_limit = (
                     np.where(fixed_weight >= least_weight * (1 - 1e-12), fixed_weight, np.inf),
-                    np.full_like(own, fixed_weight),
+                    np.full_like(p_own, fixed_weight),
                 )
             if self.peak is not None:
                 peak_weight = self.peak.greatest_weight(moments.clip[i], quiet)
@@ -271,11 +271,11 @@ class Problem:
                 weight_limit = np.where(weight_limit <= peak_weight * (1 + MARGIN), weight_limit, 0.0)
             if self.goal is Goal.ENERGY:
                 # p w^2 decreases in p where w is the least weight that keeps the MSE
-                power = np.where(Free.WEIGHT in self.free, least_weight**2 * others, least_weight**2 * own)
+                power = np.where(Free.WEIGHT in self.free, least_weight**2 * p_others, least_weight**2 * p_own)
                 spent = np.where(np.isfinite(least_weight), cost * power * moments.energy[i] + noise_energy, np.inf)
                 return self._screened(box, least_weight * sensitivity_per_weight, spent, enough, point), least_weight
             if self.goal is Goal.EPSILON:
-                power = np.where(Free.WEIGHT in self.free, least_weight**2 * others, least_weight**2 * own)
+                power = np.where(Free.WEIGHT in self.free, least_weight**2 * p_others, least_weight**2 * p_own)
                 spent = np.where(np.isfinite(least_weight), cost * power * moments.energy[i] + noise_energy, np.inf)
                 budget = np.inf if self.energy is None else self.energy * (1 - _ROUNDING if point else 1)
                 return self._deltas(
@@ -289,8 +289,8 @@ class Problem:
                 point and Free.WEIGHT in self.free
             ):  # where every weight keeps epsilon: one at which the noise is negligible
                 negligible_noise_weight = np.where(
-                    decoded_noise * moments.own > 0,
-                    np.sqrt(decoded_noise / (_NEGLIGIBLE_NOISE * moments.own)),
+                    decoded_noise * moments.target_power > 0,
+                    np.sqrt(decoded_noise / (_NEGLIGIBLE_NOISE * moments.target_power)),
                     1 / sensitivity_per_weight,
                 )
                 weight_limit = np.where(weight_limit < np.inf, weight_limit, negligible_noise_weight)
@@ -299,14 +299,14 @@ class Problem:
             if self.energy is not None:
                 energy_left = self.energy * (1 - _ROUNDING if point else 1) - noise_energy
                 violated |= energy_left <= 0
-                energy_weight = np.sqrt(np.maximum(energy_left, 0.0) / (cost * moments.energy[i] * others))
+                energy_weight = np.sqrt(np.maximum(energy_left, 0.0) / (cost * moments.energy[i] * p_others))
                 if Free.WEIGHT in self.free:
                     noise = np.maximum(noise, decoded_noise / energy_weight**2)
                     weight_limit = np.minimum(weight_limit, energy_weight)
                 else:
-                    violated |= cost * own * weight_limit**2 * moments.energy[i] > energy_left * (1 + 1e-12)
+                    violated |= cost * p_own * weight_limit**2 * moments.energy[i] > energy_left * (1 + 1e-12)
             violated |= ~(weight_limit > 0)
-            mse = np.where(violated, np.inf, moments.error(i, j, others, noise))
+            mse = np.where(violated, np.inf, moments.error(i, j, p_others, noise))
             if self.screen is not None:
                 mse = np.where(exceeds_epsilon, np.inf if point else enough, mse)
             return mse, weight_limit

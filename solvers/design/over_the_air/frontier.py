@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, ParameterError
+from airtight.analytics.guarantee import Observer
 from airtight.analytics.inference import accuracy, distortion
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
@@ -22,7 +23,8 @@ from airtight.analytics.privacy.over_the_air import system_privacy
 from airtight.analytics.progress import each_reported
 from airtight.solvers import weights
 from airtight.solvers.design.over_the_air.joint import design
-from airtight.solvers.design.over_the_air.requirements import Goal, JointDesign, Requirements
+from airtight.solvers.design.over_the_air.joint_design import JointDesign
+from airtight.solvers.design.requirements import JOINTLY_FREE, Goal, InferenceRequirements, Requirements
 from airtight.solvers.errors import InfeasibleError, NotSettledError
 from airtight.solvers.weights import caps
 
@@ -30,6 +32,10 @@ if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
 
+    from airtight.solvers.design.federated.federated_design import FederatedDesign
+    from airtight.solvers.design.fleet.fleet_design import FleetDesign
+
+Asked = TypeVar("Asked", bound=Requirements)
 Design = Callable[[InferenceSystem, Features, FloatArray], InferenceSystem]
 
 
@@ -166,8 +172,8 @@ _PROPERTIES = ("epsilon", "error", "accuracy", "energy", "utility", "noise", "bi
 
 
 def traced(
-    solve: Callable[[Any], Any],
-    wanted: Any,
+    solve: Callable[[Asked], JointDesign | FederatedDesign | FleetDesign],
+    wanted: Asked,
     axes: Mapping[str, ArrayLike],
     *,
     heard: Callable[[str], None] = lambda point: None,
@@ -177,9 +183,9 @@ def traced(
     Parameters
     ----------
     solve : callable
-        Returns the design for requirements of any of the three types, or raises
+        Returns the design for requirements of the type of `wanted`, or raises
         :class:`airtight.solvers.errors.InfeasibleError` or :class:`airtight.solvers.errors.NotSettledError`.
-    wanted : Requirements, FederatedRequirements or FleetRequirements
+    wanted : Requirements
     axes : mapping of str to array_like
         For each named limit, the values that replace the one of `wanted`.
     heard : callable
@@ -197,7 +203,7 @@ def traced(
     --------
     >>> from airtight.analytics.federated.fair.device import table_1
     >>> from airtight.solvers.design.fleet import fleet_design
-    >>> from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
+    >>> from airtight.solvers.design.requirements import FleetRequirements
     >>> asked = FleetRequirements(energy_at_most=1.0)
     >>> devices = table_1(distance=[50.0, 200.0])
     >>> traced(lambda one: fleet_design.design(devices, one), asked, {"energy_at_most": [0.01, 0.3, 0.4]}).value.values.round(4)
@@ -214,7 +220,7 @@ def traced(
         try:
             reached = _properties(solve(requirements))
         except InfeasibleError:
-            reached = {"bound": -np.inf if getattr(wanted, "goal", None) == "utility" else np.inf}
+            reached = {"bound": -np.inf if wanted.goal is Goal.UTILITY else np.inf}
         except NotSettledError as error:
             reached = {"bound": error.lower_bound}
         for name, value in reached.items():
@@ -223,7 +229,7 @@ def traced(
     return xarray.Dataset({name: (tuple(grid), values) for name, values in arrays.items()}, grid)
 
 
-def _properties(result: Any) -> dict[str, float]:
+def _properties(result: JointDesign | FederatedDesign | FleetDesign) -> dict[str, float]:
     bound = getattr(result, "lower_bound", getattr(result, "bound", None))
     properties = {"value": float(result.value), "bound": np.nan if bound is None else float(bound)}
     for name in _PROPERTIES:
@@ -240,10 +246,14 @@ def surface(
     accuracy: ArrayLike | None = None,
     error: ArrayLike | None = None,
     margin: float | None = None,
-    free: Iterable[str] = Requirements.free,
+    free: Iterable[str] = JOINTLY_FREE,
     alike: bool = False,
     progress: bool = False,
-    **options: Any,
+    ideal_accuracy: float = 1.0,
+    rounds: int | None = None,
+    observer: Observer | str | None = None,
+    gap: float | None = None,
+    effort: int | None = None,
 ) -> xarray.Dataset:
     """The least energy of a query at every epsilon and accuracy (or error).
 
@@ -259,11 +269,11 @@ def surface(
         Needed for accuracies.
     free : iterable of str
     alike : bool
-        See :class:`airtight.solvers.design.over_the_air.requirements.Requirements`.
+        See :class:`airtight.solvers.design.requirements.InferenceRequirements`.
     progress : bool
         Whether to say on stderr every two seconds how many designs are done.
-    **options
-        Options of :func:`airtight.solvers.design.over_the_air.joint.design`.
+    ideal_accuracy, rounds, observer, gap, effort
+        See :func:`airtight.solvers.design.over_the_air.joint.design`.
 
     Returns
     -------
@@ -281,8 +291,8 @@ def surface(
     --------
     >>> from airtight.solvers.weights.weight_problem import _example
     >>> free = ["weight", "noise_variance", "decoder_gain"]
-    >>> found = surface(*_example(), epsilon=[4.0, 8.0], error=[0.95, 1.2], free=free)
-    >>> found.energy.dims, bool(np.all(found.energy_lower <= found.energy))
+    >>> designs = surface(*_example(), epsilon=[4.0, 8.0], error=[0.95, 1.2], free=free)
+    >>> designs.energy.dims, bool(np.all(designs.energy_lower <= designs.energy))
     (('epsilon', 'error'), True)
     """
     if (accuracy is None) == (error is None):
@@ -293,13 +303,25 @@ def surface(
     if accuracy is not None:
         name, key, values = "accuracy", "accuracy_at_least", accuracy
     assert values is not None
-    base = Requirements(minimise=Goal.ENERGY, epsilon_at_most=1.0, free=tuple(free), alike=alike)  # type: ignore[arg-type]
+    base = InferenceRequirements(minimise=Goal.ENERGY, epsilon_at_most=1.0, free=free, alike=alike)
 
-    options = {"rounds": system.rounds, "observer": system.observer, **options}
+    rounds = system.rounds if rounds is None else rounds
+    observer = system.observer if observer is None else observer
     alone = system_privacy.one_round_alone(system, rounds=False)
 
-    def solve(requirements: Requirements) -> JointDesign:
-        return design(alone, requirements, features, margin=margin, explain=False, **options)
+    def solve(requirements: InferenceRequirements) -> JointDesign:
+        return design(
+            alone,
+            requirements,
+            features,
+            margin=margin,
+            ideal_accuracy=ideal_accuracy,
+            rounds=rounds,
+            observer=observer,
+            gap=gap,
+            effort=effort,
+            explain=False,
+        )
 
     limits = checks.real(name, values, "[0, inf)")
     heard = each_reported(epsilons.size * limits.size, "designs", progress=progress)
@@ -309,24 +331,24 @@ def surface(
         {f"{quantity}_reached": reached_values for quantity, reached_values in reached.items()}
     )
     dataset = dataset.rename({"value": "energy", "bound": "energy_lower", "epsilon_at_most": "epsilon", key: name})
-    dataset.attrs = {"adjacency": str(system.adjacency), "delta": system.delta, "rounds": options["rounds"]}
+    dataset.attrs = {"adjacency": str(system.adjacency), "delta": system.delta, "rounds": rounds}
     dataset.attrs["bound_for"] = str(base.designs)
-    dataset.attrs["observer"] = str(options["observer"])
+    dataset.attrs["observer"] = str(observer)
     return dataset
 
 
-def front(found: xarray.Dataset) -> FloatArray:
+def front(designs: xarray.Dataset) -> FloatArray:
     """The Pareto-optimal designs of a surface in (epsilon, error, energy), shape (n, 3), in order of epsilon.
 
     Examples
     --------
     >>> from airtight.solvers.weights.weight_problem import _example
     >>> free = ["weight", "noise_variance", "decoder_gain"]
-    >>> found = surface(*_example(), epsilon=[4.0, 8.0], error=[0.95, 1.2], free=free, alike=True)
-    >>> front(found).shape
+    >>> designs = surface(*_example(), epsilon=[4.0, 8.0], error=[0.95, 1.2], free=free, alike=True)
+    >>> front(designs).shape
     (2, 3)
     """
-    columns = (found.epsilon_reached, found.error_reached, found.energy)
+    columns = (designs.epsilon_reached, designs.error_reached, designs.energy)
     points = np.stack([np.ravel(column.values) for column in columns], axis=1)
     points = points[np.all(np.isfinite(points), axis=1)]
     points = np.unique(points, axis=0)
@@ -334,28 +356,28 @@ def front(found: xarray.Dataset) -> FloatArray:
     return np.asarray(points[~np.array(beaten, dtype=bool)])
 
 
-def plot(found: xarray.Dataset, axes: Axes | None = None) -> Axes:
+def plot(designs: xarray.Dataset, axes: Axes | None = None) -> Axes:
     """Plot energy over epsilon, one line per accuracy (or error), shaded down to the proved lower bound.
 
     Examples
     --------
     >>> from airtight.solvers.weights.weight_problem import _example
     >>> free = ["weight", "noise_variance", "decoder_gain"]
-    >>> found = surface(*_example(), epsilon=[2.0, 4.0], error=[0.3, 0.6], free=free)
-    >>> len(plot(found).lines)
+    >>> designs = surface(*_example(), epsilon=[2.0, 4.0], error=[0.3, 0.6], free=free)
+    >>> len(plot(designs).lines)
     2
     """
     import matplotlib.pyplot as plt
 
     axes = plt.figure().add_subplot() if axes is None else axes
-    name = str(found.energy.dims[1])
-    for value in found[name].values:
-        line = found.sel({name: value})
-        (drawn,) = axes.plot(found.epsilon, line.energy, marker="o", label=f"{name} {value:g}")
-        axes.fill_between(found.epsilon, line.energy_lower, line.energy, alpha=0.2, color=drawn.get_color())
+    name = str(designs.energy.dims[1])
+    for value in designs[name].values:
+        line = designs.sel({name: value})
+        (drawn,) = axes.plot(designs.epsilon, line.energy, marker="o", label=f"{name} {value:g}")
+        axes.fill_between(designs.epsilon, line.energy_lower, line.energy, alpha=0.2, color=drawn.get_color())
     axes.set_xscale("log")
     axes.set_yscale("log")
-    axes.set_xlabel(f"epsilon, {found.attrs['adjacency']}, {found.attrs['rounds']} rounds")
+    axes.set_xlabel(f"epsilon, {designs.attrs['adjacency']}, {designs.attrs['rounds']} rounds")
     axes.set_ylabel("least energy of a query")
     axes.legend()
     return axes

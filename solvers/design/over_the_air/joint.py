@@ -20,24 +20,18 @@ from airtight.analytics.inference import distortion
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.solvers.design.over_the_air import box_bounds, local_search
+from airtight.solvers.design.over_the_air.joint_design import ANY_ENERGY, JointDesign, Purpose
 from airtight.solvers.design.over_the_air.joint_problem import Answer, Job, up
-from airtight.solvers.design.over_the_air.requirements import (
-    ANY_ENERGY,
-    Free,
-    Goal,
-    JointDesign,
-    Purpose,
-    Requirements,
-)
 from airtight.solvers.design.over_the_air.units import Units
 from airtight.solvers.design.peak import Peak
+from airtight.solvers.design.requirements import Free, Goal, InferenceRequirements
 from airtight.solvers.errors import InfeasibleError, NotSettledError
 
 _ROOM = 1 + 5e-4  # factor on a named limit, so that a design for it is found
 _STEPS = 8  # bisection steps for the peak power
 
 
-def found_or_raised(job: Job, answer: Answer, *, explain: bool) -> Answer:
+def design_or_raise(job: Job, answer: Answer, *, explain: bool) -> Answer:
     """A design that keeps all constraints, if the search for the nearest limits finds one; else an error is raised.
 
     Each constraint is dropped in turn and the quantity that it limits is minimised. A design found in this way that
@@ -158,7 +152,7 @@ def _least_power(job: Job) -> float | None:
 
 def design(
     system: InferenceSystem,
-    requirements: Requirements,
+    requirements: InferenceRequirements,
     features: Features | Sequence[Features] | None = None,
     *,
     margin: float | None = None,
@@ -177,7 +171,7 @@ def design(
     system : InferenceSystem
         The values of all variables that are not free. For some free variables, unequal devices keep the proportions
         that they have here.
-    requirements : Requirements
+    requirements : InferenceRequirements
     features : Features or sequence of Features, optional
         The tasks of the server. Without them only epsilon and energy can be constrained or minimised.
     margin, ideal_accuracy : float
@@ -221,14 +215,14 @@ def design(
     --------
     >>> from airtight.solvers.weights.weight_problem import _example
     >>> system, views = _example()
-    >>> wanted = Requirements(minimise="energy", epsilon_at_most=2.0, error_at_most=0.5, alike=True)
-    >>> found = design(system, wanted, views)
-    >>> bool(np.max(found.epsilon) <= 2.0 and found.error <= 0.5), found.settled, found.gap <= 1e-2 * found.value
+    >>> wanted = InferenceRequirements(minimise="energy", epsilon_at_most=2.0, error_at_most=0.5, alike=True)
+    >>> best = design(system, wanted, views)
+    >>> bool(np.max(best.epsilon) <= 2.0 and best.error <= 0.5), best.settled, best.gap <= 1e-2 * best.value
     (True, True, True)
     """
     started = time.monotonic()
     observer_kind = checks.choice("observer", observer, Observer)
-    count = checks.count("rounds", rounds)
+    rounds = checks.count("rounds", rounds)
     purpose = None if features is None else Purpose.of(features, margin, ideal_accuracy)
     consistent(system, requirements, purpose)
     effective = requirements if effort is None else replace(requirements, effort=effort)
@@ -238,18 +232,18 @@ def design(
         units.inside(system),
         units.requirements(effective),
         None if purpose is None else units.purpose(purpose),
-        count,
+        rounds,
         observer_kind,
         gap,
         progress,
     )
     answer = job.solved()
     if answer.system is None:
-        answer = found_or_raised(job, answer, explain=explain)
+        answer = design_or_raise(job, answer, explain=explain)
     return job.reported(answer, effective, purpose, time.monotonic() - started)
 
 
-def consistent(system: InferenceSystem, wanted: Requirements, purpose: Purpose | None) -> None:
+def consistent(system: InferenceSystem, wanted: InferenceRequirements, purpose: Purpose | None) -> None:
     """Raise ParameterError where the requirements are inconsistent or have a trivial or no optimum."""
     error = wanted.error_at_most is not None or wanted.accuracy_at_least is not None
     if purpose is None and (error or wanted.minimise is Goal.ERROR):

@@ -18,19 +18,11 @@ from airtight.solvers.design.effort import Effort
 from airtight.solvers.design.known import LOCAL, Designs, Known, Method
 from airtight.solvers.design.over_the_air import box_bounds, convex, equal_devices, local_search, unequal_devices
 from airtight.solvers.design.over_the_air.box_bounds import screen_of
+from airtight.solvers.design.over_the_air.joint_design import ANY_ENERGY, DesignRequest, JointDesign, Nothing, Purpose
 from airtight.solvers.design.over_the_air.moments import Moments
-from airtight.solvers.design.over_the_air.requirements import (
-    ANY_ENERGY,
-    Free,
-    Goal,
-    JointDesign,
-    Nothing,
-    Purpose,
-    Question,
-    Requirements,
-)
 from airtight.solvers.design.over_the_air.units import Units
 from airtight.solvers.design.peak import Peak
+from airtight.solvers.design.requirements import Free, Goal, InferenceRequirements
 from airtight.solvers.errors import InfeasibleError
 
 _GAP, _COSTLY_GAP = 1e-3, 1e-2  # default relative gap where epsilon has a closed form, and where it has none
@@ -82,7 +74,7 @@ class Job:
     units : Units
         Of the numbers in messages.
     system : InferenceSystem
-    wanted : Requirements
+    wanted : InferenceRequirements
     purpose : Purpose or None
         Tasks, margin and ideal accuracy.
     rounds : int
@@ -97,7 +89,7 @@ class Job:
         self,
         units: Units,
         system: InferenceSystem,
-        wanted: Requirements,
+        wanted: InferenceRequirements,
         purpose: Purpose | None,
         rounds: int,
         observer: Observer,
@@ -123,7 +115,7 @@ class Job:
             return [self.system]
         return [replace(self.system, idle_noise=idle) for idle in (False, True)]
 
-    def asking(self, wanted: Requirements) -> Job:
+    def asking(self, wanted: InferenceRequirements) -> Job:
         """The same problem with other requirements and a quarter of the effort."""
         reduced = replace(wanted, effort=max(wanted.effort // 4, 1))
         job = Job(self.units, self.system, reduced, self.purpose, self.rounds, self.observer, self.asked_gap)
@@ -214,7 +206,7 @@ class Job:
     def _by_steps(self, system: InferenceSystem, effort: Effort, start: InferenceSystem | None) -> Answer:
         """The best design of devices that may differ, by convex steps."""
         assert self.purpose is not None
-        asked = unequal_devices.Question(self.wanted, self.purpose, self.error, self.rounds, self.observer)
+        asked = unequal_devices.UnequalProblem(self.wanted, self.purpose, self.error, self.rounds, self.observer)
         best = unequal_devices.best(system, asked, effort, start)
         known = LOCAL if best.lower is None else Known(Method.RELAXATION, best.lower, Designs.ALL)
         return Answer(best.system, best.value, known, 0, True)
@@ -401,7 +393,7 @@ class Job:
         return local_search.epsilons(system, self.observer, self.rounds)
 
     def reported(
-        self, answer: Answer, wanted: Requirements, purpose: Purpose | None, seconds: float
+        self, answer: Answer, wanted: InferenceRequirements, purpose: Purpose | None, seconds: float
     ) -> JointDesign:
         """The design in the given unit, with all its properties evaluated by the library there."""
         assert answer.system is not None
@@ -421,7 +413,7 @@ class Job:
         values = {Goal.ENERGY: energy, Goal.EPSILON: float(np.max(epsilon)), Goal.ERROR: error}
         value = values[wanted.minimise]
         assert value is not None
-        known = answer.known.times(self.units.factor(wanted.minimise)).below(value)
+        known = answer.known.scaled(self.units.factor(wanted.minimise)).below(value)
         return JointDesign(
             system=system,
             minimised=wanted.minimise,
@@ -437,11 +429,11 @@ class Job:
             boxes=answer.boxes,
             settled=answer.settled,
             seconds=seconds,
-            question=Question(wanted=wanted, purpose=purpose, rounds=self.rounds, observer=self.observer),
+            request=DesignRequest(wanted=wanted, purpose=purpose, rounds=self.rounds, observer=self.observer),
         )
 
 
-def error_limit(wanted: Requirements, purpose: Purpose | None) -> float | None:
+def error_limit(wanted: InferenceRequirements, purpose: Purpose | None) -> float | None:
     """The limit on the MSE that keeps both constraints, the accuracy by Markov's inequality; None without either."""
     limits = [] if wanted.error_at_most is None else [wanted.error_at_most]
     if wanted.accuracy_at_least is not None and purpose is not None and purpose.margin is not None:

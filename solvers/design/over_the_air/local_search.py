@@ -20,7 +20,8 @@ from airtight.analytics.inference import decoding, distortion, transmission
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import system_privacy
 from airtight.solvers.design.effort import Effort, EffortSpent
-from airtight.solvers.design.over_the_air.requirements import Free, Goal, Purpose, Requirements
+from airtight.solvers.design.over_the_air.joint_design import Purpose
+from airtight.solvers.design.requirements import Free, Goal, InferenceRequirements
 
 _STARTS = 8  # the given system and random starts; the better half is used
 _STEPS = 160  # evaluations from each start
@@ -49,7 +50,7 @@ def energy(system: InferenceSystem, purpose: Purpose | None) -> float:
 
 def best(
     system: InferenceSystem,
-    wanted: Requirements,
+    wanted: InferenceRequirements,
     purpose: Purpose | None,
     error: float | None,
     rounds: int,
@@ -77,7 +78,7 @@ def best(
     return searched(system, wanted, axes, error, reached, effort, adapted=adapted)
 
 
-def axes_of(wanted: Requirements, *, gain: bool) -> list[Free]:
+def axes_of(wanted: InferenceRequirements, *, gain: bool) -> list[Free]:
     """The free variables that the search scales; the alignment is redundant beside weight and noise."""
     axes = [f for f in _SPAN if f in wanted.free and (gain or f is not Free.GAIN)]
     if Free.ALIGNMENT in axes and {Free.WEIGHT, Free.NOISE} <= set(axes):
@@ -87,7 +88,7 @@ def axes_of(wanted: Requirements, *, gain: bool) -> list[Free]:
 
 def searched(
     system: InferenceSystem,
-    wanted: Requirements,
+    wanted: InferenceRequirements,
     axes: list[Free],
     error: float | None,
     reached: Callable[[InferenceSystem], dict[Goal, float]],
@@ -129,13 +130,13 @@ def searched(
             raise EffortSpent
         effort.spend(cost)
         candidate = scaled_system(x)
-        found = reached(candidate)
+        properties = reached(candidate)
         limits = {Goal.EPSILON: wanted.epsilon_at_most, Goal.ENERGY: wanted.energy_at_most, Goal.ERROR: error}
         excess = 0.0
         for goal, limit in limits.items():
             if limit is not None:
-                excess += max(math.log(max(min(found[goal], 1e300), 1e-300) / max(limit, 1e-300)), 0.0)
-        value = found[wanted.minimise]
+                excess += max(math.log(max(min(properties[goal], 1e300), 1e-300) / max(limit, 1e-300)), 0.0)
+        value = properties[wanted.minimise]
         if excess == 0 and math.isfinite(value):
             feasible.append((value, candidate))
         return math.log(max(min(value, 1e300), 1e-300)) + _PENALTY * excess

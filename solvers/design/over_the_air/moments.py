@@ -31,7 +31,7 @@ class Moments:
     clip : ndarray, shape (G,)
         Thresholds from the shortest to the longest code. Below them the MSE depends on w C only; above them nothing is
         clipped.
-    own : float
+    target_power : float
         Mean of norm(f*)^2.
     decoder : float
         norm(D)_F^2.
@@ -45,7 +45,7 @@ class Moments:
     """
 
     clip: FloatArray
-    own: float
+    target_power: float
     decoder: float
     along: tuple[FloatArray, FloatArray]
     square: tuple[FloatArray, FloatArray]
@@ -86,22 +86,24 @@ class Moments:
                 )
             )
         table = np.array(rows).T
-        own = float(np.mean(np.sum(targets**2, axis=1)))
-        return cls(grid, own, float(np.sum(decoder**2)), (table[0], table[1]), (table[2], table[3]), table[4], table[5])
+        target_power = float(np.mean(np.sum(targets**2, axis=1)))
+        along, square = (table[0], table[1]), (table[2], table[3])
+        return cls(grid, target_power, float(np.sum(decoder**2)), along, square, table[4], table[5])
 
     def room(self, i: IntArray, j: IntArray, p: FloatArray, most: float | FloatArray) -> FloatArray:
         """An upper bound of V norm(D)^2 / w^2 for an MSE of at most `most`, at thresholds from the i-th to the j-th."""
         along = np.maximum(self.along[0][j] - self.along[1][i], 0.0)
         square = np.maximum(self.square[0][i] - self.square[1][j], 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            greatest_denominator = np.where(most < self.own, along**2 / np.maximum(self.own - most, 1e-300), np.inf)
+            explained = np.maximum(self.target_power - most, 1e-300)  # at least, of norm(f*)^2
+            greatest_denominator = np.where(most < self.target_power, along**2 / explained, np.inf)
             return np.asarray(greatest_denominator - square - np.maximum(1 / p - 1, 0.0) * self.apart[i])
 
     def error(self, i: IntArray, j: IntArray, p: FloatArray, noise: FloatArray) -> FloatArray:
         """A lower bound of the MSE for V norm(D)^2 / w^2 of `noise`, at thresholds from the i-th to the j-th."""
         along = np.maximum(self.along[0][j] - self.along[1][i], 0.0)
         square = np.maximum(self.square[0][i] - self.square[1][j], 0.0)
-        total = square + np.maximum(1 / p - 1, 0.0) * self.apart[i] + noise
+        decoded_power = square + np.maximum(1 / p - 1, 0.0) * self.apart[i] + noise
         with np.errstate(divide="ignore", invalid="ignore"):
-            explained = np.where(along > 0, along**2 / total, 0.0)
-        return np.asarray(np.maximum(self.own - explained, 0.0))
+            explained = np.where(along > 0, along**2 / decoded_power, 0.0)
+        return np.asarray(np.maximum(self.target_power - explained, 0.0))

@@ -24,8 +24,9 @@ from airtight.solvers.design.calibrate import Variable, calibrate
 from airtight.solvers.design.effort import Effort, EffortSpent
 from airtight.solvers.design.over_the_air import convex, local_search
 from airtight.solvers.design.over_the_air.convex import Limits, Model, Relaxed
-from airtight.solvers.design.over_the_air.requirements import ANY_ENERGY, Free, Goal, Purpose, Requirements
+from airtight.solvers.design.over_the_air.joint_design import ANY_ENERGY, Purpose
 from airtight.solvers.design.peak import Peak
+from airtight.solvers.design.requirements import Free, Goal, InferenceRequirements
 from airtight.solvers.errors import InfeasibleError
 
 _ALTERNATIONS = 6  # most alternating steps from one start
@@ -45,10 +46,10 @@ _BEYOND = (1e-5, 1e-3, 0.1)  # relative distances beyond a greatest code at whic
 
 
 @dataclass(frozen=True)
-class Question:
+class UnequalProblem:
     """A joint problem with features and a free gain; `error` is the limit on the MSE from all constraints on it."""
 
-    wanted: Requirements
+    wanted: InferenceRequirements
     purpose: Purpose
     error: float | None
     rounds: int
@@ -64,7 +65,7 @@ class Best:
     lower: float | None = None
 
 
-def applies(system: InferenceSystem, wanted: Requirements, purpose: Purpose | None) -> bool:
+def applies(system: InferenceSystem, wanted: InferenceRequirements, purpose: Purpose | None) -> bool:
     """Whether the convex steps apply: features, free weights and gain, a free gauge and receiver noise."""
     free = set(wanted.free)
     gauge = Free.ALIGNMENT not in free or Free.NOISE in free
@@ -72,7 +73,7 @@ def applies(system: InferenceSystem, wanted: Requirements, purpose: Purpose | No
 
 
 def best(
-    system: InferenceSystem, asked: Question, effort: Effort, start: InferenceSystem | None = None
+    system: InferenceSystem, asked: UnequalProblem, effort: Effort, start: InferenceSystem | None = None
 ) -> Best:
     """The best design found, with a lower bound where one is proved.
 
@@ -113,12 +114,12 @@ def best(
     if design.system is None:
         design = _Alternation(scaled(improvements[-1][1]), asked, effort).best()
     if start is not None:
-        design = min(design, _Alternation(start, asked, effort).best(start), key=lambda found: found.value)
+        design = min(design, _Alternation(start, asked, effort).best(start), key=lambda candidate: candidate.value)
     return replace(design, lower=None)
 
 
 def _least_epsilon(
-    system: InferenceSystem, asked: Question, effort: Effort, start: InferenceSystem | None
+    system: InferenceSystem, asked: UnequalProblem, effort: Effort, start: InferenceSystem | None
 ) -> Best:
     """The least epsilon at which the least error found keeps its limit, by bisection.
 
@@ -167,7 +168,7 @@ def _least_epsilon(
 class _Alternation:
     """The alternating steps at given participations and clips."""
 
-    def __init__(self, system: InferenceSystem, asked: Question, effort: Effort) -> None:
+    def __init__(self, system: InferenceSystem, asked: UnequalProblem, effort: Effort) -> None:
         self.system, self.asked, self.effort, wanted = system, asked, effort, asked.wanted
         self.model = Model.of(system, asked.purpose)
         self.exact = convex.exact(system, asked.observer, asked.rounds)

@@ -21,7 +21,8 @@ import numpy as np
 
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.solvers.design.over_the_air.requirements import ANY_ENERGY, Goal, Purpose, Requirements
+from airtight.solvers.design.over_the_air.joint_design import ANY_ENERGY, Purpose
+from airtight.solvers.design.requirements import Goal, InferenceRequirements
 
 _FARTHEST = 240  # exponents of a unit, at most: products of several of them stay finite
 
@@ -94,7 +95,7 @@ class Units:
         margin = None if purpose.margin is None else math.ldexp(purpose.margin, -self.feature)
         return replace(purpose, features=tasks, margin=margin)
 
-    def requirements(self, wanted: Requirements) -> Requirements:
+    def requirements(self, wanted: InferenceRequirements) -> InferenceRequirements:
         """The limits in the solvers' unit."""
         changes: dict[str, float] = {}
         for name, goal in (

@@ -184,12 +184,12 @@ def _placed(k: int, eps: float) -> Quantizer:
         options = {"maxfev": _MOVES[k], "xatol": 1e-4, "fatol": 1e-7}
         candidates = [minimize(worst, u, method="Nelder-Mead", options=options).x for u in starts[:_STARTS]]
         best = min(candidates, key=worst)
-    found = _one_bit(eps) if k == 4 else _placed(k // 2, eps)
+    searched = _one_bit(eps) if k == 4 else _placed(k // 2, eps)
     for inner in (0.0, 1e-8, 1e-7, 1e-6, 1e-5):  # the solver keeps epsilon up to a tolerance only
         quantizer = _program(places(best), eps * (1 - inner))
         if quantizer is not None and _exact_epsilon(quantizer) <= eps:
-            return min(found, quantizer, key=lambda one: one.worst_variance)
-    return found
+            return min(searched, quantizer, key=lambda candidate: candidate.worst_variance)
+    return searched
 
 
 def _exact_epsilon(quantizer: Quantizer) -> float:

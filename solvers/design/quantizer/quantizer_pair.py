@@ -125,8 +125,8 @@ def _evaluated(outputs: FloatArray, inputs: FloatArray, law: FloatArray) -> Pair
     used = law.max(axis=0) > 1e-12
     y, law = outputs[used], law[:, used] / law[:, used].sum(axis=1, keepdims=True)
 
-    def between(count: int) -> tuple[FloatArray, FloatArray]:
-        grid = np.linspace(-1.0, 1.0, count)
+    def between(points: int) -> tuple[FloatArray, FloatArray]:
+        grid = np.linspace(-1.0, 1.0, points)
         return grid, np.stack([np.interp(grid, inputs, column) for column in law.T], axis=1)
 
     attained, worst = antithetic.worst_pair_mse(between(257)[0], outputs=y, law=between(257)[1])

@@ -61,7 +61,7 @@ def test_bounds_answer_every_key_of_the_contract(tmp_path):
 
     archive(tmp_path)
     tree = json.loads(run("bounds", written(tmp_path, GOOD + TASK), "--json").stdout)["inference"]
-    assert set(tree) == {"privacy", "distortion", "accuracy", "selection"}
+    assert set(tree) == {"headline", "never_send", "privacy", "distortion", "accuracy", "selection"}
     assert set(tree["distortion"]) >= {"published", "exact"}
     assert set(tree["accuracy"]) >= {"published", "short_paper", "markov", "exact"}
     with np.load(tmp_path / "features.npz") as arrays:

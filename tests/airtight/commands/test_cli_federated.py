@@ -29,7 +29,7 @@ def test_every_key_of_the_contract(tmp_path):
     result = run("bounds", written(tmp_path, SYSTEM), "--json")
     assert result.exit_code == 0, result.output
     tree = json.loads(result.stdout)
-    assert set(tree) == {"federated"}
+    assert set(tree) == {"headline", "never_send", "federated"}
     part = tree["federated"]
     assert part["alpha"] == pytest.approx(1 / math.tanh(0.5))
     assert {"ldp", "corbin_published", "corbin_worst", "corbin_worst_finite_bits", "augmented_worst"} <= set(

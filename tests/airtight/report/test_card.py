@@ -57,7 +57,8 @@ def test_the_card(tmp_path: Path) -> None:
     epsilon = airtight.epsilon(system, rounds=4)
     np.testing.assert_array_equal(one["epsilon"], epsilon)
     assert one["device"] == int(np.argmax(epsilon)) and one["observer"] == "participants"
-    curve = airtight.curve(system, device=one["device"]).compose(4)
+    curve = airtight.curve(system, device=one["device"])
+    assert curve.to_json() == airtight.curve(system.replace(rounds=1), device=one["device"]).compose(4).to_json()
     assert one["advantage"] == curve.advantage() and one["detections"] == curve.tpr(0.01)
     assert tree["system_file"] == hashlib.sha256(TEXT.encode()).hexdigest()
     page, latex = (out / "card.html").read_text(), (out / "card.tex").read_text()

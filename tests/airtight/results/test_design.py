@@ -22,8 +22,8 @@ from airtight.solvers.design.over_the_air import equal_devices
 from airtight.solvers.design.over_the_air.box_bounds import Box, ManyRounds, Screen
 from airtight.solvers.design.over_the_air.joint import design
 from airtight.solvers.design.over_the_air.moments import Moments
-from airtight.solvers.design.over_the_air.requirements import Free, Requirements
 from airtight.solvers.design.peak import Peak
+from airtight.solvers.design.requirements import Free, InferenceRequirements
 from airtight.solvers.errors import InfeasibleError, NotSettledError
 from airtight.solvers.weights.weight_problem import _example
 from airtight.validate.experiments.monte_carlo import channel
@@ -67,7 +67,7 @@ def test_no_random_design_beats_the_bound(case):
     system, tasks = instance(1, adjacency=adjacency, idle_noise=idle)
     own = decoding.constant_output(tasks)
     most = 6.0 if adjacency == "replace" else 3.0
-    wanted = Requirements(minimise="energy", epsilon_at_most=most, error_at_most=0.75 * own, alike=True)
+    wanted = InferenceRequirements(minimise="energy", epsilon_at_most=most, error_at_most=0.75 * own, alike=True)
     found = design(system, wanted, tasks, gap=0.03)
     assert found.bound_for == "designs that treat all devices alike"
     assert np.max(found.epsilon) <= most and found.error <= 0.75 * own * (1 + 1e-9)
@@ -92,17 +92,17 @@ def test_least_error_and_least_epsilon_agree_with_least_energy():
     own = decoding.constant_output(tasks)
     free = ["weight", "noise_variance", "participation", "decoder_gain"]
     kept = {"free": free, "error_at_most": 0.7 * own, "alike": True}
-    energy = design(system, Requirements(minimise="energy", epsilon_at_most=3.0, **kept), tasks, gap=0.01)
+    energy = design(system, InferenceRequirements(minimise="energy", epsilon_at_most=3.0, **kept), tasks, gap=0.01)
     error = design(
         system,
-        Requirements(minimise="error", epsilon_at_most=3.0, energy_at_most=energy.value, free=free, alike=True),
+        InferenceRequirements(minimise="error", epsilon_at_most=3.0, energy_at_most=energy.value, free=free, alike=True),
         tasks,
         gap=0.01,
     )
     assert error.lower_bound <= 0.7 * own * 1.001 and error.energy <= energy.value * (1 + 1e-9)
     assert error.value == pytest.approx(0.7 * own, rel=0.02)
     epsilon = design(
-        system, Requirements(minimise="epsilon", energy_at_most=energy.value * 1.01, **kept), tasks, gap=0.01
+        system, InferenceRequirements(minimise="epsilon", energy_at_most=energy.value * 1.01, **kept), tasks, gap=0.01
     )
     assert epsilon.lower_bound <= 3.0 * 1.001 and epsilon.value <= 3.0 * 1.05
     assert epsilon.error <= 0.7 * own * (1 + 1e-9) and epsilon.energy <= energy.value * 1.01 * (1 + 1e-9)
@@ -128,7 +128,7 @@ def test_bounds_of_boxes_lie_below_the_values_inside(seed):
         screen,
         error,
         energy,
-        Requirements(minimise=goal, energy_at_most=1.0, error_at_most=1.0).minimise,
+        InferenceRequirements(minimise=goal, energy_at_most=1.0, error_at_most=1.0).minimise,
     )
     low = rng.uniform(0, 0.9, (40, 3))
     high = np.minimum(low + rng.choice([0.01, 0.1, 0.5], (40, 1)) * rng.uniform(0, 1, (40, 3)), 1.0)
@@ -186,7 +186,7 @@ def test_many_rounds_are_certified():
         system, tasks = instance(1, adjacency=case[0], participation=case[1])
         own = decoding.constant_output(tasks)
         free = ["weight", "noise_variance", "decoder_gain"]
-        wanted = Requirements(minimise="error", epsilon_at_most=5.0, energy_at_most=20.0, free=free, alike=True)
+        wanted = InferenceRequirements(minimise="error", epsilon_at_most=5.0, energy_at_most=20.0, free=free, alike=True)
         found = design(system, wanted, tasks, rounds=5, gap=0.03)
         assert found.error < own and np.max(found.epsilon) <= 5.0
         if case[0] == "absent":  # the slopes that its boxes rest on have no proved error
@@ -206,9 +206,9 @@ def test_peak_power_is_kept():
     system, tasks = instance(1)
     free = ["weight", "noise_variance", "decoder_gain"]
     kept = {"minimise": "error", "epsilon_at_most": 6.0, "energy_at_most": 5.0, "free": free, "alike": True}
-    loud = design(system, Requirements(**kept), tasks)
+    loud = design(system, InferenceRequirements(**kept), tasks)
     most = 0.8 * Peak.needed(loud.system, 1e-3)
-    quiet = design(system, Requirements(**kept, power_at_most=most), tasks)
+    quiet = design(system, InferenceRequirements(**kept, power_at_most=most), tasks)
     assert Peak.needed(quiet.system, 1e-3) <= most * (1 + 1e-6) and loud.error < quiet.lower_bound
     rng = np.random.default_rng(0)
     length = quiet.system.weight[0] * quiet.system.clip[0]
@@ -216,16 +216,16 @@ def test_peak_power_is_kept():
     assert np.mean(2.0**2 / 0.5 * np.sum(sent**2, axis=1) > most * (1 + 1e-6)) < 1.4e-3
     hopeless = {**kept, "minimise": "energy", "energy_at_most": None, "error_at_most": quiet.error}
     with pytest.raises(InfeasibleError, match="power_at_most = ") as error:
-        design(system, Requirements(**hopeless, power_at_most=most / 2), tasks, gap=0.01)
+        design(system, InferenceRequirements(**hopeless, power_at_most=most / 2), tasks, gap=0.01)
     named = float(str(error.value).split("power_at_most = ")[1])
     assert most / 2 < named <= most * 1.01
-    design(system, Requirements(**hopeless, power_at_most=named * 1.001), tasks, gap=0.01)
+    design(system, InferenceRequirements(**hopeless, power_at_most=named * 1.001), tasks, gap=0.01)
 
 
 def test_design_is_confirmed_by_simulation():
     system, tasks = instance(4, tasks=1)
     own = decoding.constant_output(tasks)
-    wanted = Requirements(minimise="energy", epsilon_at_most=4.0, accuracy_at_least=0.5, alike=True)
+    wanted = InferenceRequirements(minimise="energy", epsilon_at_most=4.0, accuracy_at_least=0.5, alike=True)
     found = design(system, wanted, tasks, margin=float(np.sqrt(own)) * 0.95, ideal_accuracy=0.9, gap=0.05)
     rng = np.random.default_rng(5)
     designed, rounds = found.system, 20000
@@ -246,7 +246,7 @@ def test_epsilon_of_a_design_is_confirmed_by_simulation():
     system, tasks = instance(4, delta=0.01)
     own = decoding.constant_output(tasks)
     free = ["weight", "noise_variance", "decoder_gain"]
-    designed = design(system, Requirements(minimise="error", epsilon_at_most=2.0, energy_at_most=9.0, free=free), tasks)
+    designed = design(system, InferenceRequirements(minimise="error", epsilon_at_most=2.0, energy_at_most=9.0, free=free), tasks)
     assert 1.99 < np.max(designed.epsilon) <= 2.0 and designed.error < own
     rng, count = np.random.default_rng(7), 2_000_000
     one = designed.system
@@ -264,7 +264,7 @@ def test_rounds_with_everybody_present():
     system, tasks = instance(6, participation=1.0)
     own = decoding.constant_output(tasks)
     free = ["weight", "noise_variance", "decoder_gain"]
-    wanted = Requirements(minimise="error", epsilon_at_most=4.0, energy_at_most=100.0, free=free)
+    wanted = InferenceRequirements(minimise="error", epsilon_at_most=4.0, energy_at_most=100.0, free=free)
     one, many = (design(system, wanted, tasks, rounds=T, gap=0.02) for T in (1, 10))
     assert one.error < many.error < own and many.lower_bound is not None
     noise = np.sum(many.system.received_noise_variance) + many.system.receiver_noise_variance
@@ -297,9 +297,9 @@ def test_different_devices_keep_the_constraints_and_no_design_beats_the_bound(ca
     free = ["weight", "noise_variance", "decoder_gain"]
     most = 8.0 if adjacency == "replace" else 4.0
     kept = {"epsilon_at_most": most, "free": free}
-    error = design(system, Requirements(minimise="error", energy_at_most=5.0, **kept), tasks)
+    error = design(system, InferenceRequirements(minimise="error", energy_at_most=5.0, **kept), tasks)
     assert np.max(error.epsilon) <= most and error.energy <= 5.0
-    energy = design(system, Requirements(minimise="energy", error_at_most=1.05 * error.error, **kept), tasks)
+    energy = design(system, InferenceRequirements(minimise="energy", error_at_most=1.05 * error.error, **kept), tasks)
     assert np.max(energy.epsilon) <= most and energy.error <= 1.05 * error.error and energy.energy <= error.energy
     assert error.bound_for == energy.bound_for == "every design"
     assert 0 <= error.gap <= gap * error.value and 0 <= energy.gap <= 5 * gap * energy.value
@@ -317,13 +317,13 @@ def test_different_devices_keep_the_constraints_and_no_design_beats_the_bound(ca
 def test_different_and_equal_devices_agree():
     """Convex steps and branch and bound answer the same question where both can."""
     from airtight.solvers.design.over_the_air import unequal_devices as steps
-    from airtight.solvers.design.over_the_air.requirements import Purpose
+    from airtight.solvers.design.over_the_air.joint_design import Purpose
 
     system, tasks = instance(5, participation=1.0)
     free = ["weight", "noise_variance", "decoder_gain"]
-    wanted = Requirements(minimise="error", epsilon_at_most=3.0, energy_at_most=2.0, free=free)
+    wanted = InferenceRequirements(minimise="error", epsilon_at_most=3.0, energy_at_most=2.0, free=free)
     boxes = design(system, wanted, tasks)
-    asked = steps.Question(wanted, Purpose.of(tasks), None, 1, observers.Observer.AUTO)
+    asked = steps.UnequalProblem(wanted, Purpose.of(tasks), None, 1, observers.Observer.AUTO)
     cones = steps.best(system, asked, Effort(10**9))
     assert cones.lower <= boxes.value and cones.lower <= cones.value  # any weights, not equal ones alone
     same = [replace(one, f=np.repeat(one.f[:1], 6, axis=0)) for one in tasks]
@@ -337,7 +337,7 @@ def test_a_bound_knows_that_weights_are_nonnegative():
     system, tasks = different("silent", False, 1.0)
     tasks = [replace(one, f=np.concatenate([-one.f[:1], one.f[1:]])) for one in tasks]
     free = ["weight", "noise_variance", "decoder_gain"]
-    found = design(system, Requirements(minimise="error", epsilon_at_most=3.0, energy_at_most=5.0, free=free), tasks)
+    found = design(system, InferenceRequirements(minimise="error", epsilon_at_most=3.0, energy_at_most=5.0, free=free), tasks)
     assert found.system.weight[0] < 1e-6 * np.max(found.system.weight)
     assert 0 <= found.gap <= 1e-5 * found.value
     rng = np.random.default_rng(0)
@@ -381,20 +381,20 @@ ASKED = [
 def test_equal_devices_with_unequal_features_get_unequal_weights(asked, value, more):
     """Weights (0.4, 0) have the error 0.0798 where equal ones have 0.163; (0.307, 0) keeps what no equal weights keep."""
     system, views = unequal_views(clip=[2.0, 2.0 + more])
-    found = design(system, Requirements(**asked, free=WEIGHT), views)
+    found = design(system, InferenceRequirements(**asked, free=WEIGHT), views)
     assert found.value == pytest.approx(value, rel=1e-4) and found.gap <= 1e-4 * value
     assert found.bound_for == "every design" and found.system.weight[1] < 1e-6
 
 
 def test_what_is_proved_of_equal_weights_is_said_of_them_alone():
     system, views = unequal_views()
-    found = design(system, Requirements(**ASKED[0], free=WEIGHT, alike=True), views)
+    found = design(system, InferenceRequirements(**ASKED[0], free=WEIGHT, alike=True), views)
     assert found.value == pytest.approx(0.163043, rel=1e-5) and found.bound_for == "designs that treat all devices alike"
     with pytest.raises(InfeasibleError, match=r"designs that treat all devices alike: error is at least 0\.19"):
-        design(system, Requirements(**ASKED[1], free=WEIGHT, alike=True), views)
-    wanted = Requirements(minimise="error", epsilon_at_most=0.1, error_at_most=0.12, free=(*WEIGHT, "clip"), effort=2000)
+        design(system, InferenceRequirements(**ASKED[1], free=WEIGHT, alike=True), views)
+    wanted = InferenceRequirements(minimise="error", epsilon_at_most=0.1, error_at_most=0.12, free=(*WEIGHT, "clip"), effort=2000)
     with pytest.raises(ParameterError, match="alike"):
-        design(replace(system, clip=[2.0, 2.1]), Requirements(**ASKED[0], free=WEIGHT, alike=True), views)
+        design(replace(system, clip=[2.0, 2.1]), InferenceRequirements(**ASKED[0], free=WEIGHT, alike=True), views)
     with pytest.raises(NotSettledError, match="alike: "):  # a free clip has no bound for unequal designs
         design(system, wanted, views, explain=False)
 
@@ -410,7 +410,7 @@ def test_no_unequal_values_of_equal_devices_beat_the_bound(seed):
     )
     views = Features(f=np.array([1.0, 0.0]) + rng.normal(size=(K, 2)), W=np.eye(2), D=np.eye(2))
     free = (*WEIGHT, "noise_variance") if adjacency == "absent" or rng.integers(2) else WEIGHT
-    wanted = Requirements(minimise="error", epsilon_at_most=6.0, energy_at_most=4.0, free=free, effort=20_000)
+    wanted = InferenceRequirements(minimise="error", epsilon_at_most=6.0, energy_at_most=4.0, free=free, effort=20_000)
     found = design(system, wanted, views)
     assert found.lower_bound <= found.value and np.max(found.epsilon) <= 6.0
     for _ in range(40):
@@ -429,9 +429,9 @@ def test_a_design_does_not_depend_on_the_unit_of_length(asked, more):
         system, views = unequal_views(u, clip=[2.0 * u, (2.0 + more) * u])
         scale = {"error_at_most": u**2, "energy_at_most": u**2}
         scaled = {key: value * scale.get(key, 1.0) if key != "minimise" else value for key, value in asked.items()}
-        found = design(system, Requirements(**scaled, free=WEIGHT), views)
+        found = design(system, InferenceRequirements(**scaled, free=WEIGHT), views)
         unit = {"epsilon": 1.0, "error": u**2, "energy": u**2}
-        prices = [price.rising * unit[price.by] / unit[found.minimised] for price in airtight.prices(found)]
+        prices = [price.rising * unit[price.by] / unit[found.minimised] for price in airtight.sensitivities(found)]
         return [found.value / unit[found.minimised], found.lower_bound / unit[found.minimised], *prices]
 
     base = designed(1.0)
@@ -447,10 +447,10 @@ def test_limits_out_of_reach_are_infeasible(free, goal):
     system, views = unequal_views(devices=1, weight=1.0)
     views = replace(views, f=views.f[:1])
     for limit in (0.01, 1e-300):
-        wanted = Requirements(minimise=goal, error_at_most=limit, energy_at_most=limit, epsilon_at_most=0.1, free=free)
+        wanted = InferenceRequirements(minimise=goal, error_at_most=limit, energy_at_most=limit, epsilon_at_most=0.1, free=free)
         with pytest.raises(InfeasibleError):
             design(system, wanted, views)
-    wanted = Requirements(minimise="epsilon", error_at_most=0.5, energy_at_most=0.01, free=free)
+    wanted = InferenceRequirements(minimise="epsilon", error_at_most=0.5, energy_at_most=0.01, free=free)
     with pytest.raises(InfeasibleError):
         design(system, wanted, views)
 
@@ -466,7 +466,7 @@ def test_a_word_without_its_bound_cannot_be_built():
         with pytest.raises(ValueError, match="bound"):
             Known(method, lower, bound_for)
     system, views = unequal_views(adjacency="replace")
-    wanted = Requirements(
+    wanted = InferenceRequirements(
         minimise="error", epsilon_at_most=9.0, energy_at_most=4.0, free=("clip", "weight", "decoder_gain", "idle_noise")
     )
     found = design(system, replace(wanted, alike=True, effort=3000), views, observer="participants")
@@ -477,7 +477,7 @@ def test_least_epsilon_of_different_devices():
     system, tasks = different("silent", False, 1.0)
     own = decoding.constant_output(tasks)
     free = ["weight", "noise_variance", "decoder_gain"]
-    wanted = Requirements(minimise="epsilon", energy_at_most=5.0, error_at_most=0.9 * own, free=free)
+    wanted = InferenceRequirements(minimise="epsilon", energy_at_most=5.0, error_at_most=0.9 * own, free=free)
     found = design(system, wanted, tasks)
     assert found.gap <= 1e-3 * found.value and found.error <= 0.9 * own and found.energy <= 5.0
     loud = Peak.needed(found.system, 1e-3)
@@ -488,7 +488,7 @@ def test_least_epsilon_of_different_devices():
 def test_what_is_not_free_is_local():
     system, tasks = different("silent", False, 1.0)
     own = decoding.constant_output(tasks)
-    found = design(system, Requirements(minimise="energy", epsilon_at_most=5.0, error_at_most=0.85 * own), tasks)
+    found = design(system, InferenceRequirements(minimise="energy", epsilon_at_most=5.0, error_at_most=0.85 * own), tasks)
     assert found.lower_bound is None and found.method == "local"
     assert np.max(found.epsilon) <= 5.0 and found.error <= 0.85 * own * (1 + 1e-9)
 
@@ -498,20 +498,20 @@ def test_infeasible_says_what_could_be_kept():
     own = decoding.constant_output(tasks)
     with pytest.raises(InfeasibleError, match="error_at_most = ") as error:
         free = ["weight", "noise_variance", "decoder_gain"]
-        wanted = Requirements(minimise="energy", epsilon_at_most=0.3, error_at_most=0.4 * own, free=free, alike=True)
+        wanted = InferenceRequirements(minimise="energy", epsilon_at_most=0.3, error_at_most=0.4 * own, free=free, alike=True)
         design(system, wanted, tasks, gap=0.01)
     assert 0.3 < error.value.least_epsilon < 100
     nearest = float(str(error.value).split("error_at_most = ")[1].split(",")[0])
-    kept = Requirements(minimise="energy", epsilon_at_most=0.3, error_at_most=nearest * 1.002, free=free, alike=True)
+    kept = InferenceRequirements(minimise="energy", epsilon_at_most=0.3, error_at_most=nearest * 1.002, free=free, alike=True)
     assert np.max(design(system, kept, tasks, gap=0.01).epsilon) <= 0.3
 
 
 def test_without_features_there_are_epsilon_and_energy():
     system, _ = instance(9)
-    found = design(system, Requirements(minimise="energy", epsilon_at_most=2.0, free=["noise_variance"]))
+    found = design(system, InferenceRequirements(minimise="energy", epsilon_at_most=2.0, free=["noise_variance"]))
     assert found.error is None and found.nothing is None and np.max(found.epsilon) <= 2.0 and found.energy > 0
     with pytest.raises(ParameterError, match="features"):
-        design(system, Requirements(minimise="error", epsilon_at_most=2.0))
+        design(system, InferenceRequirements(minimise="error", epsilon_at_most=2.0))
 
 
 @pytest.mark.parametrize(
@@ -519,6 +519,11 @@ def test_without_features_there_are_epsilon_and_energy():
     [
         ({"free": []}, "free"),
         ({"free": ["weights"]}, "free"),
+        ({"free": ["shared_bits"]}, "free = 'shared_bits': must be one of weight, "),
+        ({"free": "weight"}, "free = 'weight': must be a list of weight, "),
+        ({"free": 3}, "free = 3: must be a list of weight, "),
+        ({"minimise": "bits"}, "minimise = 'bits': must be one of energy, epsilon, error$"),
+        ({"outage_at_most": None}, "outage_at_most = None: must be a number"),
         ({"minimise": "power"}, "minimise"),
         ({"epsilon_at_most": None}, "epsilon_at_most"),
         ({"epsilon_at_most": None, "energy_at_most": 1.0}, "energy_at_most"),
@@ -528,13 +533,13 @@ def test_without_features_there_are_epsilon_and_energy():
 )
 def test_requirements_that_make_no_sense(changes, needle):
     with pytest.raises(ParameterError, match=needle):
-        Requirements(**{"minimise": "energy", "epsilon_at_most": 1.0, **changes})
+        InferenceRequirements(**{"minimise": "energy", "epsilon_at_most": 1.0, **changes})
 
 
 def test_weight_zero_moves_nothing():
     system, tasks = instance(10, weight=0.0)
     with pytest.raises(ParameterError, match="weight"):
-        design(system, Requirements(minimise="error", epsilon_at_most=1.0, free=["noise_variance"]), tasks)
+        design(system, InferenceRequirements(minimise="error", epsilon_at_most=1.0, free=["noise_variance"]), tasks)
 
 
 DESIGN = """
@@ -660,7 +665,7 @@ def test_rounds_of_the_file_are_meant(tmp_path):
 )
 def test_the_least_error_keeps_epsilon(epsilon, changes):
     system, tasks = instance(5, tasks=1, **changes)
-    wanted = Requirements(minimise="error", epsilon_at_most=epsilon, free=("weight", "decoder_gain", "noise_variance"))
+    wanted = InferenceRequirements(minimise="error", epsilon_at_most=epsilon, free=("weight", "decoder_gain", "noise_variance"))
     found = design(system, wanted, tasks, gap=0.01)
     assert np.max(found.epsilon) <= epsilon and found.lower_bound <= found.error < decoding.constant_output(tasks)
     assert np.isfinite(found.system.weight).all()
@@ -669,7 +674,7 @@ def test_the_least_error_keeps_epsilon(epsilon, changes):
 def test_a_clip_without_a_weight_is_not_certified():
     """Below the shortest code a smaller clip is a smaller signal, which no other variable makes up for."""
     system, views = _example()
-    wanted = Requirements(
+    wanted = InferenceRequirements(
         minimise="energy",
         epsilon_at_most=2.0,
         error_at_most=1.4,
@@ -684,8 +689,8 @@ def test_an_epsilon_is_not_excluded_within_the_gap_of_the_energy():
     system, views = _example()
     free = ("weight", "noise_variance", "clip", "participation", "decoder_gain")
     kept = {"error_at_most": 0.5, "free": free, "alike": True}
-    least = design(system, Requirements(minimise="energy", epsilon_at_most=2.0, **kept), views)
-    wanted = Requirements(minimise="epsilon", energy_at_most=least.value * 1.0002, **kept)
+    least = design(system, InferenceRequirements(minimise="energy", epsilon_at_most=2.0, **kept), views)
+    wanted = InferenceRequirements(minimise="epsilon", energy_at_most=least.value * 1.0002, **kept)
     found = design(system, wanted, views, gap=0.05, effort=30_000)
     assert found.lower_bound <= np.max(least.epsilon)
 
@@ -702,7 +707,7 @@ epsilon = 1.0
 def test_designs_of_corbin_fl(tmp_path):
     from airtight.analytics.federated.corbin.federated_system import FederatedSystem
     from airtight.solvers.design.federated import federated_design
-    from airtight.solvers.design.federated.federated_requirements import FederatedRequirements
+    from airtight.solvers.design.requirements import FederatedRequirements
 
     base = FederatedSystem(clients=50, parameters=1000, epsilon=1.0, ldp_fraction=0.2)
     grid = [replace(base, epsilon=e, shared_bits=d) for e in np.geomspace(0.05, 20, 60) for d in (0, 2, 5, 10, 40)]
@@ -797,18 +802,18 @@ def test_no_clock_changes_an_answer(kind, monkeypatch):
             "epsilon": {"minimise": "epsilon", "error_at_most": 0.5 * own},
             "error": {"minimise": "error", "epsilon_at_most": 60.0},
         }[kind]
-        wanted = Requirements(**kept, effort=3000, alike=True)
+        wanted = InferenceRequirements(**kept, effort=3000, alike=True)
     else:
         system, tasks = different("silent", False, 1.0)
         own = decoding.constant_output(tasks)
         free = ["weight", "noise_variance", "decoder_gain"] + (["clip"] if kind == "outer" else [])
         free = ["noise_variance", "clip"] if kind == "local" else free
         wanted = (
-            Requirements(
+            InferenceRequirements(
                 minimise="error" if kind != "local" else "energy", epsilon_at_most=5.0, energy_at_most=5.0, free=free
             )
             if kind != "local"
-            else Requirements(minimise="energy", epsilon_at_most=5.0, free=free, effort=60)
+            else InferenceRequirements(minimise="energy", epsilon_at_most=5.0, free=free, effort=60)
         )
         wanted = replace(wanted, effort=60 if kind == "local" else 1500)
     calm = design(system, wanted, tasks)
@@ -823,7 +828,7 @@ def test_a_feasible_problem_is_never_called_infeasible():
     own = decoding.constant_output(tasks)
     before = np.inf
     for effort in (1, 10, 100, 1000, 10_000):
-        wanted = Requirements(minimise="epsilon", error_at_most=0.3 * own, effort=effort, alike=True)
+        wanted = InferenceRequirements(minimise="epsilon", error_at_most=0.3 * own, effort=effort, alike=True)
         try:
             found = design(system, wanted, tasks)
         except NotSettledError as error:
@@ -843,7 +848,7 @@ def test_what_epsilon_has_no_time_for_is_not_settled():
     )
     pair = Features(f=views.f[:2], W=views.W, D=views.D)
     for effort in (10, 300, 3000):
-        wanted = Requirements(minimise="epsilon", error_at_most=0.4906, effort=effort, alike=True)
+        wanted = InferenceRequirements(minimise="epsilon", error_at_most=0.4906, effort=effort, alike=True)
         try:
             found = design(system, wanted, pair)
         except NotSettledError:
@@ -863,7 +868,7 @@ def test_infeasible_names_the_bound_that_proves_it():
     ]
     for kept, needle in cases:
         with pytest.raises(InfeasibleError, match=needle) as error:
-            design(system, Requirements(**kept, alike=True), tasks)
+            design(system, InferenceRequirements(**kept, alike=True), tasks)
         assert "designs that treat all devices alike: " in str(error.value)
         bound = float(str(error.value).split(needle)[1].removeprefix(" is at least ").split(" ")[0])
         limit = (
@@ -875,16 +880,16 @@ def test_infeasible_names_the_bound_that_proves_it():
         )
         assert bound >= limit * (1 - 1e-6)
     with pytest.raises(InfeasibleError):
-        design(system, Requirements(**cases[0][0], alike=True), tasks, explain=False)
+        design(system, InferenceRequirements(**cases[0][0], alike=True), tasks, explain=False)
 
 
 def test_a_limit_on_what_is_least_is_kept():
     system, tasks = two()
     own = decoding.constant_output(tasks)
     kept = {"minimise": "error", "epsilon_at_most": 40.0, "effort": 20_000, "alike": True}
-    least = design(system, Requirements(**kept), tasks)
+    least = design(system, InferenceRequirements(**kept), tasks)
     for share in (1 + 1e-12, 1.3):
-        wanted = Requirements(**kept, error_at_most=min(share * least.value, own))
+        wanted = InferenceRequirements(**kept, error_at_most=min(share * least.value, own))
         assert design(system, wanted, tasks).error <= share * least.value
 
 
@@ -892,13 +897,13 @@ def test_different_devices_without_effort_or_design():
     """No warning of the simplex, and no proof where only convex steps failed."""
     system, tasks = different("silent", False, 1.0)
     own = decoding.constant_output(tasks)
-    wanted = Requirements(minimise="energy", epsilon_at_most=5.0, error_at_most=0.85 * own, effort=150)
+    wanted = InferenceRequirements(minimise="energy", epsilon_at_most=5.0, error_at_most=0.85 * own, effort=150)
     try:
         assert not design(system, wanted, tasks, explain=False).settled
     except NotSettledError as error:
         assert error.effort == 150
     free = ["weight", "noise_variance", "decoder_gain"]
-    hopeless = Requirements(minimise="energy", epsilon_at_most=5.0, error_at_most=1e-6 * own, free=free)
+    hopeless = InferenceRequirements(minimise="energy", epsilon_at_most=5.0, error_at_most=1e-6 * own, free=free)
     with pytest.raises(InfeasibleError, match="error is at least"):
         design(system, hopeless, tasks)
     with pytest.raises(NotSettledError):

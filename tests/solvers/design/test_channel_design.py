@@ -16,7 +16,8 @@ from airtight import Channel, Features, ParameterError
 from airtight.analytics.inference import combiner, decoding
 from airtight.commands.cli import main
 from airtight.solvers.design import channel_design
-from airtight.solvers.design.over_the_air.requirements import Purpose, Requirements
+from airtight.solvers.design.over_the_air.joint_design import Purpose
+from airtight.solvers.design.requirements import InferenceRequirements
 from airtight.solvers.errors import NotSettledError
 from airtight.solvers.weights.weight_problem import _example
 
@@ -62,7 +63,7 @@ def test_inverting_rayleigh_fading_costs_infinite_energy() -> None:
 
 def test_the_least_noise_is_the_best_of_all_scales() -> None:
     channel = Channel(model="complex", antennas=2, fading="rayleigh", states=15)
-    wanted = Requirements(minimise="error", epsilon_at_most=1.5, free=("noise_variance",))
+    wanted = InferenceRequirements(minimise="error", epsilon_at_most=1.5, free=("noise_variance",))
     found = channel_design.design(SYSTEM, channel, wanted, FEATURES)
     assert found.method == "global: one scale of the noise" and found.settled and 0 <= found.gap < 1e-3 * found.value
     for scale in np.geomspace(0.05, 20, 25):  # no other scale keeps epsilon with a lower error
@@ -80,7 +81,7 @@ def test_a_threshold_is_chosen_for_the_least_energy(adjacency: str) -> None:
     system = channel.with_participation(system)
     limits = {"epsilon_at_most": 20.0 if adjacency == "absent" else 4.0}
     error = 0.97 * decoding.constant_output(features)
-    wanted = Requirements(
+    wanted = InferenceRequirements(
         minimise="energy", error_at_most=error, free=("alignment", "noise_variance"), effort=150_000, **limits
     )
     found = channel_design.design(system, channel, wanted, features)
@@ -103,16 +104,16 @@ def test_what_a_channel_does_not_admit_is_said() -> None:
     channel = Channel(fading="rayleigh", max_power=2.0, states=5)
     given = {"minimise": "error", "epsilon_at_most": 2.0}
     with pytest.raises(ParameterError, match="power_at_most"):
-        channel_design.design(SYSTEM, channel, Requirements(power_at_most=1.0, **given), FEATURES)
+        channel_design.design(SYSTEM, channel, InferenceRequirements(power_at_most=1.0, **given), FEATURES)
     with pytest.raises(ParameterError, match="max_power decides"):
-        channel_design.design(SYSTEM, channel, Requirements(free=("participation",), **given), FEATURES)
+        channel_design.design(SYSTEM, channel, InferenceRequirements(free=("participation",), **given), FEATURES)
     with pytest.raises(NotSettledError, match="effort = 10"):
-        channel_design.design(SYSTEM, channel, Requirements(effort=10, **given), FEATURES)
+        channel_design.design(SYSTEM, channel, InferenceRequirements(effort=10, **given), FEATURES)
 
 
 def test_the_effort_alone_decides() -> None:
     channel = Channel(antennas=2, fading="rayleigh", states=5)
-    wanted = Requirements(minimise="error", epsilon_at_most=3.0, free=("weight", "noise_variance"), effort=20_000)
+    wanted = InferenceRequirements(minimise="error", epsilon_at_most=3.0, free=("weight", "noise_variance"), effort=20_000)
     first, second = (channel_design.design(SYSTEM, channel, wanted, FEATURES) for _ in range(2))
     assert first.value == second.value and not first.settled
     longer = channel_design.design(SYSTEM, channel, replace(wanted, effort=100_000), FEATURES)

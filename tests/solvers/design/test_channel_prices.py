@@ -59,7 +59,7 @@ def test_a_price_is_the_derivative_of_the_optimum(name: str) -> None:
     system, minimise = replace(SYSTEM, **changes), "energy" if name == "energy" else "error"
     given = {"minimise": minimise, "free": NOISE, "channel": channel, **asked}
     found = airtight.design(system, FEATURES, epsilon_at_most=limit, **given)
-    (price,) = airtight.prices(found)
+    (price,) = airtight.sensitivities(found)
     assert price.of == minimise and price.by == "epsilon" and not price.one_sided and price.rising < 0
     h = 1e-3 * limit
     at = {
@@ -116,7 +116,7 @@ def test_the_lower_end_of_the_error_is_one() -> None:
 def test_without_a_proof_there_is_no_price(changes: dict, channel: dict, asked: dict) -> None:
     air = Channel(**{"antennas": 2, "fading": "rayleigh", "states": 4, **channel})
     given = {"minimise": "error", "epsilon_at_most": 3.0, "free": NOISE, **asked}
-    (price,) = airtight.prices(airtight.design(replace(SYSTEM, **changes).replace(channel=air), FEATURES, **given))
+    (price,) = airtight.sensitivities(airtight.design(replace(SYSTEM, **changes).replace(channel=air), FEATURES, **given))
     assert np.isnan(price.rising) and "not proved optimal" in str(price)
 
 
@@ -126,10 +126,10 @@ def test_limits_that_do_not_bind() -> None:
     alone = airtight.design(SYSTEM, FEATURES, epsilon_at_most=2.0, **given)
     both = airtight.design(SYSTEM, FEATURES, epsilon_at_most=2.0, error_at_most=alone.error * 1.01, **given)
     assert both.value == alone.value and both.gap is not None
-    by = {price.by: price for price in airtight.prices(both)}
-    assert by["error"].rising == 0 and by["epsilon"].rising == airtight.prices(alone)[0].rising < 0
+    by = {price.by: price for price in airtight.sensitivities(both)}
+    assert by["error"].rising == 0 and by["epsilon"].rising == airtight.sensitivities(alone)[0].rising < 0
     quiet = airtight.design(SYSTEM, FEATURES, epsilon_at_most=1e3, **given)
-    assert not np.any(quiet.system.noise_variance) and airtight.prices(quiet)[0].rising == 0
+    assert not np.any(quiet.system.noise_variance) and airtight.sensitivities(quiet)[0].rising == 0
     binding = {"epsilon_at_most": 2.0, "error_at_most": alone.error * 0.99, "effort": 20_000}
     with pytest.raises(NotSettledError, match="effort"):
         airtight.design(SYSTEM, FEATURES, **given, **binding)
@@ -140,6 +140,6 @@ def test_two_devices_that_bind_with_other_slopes_have_no_price(monkeypatch: pyte
     found = airtight.design(
         SYSTEM.replace(channel=Channel(antennas=2, states=3)), FEATURES, minimise="error", epsilon_at_most=2.0, free=NOISE
     )
-    assert airtight.prices(found)[0].rising < 0
+    assert airtight.sensitivities(found)[0].rising < 0
     monkeypatch.setattr(channel_prices._Scale, "_growth", lambda *_: iter([(1.0, 1.0), (1.001, 1.001)]))
-    assert np.isnan(airtight.prices(found)[0].rising)
+    assert np.isnan(airtight.sensitivities(found)[0].rising)

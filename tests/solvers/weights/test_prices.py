@@ -16,7 +16,7 @@ from airtight import DeviceFleet, Features, ParameterError
 from airtight.analytics import parameters
 from airtight.analytics.federated.fair.device import table_1
 from airtight.solvers.energy.energy_problem import Case, Problem
-from airtight.solvers.price import Price
+from airtight.solvers.price import ShadowPrice
 from airtight.solvers.weights.weight_problem import _example
 
 
@@ -112,7 +112,7 @@ def test_no_price_without_a_proof() -> None:
     found = airtight.solve_weights(system, features, epsilon_cap=1.5)
     wrong = replace(found, certificate=replace(found.certificate, duality_gap=1.0))
     assert np.isnan(wrong.price.rising) and "not proved optimal" in str(wrong.price)
-    assert Price("a", "b", "", np.nan, np.nan).one_sided is False
+    assert ShadowPrice("a", "b", "", np.nan, np.nan).one_sided is False
 
 
 def fleet(devices: int, seed: int) -> DeviceFleet:
@@ -249,7 +249,7 @@ def test_the_prices_of_a_design_are_derivatives_of_designs(asked) -> None:
     """Differences of whole designs, in which noise is optimised again at every limit."""
     system, views = _example()
     found = airtight.design(system, views, **asked)
-    told = {price.by: price for price in airtight.prices(found)}
+    told = {price.by: price for price in airtight.sensitivities(found)}
     assert set(told) == {key.removesuffix("_at_most") for key in asked if key.endswith("_at_most")}
     for by, price in told.items():
         key, step = f"{by}_at_most", 0.03
@@ -274,7 +274,7 @@ def test_the_prices_of_unequal_devices() -> None:
         return float(problem.solve(solver="CLARABEL"))
 
     found = airtight.design(system, features, epsilon_at_most=1.5, **asked)
-    (price,) = airtight.prices(found)
+    (price,) = airtight.sensitivities(found)
     assert price.rising == pytest.approx((least(1.53) - least(1.47)) / 0.06, rel=2e-3) and price.rising < 0
     assert found.error == pytest.approx(least(1.5), rel=1e-4)
 
@@ -285,12 +285,12 @@ def test_where_a_design_has_no_price() -> None:
         {"minimise": "energy", "epsilon_at_most": 4.0, "free": ["noise_variance"]},
         {"minimise": "error", "epsilon_at_most": 2.0, "free": FREE, "power_at_most": 50.0},
     ):
-        assert airtight.prices(airtight.design(system, views, **asked)) == []
+        assert airtight.sensitivities(airtight.design(system, views, **asked)) == []
     asked = {"minimise": "error", "energy_at_most": 1e6, "free": ["weight", "decoder_gain"]}
-    prices = airtight.prices(airtight.design(system, views, epsilon_at_most=2.0, **asked))
+    prices = airtight.sensitivities(airtight.design(system, views, epsilon_at_most=2.0, **asked))
     assert [price.rising == 0.0 for price in prices] == [False, True] and "does not bind" in str(prices[1])
     local = airtight.design(system, views, **{**asked, "epsilon_at_most": 2.0, "free": ("clip", *asked["free"]), "effort": 2000})
-    assert local.method == "local" and all(np.isnan(price.rising) for price in airtight.prices(local))
+    assert local.method == "local" and all(np.isnan(price.rising) for price in airtight.sensitivities(local))
 
 
 def test_a_price_is_no_zero_where_the_error_still_falls() -> None:
@@ -298,7 +298,7 @@ def test_a_price_is_no_zero_where_the_error_still_falls() -> None:
     system, views = _example()
     asked = {"minimise": "error", "free": ["weight", "decoder_gain"]}
     for energy in (1e3, 1e6):
-        (price,) = airtight.prices(airtight.design(system, views, energy_at_most=energy, **asked))
+        (price,) = airtight.sensitivities(airtight.design(system, views, energy_at_most=energy, **asked))
         problem, _ = airtight.design_problem(system, views, energy_at_most=energy, free_noise=False)
         ends = []
         for limit in (energy / 2, energy * 2):

@@ -21,7 +21,7 @@ from airtight.solvers import weights
 from airtight.solvers.design.over_the_air import frontier
 from airtight.solvers.errors import InfeasibleError
 from airtight.solvers.weights import caps, dual_newton, published_update, solution, weight_problem
-from airtight.solvers.weights.quadratic import Certificate, QuadraticProgram, certificate, multipliers
+from airtight.solvers.weights.quadratic import OptimalityCertificate, QuadraticProgram, certificate, multipliers
 
 
 def instance(seed):
@@ -199,7 +199,8 @@ def test_a_certificate_can_fail():
     assert not judged.is_optimal()
     assert judged.duality_gap >= qp.value(worse) - qp.value(best.w) - 1e-9
     assert not certificate(qp, best.w * 1.01, multipliers(qp, best.w * 1.01, best.nu)).is_optimal()
-    assert not Certificate(np.nan, 0.0, 0.0, 1.0).is_optimal() and not Certificate(0.0, 0.0, np.inf, 1.0).is_optimal()
+    for primal, gap in ((np.nan, 0.0), (0.0, np.inf)):
+        assert not OptimalityCertificate(primal, 0.0, gap, 1.0).is_optimal()
     wrong_nu = certificate(qp, best.w, multipliers(qp, best.w, best.nu + 1.0))
     assert wrong_nu.duality_gap > 1e-6 or wrong_nu.dual_residual > 1e-6
 

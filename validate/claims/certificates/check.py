@@ -983,7 +983,7 @@ def intervals(box):
 def certain(claim, box, halvings=HALVINGS):
     """Whether the relation holds on all of a box, or on both halves of it, cut where it is widest."""
     try:
-        if outweighs(claim, box):
+        if is_at_least_on_box(claim, box):
             return True
     except Undecided:
         pass
@@ -996,7 +996,7 @@ def certain(claim, box, halvings=HALVINGS):
     return all(certain(claim, {**box, name: half}, halvings - 1) for half in halves)
 
 
-def outweighs(claim, box):
+def is_at_least_on_box(claim, box):
     """Whether the side that ought to be the greater is at least the other on all of a box.
 
     Their difference, without what they have in common, is enclosed. Where that does not say, each parameter whose partial

@@ -161,13 +161,13 @@ def _extreme(expression: sp.Expr) -> Sloped:
                 one, two = (other, value) if isinstance(value, flint.arb) else (value, other)
                 value = one.max(two) if sign > 0 else one.min(two)
                 names = {**slopes, **theirs}
-                slopes = {n: _hull(slopes.get(n), theirs.get(n)) for n in names}
+                slopes = {n: _slopes_union(slopes.get(n), theirs.get(n)) for n in names}
         return value, slopes
 
     return chosen
 
 
-def _hull(one: Any, other: Any) -> Any:
+def _slopes_union(one: Any, other: Any) -> Any:
     return Ends.of(_ZERO if one is None else one).union(_ZERO if other is None else other)
 
 

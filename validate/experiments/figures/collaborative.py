@@ -18,7 +18,7 @@ from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import feature_aware, system_privacy
 from airtight.solvers.design import calibrate
 from airtight.validate.experiments.figures.figure import Advance, Effort, Redrawn, Shown, Study, Table
-from airtight.validate.experiments.figures.finding import POSITIVE, Comparison, Finding
+from airtight.validate.experiments.figures.finding import POSITIVE, Comparison, FigureStatement
 from airtight.validate.experiments.figures.style import COLOURS, STYLE, figure_of, label_ends
 from airtight.validate.experiments.training import inference_training, views
 
@@ -93,7 +93,7 @@ def _show_dimensions(data: xr.Dataset) -> Shown:
         axes.legend(fontsize=8, loc="upper left")
     mean = data.accuracy.mean("noise")
     worse = mean.sel(dimension=8).values - mean.sel(dimension=32).values
-    finding = Finding.of(
+    finding = FigureStatement.of(
         "performance worsens for higher dimensions, at the same epsilon (footnote 3)",
         [Comparison.points("r = 8 less r = 32", worse, POSITIVE)],
     )
@@ -132,7 +132,7 @@ def _show_entropies(data: xr.Dataset) -> Shown:
             axes.set(ylabel=label, xlabel="device" if panel else "", xticks=data.device.values)
     pairs = zip(data.shannon.values, data["min"].values, strict=True)
     agreement = [float(stats.spearmanr(a, b).statistic) for a, b in pairs]
-    finding = Finding.of(
+    finding = FigureStatement.of(
         "both functions exhibit similar behaviour across the devices (a rank correlation of at least .9)",
         [Comparison.of("Spearman's correlation", agreement, (0.9, math.inf))],
     )
@@ -193,7 +193,7 @@ def _show_tailored(number: int, data: xr.Dataset) -> Shown:
         mean = selected_data.mean("epsilon")
         return np.asarray(mean.sel(design=design).values - mean.sel(design="uniform").values)
 
-    finding = Finding.of(
+    finding = FigureStatement.of(
         "tailored designs are superior where privacy is stringent, one clip for all comes near (1.5 points) where it is loose",
         [
             Comparison.points("weights - uniform, strict", lead(strict, "weights"), POSITIVE),
@@ -268,7 +268,7 @@ def _schemes(
     )
 
 
-def _scheme_order(data: xr.Dataset) -> Finding:
+def _scheme_order(data: xr.Dataset) -> FigureStatement:
     """The statement of Fig. 10 and Table II about the schemes, and its outcome."""
     mean = data.accuracy.mean("system")
 
@@ -276,7 +276,7 @@ def _scheme_order(data: xr.Dataset) -> Finding:
         values = mean.sel(scheme=first).values - mean.sel(scheme=second).values
         return Comparison.points(f"{first} - {second}", values, POSITIVE)
 
-    return Finding.of(
+    return FigureStatement.of(
         "the feature-aware schemes improve accuracy, and Scheme 2.1 outperforms 2.2",
         [lead("2.1", "1"), lead("2.2", "1"), lead("2.1", "2.2")],
     )

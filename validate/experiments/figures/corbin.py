@@ -14,7 +14,7 @@ from airtight.analytics.federated.corbin import quantizers
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.validate.experiments.figures import learning
 from airtight.validate.experiments.figures.figure import Advance, Effort, Redrawn, Shown, Study
-from airtight.validate.experiments.figures.finding import POSITIVE, Comparison, Finding
+from airtight.validate.experiments.figures.finding import POSITIVE, Comparison, FigureStatement
 from airtight.validate.experiments.figures.learning import Line, lead
 from airtight.validate.experiments.figures.style import STYLE, figure_of
 from airtight.validate.experiments.training.training_plan import Dataset, Mechanism, Settings
@@ -61,7 +61,7 @@ def _mechanisms(effort: Effort, advance: Advance) -> xr.Dataset:
 
 
 def _show_mechanisms(data: xr.Dataset) -> Shown:
-    finding = Finding.of(
+    finding = FigureStatement.of(
         "the proposed mechanisms outperform LDP-FL, Gaussian and Laplace",
         [
             lead(data, proposed, baseline, POSITIVE)
@@ -82,7 +82,7 @@ def _shared_bits(effort: Effort, advance: Advance) -> xr.Dataset:
 
 
 def _show_shared_bits(data: xr.Dataset) -> Shown:
-    finding = Finding.of(
+    finding = FigureStatement.of(
         "gains increase with the shared bits, and saturate at d = 5",
         [lead(data, "d = 5", "d = 0", POSITIVE), lead(data, "d = 7", "d = 5", (-_SMALL, _SMALL))],
     )
@@ -101,7 +101,7 @@ def _dropout(effort: Effort, advance: Advance) -> xr.Dataset:
 
 
 def _show_dropout(data: xr.Dataset) -> Shown:
-    finding = Finding.of(
+    finding = FigureStatement.of(
         "the accuracy does not fall significantly even for p = .5 (by at most 1.5 points)",
         [lead(data, "p = 0", "p = 0.5", (-math.inf, _SMALL))],
     )
@@ -123,7 +123,7 @@ def _clients(effort: Effort, advance: Advance) -> xr.Dataset:
 
 def _show_clients(data: xr.Dataset) -> Shown:
     sizes = [int(n) for n in data.attrs["clients"]]
-    finding = Finding.of(
+    finding = FigureStatement.of(
         "CorBin-FL consistently outperforms LDP-FL over a range of client numbers",
         [lead(data, f"corbin, n = {n}", f"ldp, n = {n}", POSITIVE) for n in sizes],
     )
@@ -145,7 +145,7 @@ def _weak_privacy(effort: Effort, advance: Advance) -> xr.Dataset:
 
 
 def _show_weak_privacy(data: xr.Dataset) -> Shown:
-    finding = Finding.of(
+    finding = FigureStatement.of(
         "CorBin-FL at epsilon = 10 is almost equal to CQ without privacy and to LDP-FL at 50 (within 1.5 points)",
         [lead(data, "corbin(10)", other, (-_SMALL, _SMALL)) for other in ("stratified", "ldp(50)")],
     )
@@ -173,7 +173,7 @@ def _budgets(effort: Effort, advance: Advance) -> xr.Dataset:
 
 def _show_budgets(data: xr.Dataset) -> Shown:
     gain = {e: data.best.sel(line=f"corbin({e:g})").values - data.best.sel(line=f"ldp({e:g})").values for e in (1, 5)}
-    finding = Finding.of(
+    finding = FigureStatement.of(
         "CorBin-FL, then AugCorBin-FL, then LDP-FL at every budget, and the gap grows as epsilon falls",
         [
             *(lead(data, f"corbin({e:g})", f"augcorbin({e:g})", POSITIVE) for e in _BUDGETS),
@@ -202,7 +202,7 @@ def _mnist(effort: Effort, advance: Advance) -> xr.Dataset:
 
 
 def _show_mnist(data: xr.Dataset) -> Shown:
-    finding = Finding.of(
+    finding = FigureStatement.of(
         "CorBin-FL is better than LDP-FL, and loses less than 1.5 % against no privacy",
         [lead(data, "corbin", "ldp", POSITIVE), lead(data, "vanilla", "corbin", (-math.inf, _SMALL))],
     )

@@ -12,7 +12,7 @@ from airtight.analytics.federated.few_bits import quantizer_laws
 from airtight.solvers.design.quantizer import quantizer_design, quantizer_pair
 from airtight.validate.experiments.figures import learning
 from airtight.validate.experiments.figures.figure import Advance, Effort, Redrawn, Shown, Study
-from airtight.validate.experiments.figures.finding import POSITIVE, Finding
+from airtight.validate.experiments.figures.finding import POSITIVE, FigureStatement
 from airtight.validate.experiments.figures.learning import Line, lead
 from airtight.validate.experiments.figures.style import STYLE, figure_of
 from airtight.validate.experiments.training.few_bits_training import Table, sender
@@ -102,7 +102,7 @@ def _two_bits(effort: Effort, advance: Advance) -> xr.Dataset:
 
 
 def _show_two_bits(data: xr.Dataset) -> Shown:
-    finding = Finding.of(
+    finding = FigureStatement.of(
         "at equal exact epsilon more bits help where the quantizer is solved for them, and most in pairs",
         [lead(data, "quantizer", name, POSITIVE) for name in ("ldp", "pbm", "rqm", "skellam", "discrete-gaussian")]
         + [lead(data, "pairs", name, POSITIVE) for name in ("corbin", "quantizer")],

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import xarray as xr
 from markupsafe import Markup
 
-from airtight.validate.experiments.figures.finding import Finding
+from airtight.validate.experiments.figures.finding import FigureStatement
 from airtight.validate.files import whole
 
 if TYPE_CHECKING:
@@ -100,13 +100,13 @@ class Shown:
     about : str
         Begins with "Exact" or "Analogue", and names the figure of the paper.
     figure : matplotlib.figure.Figure or Table
-    finding : Finding or None
+    finding : FigureStatement or None
         None where the paper makes no statement about the figure that can be measured.
     """
 
     about: str
     figure: Figure | Table
-    finding: Finding | None = None
+    finding: FigureStatement | None = None
 
     @property
     def caption(self) -> str:
@@ -128,14 +128,14 @@ class Redrawn:
     data : xarray.Dataset
         Everything that is drawn.
     figure : matplotlib.figure.Figure or Table
-    finding : Finding or None
+    finding : FigureStatement or None
     """
 
     id: str
     caption: str
     data: xr.Dataset
     figure: Figure | Table
-    finding: Finding | None = None
+    finding: FigureStatement | None = None
 
 
 @dataclass(frozen=True)

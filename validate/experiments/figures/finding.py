@@ -91,7 +91,7 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class Finding:
+class FigureStatement:
     """A paper's statement about a figure, and the comparisons that test it.
 
     Attributes
@@ -106,8 +106,8 @@ class Finding:
     comparisons: tuple[Comparison, ...]
 
     @classmethod
-    def of(cls, statement: str, comparisons: Sequence[Comparison]) -> Finding:
-        """A finding from one or more comparisons."""
+    def of(cls, statement: str, comparisons: Sequence[Comparison]) -> FigureStatement:
+        """A statement with one or more comparisons."""
         return cls(statement, tuple(comparisons))
 
     @property
@@ -134,7 +134,7 @@ class Finding:
         Examples
         --------
         >>> gain = Comparison("A - B", (0.011, 0.02, 0.031), (0.0, math.inf), "points", 100)
-        >>> Finding("A beats B", (gain,)).text()
+        >>> FigureStatement("A beats B", (gain,)).text()
         '"A beats B": open, by A - B +2.1 [-0.4, +4.6] points (open); 3 paired seeds, 95 %.'
         """
         numbers = "; ".join(comparison.text(self.level) for comparison in self.comparisons)

@@ -16,7 +16,7 @@ from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.solvers import energy as energy_utility
 from airtight.solvers.energy import schemes as energy_schemes
 from airtight.validate.experiments.figures.figure import Advance, Effort, Redrawn, Shown, Study, Table
-from airtight.validate.experiments.figures.finding import POSITIVE, Comparison, Finding
+from airtight.validate.experiments.figures.finding import POSITIVE, Comparison, FigureStatement
 from airtight.validate.experiments.figures.style import COLOURS, STYLE, figure_of, label_ends, whole_rounds
 from airtight.validate.experiments.training import utility_training
 
@@ -81,7 +81,7 @@ def _show_learning(data: xr.Dataset) -> Shown:
         whole_rounds(axes)
         label_ends(axes, end_labels, gap=0.11)
     excess = relative_excess.sel(run="proposed").mean("round").values
-    finding = Finding.of(
+    finding = FigureStatement.of(
         "the average training loss is only 6.26 % higher, its standard deviation over devices around .103",
         [
             Comparison.of("excess of the proposed scheme", excess, (-math.inf, 0.0626), unit="%", factor=100.0),
@@ -244,7 +244,7 @@ def _policy_figure(
         f"that the mean is cut by the paper's 12.17 % (beta_1 = .02, a constant {float(data.power.mean()):.2f} W), and as the "
         "text says (most iterations, greatest power)."
     )
-    finding = Finding.of(statement, compared(data))
+    finding = FigureStatement.of(statement, compared(data))
     return Redrawn(name, f"{about} {finding.text()}{without_fading}", data, figure, finding)
 
 

@@ -23,8 +23,8 @@ from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.federated.few_bits import baselines, quantizer_laws
 from airtight.analytics.forms.domain import Range
 from airtight.solvers.design.federated import federated_design
-from airtight.solvers.design.federated.federated_requirements import FederatedRequirements
 from airtight.solvers.design.quantizer import quantizer_design
+from airtight.solvers.design.requirements import FederatedRequirements
 from airtight.validate.claims import reference_integrals
 from airtight.validate.claims.claim import Claim, holds
 from airtight.validate.claims.relation import absolute, equal

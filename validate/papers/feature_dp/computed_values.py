@@ -23,7 +23,7 @@ from airtight.analytics.privacy.over_the_air import amplification, feature_aware
 from airtight.solvers import weights
 from airtight.solvers.design import calibrate
 from airtight.solvers.design.over_the_air import joint, local_search
-from airtight.solvers.design.over_the_air.requirements import Free, Goal, Requirements
+from airtight.solvers.design.requirements import Free, Goal, InferenceRequirements
 from airtight.solvers.weights import caps
 from airtight.validate.claims import reference_integrals
 from airtight.validate.claims.claim import Claim, holds
@@ -409,7 +409,7 @@ def _least_energy(seed: int) -> tuple[float, float]:
         system(2, participation=p, noise_variance=1.0, weight=signal, receiver_noise_variance=_RECEIVER, delta=1e-3),
         adjacency="silent",
     )
-    requirements = Requirements(minimise=Goal.ENERGY, epsilon_at_most=1.0, free=(Free.NOISE,))
+    requirements = InferenceRequirements(minimise=Goal.ENERGY, epsilon_at_most=1.0, free=(Free.NOISE,))
     result = joint.design(made, requirements, observer="participants")
     log_variance = optimize.brentq(
         lambda log: math.log(_with_one_other(math.exp(log), p, signal) / 1e-3), -3, 6, xtol=1e-9

@@ -79,7 +79,7 @@ def allocate(weight: FloatArray, least: FloatArray, *, budget: float) -> Allocat
 
 
 @dataclass(frozen=True)
-class Certificate:
+class AllocationCertificate:
     """An allocation and a multiplier in exact arithmetic; they bound the distance to the optimum.
 
     Attributes
@@ -121,7 +121,7 @@ def _root(x: Fraction) -> Fraction:
     return Fraction(math.isqrt(x.numerator * shift // x.denominator), 2**140)
 
 
-def certify(weight: FloatArray, least: FloatArray, *, budget: float) -> Certificate:
+def certify(weight: FloatArray, least: FloatArray, *, budget: float) -> AllocationCertificate:
     """:func:`allocate` in fractions; the noise is increased by a few roundings until it is allowed.
 
     Examples
@@ -137,7 +137,7 @@ def certify(weight: FloatArray, least: FloatArray, *, budget: float) -> Certific
     multiplier = max((w[i] * x[i] ** 2 for i in free), default=Fraction(0))
     for power in range(40):
         stretch = 1 + Fraction(2**power, 2**54)
-        certificate = Certificate(w, m, B, tuple(max(v * stretch, n) for v, n in zip(x, m, strict=True)), multiplier)
+        certificate = AllocationCertificate(w, m, B, tuple(max(v * stretch, n) for v, n in zip(x, m, strict=True)), multiplier)
         if certificate.allowed():
             return certificate
     raise ConvergenceError(

@@ -13,7 +13,7 @@ from airtight.analytics.federated.fair.device import table_1
 from airtight.analytics.forms.domain import Range
 from airtight.solvers import energy as energy_utility
 from airtight.solvers.design.fleet import fleet_design as fleets
-from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
+from airtight.solvers.design.requirements import FleetRequirements
 from airtight.solvers.energy import proved_gap
 from airtight.solvers.energy.energy_problem import Problem
 from airtight.validate.claims import reference_integrals

@@ -13,7 +13,7 @@ from airtight.report import page
 from airtight.report.drawing import drawings
 from airtight.results.bounds import Bounds
 from airtight.solvers.design.fleet import fleet_design
-from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
+from airtight.solvers.design.requirements import FleetRequirements
 from airtight.solvers.errors import InfeasibleError
 from airtight.system_file.config import load
 

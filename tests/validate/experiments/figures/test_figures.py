@@ -11,7 +11,7 @@ from airtight.analytics.federated.corbin import quantizers
 from airtight.analytics.federated.fair.device import table_1
 from airtight.validate.experiments.figures import corbin, figure, gallery, learning, utility_figures
 from airtight.validate.experiments.figures.figure import Effort, Study, Table
-from airtight.validate.experiments.figures.finding import Comparison, Finding, Outcome
+from airtight.validate.experiments.figures.finding import Comparison, FigureStatement, Outcome
 from airtight.validate.experiments.training import utility_training as policy
 from airtight.validate.files import MANIFEST
 
@@ -68,9 +68,9 @@ def test_outcomes_and_intervals():
     assert (low, high) == pytest.approx((values.mean() - half, values.mean() + half), rel=1e-4)
     against = Comparison.of("a - b", -values, (0.0, np.inf))
     unsure = Comparison.of("a - b", values - 0.02, (0.0, np.inf))
-    assert [Finding.of("", [c]).outcome.value for c in (one, against, unsure)] == ["confirmed", "contradicted", "open"]
-    assert Finding.of("", [one, against]).outcome is Outcome.CONTRADICTED
-    assert Finding.of("", [one, unsure]).outcome is Outcome.OPEN and Finding.of("", [one, unsure]).level == 0.975
+    assert [FigureStatement.of("", [c]).outcome.value for c in (one, against, unsure)] == ["confirmed", "contradicted", "open"]
+    assert FigureStatement.of("", [one, against]).outcome is Outcome.CONTRADICTED
+    assert FigureStatement.of("", [one, unsure]).outcome is Outcome.OPEN and FigureStatement.of("", [one, unsure]).level == 0.975
     assert Comparison.of("one seed", [1.0], (0.0, 2.0)).outcome(0.95) is Outcome.OPEN
     assert Comparison.of("diverged", [1.0, np.nan], (0.0, 2.0)).outcome(0.95) is Outcome.OPEN
 

@@ -1,0 +1,133 @@
+"""Request and result of a joint design."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray, ParameterError
+from airtight.analytics.guarantee import Observer
+from airtight.analytics.inference.channel import Channel
+from airtight.analytics.inference.features import Features
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.records import Record
+from airtight.solvers.design.known import Designs, Known, Method
+from airtight.solvers.design.requirements import Goal, InferenceRequirements
+
+ANY_ENERGY = 1e300  # a limit that every design keeps
+
+
+@dataclass(frozen=True, kw_only=True)
+class Purpose:
+    """The purpose of the queries: one or several tasks of one codec, the margin, and the accuracy without noise.
+
+    Attributes
+    ----------
+    features : tuple of Features
+    margin : float, optional
+        Common to all tasks; needed for an accuracy.
+    ideal_accuracy : float
+    """
+
+    features: tuple[Features, ...]
+    margin: float | None = None
+    ideal_accuracy: float = 1.0
+
+    @classmethod
+    def of(
+        cls, features: Features | Sequence[Features], margin: float | None = None, ideal_accuracy: float = 1.0
+    ) -> Purpose:
+        given = (features,) if isinstance(features, Features) else checks.instance("features", features, list, tuple)
+        tasks = tuple(checks.instance("features", each, Features) for each in given)
+        if not tasks:
+            raise ParameterError("features", "empty", "at least one task")
+        return cls(
+            features=tasks,
+            margin=None if margin is None else checks.scalar("margin", margin, "(0, inf)"),
+            ideal_accuracy=checks.scalar("ideal_accuracy", ideal_accuracy, "[0, 1]"),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Nothing:
+    """Error and accuracy of the best constant output, which ignores the received signal y."""
+
+    error: float
+    accuracy: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DesignRequest:
+    """What a joint design was asked for."""
+
+    wanted: InferenceRequirements
+    purpose: Purpose | None
+    rounds: int
+    observer: Observer
+    channel: Channel | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class JointDesign(Record):
+    """A design, its properties, and a bound on all other designs.
+
+    Attributes
+    ----------
+    system : InferenceSystem
+        The designed system.
+    minimised : Goal
+    value : float
+        The minimised quantity.
+    lower_bound : float or None
+        No design of the class `bound_for` that keeps the constraints has a smaller value; None where nothing is proved.
+    bound_for : Designs or None
+        The class of designs that the bound is for: all values of the free variables, which may differ from device to device, or
+        those that treat all devices alike.
+    epsilon : ndarray, shape (K,)
+        Upper bounds over all rounds.
+    error, accuracy : float or None
+        Exact means over the tasks; the error is None without features, the accuracy without a margin.
+    energy : float
+        Of all devices, for one query: the mean over the tasks, without features for codes as long as the clips.
+    nothing : Nothing or None
+        The output that ignores y, for comparison.
+    method : Method
+        How the bound is proved; "local" where nothing is.
+    boxes : int
+        Boxes examined by branch and bound.
+    settled : bool
+        Whether the search ended before its effort was spent, and reached the requested gap where it has one.
+    seconds : float
+    request : DesignRequest or None
+        What was asked for, which :func:`airtight.sensitivities` reads.
+    """
+
+    system: InferenceSystem
+    minimised: Goal
+    value: float
+    lower_bound: float | None
+    bound_for: Designs | None
+    epsilon: FloatArray
+    error: float | None
+    accuracy: float | None
+    energy: float
+    nothing: Nothing | None
+    method: Method
+    boxes: int
+    settled: bool
+    seconds: float = field(compare=False)
+    request: DesignRequest | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        Known(self.method, self.lower_bound, self.bound_for)  # no word without its bound
+
+    @property
+    def energy_of(self) -> str:
+        """The codes that the energy is for: those of the features where they are known."""
+        return "codes as long as the clips" if self.nothing is None else "the codes of the features"
+
+    @property
+    def gap(self) -> float | None:
+        """Value minus lower bound."""
+        return None if self.lower_bound is None else self.value - self.lower_bound
