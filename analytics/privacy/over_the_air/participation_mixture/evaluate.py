@@ -187,7 +187,7 @@ class Participation:
                     )
                 out[taking_part] = np.maximum(out[taking_part], bound)
             # delta <= p: the neighbours agree whenever the device is silent
-            out[taking_part] = np.minimum(out[taking_part], np.log(self.participation[rows[taking_part]]) + UNIT)
+            out[taking_part] = np.minimum(out[taking_part], _log_upper(self.participation[rows[taking_part]]))
         return np.asarray(np.minimum(out, 0.0))
 
     def _directions(self) -> list[Curve]:
@@ -447,7 +447,7 @@ class Participation:
             out[rows] = subsampling.amplified(out[rows], p[rows])
         # The closed form is rounded. The epsilon is raised, by steps that double, until the upper bound of delta there
         # confirms it.
-        step = 1e-15 * out[rows]
+        step = np.maximum(1e-15 * out[rows], SMALLEST)  # an epsilon that has underflowed has to rise as well
         while np.any(unsafe := ~(excess(out[rows], rows) <= 0)):
             out[rows] += np.where(unsafe, step, 0.0)
             step = 2 * step
@@ -560,18 +560,24 @@ class Participation:
         return self.participation * singular
 
 
+def _log_upper(p: FloatArray) -> FloatArray:
+    """log p rounded up: its rounding error is relative, so it is large where p is tiny."""
+    return np.asarray(np.log(p) * (1 - 2 * UNIT) + UNIT)
+
+
 def _ratio(d: FloatArray, sigma: FloatArray | float) -> FloatArray:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         return np.where(d == 0, 0.0, np.maximum(d / sigma, SMALLEST))  # where it underflows it is still no 0
 
 
 def _bisected(excess: Callable[[FloatArray, IntArray], FloatArray], rows: IntArray, high: FloatArray) -> FloatArray:
-    """Zero of a decreasing function below the upper bound `high`, to 2^-60 of that bound.
+    """Zero of a decreasing function below the upper bound `high`, to a relative 1e-15.
 
     The function is not positive at the result.
     """
     low = np.zeros(rows.size)
-    for _ in range(60):
+    # the zero may be many octaves below the bound; each halving is an octave until both ends are positive
+    while np.any(high - low > 4 * UNIT * high):
         middle = (low + high) / 2
         # `high` is safe throughout, so the value that is returned is
         safe = excess(middle, rows) <= 0
@@ -622,7 +628,7 @@ def log_ends(
         with np.errstate(invalid="ignore"):
             other_low = np.where(value > -np.inf, value - down + 4 * UNIT * value, value)
         low[rounded] = np.maximum(low[rounded], other_low)
-    greatest = np.minimum(np.log(part.participation[kind]) + UNIT, 0.0)
+    greatest = np.minimum(_log_upper(part.participation[kind]), 0.0)
     lower[taking_part], upper[taking_part] = np.minimum(low, greatest), np.minimum(high, greatest)
     return lower, upper
 
