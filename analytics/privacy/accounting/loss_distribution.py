@@ -46,6 +46,7 @@ from airtight.analytics.rounding import SMALLEST, UNIT
 _NEGLIGIBLE = 1e-10  # share of delta that trimming may move to infinite losses
 _BEYOND = 3e-316  # upper bound of the normal mass beyond 38 standard deviations
 _BIN_ERROR = 1e-14  # relative error of the normal probability of a bin: P is raised and Q lowered by it
+_GREATEST_GROWTH = 1e280  # greatest exp(loss) times which a probability under Q is used; SciPy's tails vanish below 1e-310
 MOST_POINTS = 1 << 23  # greatest number of grid points of a law
 _REACH = 9.0  # standard deviations on either side of the mean in the window that is tried first
 _OUTSIDE = -41.0  # log of the tilted mass that may lie beyond the window; it is added to delta, and is below UNIT
@@ -169,8 +170,9 @@ def from_bins(p: ArrayLike, q: ArrayLike, *, first: int, step: float, infinite: 
     p_mass, q_mass = real("p", p, "[0, inf)"), real("q", q, "[0, inf)")
     k = first + np.arange(p_mass.size)
     with np.errstate(over="ignore", invalid="ignore"):
-        # an outcome that Q never gives has its whole mass at the right end, which raises the curve
-        q_scaled = np.where(q_mass > 0, q_mass * np.exp(k * step), 0.0)
+        growth = np.exp(k * step)
+        # q underflows where this is so great, and counts as 0: the whole mass at the right end raises the curve
+        q_scaled = np.where(growth < _GREATEST_GROWTH, q_mass * growth, 0.0)
     # p and q exp(k step) are a + b and a + b exp(-step) with the shares a, b of the left and the right grid point
     right_share = np.clip((p_mass - q_scaled) / -np.expm1(-step), 0.0, p_mass)
     # both shares go to the two ends of the bin
