@@ -24,7 +24,8 @@ is each direction of the divergence, where :math:`(c_1, c_2, c_3)` is, for ``sil
 
 *Errors.* The parts of the optimal set outside the window, between missed roots or beside the rectangles are lost; this
 loss is of second order in the width of the cells and on the safe side. The rounding error of the sum is bounded
-relative to the magnitudes of its terms, and subtracted. Mass of the law of S that was left out or moved costs at most
+relative to the magnitudes of its terms, and subtracted, and so are what underflows and the effect of rounded variances.
+Mass of the law of S that was left out or moved costs at most
 :math:`2(1 + \lambda)` times its amount.
 
 :meth:`Mixture.outcomes` gives the probabilities of such cells themselves. To observe only the cell is post-processing,
@@ -74,6 +75,7 @@ _DOUBLINGS, _TOLERANCE = 3, 2e-3  # doublings of the cells, at most; relative ri
 _GAMMA = 1e-12  # bound of the relative rounding error of the distribution function of the norm across
 _AXIAL = 241  # points of the axis about each centre
 _ROUNDING = 1e-11  # bound of the rounding error, relative to the sum of the magnitudes of all terms
+_LOST = 1e-309  # absolute error of a probability that underflows: SciPy's tails vanish below 1e-310
 _SCALES, _RADIAL = 12, 20  # for the norm across: scales, and ends of cells in each of the two tails
 _LOSSES = 500  # ranges of privacy losses
 _RAREST = 1e-280  # least probability of an outcome whose loss is computed
@@ -95,6 +97,8 @@ class Mixture:
         Participation probability of the device, distance of the means, own noise variance.
     dimension : int
     adjacency : Adjacency
+    variance_error : float
+        Bound of the relative error of the variances.
     """
 
     v: FloatArray
@@ -105,6 +109,7 @@ class Mixture:
     s: float
     dimension: int
     adjacency: Adjacency
+    variance_error: float = 0.0
     # by level, number of cells and whether the device's noise is added: what does not depend on epsilon
     _across_of: dict[tuple[float, int, bool], tuple[FloatArray, FloatArray, FloatArray]] = field(
         default_factory=dict, compare=False, repr=False
@@ -128,6 +133,8 @@ class Mixture:
             float(part.own_noise[row]),
             int(part.dimension[row]),
             part.adjacency,
+            # sums of noises three times (their rounding, and what was taken off for it), and single operations
+            float(3 * part.rounding[row] + part.lost / np.min(v[inside]) + 64 * UNIT),
         )
 
     def delta(self, eps: float, level: float, doublings: int = _DOUBLINGS) -> float:
@@ -233,6 +240,8 @@ class Mixture:
                 mass = float(np.sum(along * inside))
                 value += mass if number < len(plus) else -mass
                 rounding += _ROUNDING * mass + float(np.sum(along * error))
+                # A cell errs by _LOST times its other factor, and both factors sum to at most one over their own ends.
+                rounding += c * _LOST * sum(left.shape) + self._moved(mass / c) * c
             return value - rounding
 
         if self.dimension == 1:
@@ -250,6 +259,25 @@ class Mixture:
             if best_value - previous <= _TOLERANCE * best_value:
                 break
         return best_value
+
+    def _moved(self, probability: float) -> float:
+        r"""Bound of the change of the probability of a set when the variances change by `variance_error`.
+
+        Notes
+        -----
+        With :math:`w\,\partial_wq = q\,(\chi - r)/2` and :math:`\int_Aq\chi \le m(r + 2\sqrt{r\ell} + 2\ell)`,
+        :math:`\ell = 1 - \log m`, m the probability of A
+        (:func:`airtight.analytics.privacy.over_the_air.participation_mixture.evaluate.log_ends`), the change is at most
+        :math:`\tau m(r + \sqrt{r\ell} + \ell)` to first order in the relative change :math:`\tau`; twice this is
+        returned. The bound is concave in m, so it holds for mixtures.
+        """
+        r, level = self.dimension, 1 - np.log(max(probability, _LOST))
+        return float(2 * self.variance_error * probability * (r + np.sqrt(r * level) + level))
+
+    @property
+    def loss_error(self) -> float:
+        """Absolute error of the loss of one outcome: by rounding, and by that of the variances, under P and under Q."""
+        return LOSS_ERROR + 2 * self._moved(_RAREST) / _RAREST
 
     def _cells_across(self, ends: FloatArray, level: float, adds_own: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
         """log density in the middle of each cell of u, its probability and the rounding error of that."""
