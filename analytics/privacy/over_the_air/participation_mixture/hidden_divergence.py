@@ -601,9 +601,10 @@ class _UpperGamma:
             previous = density[j - 1] if j else 0.0
             density.append(((a - 1 - places - j) * density[j] - previous) / (places * (j + 1)))
         radius = np.sqrt(a) / 4
-        # Cauchy's estimate on the circle of radius R; 1.1 is more than 1 / (1 - 1 / 32)
+        # Cauchy's estimate on the circle of radius R, over the least Q of the cell; 1.1 is more than 1 / (1 - 1 / 32)
         growth = np.exp(radius * np.abs(a - 1 - places) / places + (a - 1) * (radius / places) ** 2)
-        remainder = density[0] * growth * radius * 32.0 ** -(_TABLE_DEGREE + 1) * 1.1 / value
+        remainder = density[0] * growth * radius * 32.0 ** -(_TABLE_DEGREE + 1) * 1.1
+        remainder = remainder / special.gammaincc(a, places + step / 2)
         # Q' = -gamma
         coefficients = np.stack([value, *(-each / (j + 1) for j, each in enumerate(density))])
         below_first = float(special.gammainc(a, first))

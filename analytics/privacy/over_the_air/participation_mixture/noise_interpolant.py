@@ -33,7 +33,8 @@ the coefficients. It is accepted if the divergence itself differs by no more at 
 places between nodes. docs/accuracy.md names the numbers that rest on this estimate. The slope in epsilon has no error
 bound in either case.
 
-*Curvature.* Each term of a bound is monotone in v and is taken at the end of the interval on the safe side.
+*Curvature.* Each term of a bound is monotone in v and is taken at the end of the interval on the safe side. Terms may
+cancel where the device's own noise is small, so the rounding error of each is added in proportion to its magnitude.
 """
 
 from __future__ import annotations
@@ -447,6 +448,7 @@ def slope_of_pair(
     with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
         v = (low + high) / 2  # the slope itself is bounded here
         c = level + r / 2 * np.log1p(gap / v) + d * d / (2 * gap)
+        c_error = _c_error(level, d, v, gap, r)
         radius_squared = 2 * v * (v + gap) / gap * c
         kappa = d / gap * np.sqrt(radius_squared)
         root = np.sqrt(kappa * kappa + order * order)
@@ -464,8 +466,13 @@ def slope_of_pair(
             - (r / 2 - 1) * np.log(2)
             - special.gammaln(r / 2)
         )
-        # from the middle to the whole interval; 1e-9 is more than the rounding error of this sum
-        log_slope = log_slope + np.maximum(np.abs(rate_low), np.abs(rate_high)) * (high - low) / 2 + 1e-9
+        # rounding: of each term of the sum, and of c, whose terms may cancel (d log kappa = d log c / 2)
+        magnitudes = np.abs(np.log(gap / 2)) + np.abs(level) + r / 2 * np.abs(np.log(radius_squared / v))
+        magnitudes = magnitudes + np.abs(np.log(v * (v + gap))) + v * (d / gap) ** 2 / 2 + radius_squared / (2 * v) + r
+        magnitudes = magnitudes + root + order * (1 + np.abs(log_bessel - root + order)) + special.gammaln(r / 2)
+        rounding = 16 * UNIT * magnitudes + c_error * (r / (2 * c) + (v + gap) / gap + kappa / (2 * c))
+        # from the middle to the whole interval
+        log_slope = log_slope + np.maximum(np.abs(rate_low), np.abs(rate_high)) * (high - low) / 2 + rounding
     return np.where(bounded, log_slope, np.inf), rate_low, rate_high
 
 
@@ -475,8 +482,9 @@ def decay_of_pair(
     """The bounds of the derivative of log(-dD/dv) alone (:func:`slope_of_pair`), and where they are finite."""
     with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
         # c falls in v: its greatest value belongs to `low`
-        c_high = level + r / 2 * np.log1p(gap / low) + d * d / (2 * gap)
-        c_low = level + r / 2 * np.log1p(gap / high) + d * d / (2 * gap)
+        c_error = _c_error(level, d, low, gap, r)
+        c_high = level + r / 2 * np.log1p(gap / low) + d * d / (2 * gap) + c_error
+        c_low = level + r / 2 * np.log1p(gap / high) + d * d / (2 * gap) - c_error
         # -c' / c = r s / 2 v (v + s) c
         decay_high = r / 2 * gap / (low * (low + gap)) / c_low  # -c' / c
         decay_low = r / 2 * gap / (high * (high + gap)) / c_high
@@ -498,11 +506,22 @@ def decay_of_pair(
         bessel_low = np.where(bracket_low > 0, kappa_low * ratio_low, kappa_high * ratio_high) / 2 * bracket_low
         # for d = 0 kappa vanishes, whatever the bracket
         bessel_high, bessel_low = (np.where(d == 0, 0.0, x) for x in (bessel_high, bessel_low))
-        rate_high = rational_high - r / 2 * decay_low - centre_term - c_low / gap + bessel_high
-        rate_low = rational_low - r / 2 * decay_high - centre_term - c_high / gap + bessel_low
+        # the terms may cancel: each errs by a few units of its own magnitude
+        magnitudes = (r / 2 + 1) * (1 / low + 1 / (low + gap)) + r / 2 * decay_high + centre_term + c_high / gap
+        magnitudes = magnitudes + kappa_high * ratio_high * (1 / low + 1 / (low + gap) + decay_high)
+        rounding = 16 * UNIT * magnitudes
+        rate_high = rational_high - r / 2 * decay_low - centre_term - c_low / gap + bessel_high + rounding
+        rate_low = rational_low - r / 2 * decay_high - centre_term - c_high / gap + bessel_low - rounding
         # c = 0 is where the surface F = 0 shrinks to a point
         bounded = (c_low > 0) & (low > 0)
     return np.where(bounded, rate_low, -np.inf), np.where(bounded, rate_high, np.inf), bounded
+
+
+def _c_error(
+    level: FloatArray, d: FloatArray | float, v: FloatArray, gap: FloatArray | float, r: float
+) -> FloatArray:
+    """Bound of the rounding error of c (:func:`slope_of_pair`) for noise of at least v."""
+    return np.asarray(8 * UNIT * (np.abs(level) + r / 2 * np.log1p(gap / v) + d * d / (2 * gap)))
 
 
 def concavity_of_pair(d: FloatArray, low: FloatArray, gap: FloatArray, r: float, *, reverse: bool) -> FloatArray:
