@@ -204,7 +204,7 @@ def _sunk(forward: Curve, right: FloatArray, h: float) -> Sides | None:
     # the line crosses 1 - x at x = 1 - top / (1 - s)
     if not top < (1 - s) / 2:
         return None
-    # grid points as far as this crossing; one more where rounding or top = 0 would leave none
+    # grid points as far as this crossing, rounded up; one where top = 0
     cells = int(np.ceil(-np.log1p(-top / (1 - s)) / h * (1 + 1e-9))) + (top == 0)
     return Sides(np.append(top, right[1:]), top + (1 - s) * np.expm1(-np.arange(cells, -1, -1) * h))
 

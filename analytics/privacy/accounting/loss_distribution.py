@@ -46,7 +46,8 @@ from airtight.analytics.rounding import SMALLEST, UNIT
 _NEGLIGIBLE = 1e-10  # share of delta that trimming may move to infinite losses
 _BEYOND = 3e-316  # upper bound of the normal mass beyond 38 standard deviations
 _BIN_ERROR = 1e-14  # relative error of the normal probability of a bin: P is raised and Q lowered by it
-_GREATEST_GROWTH = 1e280  # greatest exp(loss) times which a probability under Q is used; SciPy's tails vanish below 1e-310
+# greatest exp(loss) times which a probability under Q is used: the tails of SciPy vanish below 1e-310
+_GREATEST_GROWTH = 1e280
 MOST_POINTS = 1 << 23  # greatest number of grid points of a law
 _REACH = 9.0  # standard deviations on either side of the mean in the window that is tried first
 _OUTSIDE = -41.0  # log of the tilted mass that may lie beyond the window; it is added to delta, and is below UNIT
@@ -403,19 +404,19 @@ class Product:
         tilt = self._tilt_of_loss(epsilon)
         chernoff = self.cumulant(tilt)[0] - tilt * epsilon  # log of a bound on delta
         bound = float(np.exp(min(chernoff + self.rounding(tilt) + 4 * UNIT * tilt * epsilon, 0.0)))
-        least = self.infinite() + bound + SMALLEST
+        chernoff_delta = self.infinite() + bound + SMALLEST
         if bound < SMALLEST:
-            return min(least, 1.0)
+            return min(chernoff_delta, 1.0)
         # each release may lose the same share
         trimmed = self._trimmed(float(np.exp(min(chernoff, 0.0))) / self.count)
         if not trimmed.fits(tilt):
-            return min(least, 1.0)
+            return min(chernoff_delta, 1.0)
         tail = trimmed._tail(tilt)
         # mass beyond the window has losses above epsilon; mass below it counts only where epsilon lies below it, too
         tail_delta = tail.delta(epsilon) + tail.beyond + (tail.below if epsilon < tail.bottom else 0.0)
         if tail_delta > 0:
-            return min(float(np.exp(np.log(tail_delta) + tail.log_scale)) + trimmed.infinite(), least, 1.0)
-        return min(trimmed.infinite(), least, 1.0)
+            return min(float(np.exp(np.log(tail_delta) + tail.log_scale)) + trimmed.infinite(), chernoff_delta, 1.0)
+        return min(trimmed.infinite(), chernoff_delta, 1.0)
 
     def least_delta(self, epsilon: float) -> float:
         """Lower bound of delta at epsilon, if the curves of the laws are nowhere above those of the releases."""

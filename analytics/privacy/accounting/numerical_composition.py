@@ -322,8 +322,8 @@ class Composition:
             return self._curves(0)[0](epsilon)
         # bounds that hold for every epsilon
         low, high = np.full(epsilon.shape, self._infinite()[0]), np.ones(epsilon.shape)
-        least = np.maximum(floor, _NOTHING)
-        levels, tilts = self._levels_at(epsilon, least)
+        delta_floor = np.maximum(floor, _NOTHING)
+        levels, tilts = self._levels_at(epsilon, delta_floor)
         far = levels > 0
         # a second pass at half the width where the first one was not close enough and many points share it
         for precision in (width, width / 2):
@@ -337,7 +337,7 @@ class Composition:
             with np.errstate(divide="ignore", invalid="ignore"):
                 close = np.log(high) - np.log(low) <= width * np.maximum(tilts * epsilon, 1.0)
             # a table has its own step: no finer grid is possible
-            far &= ~(close | (high <= least) | (self._tabled & (high < 1)))
+            far &= ~(close | (high <= delta_floor) | (self._tabled & (high < 1)))
         # what no shared grid covers is computed point by point
         for i in np.flatnonzero(far | (levels == 0)):
             low[i], high[i] = self.delta(float(epsilon[i]), width)
@@ -362,10 +362,10 @@ class Composition:
         high = np.minimum(high, self._greatest())
         return np.minimum(low, high), high
 
-    def _levels_at(self, epsilon: FloatArray, least: ArrayLike = _NOTHING) -> tuple[FloatArray, FloatArray]:
+    def _levels_at(self, epsilon: FloatArray, delta_floor: ArrayLike = _NOTHING) -> tuple[FloatArray, FloatArray]:
         """Levels of the grids for delta at each epsilon, 0 where there is none, and tilts, by Chernoff's bound.
 
-        No level lies below that of a delta of `least`.
+        No level lies below that of a delta of `delta_floor`.
         """
         # delta and epsilon as functions of the tilt, inverted by interpolation
         tilts = np.append(0.0, np.geomspace(1e-6, _GREATEST_TILT, _TILTS))
@@ -377,7 +377,7 @@ class Composition:
         estimate = np.interp(epsilon, means[rising], np.minimum.accumulate(logs[rising]))
         covered = np.isfinite(epsilon) & (epsilon <= np.max(means[rising]))
         at_tilt = np.interp(epsilon, means[rising], tilts[rising])
-        level = _level_below(np.maximum(estimate, np.log(least)))
+        level = _level_below(np.maximum(estimate, np.log(delta_floor)))
         return np.where(covered, level, 0.0), np.where(covered, at_tilt, 0.0)
 
     def _shared_grid(self, level: float, width: float) -> _SharedGrid | None:
@@ -480,8 +480,8 @@ class Composition:
         # a costly curve: nodes where its band matters, and a step no finer than the bands justify
         bands = {i: self._band(i, *ranges[i]) for i, (release, _) in enumerate(self.factors) if release.costly}
         if bands:
-            least = max(span / (_ROUGH_CELLS if rough else _CELLS), 20 * np.sqrt(self._cumulant(tilt)[2]) / _POINTS)
-            step = max(min(step, self._step_of_bands(tilt, log_width)), least)
+            least_step = max(span / (_ROUGH_CELLS if rough else _CELLS), 20 * np.sqrt(self._cumulant(tilt)[2]) / _POINTS)
+            step = max(min(step, self._step_of_bands(tilt, log_width)), least_step)
         # a curve that is only known roughly is not worth a fine grid
         cells, best, allowed = _ROUGH_CELLS if rough else _MANY_CELLS, (0.0, np.inf), _BAND_SHARE * log_width
         log_moments = {i: self._sketches[i].cumulant(tilt)[0] for i in bands}
@@ -742,8 +742,8 @@ class _Sketch:
         eps: FloatArray = np.append(0.0, np.geomspace(decades[low], decades[high], (high - low) * points + 1))
         # `left` is the curve in the other order; x R(1/x) gives the masses left of 0
         right, left = (
-            _tail_filled(side, eps, decades, known, -(-points // 3)) if sparing else side(eps)[1]
-            for side, known in zip((forward, reverse), decade_curves, strict=True)
+            _tail_filled(side, eps, decades, decade_values, -(-points // 3)) if sparing else side(eps)[1]
+            for side, decade_values in zip((forward, reverse), decade_curves, strict=True)
         )
         with np.errstate(under="ignore", over="ignore"):
             right_mass = _masses(eps, right)
@@ -783,7 +783,7 @@ class _Sketch:
 
 
 def _tail_filled(
-    curve: connect_the_dots.Curve, eps: FloatArray, decades: FloatArray, known: FloatArray, points: int
+    curve: connect_the_dots.Curve, eps: FloatArray, decades: FloatArray, decade_values: FloatArray, points: int
 ) -> FloatArray:
     """Upper bounds of a curve at `eps`, the first of which is 0; in the far tail, where they may cost most, interpolated values.
 
@@ -798,15 +798,15 @@ def _tail_filled(
     # evaluate until the curve is below exp(-_FAR_TAIL)
     while last < eps.size and not (last and values[-1] <= np.exp(-_FAR_TAIL)):
         stop = last + (
-            points if last else max(points, int(np.sum(eps <= decades[np.sum(known > np.exp(-_FAR_TAIL)) - 1])))
+            points if last else max(points, int(np.sum(eps <= decades[np.sum(decade_values > np.exp(-_FAR_TAIL)) - 1])))
         )
         values, last = np.append(values, curve(eps[last:stop])[1]), min(stop, eps.size)
     if last == eps.size:
         return values
-    beyond = (decades > eps[last - 1]) & (known > _LEAST_SKETCHED)
+    beyond = (decades > eps[last - 1]) & (decade_values > _LEAST_SKETCHED)
     # log(-log delta) is nearly linear in log epsilon; the decades, which are known, are nodes as well
     places = np.log(np.append(eps[1:last], decades[beyond]))
-    heights, log_eps = logs(np.append(values[1:], known[beyond])), np.log(eps[last:])
+    heights, log_eps = logs(np.append(values[1:], decade_values[beyond])), np.log(eps[last:])
     power = (heights[-1] - heights[-2]) / (places[-1] - places[-2])
     fall = np.interp(log_eps, places, heights) + power * np.maximum(log_eps - places[-1], 0.0)
     filled = np.exp(-np.exp(np.minimum(fall, 700.0)))

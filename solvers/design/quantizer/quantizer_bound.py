@@ -155,8 +155,8 @@ class Certificate:
                 signed.append((Fraction(1), q))
             else:
                 return False
-        total = _sum(signed)
-        return _at(total, far) >= 0 and 2 * total[0] * far - total[1] >= 0
+        sum_of_terms = _sum(signed)
+        return _at(sum_of_terms, far) >= 0 and 2 * sum_of_terms[0] * far - sum_of_terms[1] >= 0
 
 
 def _at(q: tuple[Fraction, ...], y: Fraction) -> Fraction:

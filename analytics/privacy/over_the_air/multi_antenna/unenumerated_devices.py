@@ -185,10 +185,10 @@ class OpenDevices:
             columns = _whitened(columns, columns[:, i])
         self.others, self.own = np.split(columns[:, always.size :], [self.random.size], axis=1)
 
-    def error(self, most: int) -> float:
+    def error(self, most_leaves: int) -> float:
         """Bound of the relative error of sums of the first weights, from so many leaves."""
         # roundings of a mixture of so many leaves of _GRID atoms, and of the probabilities of the leaves
-        return (6 * most * _GRID + (most + 8) * (self.random.size + 8)) * UNIT
+        return (6 * most_leaves * _GRID + (most_leaves + 8) * (self.random.size + 8)) * UNIT
 
     def law(
         self, k: int, most_leaves: int, cells: int, least_variance: FloatArray, greatest: FloatArray
@@ -255,7 +255,7 @@ class OpenDevices:
         return leaves
 
     def _ends(
-        self, k: int, state: IntArray, own: NDArray[Any], columns: NDArray[Any], p: FloatArray
+        self, k: int, state: IntArray, own_column: NDArray[Any], columns: NDArray[Any], p: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Both ends of v in each leaf, each with its weights, shape (leaves, grid); see the theorem.
 
@@ -267,8 +267,8 @@ class OpenDevices:
             own_noise = self.own_noise[state, k][:, None]
         with np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore"):
             # b and p_j of the theorem, from the whitened columns
-            gamma = np.sqrt(np.sum(squares(own), axis=1))
-            b = own / gamma[:, None]
+            gamma = np.sqrt(np.sum(squares(own_column), axis=1))
+            b = own_column / gamma[:, None]
             along = _products(columns, b)
             parts = columns - along[:, :, None] * b[:, None, :]  # p_j
             transposed, c = np.swapaxes(parts, 1, 2), along.conj()
@@ -437,10 +437,10 @@ def _on_common_weights(
     cells: int,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Both laws of each state, atoms of shape (leaves, grid), on at most so many cells with one array of weights."""
-    least, first, last = np.full((3, states), np.inf)
+    lowest, first, last = np.full((3, states), np.inf)
     last = -last
     # range of each state; a lower end of 0 has no logarithm, so the upper end takes its place there
-    np.minimum.at(least, state, np.min(low, axis=1))
+    np.minimum.at(lowest, state, np.min(low, axis=1))
     np.minimum.at(first, state, np.min(np.where(low > 0, low, high), axis=1))
     np.maximum.at(last, state, np.max(high, axis=1))
     wide = np.linspace(0, 1, _FINE + 1)
@@ -448,9 +448,9 @@ def _on_common_weights(
         # edges equally spaced in log v, the first and the last exact
         start, stop = (np.log(np.clip(end, _FARTHEST[0], _FARTHEST[1]))[:, None] for end in (first, last))
         edges = np.exp(start + (stop - start) * wide)
-        edges = np.maximum.accumulate(np.minimum(np.maximum(edges, least[:, None]), last[:, None]), axis=1)
+        edges = np.maximum.accumulate(np.minimum(np.maximum(edges, lowest[:, None]), last[:, None]), axis=1)
         # whatever is rounded outwards beyond the range ends at a true bound
-        edges[:, 0], edges[:, -1] = least, last
+        edges[:, 0], edges[:, -1] = lowest, last
 
         def histogram(values: FloatArray, weights: FloatArray, up: bool) -> FloatArray:
             """Weights of the edges, to which the values are rounded."""

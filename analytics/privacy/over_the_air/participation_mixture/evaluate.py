@@ -140,13 +140,13 @@ class Participation:
     def _with(self, variance: FloatArray, weights: FloatArray, missing: FloatArray) -> Participation:
         return replace(self, variance=variance, weights=weights, missing=missing, slack=0.0, spread=0.0)
 
-    def at_quantile(self, total: float | FloatArray) -> Participation:
-        """The noise of every row replaced by one lower quantile that uses half of `total`."""
+    def at_quantile(self, delta: float | FloatArray) -> Participation:
+        """The noise of every row replaced by one lower quantile that uses half of `delta`."""
         # delta <= p (Pr(v below v_j) + D(v_j)) for every column j. The greatest j whose first term uses at most half of
         # delta leaves the other half to the divergence.
         below = np.cumsum(self.weights, axis=1) - self.weights + self.missing[:, None]
         with np.errstate(divide="ignore"):
-            budget = np.where(self.participation > 0, total / (2 * self.participation), np.inf)
+            budget = np.where(self.participation > 0, delta / (2 * self.participation), np.inf)
         quantile_column = np.sum(below <= budget[:, None], axis=1, keepdims=True) - 1
         # the mass below the quantile counts as missing, with divergence 1
         variance, missing = (np.take_along_axis(x, quantile_column, axis=1) for x in (self.lowered().variance, below))
@@ -358,8 +358,8 @@ class Participation:
                 # the noise lowered by the slack gives another upper bound, without curvature
                 # the curvature bound is useless where v is small compared with the slack
                 if np.any(curvature_error > COARSE * above):
-                    least = self.receiver[rows, None]
-                    lowered, _, error = component(np.maximum(variance - self.slack, least), index)
+                    receiver_noise = self.receiver[rows, None]
+                    lowered, _, error = component(np.maximum(variance - self.slack, receiver_noise), index)
                     lowered = np.where(weights > 0, lowered + np.where(np.isfinite(error), error, 0.0), -np.inf)
                     lowered_mean = np.sum(weights * np.exp(lowered - upper_peak[:, None]), axis=1)
                     curvature_error = np.minimum(
@@ -379,24 +379,24 @@ class Participation:
             down = -np.log1p(-np.minimum(below / scaled_mean, 1.0))
             return value, slope, np.where(positive, up, 0.0), np.where(positive, down, 0.0)
 
-    def least_epsilon(self, total: float | FloatArray, *, convex: bool = False) -> FloatArray:
+    def least_epsilon(self, delta: float | FloatArray, *, convex: bool = False) -> FloatArray:
         """Least epsilon of each kind, at one delta or at one delta per kind, rounded up.
 
         `convex` selects the proven bound of ``replace`` with idle noise.
         """
-        total = np.broadcast_to(total, self.participation.shape)
+        delta = np.broadcast_to(delta, self.participation.shape)
         if self.idle_noise:
-            return self._constant_noise_epsilon(total, convex)
+            return self._constant_noise_epsilon(delta, convex)
         # no epsilon suffices where the neighbours are singular with a probability of at least delta
-        out = np.where((self._singular() >= total) & (self.participation > total), np.inf, 0.0)
+        out = np.where((self._singular() >= delta) & (self.participation > delta), np.inf, 0.0)
         # rounded down, by a unit of the logarithm and for the exponential that made it: a smaller delta needs a greater
         # epsilon
-        target = np.log(total) * (1 + UNIT) - 16 * UNIT
+        target = np.log(delta) * (1 + UNIT) - 16 * UNIT
         # on a grid the root need not be more accurate than the grid
         useful = _SKETCHES[: self.sketches_on_grid] if self.slack else _SKETCHES
         sketches = [self.sketch(n, nats) for n, nats in useful if self.variance.shape[1] > 2 * n]
         for number, curve in enumerate(self._directions()):
-            rows = np.flatnonzero((out < np.inf) & (self.participation > total))  # delta is at most p
+            rows = np.flatnonzero((out < np.inf) & (self.participation > delta))  # delta is at most p
             # the second direction of `absent` only has to be checked at the root of the first, unless it is the larger
             # one there
             known_epsilon = out[rows]
@@ -418,16 +418,16 @@ class Participation:
                 # safe
                 out[rows] = self._root(curve, rows, goal, known_epsilon, guess * (1 + 0.8 * near), near=near)
         if self.slack:  # where the grid is too coarse, one quantile of the noise may give a smaller epsilon
-            single = self.at_quantile(total)
+            single = self.at_quantile(delta)
             if np.any(single.log_upper(out, np.arange(out.size)) <= target):
-                out = np.minimum(out, single.least_epsilon(total))
+                out = np.minimum(out, single.least_epsilon(delta))
         return out
 
-    def _constant_noise_epsilon(self, total: FloatArray, convex: bool) -> FloatArray:
+    def _constant_noise_epsilon(self, delta: FloatArray, convex: bool) -> FloatArray:
         """With idle noise: the amplified Gaussian curve (the larger direction), or the root for opposite Gaussians."""
         p = self.participation
         with np.errstate(divide="ignore", over="ignore"):
-            share = np.minimum(total / p, 1.0)
+            share = np.minimum(delta / p, 1.0)
         # the observer sees whether k sends: delta = p delta_G
         single = gaussian.epsilon(share, sensitivity=self.sensitivity, sigma=self._constant_sigma)
         if convex and self.adjacency is Adjacency.REPLACE:
@@ -437,7 +437,7 @@ class Participation:
 
         def excess(epsilon: FloatArray, rows: IntArray) -> FloatArray:
             upper, _ = self._upper(self._constant_noise, epsilon, rows)
-            return np.asarray(upper - np.log(total[rows]) * (1 + UNIT) + 16 * UNIT)
+            return np.asarray(upper - np.log(delta[rows]) * (1 + UNIT) + 16 * UNIT)
 
         if self.adjacency is Adjacency.REPLACE:
             # `single` is the epsilon of an observer who sees whether k takes part: an upper bound
@@ -522,12 +522,12 @@ class Participation:
         """
         # the 5 % quantile of the others' noise: small noise decides the tail
         low = np.argmax(np.cumsum(self.weights[rows], axis=1) >= 0.05, axis=1)
-        v, own, d = self.variance[rows, low], self.own_noise[rows], self.sensitivity[rows]
+        v, own_variance, d = self.variance[rows, low], self.own_noise[rows], self.sensitivity[rows]
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             if self.adjacency is Adjacency.ABSENT:
-                eta, square = own / v, d * d / v
+                eta, square = own_variance / v, d * d / v
             else:
-                eta, square = np.zeros(rows.size), d * d / (v + own)
+                eta, square = np.zeros(rows.size), d * d / (v + own_variance)
             r = self.dimension[rows]
             # mean and variance under the first neighbour of the loss of N(d, v + s) against N(0, v), or of two equal
             # variances
@@ -615,20 +615,20 @@ def log_ends(
         return lower, upper
     # one evaluation, at the left end of the interval of epsilon, serves the upper bound as it is and the lower bound
     # after the losses of the notes
-    safe_epsilon, kind = epsilon[taking_part] * (1 - doubt), rows[taking_part]
-    low, high, down, rounding_loss = _both(part, safe_epsilon, kind, reverse, doubt)
+    safe_epsilon, part_rows = epsilon[taking_part] * (1 - doubt), rows[taking_part]
+    low, high, down, rounding_loss = _both(part, safe_epsilon, part_rows, reverse, doubt)
     # the curvature below is poor: noise raised by the slack gives another lower bound
     if part.slack and np.any(imprecise := ~(down <= COARSE)):
-        other_low = _both(part.raised(), safe_epsilon[imprecise], kind[imprecise], reverse, doubt)[0]
+        other_low = _both(part.raised(), safe_epsilon[imprecise], part_rows[imprecise], reverse, doubt)[0]
         low[imprecise] = np.maximum(low[imprecise], other_low)
     tolerated = np.maximum(down, part.tolerance)
     # rounding costs more than all else: evaluate once more, rounded the other way, at the right end of the interval
     if np.any(rounded := ~(rounding_loss <= np.minimum(tolerated, COARSE))):
-        value, _, _, down = part.unrounded().order(reverse)(epsilon[taking_part[rounded]] * (1 + doubt), kind[rounded])
+        value, _, _, down = part.unrounded().order(reverse)(epsilon[taking_part[rounded]] * (1 + doubt), part_rows[rounded])
         with np.errstate(invalid="ignore"):
             other_low = np.where(value > -np.inf, value - down + 4 * UNIT * value, value)
         low[rounded] = np.maximum(low[rounded], other_low)
-    greatest = np.minimum(_log_upper(part.participation[kind]), 0.0)
+    greatest = np.minimum(_log_upper(part.participation[part_rows]), 0.0)
     lower[taking_part], upper[taking_part] = np.minimum(low, greatest), np.minimum(high, greatest)
     return lower, upper
 

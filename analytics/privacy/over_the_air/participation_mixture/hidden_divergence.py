@@ -299,11 +299,11 @@ class _Arcs:
     cosine: FloatArray  # of the argument of v, at least
 
     @classmethod
-    def of(cls, least: FloatArray, most: FloatArray, angle: FloatArray, s: FloatArray) -> _Arcs:
+    def of(cls, log_least: FloatArray, log_most: FloatArray, angle: FloatArray, s: FloatArray) -> _Arcs:
         """Boxes of all v with log |v| in [least, most] and an argument of at most `angle` < pi/2; shape (N, arcs)."""
-        each = least, most, angle, np.broadcast_to(s[:, None], least.shape)
-        least, most, angle, s = (x[:, :, None] for x in each)
-        cosine, sine, low, high = np.cos(angle), np.sin(angle), np.exp(least), np.exp(most)
+        each = log_least, log_most, angle, np.broadcast_to(s[:, None], log_least.shape)
+        log_least, log_most, angle, s = (x[:, :, None] for x in each)
+        cosine, sine, low, high = np.cos(angle), np.sin(angle), np.exp(log_least), np.exp(log_most)
         # |v| in [low, high] and |arg v| <= angle
         v = low * cosine, high, high * sine
         inverse = cosine / high, 1 / low, sine / low
@@ -398,9 +398,9 @@ class _Arcs:
         of_inverse = [
             first * first * ss * ss / (2 * dd * dd) + np.minimum(first * share, last * share) * ss + k * k / 2
         ]
-        least = pull[0] + first * first * ss / (2 * dd * dd) - dd * dd / 8 * self.whole[1]
-        least = least + np.where(of_inverse[0] > 0, self.inverse[0], self.inverse[1]) * of_inverse[0]
-        return size, tau_low, tau_high, side, self.logarithm[1] / 2 - least
+        real_low = pull[0] + first * first * ss / (2 * dd * dd) - dd * dd / 8 * self.whole[1]
+        real_low = real_low + np.where(of_inverse[0] > 0, self.inverse[0], self.inverse[1]) * of_inverse[0]
+        return size, tau_low, tau_high, side, self.logarithm[1] / 2 - real_low
 
     def tail(
         self,
@@ -497,13 +497,13 @@ def _reversed_alike(problem: _Problem, tolerance: float) -> tuple[FloatArray, Fl
     weight = np.exp(eps + np.log1p(-p) - log_share)
     # error of the curve, of the share u, and of the inner epsilon times the slope; 1 + weight is the factor by which
     # subtraction in u magnifies rounding
-    doubt = error + UNIT * (32 + 16 * (1 + weight)) - slope * UNIT * (16 + 8 * inner) * (1 + weight)
+    error_bound = error + UNIT * (32 + 16 * (1 + weight)) - slope * UNIT * (16 + 8 * inner) * (1 + weight)
     log_value = log_share - np.log(p) + value
     positive = (inner < np.inf) & (value > -np.inf)
     return (
         np.where(positive, log_value, -np.inf),
         np.where(positive, slope * (1 + weight) - weight, 0.0),
-        np.where(positive, doubt + 4 * UNIT * np.abs(np.log(p)), 0.0),
+        np.where(positive, error_bound + 4 * UNIT * np.abs(np.log(p)), 0.0),
     )
 
 

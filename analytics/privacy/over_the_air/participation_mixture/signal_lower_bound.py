@@ -382,8 +382,8 @@ def _between(left: FloatArray, right: FloatArray, mean: float, sigma: FloatArray
     return out
 
 
-def least_epsilon(mixture: Mixture, delta: float, most: float) -> float:
-    """The greatest epsilon found below `most` at which the lower bound still exceeds `delta`; 0 if there is none."""
+def least_epsilon(mixture: Mixture, delta: float, epsilon_upper: float) -> float:
+    """The greatest epsilon found below `epsilon_upper` at which the lower bound still exceeds `delta`; 0 if there is none."""
 
     def excess(eps: float, doublings: int) -> float:
         bound = mixture.delta(eps, 1e-4 * delta, doublings)
@@ -394,11 +394,11 @@ def least_epsilon(mixture: Mixture, delta: float, most: float) -> float:
         at_low = excess(low, doublings)
         if not at_low > 0:
             return low
-        start = min(start, most * (1 - near / 10))
-        return falling_root(lambda x: excess(x, doublings), low, at_low, most, start, lambda high: near * high)[0]
+        start = min(start, epsilon_upper * (1 - near / 10))
+        return falling_root(lambda x: excess(x, doublings), low, at_low, epsilon_upper, start, lambda high: near * high)[0]
 
     # first with few cells, then with all of them from there
-    coarse = greatest(0.0, 0, most * (1 - _NEAR / 10), _COARSE)
+    coarse = greatest(0.0, 0, epsilon_upper * (1 - _NEAR / 10), _COARSE)
     # more cells only raise the bound, so that it exceeds delta at `coarse` as well
     return greatest(coarse, _DOUBLINGS, coarse * (1 + _COARSE), _NEAR)
 
