@@ -224,8 +224,9 @@ class Participation:
                 curve, _, error[finite] = gaussian.log_curve(inner, mu)
                 out[finite] = np.log(p) + curve
                 steepness, eps = np.abs(inner / mu - mu / 2), inner
-            # the logarithm of a Gaussian curve changes by about (1 + |a|)(1 + b) times a relative change of mu or
-            # epsilon, with a = epsilon / mu - mu / 2 and b = epsilon / mu + mu / 2
+            # The logarithm of a Gaussian curve changes by about (1 + |a|)(1 + b) times a relative change of mu or
+            # epsilon, with a = epsilon / mu - mu / 2 and b = epsilon / mu + mu / 2. For `replace` and a rare device the
+            # factor is that at epsilon / p. There the shift of epsilon by _EPSILON_ROUNDING covers a rounded mu as well.
             error[finite] += 1e-12 + 2 * rounding * (1 + steepness) * (1 + eps / mu + mu / 2)
         error = np.where(out > -np.inf, error, 0.0)
         return out, np.full(epsilon.shape, np.nan), error, error
