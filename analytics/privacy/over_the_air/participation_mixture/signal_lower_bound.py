@@ -240,8 +240,9 @@ class Mixture:
                 mass = float(np.sum(along * inside))
                 value += mass if number < len(plus) else -mass
                 rounding += _ROUNDING * mass + float(np.sum(along * error))
-                # A cell errs by _LOST times its other factor, and both factors sum to at most one over their own ends.
-                rounding += c * _LOST * sum(left.shape) + self._moved(mass / c) * c
+                if c > 0:
+                    # a cell errs by _LOST times its other factor, and both factors sum to at most one over their own ends
+                    rounding += c * (_LOST * sum(left.shape) + self._moved(mass / c))
             return value - rounding
 
         if self.dimension == 1:

@@ -484,6 +484,14 @@ def test_zero_codes_where_tails_underflow(epsilon, d):
         assert mixture.delta(epsilon, 1e-200) <= _zero_codes_on_a_line(v, weights, p, d, s, epsilon)
 
 
+@pytest.mark.parametrize("adjacency", list(Adjacency))
+@pytest.mark.parametrize(("p", "epsilon"), [(1.0, 1.0), (1.0, 0.0), (0.5, 0.0)])
+def test_zero_codes_where_a_term_vanishes(adjacency, p, epsilon):
+    """The common component has the factor (lambda - 1)(1 - p); `silent` and `replace` are one Gaussian mechanism then."""
+    delta = signal_lower_bound.Mixture(np.ones(1), np.ones(1), 0.0, p, 1.3, 0.0, 1, adjacency).delta(epsilon, 1e-12)
+    assert delta == pytest.approx(p * float(gaussian.delta(epsilon, sensitivity=1.3, sigma=1.0)), rel=1e-3)
+
+
 def test_zero_codes_of_thousands_of_devices_whose_variances_are_rounded(paper):
     """In upper bounds a sum of noises is lowered for its rounding: the lower bound has to make up for it."""
     system = dataclasses.replace(
