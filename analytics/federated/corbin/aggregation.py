@@ -3,7 +3,20 @@ r"""Privacy curve of one client of CorBin-FL for an observer of the sum of updat
 Adjacency ``replace``: neighbours differ in the updates of one client, in every round. The server sees the sum of the
 received updates, and who dropped out (observer ``aggregate``).
 
-The lower bound of the divergence (:func:`lower_pair`) is attained by one choice of all updates.
+Steps, in order
+---------------
+1. :class:`Aggregate` is the mechanism: T rounds of a federation, for one client, worst over all updates.
+2. *Upper bound* (``dominating``): a curve that dominates a round, or all rounds without dropout, whatever the updates
+   are (:mod:`airtight.analytics.federated.corbin.dropout_survivors`).
+3. *Lower bound* (:func:`lower_pair`): some choices of all updates are scored by Chernoff's bound (``_score``). The pair
+   of laws of the best one is built from counts (``_Choice.parameter``), raised to the number of parameters, and mixed
+   over classes of survivors (``_survivor_classes``).
+
+Where each error enters the lower bound
+---------------------------------------
+The local epsilon is lowered by 64 units, so that rounded probabilities stay allowed. Outcomes that trimming left
+incomplete are dropped, which is post-processing; their probability, and the relative errors of the others, are the
+`doubt` of the pair. A pair whose doubt exceeds 1e-3 gives no bound.
 """
 
 from __future__ import annotations
@@ -67,6 +80,7 @@ class _Choice:
 
     def parameter(self, case: int, upper: int, lower: int, negligible: float) -> Merged:
         """The pair of laws of one parameter, with `upper` and `lower` other clients at the two ends."""
+        # contribution of the client, and of its partner, under both updates
         _, p, q = self.cases[case]
         trimmed = max(negligible * _COMPLETE, _LEAST_TRIMMED)
         law = count_block(upper, lower, self.low, 1 - self.low, negligible=trimmed)
@@ -74,11 +88,12 @@ class _Choice:
         kept = np.flatnonzero(law.weights > max(negligible, _LEAST_NOISE))
         first, last = int(kept[0]), int(kept[-1])
         noise = law.weights[first : last + 1]
-        doubt = relative_error(upper + lower, self.low, 1 - self.low, trimmed) + 1e-13
+        error = relative_error(upper + lower, self.low, 1 - self.low, trimmed) + 1e-13
         # where counts are left out, the convolution is incomplete: these outcomes are dropped
         start = p.size - 1 if law.start + first > 0 else 0
         stop = noise.size if law.start + last < upper + lower else None
-        return Merged.of(np.convolve(noise, p)[start:stop], np.convolve(noise, q)[start:stop], doubt)
+        # law of the sum: noise of the others plus contribution, under both updates
+        return Merged.of(np.convolve(noise, p)[start:stop], np.convolve(noise, q)[start:stop], error)
 
 
 def lower_pair(
@@ -129,15 +144,21 @@ def lower_pair(
     # Probabilities are rounded by less than two units of 1. Those of a slightly smaller epsilon stay allowed, and so no
     # difference of two of them is too great.
     system = replace(system, epsilon=system.epsilon - 64 * rounding.UNIT)
+    # shared by all parameters and rounds
     negligible = max(delta * _MISSING / (rounds * system.parameters), _LEAST_MISSING)
+    # both orders of each choice: the divergence is not symmetric
     candidates = [candidate for forward in _choices(system, kinds) for candidate in (forward, forward.reverse())]
     scores = [_score(candidate, system, rounds, delta, negligible) for candidate in candidates]
-    best = int(np.argmax([score for score, _ in scores]))
-    choice, (score, tilt) = candidates[best], scores[best]
+    best_index = int(np.argmax([score for score, _ in scores]))
+    choice, (score, tilt) = candidates[best_index], scores[best_index]
+    # one pair for each parameter and round: without dropout exactly, or as if nobody dropped out and each broken pair
+    # added one client at either end (more noise, so a lower bound)
     if system.dropout == 0 or (len(choice.cases) == 1 and score > _GREATEST * rounds):
         broken = choice.pairs if system.dropout > 0 else 0
         pair = choice.parameter(0, choice.upper + broken, choice.lower + broken, negligible)
         return _factors(pair, system.parameters * rounds)
+    # a mixture over who remains and over whether the partner remains; the exponent of Chernoff's bound says where
+    # accuracy is needed
     components = [
         (chance * share, choice.parameter(case, upper, lower, negligible).power(system.parameters, tilt))
         for share, upper, lower in _survivor_classes(choice, system, rounds, delta)
@@ -149,20 +170,26 @@ def lower_pair(
 def _choices(
     system: FederatedSystem, kinds: Mapping[Client, Sequence[tuple[float, Client, Block]]]
 ) -> Iterator[_Choice]:
+    # a client sends a plus with a probability in [low, high]; pairs use the lattice of shared bits inside
     low, high, _ = central.interval(system.epsilon)
     cells = 2.0**system.shared_bits
     lattice_low = math.ceil(low * cells) / cells
-    for kind in kinds:
-        singles, pairs = system.alone - (kind is Client.UNPAIRED), system.pairs - (kind is Client.PAIRED)
+    for client in kinds:
+        # the others: all but the client itself, or all but its pair
+        singles, pairs = system.alone - (client is Client.UNPAIRED), system.pairs - (client is Client.PAIRED)
         moves: list[tuple[_Case, ...]]
-        if kind is Client.UNPAIRED:
+        # from one end of its interval to the other: the extreme move
+        if client is Client.UNPAIRED:
             moves = [((1.0, _coin(high), _coin(low)),)]
         elif system.dropout == 0:
-            extreme_pairs = central.contributions(kind, epsilon=system.epsilon, bits=system.shared_bits)
+            # without dropout a pair acts as one: its extreme joint laws
+            extreme_pairs = central.contributions(client, epsilon=system.epsilon, bits=system.shared_bits)
             moves = [((1.0, p, q),) for p, q in extreme_pairs]
         else:
             moves = list(_moves((low, lattice_low, 1 - lattice_low, high), system))
+        # pairs under dropout need the lattice, so that both clients of a pair cancel
         low_end = low if system.dropout == 0 or pairs == 0 else lattice_low
+        # all other singles at one end, or half of them at each
         upper_counts = {0, singles} | ({singles // 2} if system.dropout == 0 else set())
         yield from (_Choice(move, upper, singles - upper, pairs, low_end) for move in moves for upper in upper_counts)
 
@@ -185,18 +212,22 @@ def _score(
 ) -> tuple[float, float]:
     """Approximate epsilon of a choice by Chernoff's bound, and its exponent, for the mean number of survivors."""
     p, m = system.dropout, system.parameters
+    # mean number of survivors: singles that stay, and pairs of which exactly the client at this end stays
     upper, lower = (round(n * (1 - p) + choice.pairs * p * (1 - p)) for n in (choice.upper, choice.lower))
     pairs = [
         (chance, choice.parameter(case, upper, lower, negligible)) for case, (chance, _, _) in enumerate(choice.cases)
     ]
 
-    def least(tilts: FloatArray) -> tuple[float, float]:
+    def least_epsilon(tilts: FloatArray) -> tuple[float, float]:
+        # epsilon <= (T log E exp(t L) - log delta) / t, minimised over t
         log_moments = np.logaddexp.reduce([math.log(chance) + m * pair.cumulants(tilts) for chance, pair in pairs])
         epsilons = (rounds * log_moments - math.log(delta)) / tilts
-        best = int(np.argmin(epsilons))
-        return float(epsilons[best]), float(tilts[best])
+        best_index = int(np.argmin(epsilons))
+        return float(epsilons[best_index]), float(tilts[best_index])
 
-    epsilon, tilt = least(least(_TILTS)[1] * _NEAR)
+    # a coarse grid of exponents, then a fine one about its best
+    epsilon, tilt = least_epsilon(least_epsilon(_TILTS)[1] * _NEAR)
+    # probability that some parameter of a round shows an outcome that only one update can give
     infinite_loss = sum(chance * -math.expm1(m * math.log1p(-min(pair.only[0], 1 - 1e-16))) for chance, pair in pairs)
     epsilon_is_infinite = -math.expm1(rounds * math.log1p(-min(infinite_loss, 1 - 1e-16))) > delta
     return (math.inf if epsilon_is_infinite else epsilon), tilt
@@ -209,20 +240,24 @@ def _survivor_classes(
     p, singles = system.dropout, choice.upper + choice.lower
     single_probability = p * (1 - p)  # probability that of a pair exactly the client at one given end remains
     trimmed = delta * _MISSING / rounds
+    # first the number of survivors at the end with fewer clients, where only broken pairs count
     mean = round(singles * (1 - p) + choice.pairs * single_probability)
     fewer_end_law = binomial(choice.pairs, single_probability, negligible=trimmed)
-    most = _BOTH_ENDS if choice.pairs else _ONE_END
+    most_classes = _BOTH_ENDS if choice.pairs else _ONE_END
 
     def classes(law: Block, offset: int) -> list[tuple[float, int, int]]:
         shifted = Block(law.start + offset, law.weights)
+        # classes are chosen so that little is lost: by a sketch of the loss at each count
         (loss,) = dropout_survivors.sketch(
             [(1.0, Client.UNPAIRED, shifted)], system.parameters, epsilon=system.epsilon, delta=delta, rounds=rounds
         )
-        classes_of_counts = dropout_survivors.greatest_of_classes(shifted, loss, most=most)
-        return [(chance, least - offset, greatest - offset) for chance, least, greatest in classes_of_counts]
+        classes_of_counts = dropout_survivors.greatest_of_classes(shifted, loss, most=most_classes)
+        return [(chance, low_count - offset, greatest - offset) for chance, low_count, greatest in classes_of_counts]
 
-    for chance, least, greatest in classes(fewer_end_law, mean):
-        trials = [(singles, 1 - p), (choice.pairs - least, single_probability / (1 - single_probability))]
+    # given d broken pairs at one end, each other pair is broken at the other end with probability s / (1 - s); the
+    # least d of a class gives the greatest law there
+    for chance, fewest, greatest in classes(fewer_end_law, mean):
+        trials = [(singles, 1 - p), (choice.pairs - fewest, single_probability / (1 - single_probability))]
         others = total([binomial(n, probability, negligible=trimmed) for n, probability in trials])
         for share, _, other_greatest in classes(others, greatest):
             yield chance * share, *((other_greatest, greatest) if choice.upper else (greatest, other_greatest))
@@ -231,11 +266,12 @@ def _survivor_classes(
 def _factors(pair: Merged, count: int) -> Factors:
     """The normalized pair as a mechanism that is used `count` times; empty if its relative error is too large."""
     p, q = np.append(pair.p, [pair.only[0], 0.0]), np.append(pair.q, [0.0, pair.only[1]])
+    # normalised; how far the sums are from 1 is an error as well
     sums = math.fsum(p), math.fsum(q)
-    doubt = pair.doubt + max(abs(1 - value) for value in sums)
-    if doubt > _CERTAIN:
+    error = pair.doubt + max(abs(1 - value) for value in sums)
+    if error > _CERTAIN:
         return ()
-    return ((discrete_pair.discrete(p / sums[0], q / sums[1], UNIT, doubt), count),)
+    return ((discrete_pair.discrete(p / sums[0], q / sums[1], UNIT, error), count),)
 
 
 _LEAST = 1e-12  # least delta down to which the curve of one parameter is computed
@@ -270,6 +306,7 @@ class Aggregate(Mechanism):
         allowed += ["unpaired"] * (federation.alone > 0) + ["paired"] * (federation.pairs > 0)
         if not isinstance(self.client, str) or self.client not in allowed:
             raise ParameterError("client", self.client, "one of " + ", ".join(allowed))
+        # what has no effect gets one value, so that equal mechanisms compare equal
         normalized = replace(federation, rounds=1, center=0.0, radius=1.0, delta=0.5)
         object.__setattr__(self, "system", normalized)
         object.__setattr__(self, "rounds", checks.count("rounds", self.rounds))
@@ -290,6 +327,7 @@ class Aggregate(Mechanism):
         return Aggregate(self.system, self.client, rounds), 1
 
     def greatest_loss(self, *, reverse: bool = False) -> float:
+        # a pair shares random bits, so outcomes of one update may be impossible under the other
         if self.client == "paired" or (self.client == "either" and self.system.pairs > 0):
             return math.inf
         return float(central.local_epsilon(self.system.epsilon, self.system.parameters * self.rounds))
@@ -303,6 +341,7 @@ class Aggregate(Mechanism):
 
     def dominating(self, level: float) -> Factors:
         """Adaptively chosen corners in each parameter: one factor per round with dropout, else one for all rounds."""
+        # one curve for each decade of delta, kept; with dropout rounds are composed, else one curve covers all of them
         order, rounds = 10.0 ** math.floor(math.log10(min(level, 0.5))), self.rounds if self.system.dropout > 0 else 1
         if order not in self._curves:
             self._curves[order] = self._dominating_curve(order)
@@ -312,14 +351,15 @@ class Aggregate(Mechanism):
         # a smaller epsilon allows only some of the probabilities of a greater one, so its divergence is no greater
         s = replace(self.system, epsilon=max(self.system.epsilon, _RESOLVED))
         if s.dropout == 0:
-            cases = [(mode, law.start) for kind in self._laws(0.0).values() for _, mode, law in kind]
+            # without dropout the law of survivors is one point: its start is their number
+            cases = [(mode, law.start) for client_laws in self._laws(0.0).values() for _, mode, law in client_laws]
             count = s.parameters * self.rounds
             return dropout_survivors.bounded(cases, count, epsilon=s.epsilon, bits=s.shared_bits, delta=level)
         curves = [
             dropout_survivors.curve(
                 s.clients,
                 s.parameters,
-                client=kind,
+                client=client,
                 epsilon=s.epsilon,
                 dropout=s.dropout,
                 independent=s.independent,
@@ -327,7 +367,7 @@ class Aggregate(Mechanism):
                 delta=level,
                 rounds=self.rounds,
             )
-            for kind in self._laws(level)
+            for client in self._laws(level)
         ]
         return dropout_survivors.worst(curves)
 
@@ -336,11 +376,11 @@ class Aggregate(Mechanism):
         return lower_pair(self.system, self._laws(level), self.rounds, level)
 
     def _laws(self, negligible: float) -> dict[Client, list[tuple[float, Client, Block]]]:
-        s = self.system
+        federation = self.system
         by_kind = dropout_survivors.laws(
-            s.clients, dropout=s.dropout, independent=s.independent, negligible=negligible
+            federation.clients, dropout=federation.dropout, independent=federation.independent, negligible=negligible
         )
-        return {kind: cases for kind, cases in by_kind.items() if self.client in ("either", kind)}
+        return {client: cases for client, cases in by_kind.items() if self.client in ("either", client)}
 
 
 register(Aggregate, "aggregation")

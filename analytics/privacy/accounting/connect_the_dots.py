@@ -1,5 +1,16 @@
 r"""Connect the dots: turns a hockey-stick curve into two loss distributions on a grid, its upper and lower bounds.
 
+Steps, in order
+---------------
+1. Values at the grid points: upper bounds of the curve for :func:`above`, ends of lines below the curve for
+   :func:`below` (``_line_ends``). Grid points are rounded to the safe side, as the curve is decreasing.
+2. Both sides of loss 0 meet in one value (``_across``), and each is made convex (``_straightened``).
+3. Second differences of the values are the masses (``_law``); negative ones become 0.
+4. The curve of these masses is summed again (:func:`summed`), and all masses are scaled until it is on the right side
+   of every value. Rounding, noise and underflow end here: only this step has to be right.
+
+Masses
+------
 A curve :math:`\delta(x)`, :math:`x = e^\epsilon`, of a pair (P, Q) is convex. A convex, piecewise linear function with
 breaks at :math:`x_i = e^{ih}` is the curve of a loss distribution on the multiples of h, whose masses under P are
 
@@ -35,7 +46,7 @@ of the grid, and the total mass must be at most the value of this line at x = 0.
 the mass of the infinite loss. A curve that is lower at every x > 0 composes to a lower curve, because
 :math:`\delta_{A\otimes B}(x) = E_B\,\delta_A(xe^{-L})` is a mean under a positive measure.
 
-A dominating pair from upper bounds of a curve at some epsilons: its curve is their chords.
+:class:`Majorant` is a dominating pair from upper bounds of a curve at some epsilons: its curve is their chords.
 """
 
 from __future__ import annotations
@@ -97,11 +108,13 @@ def above(forward: Curve, reverse: Curve, *, step: float, first: int, last: int)
     >>> bool(above(curve, curve, step=0.05, first=-200, last=200).delta(1.0) >= 0.12693673750664397)
     True
     """
+    # upper bounds at a slightly smaller loss: the curve is decreasing
     right = forward(np.arange(last + 1) * step * _BEFORE)[1]
     eps = -np.arange(first, 1) * step
     # L(x) = x R(-log x), where R is the reverse curve
     left = np.exp(-eps) * reverse(eps * _BEFORE)[1]
     right[0] = left[-1] = min(float(right[0]), float(left[-1]), _across(right, left, step))
+    # both sides share the point at 0
     values = _straightened(Sides(right, left), step)
     return _law(values, step, first, float(values.right[-1]))
 
@@ -139,36 +152,41 @@ def below(
     >>> 0.1268 < Product(((law, 1),)).least_delta(1.0) <= 0.12693673750664397
     True
     """
+    # lines in exp(epsilon) across a cell of e^2 or more lose more than a staircase
     if step >= _STEEP:
         return _stepped(forward, step, last)
     h = step
     of_lines, of_lines_left = (forward, reverse) if convex is None else convex
     cells: FloatArray = np.arange(last, dtype=np.float64)
     infinite = float(forward(np.array([np.inf]))[0][0])
+    # a line for each cell; at a grid point the lesser of both neighbours counts
     line_ends = _line_ends(of_lines, cells * h, h, side * h, infinite)
     right = np.append(line_ends[0][:1], np.minimum(line_ends[1][:-1], line_ends[0][1:]))
+    # the first value that is no more than the infinite mass ends the grid
     right = np.append(right[: int(np.argmin(np.append(right > max(infinite, _LEAST), False)))], infinite)
     # left of x = 1: L(x) = x R(-log x), where R is the reverse curve
     cells = np.arange(-first - 1, -1, -1, dtype=np.float64)
     starts, stops, middles = _line_ends_left(of_lines_left, cells * h, h, side * h)
     left = np.concatenate([starts[:1], np.minimum(stops[:-1], starts[1:]), stops[-1:]])
+    # from the left the lines end far below the curve at 0: the losses below 0 fill a small part of one cell
     if right.size > 1 and left[-1] < right[0] / 2:
         sunk_sides = _sunk(forward, right, h)
         if sunk_sides is not None:
             return _law(_straightened(sunk_sides, h), h, 1 - sunk_sides.left.size, infinite, sunk=True)
+    # both sides bound delta(0); the law needs some mass above the infinite one
     at_zero = min(float(right[0]), float(left[-1]))
     if not at_zero > infinite:
         return _at_one_loss(h, infinite)
     right[0] = left[-1] = max(at_zero, infinite)
-    total = 1.0
+    total_limit = 1.0
     if left.size > 1:  # left of the grid, the left half of the first cell's line goes on, or a steeper line
         start = float(starts[0])
         # increase of this line from x = 0 to the first grid point
         rise = (float(middles[0]) - start) / float(np.expm1(h / 2)) if start > 0 else 0.0
         left[0] = min(left[0], left[1] - rise * float(np.expm1(h)))
-        total = 1 + start - rise
+        total_limit = 1 + start - rise
     values = _straightened(Sides(right, left), step)
-    return _law(values, step, 1 - values.left.size, infinite, total)
+    return _law(values, step, 1 - values.left.size, infinite, total_limit)
 
 
 def _sunk(forward: Curve, right: FloatArray, h: float) -> Sides | None:
@@ -178,11 +196,15 @@ def _sunk(forward: Curve, right: FloatArray, h: float) -> Sides | None:
     follows the line down from x = 1 as far as 1 - x is greater, and from there a straight line to the point (0, 1).
     None unless the line crosses 1 - x at an x > 1/2.
     """
+    # -slope at x = 1, from below: from the lower bound of delta(0) to the upper bound at half a step
     delta_lower, delta_after = float(forward(np.zeros(1))[0][0]), float(forward(np.array([h / 2 * _BEFORE]))[1][0])
     s = max((delta_lower - delta_after) / float(np.expm1(h / 2)) * _BEFORE - 8 * UNIT * delta_lower / h, 0.0)
+    # convex at 0: the chord to the right may not be steeper than s
     top = min(float(right[0]), delta_lower, float(right[1]) + s * float(np.expm1(h)))
+    # the line crosses 1 - x at x = 1 - top / (1 - s)
     if not top < (1 - s) / 2:
         return None
+    # grid points as far as this crossing, rounded up; one where top = 0
     cells = int(np.ceil(-np.log1p(-top / (1 - s)) / h * (1 + 1e-9))) + (top == 0)
     return Sides(np.append(top, right[1:]), top + (1 - s) * np.expm1(-np.arange(cells, -1, -1) * h))
 
@@ -198,6 +220,7 @@ def _at_one_loss(step: float, infinite: float) -> LossDistribution:
     remaining = 1 - infinite * (1 + 4 * UNIT)
     if not remaining > _LEAST:
         return LossDistribution(step, 0, np.zeros(1), infinite)
+    # e^-b <= 1 - delta with b a multiple of the step, rounded up
     low = max(int(np.ceil(-np.log(remaining) / step * (1 + 1e-12))), 1) if infinite > 0 else 0
     return LossDistribution(step, -low, np.array([remaining * (1 - 4 * UNIT)]), infinite)
 
@@ -214,11 +237,14 @@ def _stepped(forward: Curve, step: float, last: int) -> LossDistribution:
     \delta(x)`. For smaller x it is at most :math:`\delta_0 + (1 - \delta_0)(1 - xe^b) \le 1 - x \le \delta(x)`.
     Infinite losses stay infinite.
     """
+    # decreasing lower bounds at losses rounded up
     delta_lower = np.minimum.accumulate(forward(np.append(np.arange(last + 1) * step * _AFTER, np.inf))[0])
+    # lowered by the rounding of the sums of differences
     delta_lower = delta_lower * (1 - (delta_lower.size + 8) * UNIT)
     remaining = 1 - float(delta_lower[0]) * (1 + 4 * UNIT)
     if not remaining > _LEAST:
         return LossDistribution(step, 0, delta_lower[:-1] - delta_lower[1:], float(delta_lower[-1]))
+    # one step more than needed, for the rounding of the logarithm
     low = int(np.ceil(-np.log(remaining) / step * (1 + 1e-12))) + 1
     mass = np.concatenate([[remaining * (1 - 4 * UNIT)], np.zeros(low - 1), delta_lower[:-1] - delta_lower[1:]])
     return LossDistribution(step, -low, mass, float(delta_lower[-1]))
@@ -231,9 +257,11 @@ def _line_ends(
 
     A line that falls below the curve's value at the next middle is replaced by the constant of this value.
     """
+    # the line goes through the lower bound at the middle, with slopes from upper bounds at its sides
     middle = start + h / 2
     low, before, after = _at_middle(curve, middle, middle - side, middle + side)
     left, right = _extended(low, before, after, side, h)
+    # right of the last cell the curve is at least the infinite mass
     next_low = np.append(low[1:], infinite)
     return np.where(right < next_low, next_low, left), np.where(right < next_low, next_low, right)
 
@@ -244,8 +272,10 @@ def _line_ends_left(
     """The same for L = x delta_reverse(1/x) in the cells [-start - h, -start], and lower bounds of L at the middles."""
     middle = start + h / 2
     low, before, after = _at_middle(curve, middle, middle + side, middle - side)
+    # from the reverse curve R to L = x R(1/x) at x = exp(-loss); `before` and `after` are in the order of x
     low, before, after = np.exp(-middle) * low, np.exp(-middle - side) * before, np.exp(side - middle) * after
     left, right = _extended(low, before, after, side, h)
+    # L increases: the constant of the cell before; 0 left of the first one
     previous_low = np.append(0.0, low[:-1] * (1 - 8 * UNIT))
     return np.where(left < previous_low, previous_low, left), np.where(left < previous_low, previous_low, right), low
 
@@ -264,8 +294,10 @@ def _extended(
 
     Right of the middle the slope is that from `before` to the middle, left of it that from the middle to `after`.
     """
+    # (e^{h/2} - 1) / (1 - e^{-side}): width from the middle to the end over width of the secant, in x
     to_right = np.expm1(h / 2) / -np.expm1(-side)
     to_left = -np.expm1(-h / 2) / np.expm1(side)
+    # rounding of three differences, taken off the slopes and off the values
     noise = 8 * UNIT * (low + before + after)
     right = low + (low - before - noise) * to_right - noise
     left = low - (after - low + noise) * to_left - noise
@@ -279,8 +311,10 @@ def _across(right: FloatArray, left: FloatArray, step: float) -> float:
     a law whose mass at 0 is negative would be scaled up by as much, the more the smaller the step. A chord is on the safe side
     as both its points are; points whose exponential would cancel the others are not used.
     """
+    # 1, 2, 4, ... steps on both sides: all pairs of these
     a, b = (2 ** np.arange(int(side.size - 1).bit_length()) for side in (left, right))
     b = b[b * step <= _BLOCK]
+    # x - 1 at the ends of the chord
     start, stop = np.expm1(-a * step)[:, None], np.expm1(b * step)
     # of delta - (1 - x), which has no terms that cancel
     values = left[-1 - a][:, None] * stop - (right[b] + stop) * start
@@ -294,13 +328,16 @@ def _straightened(values: Sides, step: float) -> Sides:
 
 def _hull_values(side: FloatArray, step: float) -> FloatArray:
     """Lower convex hull, in exp(loss), of values at consecutive grid points; convex values are returned unchanged."""
+    # share of the left neighbour in the chord over two equal cells of width h in loss
     half = 1 / (1 + np.exp(-step))
     chord = side[:-2] * half + side[2:] * (1 - half)
     if not np.any(side[1:-1] > chord * (1 + _BENT)):
         return side
     corner_place, place = _corners(side, step), np.arange(side.size)
+    # the corners on both sides of each place
     corner_index = np.clip(np.searchsorted(corner_place, place, side="left"), 1, None)
     left_corner, right_corner = corner_place[corner_index - 1], corner_place[corner_index]
+    # chords in exp(loss), from the right corner, where exp does not overflow
     share = np.expm1((place - right_corner) * step) / np.expm1((left_corner - right_corner) * step)
     return np.asarray(np.minimum(side, side[left_corner] * share + side[right_corner] * (1 - share)))
 
@@ -314,6 +351,7 @@ def _corners(side: FloatArray, step: float) -> IntArray:
     place = np.arange(side.size)
     while place.size > 2:
         here, gap = side[place], np.diff(place) * step
+        # share of the left neighbour in its chord, in exp(loss)
         share = np.expm1(-gap[1:]) / np.expm1(-(gap[:-1] + gap[1:]))
         bent = np.flatnonzero(here[1:-1] > here[2:] + (here[:-2] - here[2:]) * share) + 1
         if bent.size < _MANY * place.size:
@@ -321,20 +359,22 @@ def _corners(side: FloatArray, step: float) -> IntArray:
         place = np.delete(place, bent)
     else:
         return place
+
+    # a linked list of the places that are left; each removal looks at both neighbours again
     at, value = place.tolist(), side[place].tolist()
     before, after = list(range(-1, place.size - 1)), list(range(1, place.size + 1))
     kept = np.ones(place.size, dtype=bool)
     waiting = bent.tolist()
     while waiting:
         i = waiting.pop()
-        a, b = before[i], after[i]
-        if not kept[i] or a < 0 or b == place.size:
+        prior, following = before[i], after[i]
+        if not kept[i] or prior < 0 or following == place.size:
             continue
-        left = math.expm1((at[i] - at[b]) * step) / math.expm1((at[a] - at[b]) * step)
-        if value[i] > value[b] + (value[a] - value[b]) * left:
+        chord_share = math.expm1((at[i] - at[following]) * step) / math.expm1((at[prior] - at[following]) * step)
+        if value[i] > value[following] + (value[prior] - value[following]) * chord_share:
             kept[i] = False
-            after[a], before[b] = b, a
-            waiting += [a, b]
+            after[prior], before[following] = following, prior
+            waiting += [prior, following]
     return place[kept]
 
 
@@ -353,29 +393,36 @@ def _law(
     mass = np.zeros(left.size + right.size - 1)
     zero = left.size - 1
     with np.errstate(under="ignore"):
+        # right of 0: p_i = (rise_i e^-h - rise_{i-1}) / (1 - e^-h), the formula of the notes over e^h
         rise = np.diff(right)
         mass[zero + 1 :] = (np.append(rise[1:], 0.0) * decay - rise) / width
+        # left of 0 the same for L; the first chord comes from (0, 0)
         fall = np.diff(left)
         mass[:zero] = (fall * decay - np.concatenate([[left[0] * width], fall[:-1]])) / width
         to_right = rise[0] if rise.size else 0.0
         to_left = left[-2] if zero else 0.0
+        # at 0 both sides meet: delta = 1 - x + L has the slope -1 more on the left
         if zero:
             mass[zero] = 1 + (to_right * decay + to_left - left[-1]) / width
         else:  # the chord from (0, 1) to (1, delta(0))
             mass[zero] = 1 - float(right[0]) + to_right * decay / width
     mass = np.maximum(mass, 0.0)
+    # the first cell's line goes on to x = 0: no mass at the first point
     if not (is_upper or sunk) and zero:
         mass[0] = 0.0
     if is_upper:  # what underflow may have lost: few least doubles of each sum, and of each mass in units of the width
         infinite = infinite + mass.size * (_LOST / width) * SMALLEST
-    curve, total = summed(mass, infinite, step)
+    # from here on the masses are given: their own curve is compared with the values
+    curve, total_mass = summed(mass, infinite, step)
+    # delta = 1 - x + L left of 0
     required = np.concatenate([-np.expm1(np.arange(first, 0) * step) + left[:-1], right])
+    # upper: the greatest ratio of a value to the curve; lower: the least one; the total mass is the curve at x = 0
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(required > 0, required / curve, np.nan)
         scale = float(
-            np.nanmax(np.append(ratio, required_total / total))
+            np.nanmax(np.append(ratio, required_total / total_mass))
             if is_upper
-            else np.nanmin(np.append(ratio[curve > 0], required_total / total))
+            else np.nanmin(np.append(ratio[curve > 0], required_total / total_mass))
         )
     rounding = (8 * mass.size + 64) * UNIT  # of the sums that made the curve
     scale = max(scale, 1.0) * (1 + rounding) if is_upper else max(min(scale, 1.0), 0.0) * (1 - rounding)
@@ -385,6 +432,7 @@ def _law(
 def summed(mass: FloatArray, infinite: float, step: float) -> tuple[FloatArray, float]:
     """Hockey-stick curve of masses at the grid points, from sums of positive terms; and the total mass."""
     with np.errstate(under="ignore"):
+        # from the greatest loss down, so that all sums have positive terms
         shifted = mass[::-1][:-1]  # p_last, ..., p_{first + 1}
         # decayed: sums over j > i of p_j exp((i - j + 1) step); times 1 - exp(-step) the curve at i less that at i + 1
         below_last = infinite - np.expm1(-step) * np.cumsum(_decayed(shifted, step))
@@ -394,6 +442,7 @@ def summed(mass: FloatArray, infinite: float, step: float) -> tuple[FloatArray, 
 def _decayed(mass: FloatArray, step: float) -> FloatArray:
     """Sums over j <= i of mass_j exp(-(i - j) step), in blocks over which the exponential stays below e^30."""
     length = min(max(int(_BLOCK / step), 1), max(mass.size, 1))
+    # within a block sums of mass_j exp(j step) are a cumulative sum; a loop over all masses would be slow
     growth = np.exp(step * np.arange(length))
     sums, carried = np.empty_like(mass), 0.0  # carried: the sum at the end of the block before, a step later
     for start in range(0, mass.size, length):
@@ -441,6 +490,7 @@ class Majorant(Mechanism):
         return self.pure
 
     def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
+        # the curve of losses that may be greater by `shift`: the better of both bounds of the notes
         moved = np.maximum(epsilon - self.shift, 0.0)
         # at -x < 0 a curve is at most its value at 0 plus 1 - exp(-x)
         excess = -np.expm1(-np.maximum(self.shift - epsilon, 0.0))
@@ -451,6 +501,7 @@ class Majorant(Mechanism):
 
     def _chords(self, at: FloatArray) -> FloatArray:
         """The chords of `delta`, which are straight in exp(epsilon)."""
+        # the neighbours of each place; beyond the last epsilon the chord is clipped to its end
         right_index = np.clip(np.searchsorted(self.epsilon, at, side="left"), 1, self.epsilon.size - 1)
         x, left, right = np.minimum(at, self.epsilon[-1]), self.epsilon[right_index - 1], self.epsilon[right_index]
         share = np.clip(np.expm1(np.minimum(x - right, 0.0)) / np.expm1(left - right), 0.0, 1.0)

@@ -1,12 +1,33 @@
-r"""Privacy loss distributions (PLD): compose many independent releases, up to a grid whose error is upward.
+r"""Privacy loss distributions (PLD): compose many independent releases, with every error on the safe side.
 
 A pair of laws (P, Q) is represented by the law of its privacy loss :math:`L = \log(P/Q)` under P, on a grid of losses.
 Mass between two grid points is shared among them such that the masses under P and under Q are both preserved ("connect
 the dots", Doroshenko et al. 2022). Then the hockey-stick curve of the law on the grid is a chord above the true curve,
 so that every composition of it is an upper bound.
 
-A composition is a power in Fourier space. Before, an exponential tilt moves the tail in question to the middle of the
-law, so that the relative accuracy at delta = 1e-300 is the same as at 1e-5.
+A composition is a power in Fourier space. Before, an exponential tilt :math:`e^{tL}` moves the tail in question to the
+middle of the law, so that the relative accuracy at delta = 1e-300 is the same as at 1e-5.
+
+Steps of :class:`Product`, in order
+-----------------------------------
+1. *Trim* (upper bounds only): a negligible share of delta is moved from the greatest losses to infinity, and mass at
+   the least losses is raised, so that the window stays short.
+2. *Tilt*: :math:`K'(t) = \epsilon` or :math:`K(t) - tK'(t) = \log\delta`, where K is the logarithm of the moment
+   generating function of the total loss. Any t is valid.
+3. *Window*: nine standard deviations of the tilted law to either side, widened until Chernoff's bound of the tilted
+   mass beyond is at most e^-41.
+4. *Power*: the tilted laws are transformed, raised to their counts, multiplied and transformed back (``tilted``).
+5. *Tail*: the tilt is undone, and sums under P and Q from the greatest loss down give delta and epsilon (``_Tail``).
+
+Where each error enters
+-----------------------
+- *Infinite losses* are kept apart; their probability has two ends (``infinite_ends``).
+- *Transform*: at most :math:`8u\log_2N` for each release, in the norm of the tilted law. It is added to every mass, or
+  subtracted twice.
+- *Aliasing*: the bound of the tilted mass beyond the window is added to delta, or subtracted at every point.
+- *Exponentials*: each tilted mass is the exponential of a sum; its error is relative to the magnitudes of the terms
+  (``rounding``) and enters the scale of the tail.
+- *Sums*: `room` enlarges sums under P and lessens those under Q for upper bounds; for lower bounds it does the reverse.
 """
 
 from __future__ import annotations
@@ -24,6 +45,9 @@ from airtight.analytics.rounding import SMALLEST, UNIT
 
 _NEGLIGIBLE = 1e-10  # share of delta that trimming may move to infinite losses
 _BEYOND = 3e-316  # upper bound of the normal mass beyond 38 standard deviations
+_BIN_ERROR = 1e-14  # relative error of the normal probability of a bin: P is raised and Q lowered by it
+# greatest exp(loss) times which a probability under Q is used: the tails of SciPy vanish below 1e-310
+_GREATEST_GROWTH = 1e280
 MOST_POINTS = 1 << 23  # greatest number of grid points of a law
 _REACH = 9.0  # standard deviations on either side of the mean in the window that is tried first
 _OUTSIDE = -41.0  # log of the tilted mass that may lie beyond the window; it is added to delta, and is below UNIT
@@ -82,9 +106,9 @@ class LossDistribution:
         >>> float(gaussian(0.1).delta(1.0, count=100))  # one release of mu = 1
         0.126...
         """
-        eps = real("epsilon", epsilon, "[0, inf)")
+        epsilons = real("epsilon", epsilon, "[0, inf)")
         product = Product(((self, checks.count("count", count)),))
-        return np.asarray([product.delta(float(e)) for e in eps.ravel()]).reshape(eps.shape)[()]
+        return np.asarray([product.delta(float(e)) for e in epsilons.ravel()]).reshape(epsilons.shape)[()]
 
     def epsilon(self, delta: ArrayLike, *, count: int = 1, besides: LossDistribution | None = None) -> FloatArray:
         """Least epsilon >= 0 of `count` independent releases at each delta, rounded up.
@@ -103,20 +127,22 @@ class LossDistribution:
         >>> float(gaussian(0.1).epsilon(1e-5, count=100))  # exact: 4.37717...
         4.377...
         """
-        level = real("delta", delta, "[0, 1]")
+        deltas = real("delta", delta, "[0, 1]")
         product = Product(((self, checks.count("count", count)), *([(besides, 1)] if besides is not None else [])))
-        return np.asarray([product.epsilon(float(d)) for d in level.ravel()]).reshape(level.shape)[()]
+        return np.asarray([product.epsilon(float(d)) for d in deltas.ravel()]).reshape(deltas.shape)[()]
 
     def trimmed(self, mass: float, count: int) -> LossDistribution:
         """The law with a negligible share of `mass` made infinite at the greatest losses, and raised at the least."""
         if count == 1 or not self.mass.size:
             return self
         negligible = mass * _NEGLIGIBLE
+        # losses at both ends whose masses add up to at most `negligible`
         stop = self.mass.size - int(np.sum(np.cumsum(self.mass[::-1]) <= negligible))
         start = min(int(np.sum(np.cumsum(self.mass) <= negligible)), stop)
         if stop == start:
             return self
         kept = self.mass[start:stop].copy()
+        # raising a loss and making it infinite both raise the curve
         kept[0] += float(np.sum(self.mass[:start]))
         infinite = self.infinite + float(np.sum(self.mass[stop:])) * (1 + 1e-12)
         return LossDistribution(self.step, self.first + start, kept, infinite)
@@ -124,10 +150,11 @@ class LossDistribution:
     def cumulant(self, tilt: float) -> tuple[float, float, float]:
         """Logarithm of the moment generating function of one finite loss, and its first and second derivative."""
         exponent = self.log_mass + tilt * self.losses
-        top = float(np.max(exponent))
-        weight = np.exp(np.maximum(exponent - top, _VANISHED))  # sums of subnormal numbers take long
-        total = float(np.sum(weight))
-        value, weight = top + float(np.log(total)), weight / total
+        # log-sum-exp; also weights of e^-700 are normal doubles
+        greatest_exponent = float(np.max(exponent))
+        weight = np.exp(np.maximum(exponent - greatest_exponent, _VANISHED))  # sums of subnormal numbers take long
+        weight_sum = float(np.sum(weight))
+        value, weight = greatest_exponent + float(np.log(weight_sum)), weight / weight_sum
         mean = float(weight @ self.losses)
         return value, mean, float(weight @ (self.losses - mean) ** 2)
 
@@ -144,9 +171,12 @@ def from_bins(p: ArrayLike, q: ArrayLike, *, first: int, step: float, infinite: 
     p_mass, q_mass = real("p", p, "[0, inf)"), real("q", q, "[0, inf)")
     k = first + np.arange(p_mass.size)
     with np.errstate(over="ignore", invalid="ignore"):
-        q_scaled = np.where(q_mass > 0, q_mass * np.exp(k * step), 0.0)
+        growth = np.exp(k * step)
+        # q underflows where this is so great, and counts as 0: the whole mass at the right end raises the curve
+        q_scaled = np.where(growth < _GREATEST_GROWTH, q_mass * growth, 0.0)
     # p and q exp(k step) are a + b and a + b exp(-step) with the shares a, b of the left and the right grid point
     right_share = np.clip((p_mass - q_scaled) / -np.expm1(-step), 0.0, p_mass)
+    # both shares go to the two ends of the bin
     mass = np.zeros(p_mass.size + 1)
     mass[:-1] += p_mass - right_share
     mass[1:] += right_share
@@ -172,10 +202,12 @@ def of_pair(p: ArrayLike, q: ArrayLike, *, step: float = 1e-3) -> LossDistributi
     p_mass, q_mass = checks.broadcast(p=real("p", p, "[0, 1]"), q=real("q", q, "[0, 1]"))
     h = checks.scalar("step", step, "(0, inf)")
     impossible = q_mass == 0
+    # outcomes impossible under Q have an infinite loss, those impossible under P none
     infinite = float(np.sum(p_mass[impossible]))
     p_mass, q_mass = p_mass[~impossible & (p_mass > 0)], q_mass[~impossible & (p_mass > 0)]
     if not p_mass.size:
         return LossDistribution(h, 0, np.zeros(0), infinite)
+    # bin of each loss: all outcomes of one bin are added before they are shared among its ends
     k = np.floor((np.log(p_mass) - np.log(q_mass)) / h).astype(np.int64)
     low = int(k.min())
     if int(k.max()) - low > MOST_POINTS:
@@ -218,12 +250,16 @@ def from_curve(
     of 1. Each mass costs four more. The slacks are twice these errors. Therefore no mass is below that of the exact
     chords, if the multiples of the step are exact, as for a step that is a power of two.
     """
+    # the curve is piecewise linear in x = exp(epsilon)
     x = np.exp((first + np.arange(upper.size)) * step)
     is_right = (np.arange(upper.size - 1) + first) * step >= 0
     width = x[:-1] * np.expm1(step)
+    # left of x = 1 from `lower`, which is small there: the slopes differ by -1
     slope = np.where(is_right, np.diff(upper), np.diff(lower) - width) / width
     upper_slack, lower_slack = upper_error + 8 * UNIT * upper, lower_error + 8 * UNIT * lower
+    # greatest error of a slope, by the errors of its two values
     slack = np.where(is_right, upper_slack[:-1] + upper_slack[1:], lower_slack[:-1] + lower_slack[1:]) / width
+    # the chord from (0, 1) to the first point
     first_slope = (lower[0] - x[0]) / x[0] if first < 0 else (upper[0] - 1) / x[0]
     # jumps of the slope; the -1 in the slopes of two left chords cancels, so it is left out to keep the accuracy
     jump = np.diff(np.concatenate([[first_slope], slope, [0.0]]))
@@ -232,8 +268,10 @@ def from_curve(
         slope_lower = np.diff(lower)[is_left] / width[is_left]
         jump[: is_left.sum()] = np.diff(np.concatenate([[lower[0] / x[0]], slope_lower]))
     first_slack = (lower_slack if first < 0 else upper_slack)[0] / x[0]
+    # each mass depends on two slopes
     raise_by = np.concatenate([[first_slack], slack]) + np.concatenate([slack, [0.0]])
     raise_by += 8 * UNIT * np.diff(is_right.astype(int), prepend=0, append=1)  # where the -1 enters
+    # minus the slope is the Q-mass of greater losses; times x the jumps are P-masses
     mass = x * (np.maximum(jump, 0.0) + raise_by) * (1 + 8 * UNIT)
     return LossDistribution(step, first, mass, float(upper[-1] + upper_error[-1]))
 
@@ -257,14 +295,18 @@ def gaussian(mu: float, *, step: float | None = None) -> LossDistribution:
 
     ratio = checks.scalar("mu", mu, "(0, 1e3]")
     h = ratio / 50 if step is None else checks.scalar("step", step, "(0, inf)")
+    # loss of an output 38 deviations from either mean: mu^2 / 2 + 38 mu
     reach = ratio * ratio / 2 + 38 * ratio
     k = np.arange(-int(np.ceil(reach / h)), int(np.ceil(reach / h)) + 1, dtype=np.float64)
 
+    # a loss of k h belongs to the output k h / mu + mu / 2 in deviations, seen from the mean of P and of Q
     upper, lower = (k * h - ratio * ratio / 2) / ratio, (k * h + ratio * ratio / 2) / ratio
     p, q = _between(upper), _between(lower)
+    # what lies below the grid is raised to the first bin, what lies above counts as infinite
     p[0] += float(special.ndtr(upper[0]))
     top = max(float(special.ndtr(-upper[-1])), _BEYOND)
-    return from_bins(p * (1 + 1e-14), q * (1 - 1e-14), first=int(k[0]), step=h, infinite=top)
+    # more mass under P, less under Q: the curve rises
+    return from_bins(p * (1 + _BIN_ERROR), q * (1 - _BIN_ERROR), first=int(k[0]), step=h, infinite=top)
 
 
 def subsampled_gaussian(
@@ -290,7 +332,9 @@ def subsampled_gaussian(
     """
     m, q = checks.scalar("mu", mu, "(0, 100]"), checks.scalar("rate", rate, "(0, 1]")
     h = m * q / 50 if step is None else checks.scalar("step", step, "(0, inf)")
+    # outputs 38 deviations beyond both means
     edge = -38.0 - m, 38.0 + m
+    # loss log(1 - q + q exp(mu x - mu^2 / 2)) at these outputs
     ends = np.logaddexp(np.log1p(-q) if q < 1 else -np.inf, np.log(q) + m * np.array(edge) - m * m / 2)
     low, high = int(np.floor(ends[0] / h)), int(np.ceil(ends[1] / h))
     if high - low > MOST_POINTS:
@@ -298,17 +342,21 @@ def subsampled_gaussian(
     losses = np.arange(low, high + 1) * h
     with np.errstate(divide="ignore", invalid="ignore"):
         # a loss exceeds l if q exp(mu x - mu^2 / 2) > exp(l) - (1 - q)
+        # no output has a loss below log(1 - q)
         log_excess = np.where(
             losses > np.log1p(-q) if q < 1 else True, losses + np.log1p(-(1 - q) * np.exp(-losses)), -np.inf
         )
         x = (log_excess - np.log(q)) / m + m / 2
     x = np.where(np.isnan(x), -np.inf, x)
+    # the outermost bins take the rest
     x[0], x[-1] = -np.inf, np.inf
+    # bins of the output under N(0, 1) and N(mu, 1)
     plain, shifted = _between(x), _between(x - m)
     mixed = (1 - q) * plain + q * shifted
     if not reverse:
-        return from_bins(mixed * (1 + 1e-14), plain * (1 - 1e-14), first=low, step=h, infinite=_BEYOND)
-    return from_bins(plain[::-1] * (1 + 1e-14), mixed[::-1] * (1 - 1e-14), first=-high, step=h, infinite=_BEYOND)
+        return from_bins(mixed * (1 + _BIN_ERROR), plain * (1 - _BIN_ERROR), first=low, step=h, infinite=_BEYOND)
+    # in the other order all losses change their sign
+    return from_bins(plain[::-1] * (1 + _BIN_ERROR), mixed[::-1] * (1 - _BIN_ERROR), first=-high, step=h, infinite=_BEYOND)
 
 
 def _between(x: FloatArray) -> FloatArray:
@@ -317,6 +365,7 @@ def _between(x: FloatArray) -> FloatArray:
 
     left, right = x[:-1], x[1:]
     positive = left > 0
+    # from the tail on the same side, so that small probabilities keep their relative accuracy
     return np.asarray(
         np.where(positive, special.ndtr(-left) - special.ndtr(-right), special.ndtr(right) - special.ndtr(left))
     )
@@ -348,22 +397,26 @@ class Product:
 
     def delta(self, epsilon: float) -> float:
         r"""Upper bound of delta at epsilon: from the composed law, and by :math:`(1-e^{-x})_+ \le e^{tx}` from its moments."""
+        # no finite total loss exceeds epsilon; the product of count and loss is rounded
         if self.impossible or epsilon >= self.greatest * (1 + 8 * UNIT) + 1e-300:
             return self.infinite()
+        # Chernoff's bound is an upper bound by itself, and shows how much may be trimmed
         tilt = self._tilt_of_loss(epsilon)
         chernoff = self.cumulant(tilt)[0] - tilt * epsilon  # log of a bound on delta
         bound = float(np.exp(min(chernoff + self.rounding(tilt) + 4 * UNIT * tilt * epsilon, 0.0)))
-        least = self.infinite() + bound + SMALLEST
+        chernoff_delta = self.infinite() + bound + SMALLEST
         if bound < SMALLEST:
-            return min(least, 1.0)
+            return min(chernoff_delta, 1.0)
+        # each release may lose the same share
         trimmed = self._trimmed(float(np.exp(min(chernoff, 0.0))) / self.count)
         if not trimmed.fits(tilt):
-            return min(least, 1.0)
+            return min(chernoff_delta, 1.0)
         tail = trimmed._tail(tilt)
+        # mass beyond the window has losses above epsilon; mass below it counts only where epsilon lies below it, too
         tail_delta = tail.delta(epsilon) + tail.beyond + (tail.below if epsilon < tail.bottom else 0.0)
         if tail_delta > 0:
-            return min(float(np.exp(np.log(tail_delta) + tail.log_scale)) + trimmed.infinite(), least, 1.0)
-        return min(trimmed.infinite(), least, 1.0)
+            return min(float(np.exp(np.log(tail_delta) + tail.log_scale)) + trimmed.infinite(), chernoff_delta, 1.0)
+        return min(trimmed.infinite(), chernoff_delta, 1.0)
 
     def least_delta(self, epsilon: float) -> float:
         """Lower bound of delta at epsilon, if the curves of the laws are nowhere above those of the releases."""
@@ -373,6 +426,7 @@ class Product:
         tilt = self._tilt_of_loss(epsilon)
         if not self.fits(tilt):
             return infinite_delta
+        # aliasing and the transform's error are subtracted in the tail
         tail = self._tail(tilt, lower=True)
         tail_delta = tail.delta(epsilon)
         return min(
@@ -383,11 +437,13 @@ class Product:
         """Lower bound of the least epsilon >= 0 at delta, if no law's curve is above that of its release."""
         if delta >= 1:
             return 0.0
+        # what is left of delta for the finite losses, rounded up: a greater delta has a lesser epsilon
         finite_delta = (delta - self.infinite_ends()[0]) * (1 + UNIT)
         if finite_delta < 0:
             return np.inf
         if self.impossible:
             return 0.0
+        # exactly at the probability of an infinite loss: all finite losses have to lie below epsilon
         if finite_delta == 0:
             return max(self.greatest * (1 - 4 * UNIT), 0.0)
         tilt = self.tilt_of_level(np.log(finite_delta))
@@ -398,6 +454,8 @@ class Product:
             summed_epsilon, epsilon_below = tail.epsilon(finite_delta)
             if tilt < _LEAST_TILT or tail.reaches(summed_epsilon, epsilon_below, tilt):
                 return max(summed_epsilon * (1 - 4 * UNIT), 0.0)
+            # The summed losses end above epsilon, or epsilon is far below the tilted mean: less tilt moves the window
+            # down.
             tilt /= 2
 
     def epsilon(self, delta: float) -> float:
@@ -405,6 +463,7 @@ class Product:
         if delta >= 1:
             return 0.0
         trimmed = self._trimmed(delta / self.count)
+        # rounded down, for an upper bound
         finite_delta = (delta - trimmed.infinite()) * (1 - UNIT)
         if finite_delta < 0 or (finite_delta == 0 and trimmed.infinite() > 0):
             return np.inf
@@ -420,6 +479,7 @@ class Product:
         while True:
             tail = trimmed._tail(tilt)
             summed_epsilon, epsilon_below = tail.epsilon(finite_delta)
+            # a bound from any tilt is valid, so the least one counts
             best = min(best, max(summed_epsilon, 0.0 if summed_epsilon >= tail.bottom else epsilon_below, 0.0))
             if tilt < _LEAST_TILT or summed_epsilon == np.inf or tail.reaches(summed_epsilon, epsilon_below, tilt):
                 return best * (1 + 4 * UNIT)
@@ -435,6 +495,7 @@ class Product:
         lower : bool
             Whether lower bounds are needed; otherwise upper ones.
         """
+        # lower bounds must not move mass upwards
         product = self if lower else self._trimmed(level / self.count)
         infinite = product.infinite_ends()[0 if lower else 1]
         if product.impossible or infinite >= level:
@@ -462,6 +523,7 @@ class Product:
         at most abs(A) + B where the result does not underflow.
         """
         masses = [(float(np.sum(law.mass)), law.infinite, count) for law, count in self.factors]
+        # a release without finite losses
         certain = any(f == 0 < g for f, g, _ in masses)  # no outcome has finite losses alone
         if certain:
             log_whole = sum(count * np.log(f + g) if f + g else -np.inf for f, g, count in masses)
@@ -471,19 +533,21 @@ class Product:
             log_ratio = sum(count * np.log1p(g / f) for f, g, count in masses if f)
             if log_ratio == 0:
                 return 0.0, 0.0
+            # e^A (e^B - 1), without overflow for great B and without cancellation for small B
             log_whole = log_finite + (
                 np.log(np.expm1(log_ratio)) if log_ratio < 1 else log_ratio + np.log(-np.expm1(-log_ratio))
             )
             magnitude = abs(log_finite) + log_ratio
         releases = sum(count for _, _, count in masses)
+        # the bound of the notes, plus _INFINITE for the few operations after it
         slack = _INFINITE + UNIT * (36 * releases + (len(masses) + 16) * magnitude)
         value = float(np.exp(min(log_whole, 0.0)))
         return value * max(1 - slack, 0.0), 1.0 if certain else min(value * (1 + slack) + SMALLEST, 1.0)
 
     def cumulant(self, tilt: float) -> tuple[float, float, float]:
         """Logarithm of the moment generating function of the total loss, and its first and second derivative."""
-        each = [(law.cumulant(tilt), count) for law, count in self.factors]
-        value, mean, variance = (sum(count * one[i] for one, count in each) for i in range(3))
+        cumulants = [(law.cumulant(tilt), count) for law, count in self.factors]
+        value, mean, variance = (sum(count * cumulant[i] for cumulant, count in cumulants) for i in range(3))
         return float(value), float(mean), float(variance)
 
     @cached_property
@@ -503,11 +567,12 @@ class Product:
             return self.cumulant(tilt)[:2]
         log_mass, losses, starts, counts = self._stacked
         exponent = log_mass + tilt * losses
-        top = np.maximum.reduceat(exponent, starts)
-        weight = np.exp(exponent - np.repeat(top, np.diff(starts, append=exponent.size)))
-        total = np.add.reduceat(weight, starts)
-        mean = np.add.reduceat(weight * losses, starts) / total
-        return float(counts @ (top + np.log(total))), float(counts @ mean)
+        # log-sum-exp for each release separately
+        greatest_exponent = np.maximum.reduceat(exponent, starts)
+        weight = np.exp(exponent - np.repeat(greatest_exponent, np.diff(starts, append=exponent.size)))
+        weight_sum = np.add.reduceat(weight, starts)
+        mean = np.add.reduceat(weight * losses, starts) / weight_sum
+        return float(counts @ (greatest_exponent + np.log(weight_sum))), float(counts @ mean)
 
     def _tilt_of_loss(self, loss: float) -> float:
         """The tilt under which the mean total loss is `loss`; 0 if the mean without a tilt is greater."""
@@ -532,6 +597,7 @@ class Product:
         if rising(0.0) >= 0:
             return 0.0
         high = 1.0
+        # double until the sign changes; under a great tilt all mass is at the greatest loss, and no more change follows
         while rising(high) < 0:
             if self.greatest - self._value_and_mean(high)[1] < _AT_THE_END * self.step:
                 return high
@@ -544,10 +610,12 @@ class Product:
         composed = self.tilted(tilt)
         losses = (composed.first + np.arange(composed.law.size, dtype=np.float64)) * self.step
         rounding = self.rounding(tilt)
+        # mass below the window, with the tilt undone at the least loss: exp(-t L) is greatest there
         lowest = sum(count * float(law.losses[0]) for law, count in self.factors)
         with np.errstate(over="ignore"):
             below = composed.below * np.exp(tilt * (mean - lowest)) if composed.below > 0 else 0.0
         if lower:
+            # a lower bound at each point: twice the transform's error, and all that may have been folded into it
             law = np.maximum(composed.law - 2 * composed.error - composed.below - composed.beyond, 0.0)
             return _Tail.of(law, losses, tilt, mean, value - rounding, 0.0, below, -1)
         return _Tail.of(composed.law, losses, tilt, mean, value + rounding, composed.beyond, below, 1)
@@ -557,14 +625,16 @@ class Product:
 
         Each mass is the exponential of a sum, whose rounding error is proportional to the magnitudes of its terms.
         """
-        total = 0.0
+        error = 0.0
         for law, count in self.factors:
-            greatest = max(abs(float(law.losses[0])), abs(float(law.losses[-1]))) * tilt
-            total += count * UNIT * (8 + 2 * (-_VANISHED + greatest + abs(law.cumulant(tilt)[0])))
-        return total
+            # terms of the exponent: log mass, at least -_VANISHED where it matters, t times the loss, K(t)
+            greatest_exponent = max(abs(float(law.losses[0])), abs(float(law.losses[-1]))) * tilt
+            error += count * UNIT * (8 + 2 * (-_VANISHED + greatest_exponent + abs(law.cumulant(tilt)[0])))
+        return error
 
     def fits(self, tilt: float) -> bool:
         """Whether :meth:`tilted` has room for a window of usual width about the mean."""
+        # in grid points
         half_width = _REACH * np.sqrt(self.cumulant(tilt)[2]) / self.step + max(law.mass.size for law, _ in self.factors)
         span = sum(count * (law.mass.size - 1) for law, count in self.factors) + 1
         return self.count == 1 or bool(min(2 * half_width, span) < MOST_POINTS / 2)
@@ -581,10 +651,12 @@ class Product:
         laws = []  # tilted
         for law, _ in self.factors:
             with np.errstate(divide="ignore"):
+                # each tilted law is normalised: its transform is at most 1 in modulus
                 laws.append(np.exp(law.log_mass + tilt * law.losses - law.cumulant(tilt)[0]))
         first = sum(count * law.first for law, count in self.factors)
         if self.count == 1:
             return Tilted(laws[0], first, 0.0, 0.0, 0.0)
+        # number of points on which the exact law lives: a window as long as that has no aliasing
         span = sum(count * (law.mass.size - 1) for law, count in self.factors) + 1
         longest = max(law.mass.size for law, _ in self.factors)
         reach = _REACH
@@ -596,6 +668,7 @@ class Product:
                 break
             low = round(mean / self.step) - half_width
             deviation = max(float(np.sqrt(variance)), self.step)
+            # only mass above the window is added to delta as it is, so only that has to be negligible
             beyond = self._chernoff(tilt, value, (low + points) * self.step, deviation)
             if beyond <= _OUTSIDE:
                 below = self._chernoff(tilt, value, (low - 1) * self.step, -deviation)
@@ -605,16 +678,19 @@ class Product:
             raise ConvergenceError(
                 f"{self.count} releases need {points} grid points, over 2**23: use a greater step than {self.step:g}"
             )
+        # the transform needs room for the longest single law as well
         length = fft.next_fast_len(max(points, longest), real=True)
         spectra = [fft.rfft(law, length) for law in laws]
         power = _power(spectra[0], self.factors[0][1])
         for spectrum, (_, count) in zip(spectra[1:], self.factors[1:], strict=True):
             power = power * _power(spectrum, count)
+        # rotated so that index 0 is the loss `low`
         folded = np.roll(fft.irfft(power, length), -((low - first) % length))[:points]
         # the power multiplies an error of the spectrum by count * |spectrum|^(count - 1); the mean of this over the
         # frequencies bounds the error at every grid point
         mean_power = _mean_power(spectra[0], self.factors[0][1] - 1)
         error = float(8 * UNIT * np.log2(length + 2) * self.count * mean_power)
+        # raised by the transform's error: no mass is below the true one
         return Tilted(np.maximum(folded, 0.0) + error, low, error, float(np.exp(below)), float(np.exp(beyond)))
 
     def _chernoff(self, tilt: float, value: float, end: float, deviation: float) -> float:
@@ -622,6 +698,7 @@ class Product:
 
         def exponent(i: int) -> float:
             extra = float(_EXTRA_TILTS[i]) / deviation
+            # log E exp(extra (L - end)) under the tilted law
             return self._value_and_mean(tilt + extra)[0] - value - extra * end
 
         # the exponent is convex in the extra tilt: go downhill from the best one of a normal law
@@ -638,6 +715,7 @@ def _mean_power(spectrum: np.ndarray, count: int) -> float:
     if not count:
         return 1.0
     with np.errstate(divide="ignore"):
+        # as in _power, small values are cut off, here counted at their greatest
         exponent = count * np.log(np.abs(spectrum))
     large = exponent[exponent > _VANISHED]
     return float((np.sum(np.exp(large)) + (exponent.size - large.size) * np.exp(_VANISHED)) / exponent.size)
@@ -704,6 +782,7 @@ class _Tail:
 
         Where q is too small, the difference decreases from one loss to the next, so it is not the greatest one.
         """
+        # (P - exp(epsilon) Q) of the set of losses down to each loss; the best set ends at epsilon
         return max(float(np.max(self.p - self.q(epsilon))), 0.0)
 
     @cached_property
@@ -717,9 +796,12 @@ class _Tail:
 
         The greatest difference of the sums is that of the losses above epsilon, which a search finds.
         """
+        # number of losses above epsilon
         above = np.searchsorted(-self.losses, -epsilon, side="left")
+        # mass outside of the window, for upper bounds only
         missing = self.beyond + np.where(epsilon < self.bottom, self.below, 0.0) if self.room > 1 else 0.0
         with np.errstate(under="ignore", over="ignore", invalid="ignore"):
+            # exp(epsilon - loss) in two factors: cumulative sums for the mean, then one factor for each epsilon
             q = np.append(0.0, self._scaled)[above] * np.exp(epsilon - self.mean)
             difference = np.maximum(np.append(0.0, self.p)[above] - q, 0.0) + missing
         return np.asarray(np.where(np.abs(epsilon - self.mean) <= _LARGE, difference, np.nan))
@@ -730,6 +812,7 @@ class _Tail:
 
     def epsilons(self, delta: FloatArray) -> FloatArray:
         """An approximation of the epsilon at which :meth:`deltas` is each delta."""
+        # between two losses the curve is p - exp(epsilon) q: solved for epsilon
         above = np.searchsorted(self._at_losses, delta, side="right")
         p, q = np.append(0.0, self.p)[above], np.append(0.0, self._scaled)[above]
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -744,14 +827,18 @@ class _Tail:
         is below it by the logarithm of the excess. Both values are infinite if the mass `beyond` alone exceeds delta.
         """
         with np.errstate(over="ignore"):
+            # what delta leaves, in units of the scale, and with the mass beyond counted
             excess = self.beyond - np.exp(np.log(delta) - self.log_scale)
         if excess > 0:
             return np.inf, np.inf
+        # p - delta of each set; sets of less mass than delta allow any epsilon
         over = self.p + excess
         about = float(self.losses[int(np.argmax(over > 0))])
+        # exponentials relative to `about`, which is near epsilon: no overflow
         q = self.q(about)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             summed_epsilon = float(np.max(np.where(over > 0, np.log(over / q), -np.inf))) + about
+            # epsilon below the window: all its losses, and the mass below, count
             total_excess = over[-1] + self.below
             epsilon_below = (
                 float(np.log(total_excess / q[-1])) + about if total_excess > 0 and self.below > 0 else -np.inf
@@ -761,6 +848,7 @@ class _Tail:
     def reaches(self, summed_epsilon: float, epsilon_below: float, tilt: float) -> bool:
         """Whether the summed losses contain the least epsilon, and it is not far below the tilted mean."""
         clipped_epsilon = max(summed_epsilon, 0.0)
+        # far below the tilted mean the tilt is undone by a great factor, which magnifies the errors
         return (summed_epsilon >= self.bottom or epsilon_below <= clipped_epsilon) and tilt * (
             self.mean - clipped_epsilon
         ) <= _FAR
@@ -784,7 +872,9 @@ class _Tail:
         exponent = tilt * (mean - losses)  # undoes the tilt
         kept = int(np.argmin(np.append(exponent[::-1] < _LARGE, False)))  # number of greatest losses that exp can hold
         with np.errstate(under="ignore"):
+            # greatest losses first; the factor exp(t (mean - loss)) is at most e^600
             mass = law[::-1][:kept] * np.exp(exponent[::-1][:kept])
+            # losses beyond the window are greater than its last one, so undoing the tilt there is an upper bound
             mass_beyond = beyond * np.exp(-tilt * (losses[-1] - mean))
         return cls(
             mass,

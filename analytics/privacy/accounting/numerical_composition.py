@@ -2,9 +2,22 @@ r"""Numerical composition of different mechanisms: delta and epsilon between two
 
 The lower and the upper bound come from one grid of losses,
 :mod:`airtight.analytics.privacy.accounting.connect_the_dots`, and one tilted product,
-:mod:`airtight.analytics.privacy.accounting.loss_distribution`. If they are too far apart, the step is reduced. A sketch
-of each law, made from chords on a geometric grid, tells where to put the grid. Only the distance of the bounds depends
-on the sketch, never their validity.
+:mod:`airtight.analytics.privacy.accounting.loss_distribution`. This module plans them: it proves nothing but that the
+two bounds are combined on the right sides.
+
+Steps, in order
+---------------
+1. *Sketch.* The curve of each release is evaluated on a geometric grid of epsilons; its chords are a rough law. Tilts,
+   ranges of losses and the first step come from the sketches. They decide how far apart the bounds are, never whether
+   they hold.
+2. *Tilt.* The weight :math:`e^{tL}` moves the tail in question to the middle: t is the exponent of Chernoff's bound at
+   the epsilon or the delta of the question.
+3. *Grid.* For each release a range of losses (``_Sketch.range``), for all one step (``_grid``).
+4. *Laws.* On this grid each release gets a law below and a law above its curve (``_laws``). Costly curves are replaced
+   by a band around them first (:mod:`airtight.analytics.privacy.accounting.convex_band`).
+5. *Product.* Both compositions are read at the point (``_narrowed``). If they are too far apart, the step is reduced
+   and the bands are refined. The best bounds of all grids are kept, as each pair is valid.
+6. *Many points* share grids: one for each three decades of delta (``deltas``, ``epsilons``, :class:`_SharedGrid`).
 
 Notes
 -----
@@ -98,12 +111,15 @@ class Composition:
         """Lower and upper bound of delta at epsilon >= 0."""
         if not self.factors:
             return 0.0, 0.0
+        # one release used once: its own curve is the answer
         if self.single:
             lower, upper = self._curves(0)[0](np.array([epsilon]))
             return float(lower[0]), float(upper[0])
         if epsilon == np.inf:
             return self._infinite()
+        # Chernoff's exponent at epsilon: K'(t) = epsilon
         tilt = self._tilt(lambda value, slope, t: slope - epsilon)
+        # saddlepoint estimate of log delta, for the planning of ranges only
         log_level = self._cumulant(tilt)[0] - tilt * epsilon - np.log1p(tilt)
         level = float(np.exp(np.clip(log_level, _LEAST_LOG, 0.0)))
         # delta at any epsilon is at most delta at 0, which for several releases is at most the sum of theirs
@@ -111,7 +127,9 @@ class Composition:
             count * sketch.curve[0] for sketch, (_, count) in zip(self._sketches, self.factors, strict=True)
         )
         level = max(min(level, float(delta_at_0)), np.exp(_LEAST_LOG))
+        # so the probability of an infinite loss is a lower bound at every epsilon
         infinite = self._infinite()[0]  # delta does not rise with epsilon
+        # a relative error `width` of epsilon changes log delta by t epsilon times as much
         log_width = width * _sharpness(tilt, epsilon)
         low, high = self._narrowed(
             tilt,
@@ -120,6 +138,7 @@ class Composition:
             lambda low, high: (np.log(high) - np.log(low) if low > 0 else np.inf) / log_width if high > _NOTHING else 0.0,
             log_width,
         )
+        # the grids did not get close enough: elementary bounds may be better
         if np.log(max(high, _NOTHING) / max(low, _NOTHING)) > log_width:
             single_bounds = [self._curves(i)[0](np.array([epsilon])) for i in range(len(self.factors))]
             # the composition dominates each of its releases
@@ -133,6 +152,7 @@ class Composition:
 
     def reached(self, epsilon: float, low: float, high: float, width: float = WIDTH) -> bool:
         """Whether the bounds of delta at epsilon are as close as a relative distance `width` of epsilon implies."""
+        # bounds of a delta that counts as 0, or of log delta within `width`, need no sketches
         distance = np.log(high) - np.log(low) if low > 0 else np.inf
         if high <= _NOTHING or distance <= width:
             return True
@@ -157,6 +177,7 @@ class Composition:
             return self._pure()
         if self.single:
             return self._inverse(delta)
+        # the sum of the greatest losses is an upper bound already
         if 0 < (greatest := self._greatest()) <= floor:
             return 0.0, greatest
 
@@ -165,12 +186,14 @@ class Composition:
         )
         if high <= floor:
             return low, high
-        alone = [(Composition(((release, 1),), self.reverse), count) for release, count in self.factors]
+        singles = [(Composition(((release, 1),), self.reverse), count) for release, count in self.factors]
+        # the composition dominates each of its releases
         if low == 0 < high or high == np.inf:
-            low = max(low, *(one._inverse(delta)[0] for one, _ in alone))
+            low = max(low, *(single._inverse(delta)[0] for single, _ in singles))
         if high == np.inf:  # basic composition
-            share = delta / sum(count for _, count in alone) * (1 - UNIT)
-            high = sum(count * one._inverse(share)[1] for one, count in alone) * (1 + 4 * UNIT * len(alone))
+            share = delta / sum(count for _, count in singles) * (1 - UNIT)
+            high = sum(count * single._inverse(share)[1] for single, count in singles) * (1 + 4 * UNIT * len(singles))
+        # no loss exceeds the sum of the greatest ones
         high = min(high, self._greatest())
         return min(low, high), high
 
@@ -186,6 +209,7 @@ class Composition:
         def excess(low: float, high: float) -> float:
             return (high - low) / (width * high) if max(low, floor) < high < np.inf else 0.0
 
+        # Chernoff's bound at its best equals delta: K(t) - t K'(t) = log delta
         tilt = self._tilt(lambda value, slope, t: t * slope - value + np.log(delta))
         log_width = width * _sharpness(tilt, self._cumulant(tilt)[1])
         return self._narrowed(tilt, delta, bounds_of, excess, log_width, tried=floor > 0)
@@ -197,6 +221,7 @@ class Composition:
 
     def law(self, step: float, *, pessimistic: bool) -> LossDistribution:
         """Law of the total loss on a grid of this step, above or below the true law; as accurate as :meth:`breaks`."""
+        # no tilt: absolute accuracy
         _, ranges = self._grid(0.0, _ABSOLUTE)
         widest = max((top - bottom for bottom, top in ranges), default=0.0)
         if widest > step * _LONGEST_LAW:
@@ -209,10 +234,13 @@ class Composition:
         composed = product.tilted(0.0)
         whole = np.exp(product.cumulant(0.0)[0])
         if pessimistic:
+            # mass outside of the window counts as infinite above; it may have been folded into the window, and is
+            # subtracted at every point below
             infinite_mass = product.infinite() + composed.beyond + composed.below
             return LossDistribution(
                 step, composed.first, composed.law * whole * (1 + _ABSOLUTE), min(infinite_mass, 1.0)
             )
+        # a mass is at most twice the error of the transform above the true one
         mass = (
             np.maximum(composed.law - 2 * composed.error - composed.below - composed.beyond, 0.0)
             * whole
@@ -225,6 +253,7 @@ class Composition:
 
         The accuracy is absolute: rounding errors and losses beyond the grid cost about 1e-12 each.
         """
+        # the curve of a law on a grid is linear in exp(epsilon) between its losses
         law = self.law(self.usual_step, pessimistic=True)
         return law.losses, np.minimum(connect_the_dots.summed(law.mass, law.infinite, law.step)[0], 1.0)
 
@@ -254,8 +283,10 @@ class Composition:
         """Lower and upper bound of the pure epsilon; a release with delta(0) = 0 has the pure epsilon 0."""
         low = high = 0.0
         for release, count in self.factors:
+            # delta(0) = 0 means equal laws, whose losses are 0
             if release.ends(np.zeros(1), reverse=self.reverse)[1][0] > 0:
                 pure_lower = release.reached_loss(reverse=self.reverse)  # 0 if nothing is known
+                # where the lower bound of the curve exceeds _NOTHING, greater losses occur
                 if pure_lower == 0 and release.bounded_below:
                     pure_lower = Composition(((release, 1),), self.reverse)._inverse(_NOTHING)[0]
                 low += count * pure_lower
@@ -274,6 +305,7 @@ class Composition:
         with np.errstate(divide="ignore"):
             for i, (_, count) in enumerate(self.factors):
                 ends = self._curves(i)[0](np.array([np.inf]))
+                # log of the probability that no loss is infinite: 1 - prod (1 - d_i)^n_i without cancellation
                 logs += count * np.log1p(-np.minimum([ends[0][0], ends[1][0]], 1.0))
         lower, upper = 0.0 - np.expm1(logs)
         rounding = 1e-14 + 4 * float(UNIT) * len(self.factors)  # all terms of the sums of logarithms have one sign
@@ -288,10 +320,12 @@ class Composition:
             return np.zeros(epsilon.shape), np.zeros(epsilon.shape)
         if self.single:
             return self._curves(0)[0](epsilon)
+        # bounds that hold for every epsilon
         low, high = np.full(epsilon.shape, self._infinite()[0]), np.ones(epsilon.shape)
-        least = np.maximum(floor, _NOTHING)
-        levels, tilts = self._levels_at(epsilon, least)
+        delta_floor = np.maximum(floor, _NOTHING)
+        levels, tilts = self._levels_at(epsilon, delta_floor)
         far = levels > 0
+        # a second pass at half the width where the first one was not close enough and many points share it
         for precision in (width, width / 2):
             for level in np.unique(levels[far]):
                 here = far & (levels == level)
@@ -302,7 +336,9 @@ class Composition:
                     low[here], high[here] = np.maximum(low[here], lower), np.minimum(high[here], upper)
             with np.errstate(divide="ignore", invalid="ignore"):
                 close = np.log(high) - np.log(low) <= width * np.maximum(tilts * epsilon, 1.0)
-            far &= ~(close | (high <= least) | (self._tabled & (high < 1)))
+            # a table has its own step: no finer grid is possible
+            far &= ~(close | (high <= delta_floor) | (self._tabled & (high < 1)))
+        # what no shared grid covers is computed point by point
         for i in np.flatnonzero(far | (levels == 0)):
             low[i], high[i] = self.delta(float(epsilon[i]), width)
         return np.minimum(low, high), high
@@ -313,6 +349,7 @@ class Composition:
             return self._inverses(delta)
         low, high = np.zeros(delta.shape), np.where(delta >= 1, 0.0, np.inf)
         inside = (delta > 0) & (delta < 1) & (len(self.factors) > 0) & (not self.single)
+        # level 0 marks deltas of 0 and 1, which have no grid
         levels = np.where(inside, _level_below(np.log(np.where(inside, delta, 1.0))), 0.0)
         for level in np.unique(levels[levels > 0]):
             grid, here = self._shared_grid(float(level), width), levels == level
@@ -325,20 +362,22 @@ class Composition:
         high = np.minimum(high, self._greatest())
         return np.minimum(low, high), high
 
-    def _levels_at(self, epsilon: FloatArray, least: ArrayLike = _NOTHING) -> tuple[FloatArray, FloatArray]:
+    def _levels_at(self, epsilon: FloatArray, delta_floor: ArrayLike = _NOTHING) -> tuple[FloatArray, FloatArray]:
         """Levels of the grids for delta at each epsilon, 0 where there is none, and tilts, by Chernoff's bound.
 
-        No level lies below that of a delta of `least`.
+        No level lies below that of a delta of `delta_floor`.
         """
+        # delta and epsilon as functions of the tilt, inverted by interpolation
         tilts = np.append(0.0, np.geomspace(1e-6, _GREATEST_TILT, _TILTS))
         with np.errstate(over="ignore", invalid="ignore"):
             values, means, _ = np.transpose([self._cumulant(float(tilt)) for tilt in tilts])
         logs = values - tilts * means - np.log1p(tilts)
+        # K' rises in exact arithmetic; plateaus by rounding are left out, since interpolation needs increasing values
         rising = np.append(True, means[1:] > np.maximum.accumulate(means[:-1])) & np.isfinite(logs)
         estimate = np.interp(epsilon, means[rising], np.minimum.accumulate(logs[rising]))
         covered = np.isfinite(epsilon) & (epsilon <= np.max(means[rising]))
         at_tilt = np.interp(epsilon, means[rising], tilts[rising])
-        level = _level_below(np.maximum(estimate, np.log(least)))
+        level = _level_below(np.maximum(estimate, np.log(delta_floor)))
         return np.where(covered, level, 0.0), np.where(covered, at_tilt, 0.0)
 
     def _shared_grid(self, level: float, width: float) -> _SharedGrid | None:
@@ -350,13 +389,15 @@ class Composition:
                 products[:] = [(lower, upper)]
                 return lower.least_epsilon(level), upper.epsilon(level)
 
+            # the last pair of products that the search made is kept
             high = self._refined_at(level, bounds_of, width / 2)[1]
             lower, upper = products[0] if products else (None, None)
-            made = None
+            shared = None
             if lower is not None and upper is not None and high < np.inf:
                 below, above = lower.many(level, lower=True), upper.many(level, lower=False)
-                made = _SharedGrid(below, above) if above and (below or self._tabled) else None
-            self._grids[level, width] = made
+                shared = _SharedGrid(below, above) if above and (below or self._tabled) else None
+            self._grids[level, width] = shared
+            # an insertion-ordered dictionary as a queue: memory stays bounded
             while len(self._grids) > 1 and sum(grid.size for grid in self._grids.values() if grid) > _KEPT:
                 del self._grids[next(iter(self._grids))]  # the oldest
         return self._grids[level, width]
@@ -372,6 +413,8 @@ class Composition:
         if direct is not None:
             return direct
         curve = self._curves(0)[0]
+        # The lower bound of the curve gives the lower end of epsilon, the upper bound the upper end. The safe one of
+        # both neighbours is taken.
         lower, _ = _crossings(lambda epsilon: curve(epsilon)[0], delta)
         _, upper = _crossings(lambda epsilon: curve(epsilon)[1], delta)
         return lower, upper
@@ -385,8 +428,8 @@ class Composition:
 
     def _cumulant(self, tilt: float) -> tuple[float, float, float]:
         """Cumulant generating function of the sketched total loss, and its first and second derivative."""
-        each = [(sketch.cumulant(tilt), count) for sketch, (_, count) in zip(self._sketches, self.factors, strict=True)]
-        value, mean, variance = (sum(count * one[i] for one, count in each) for i in range(3))
+        terms = [(sketch.cumulant(tilt), count) for sketch, (_, count) in zip(self._sketches, self.factors, strict=True)]
+        value, mean, variance = (sum(count * cumulant[i] for cumulant, count in terms) for i in range(3))
         return float(value), float(mean), float(variance)
 
     def _tilt(self, rising: Rising) -> float:
@@ -400,6 +443,7 @@ class Composition:
 
         if at(0.0) >= 0:
             return 0.0
+        # double until the sign changes; the root to three digits is enough for a plan
         high = 1e-6
         while at(high) < 0:
             high *= 4
@@ -430,14 +474,18 @@ class Composition:
         step, ranges = self._grid(tilt, level)
         if table_steps:
             step = table_steps.pop()
+        # at least one cell on either side of 0
         span = max([2 * step, *(top - bottom for bottom, top in ranges)])
         rough = any(release.rough for release, _ in self.factors)
+        # a costly curve: nodes where its band matters, and a step no finer than the bands justify
         bands = {i: self._band(i, *ranges[i]) for i, (release, _) in enumerate(self.factors) if release.costly}
         if bands:
-            least = max(span / (_ROUGH_CELLS if rough else _CELLS), 20 * np.sqrt(self._cumulant(tilt)[2]) / _POINTS)
-            step = max(min(step, self._step_of_bands(tilt, log_width)), least)
+            least_step = max(span / (_ROUGH_CELLS if rough else _CELLS), 20 * np.sqrt(self._cumulant(tilt)[2]) / _POINTS)
+            step = max(min(step, self._step_of_bands(tilt, log_width)), least_step)
+        # a curve that is only known roughly is not worth a fine grid
         cells, best, allowed = _ROUGH_CELLS if rough else _MANY_CELLS, (0.0, np.inf), _BAND_SHARE * log_width
         log_moments = {i: self._sketches[i].cumulant(tilt)[0] for i in bands}
+        # a threshold often needs a rough answer only: a coarse grid first
         if tried and bands:
             with suppress(ConvergenceError):
                 low, high = bounds_of(*self._products(_TRIED * step, ranges, bands)[:2])
@@ -446,9 +494,11 @@ class Composition:
         for refinement in range(_REFINEMENTS):
             for i, sides in bands.items():
                 self._refine(i, sides, ranges[i], tilt, log_moments[i], allowed / len(bands))
+            # laws on both sides and their products
             lower, upper, laws_of_releases = self._products(step, ranges, bands)
             try:
                 low, high = bounds_of(lower, upper)
+            # on the first grid a coarser one may fit, later the best bounds so far are the answer
             except ConvergenceError:  # the window has too many points
                 if refinement:
                     return best
@@ -456,6 +506,7 @@ class Composition:
                 continue
             # half the step has a fourth of the error, so the error is a third of what halving has gained
             lower_estimate = low if self._bounded_below else high - (best[1] - high) / 3
+            # the upper bound gained nothing, and the lower one little
             gains_little = high >= best[1] and low - best[0] < _WORTHWHILE * (best[1] - best[0])
             before, best = best[1] - best[0], (max(best[0], low), min(best[1], high))
             gains_little |= rough and best[1] - best[0] > _STUCK * before
@@ -470,9 +521,12 @@ class Composition:
                 or self._tabled
             ):
                 return best
+            # halvings save a grid where one would not be enough
             step /= 2**halvings
             # more than the grid gains: of few releases the loss of the others is no exponential, and nodes lie amiss at first
+            # the band has to narrow faster than the grid:
             allowed /= 16**halvings
+            # the tilt and the moments of the laws themselves
             if bands and not upper.impossible:  # a law shows better than its sketch where nodes matter
                 tilt = upper.tilt_of_level(float(np.log(level)))
                 log_moments = {i: laws_of_releases[i][1].cumulant(tilt)[0] for i in bands}
@@ -485,6 +539,7 @@ class Composition:
         laws_of_releases = [self._laws(i, step, *ranges[i], bands.get(i)) for i in range(len(ranges))]
         counts = [count for _, count in self.factors]
         lower, upper = (
+            # the most frequent release first: its spectrum gives the bound of the transform's error
             Product(tuple(sorted(zip(laws, counts, strict=True), key=lambda factor: -factor[1])))
             for laws in zip(*laws_of_releases, strict=True)
         )
@@ -504,7 +559,9 @@ class Composition:
     ) -> None:
         """Narrow the bands of a release until they change log delta by `allowed`, nearly."""
         bottom, top = losses
+        # weight of a difference of two curves in log delta (*Where nodes matter*, convex_band)
         log_factor = np.log(self.factors[i][1] * self._steepness(tilt)) - log_moment
+        # left of 0 the reverse curve counts, with x R(1/x): the rate t becomes -1 - t
         for side, rate, last in ((sides[0], tilt, top), (sides[1], -1 - tilt, -bottom)):
 
             def weight(epsilon: FloatArray, rate: float = rate, last: float = last) -> FloatArray:
@@ -521,23 +578,27 @@ class Composition:
 
     def _step_of_bands(self, tilt: float, log_width: float) -> float:
         """The step whose chords and lines, h^2 / 12 each times the curvature, add up to the rest of `log_width`."""
-        total = sum(count for _, count in self.factors)
-        return float(np.sqrt(6 * _GRID_SHARE * log_width / (total * self._steepness(tilt))))
+        releases = sum(count for _, count in self.factors)
+        return float(np.sqrt(6 * _GRID_SHARE * log_width / (releases * self._steepness(tilt))))
 
     def _laws(
         self, i: int, h: float, bottom: float, top: float, band: _Band | None = None
     ) -> tuple[LossDistribution, LossDistribution]:
         """The loss distributions below and above the curve of a release, on multiples of h from `bottom` to `top`."""
         release = self.factors[i][0]
+        # a table is a law on one side only; on the other side nothing is known
         if isinstance(release, Tabulated):
             law, nothing = release.law(reverse=self.reverse), LossDistribution(h, 0, np.zeros(0), 0.0)
             everything = LossDistribution(h, 0, np.zeros(0), 1.0)
             return (nothing, law) if release.pessimistic else (law, everything)
+        # at least two cells left of 0 and one right of it, which the lines need
         first, last = min(int(np.floor(bottom / h)), -2), max(int(np.ceil(top / h)), 1)
         forward, reverse, convex = *self._curves(i), None
         if band is not None:
             (forward, reverse), convex = band, (band[0].below, band[1].below)
+        # an empty law is the lower bound 0
         below = LossDistribution(h, 0, np.zeros(0), 0.0)
+        # with half a cell the slopes use points of the grids themselves, which a costly curve has cached
         if self._bounded_below:
             side = 1 / 2 if release.costly and band is None else connect_the_dots.SIDE
             below = connect_the_dots.below(forward, reverse, step=h, first=first, last=last, side=side, convex=convex)
@@ -545,12 +606,16 @@ class Composition:
 
     def _grid(self, tilt: float, level: float) -> tuple[float, list[tuple[float, float]]]:
         """A step, and for each release the least and the greatest finite loss of its grid."""
-        total = sum(count for _, count in self.factors)
-        ranges = [sketch.range(tilt, level * _CUT / total, _LEFT_OUT / total) for sketch in self._sketches]
+        releases = sum(count for _, count in self.factors)
+        # cut and left-out mass are shared by all releases
+        ranges = [sketch.range(tilt, level * _CUT / releases, _LEFT_OUT / releases) for sketch in self._sketches]
         _, _, variance = self._cumulant(tilt)
-        step = max(np.sqrt(variance / total) / _STEPS, _FINEST)
+        # a share of the deviation of one loss, under the tilt
+        step = max(np.sqrt(variance / releases) / _STEPS, _FINEST)
+        # neither the composed law nor a single one may have too many points
         step = max(step, 20 * np.sqrt(variance) / _POINTS, max(top - bottom for bottom, top in ranges) / _FIRST_CELLS)
         spacings = [release.spacing for release, _ in self.factors if release.spacing and release.spacing >= step]
+        # Lattice losses. A loss just above a grid point is split with almost all of its mass at this point.
         if spacings:  # all losses of a release are multiples of a spacing: put grid points just below them
             step = max(spacings) / np.ceil(max(spacings) / step) * (1 - _ASIDE)
         else:
@@ -567,34 +632,39 @@ def _level_below(log_delta: FloatArray) -> FloatArray:
 def _crossings(curve: Callable[[FloatArray], FloatArray], delta: FloatArray) -> Ends:
     """Close neighbours between which a decreasing curve falls to each delta: above it at the first, not at the second."""
     grid = np.concatenate([[0.0], _DECADES, [1e8, 1e16, 1e100, np.inf]])
+    # one evaluation for all deltas: the first point of a wide grid that is safe
     at_grid = curve(grid)
     safe = at_grid <= delta[:, None]
+    # first == 0: safe at 0 already; first == size: nowhere safe
     first = np.where(np.any(safe, axis=1), np.argmax(safe, axis=1), grid.size)
     lower, upper = np.maximum(first - 1, 0), np.minimum(first, grid.size - 1)
     low, high = grid[lower], grid[upper]
     at_low, at_high = at_grid[lower], at_grid[upper]
-    open_ = np.flatnonzero((first > 0) & (first < grid.size) & (high < np.inf))
+    unsettled = np.flatnonzero((first > 0) & (first < grid.size) & (high < np.inf))
     for _ in range(_SEARCHES):
-        if not open_.size:
+        if not unsettled.size:
             break
-        a, b, target = low[open_], high[open_], delta[open_]
+        a, b, target = low[unsettled], high[unsettled], delta[unsettled]
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            fall_a, fall_b = np.log(at_low[open_] / target), np.log(at_high[open_] / target)
+            fall_a, fall_b = np.log(at_low[unsettled] / target), np.log(at_high[unsettled] / target)
+            # log delta is close to linear; two points on either side of its root end most searches at once
             secant = a + (b - a) * (fall_a / (fall_a - fall_b))
+        # a geometric mean where the interval spans many octaves
         middle = np.where(b > 4 * a, np.sqrt(np.maximum(a, 1e-4 * b) * b), (a + b) / 2)
         secant = np.where(np.isfinite(secant), secant, middle)
         points = np.stack([secant * (1 - _CLOSE / 4), secant * (1 + _CLOSE / 4), middle], axis=1)
         points = np.sort(np.clip(points, a[:, None], b[:, None]), axis=1)
         values = curve(points.ravel()).reshape(points.shape)
         points = np.column_stack([a, points, b])
-        values = np.column_stack([at_low[open_], values, at_high[open_]])
+        values = np.column_stack([at_low[unsettled], values, at_high[unsettled]])
+        # the ends of the interval keep their signs, whatever rounding does inside
         safe = values <= target[:, None]
         safe[:, 0], safe[:, -1] = False, True
-        at = np.argmax(safe, axis=1)
-        rows = np.arange(open_.size)
-        low[open_], high[open_] = points[rows, at - 1], points[rows, at]
-        at_low[open_], at_high[open_] = values[rows, at - 1], values[rows, at]
-        open_ = open_[high[open_] - low[open_] > _CLOSE * high[open_]]
+        crossing = np.argmax(safe, axis=1)
+        rows = np.arange(unsettled.size)
+        low[unsettled], high[unsettled] = points[rows, crossing - 1], points[rows, crossing]
+        at_low[unsettled], at_high[unsettled] = values[rows, crossing - 1], values[rows, crossing]
+        unsettled = unsettled[high[unsettled] - low[unsettled] > _CLOSE * high[unsettled]]
     return low, np.where(first == grid.size, np.inf, high)
 
 
@@ -622,6 +692,8 @@ class _SharedGrid:
         """
         low = np.maximum(self.lower.epsilons(delta), 0.0) if self.lower else np.zeros(delta.shape)
         high = np.maximum(self.upper.epsilons(delta), 0.0)
+        # An epsilon read off the grid is approximate. It moves outwards in growing steps until the bound of delta there
+        # is on its side.
         shift = 2 * UNIT
         for _ in range(_MOVES):
             too_high = ~(self._least(low) > delta) & (low > 0)
@@ -631,6 +703,7 @@ class _SharedGrid:
             low = np.where(too_high, low * (1 - shift), low)
             high = np.where(too_low, high * (1 + shift) + 1e-300, high)
             shift *= 4
+        # what is still not confirmed is given up
         low = np.where(self._least(low) > delta, low, 0.0)
         high = np.where(self.upper.deltas(high) <= delta, high, np.inf)
         return np.minimum(low, high), high
@@ -655,22 +728,27 @@ class _Sketch:
         cls, forward: connect_the_dots.Curve, reverse: connect_the_dots.Curve, points: int, *, sparing: bool = False
     ) -> _Sketch:
         """From so many points in a decade; if `sparing`, only decades are evaluated in the far tail."""
+        # the lower bound at the last decade above the upper one at infinity: finite losses lie beyond
         far_ends = np.array([_DECADES[-1], np.inf])
         has_far_losses = any(values[0][0] > values[1][1] for values in (forward(far_ends), reverse(far_ends)))
         decades: FloatArray = np.asarray(_FAR_DECADES if has_far_losses else _DECADES, dtype=np.float64)
         decade_curves = forward(decades)[1], reverse(decades)[1]
+        # from the decade before the first one at which a curve has fallen by a thousandth
         start = min(int(np.argmax(side < 0.999 * side[0])) if side[0] > 0 else 0 for side in decade_curves)
+        # to the first decade where the curve has reached its limit
         stops = [int(np.argmax(side <= max(side[-1], _VANISHED))) for side in decade_curves]
         high = min(max(*stops, start + 1), decades.size - 1)
         low = min(max(start - 1, 0), high - 1)
         eps: FloatArray = np.append(0.0, np.geomspace(decades[low], decades[high], (high - low) * points + 1))
+        # `left` is the curve in the other order; x R(1/x) gives the masses left of 0
         right, left = (
-            _tail_filled(side, eps, decades, known, -(-points // 3)) if sparing else side(eps)[1]
-            for side, known in zip((forward, reverse), decade_curves, strict=True)
+            _tail_filled(side, eps, decades, decade_values, -(-points // 3)) if sparing else side(eps)[1]
+            for side, decade_values in zip((forward, reverse), decade_curves, strict=True)
         )
         with np.errstate(under="ignore", over="ignore"):
             right_mass = _masses(eps, right)
             left_mass = _masses(-eps[::-1], (left * np.exp(-eps))[::-1])[::-1]
+        # what both tails leave is near loss 0
         middle = max(1 - float(np.sum(right_mass[1:])) - float(np.sum(left_mass[1:])) - float(right[-1]), 1e-300)
         losses = np.concatenate([-eps[:0:-1], [0.0], eps[1:]])
         return cls(losses, np.concatenate([left_mass[:0:-1], [middle], right_mass[1:]]), eps, right, float(right[-1]))
@@ -690,20 +768,22 @@ class _Sketch:
         exponent = self._log_mass + tilt * self.losses
         top = float(np.max(exponent))
         weight = np.exp(exponent - top)
-        total = float(np.sum(weight))
-        return weight / total, top + float(np.log(total))
+        sum_of_weights = float(np.sum(weight))
+        return weight / sum_of_weights, top + float(np.log(sum_of_weights))
 
     def range(self, tilt: float, cut: float, left_out: float) -> tuple[float, float]:
         """Least and greatest loss that matter: the tilted mass below is `left_out`, delta beyond is at most `cut`."""
+        # the greatest loss beyond which delta is at most `cut`, or all that is left are infinite losses
         small = self.curve <= max(cut, self.infinite * (1 + _CUT), _VANISHED)
         top = float(self.eps[int(np.argmax(small))])
+        # the first losses, which together hold at most `left_out` of the tilted mass
         below = np.cumsum(self._tilted(tilt)[0]) <= left_out
         last = int(np.sum(np.cumprod(below)))
         return min(float(self.losses[max(last - 1, 0)]), 0.0), top
 
 
 def _tail_filled(
-    curve: connect_the_dots.Curve, eps: FloatArray, decades: FloatArray, known: FloatArray, points: int
+    curve: connect_the_dots.Curve, eps: FloatArray, decades: FloatArray, decade_values: FloatArray, points: int
 ) -> FloatArray:
     """Upper bounds of a curve at `eps`, the first of which is 0; in the far tail, where they may cost most, interpolated values.
 
@@ -715,26 +795,31 @@ def _tail_filled(
         return np.log(np.maximum(-np.log(np.maximum(values, _LEAST_SKETCHED)), _LEAST_SKETCHED))
 
     values, last = np.zeros(0), 0  # of the points up to the first few in the far tail
+    # evaluate until the curve is below exp(-_FAR_TAIL)
     while last < eps.size and not (last and values[-1] <= np.exp(-_FAR_TAIL)):
         stop = last + (
-            points if last else max(points, int(np.sum(eps <= decades[np.sum(known > np.exp(-_FAR_TAIL)) - 1])))
+            points if last else max(points, int(np.sum(eps <= decades[np.sum(decade_values > np.exp(-_FAR_TAIL)) - 1])))
         )
         values, last = np.append(values, curve(eps[last:stop])[1]), min(stop, eps.size)
     if last == eps.size:
         return values
-    beyond = (decades > eps[last - 1]) & (known > _LEAST_SKETCHED)
+    beyond = (decades > eps[last - 1]) & (decade_values > _LEAST_SKETCHED)
+    # log(-log delta) is nearly linear in log epsilon; the decades, which are known, are nodes as well
     places = np.log(np.append(eps[1:last], decades[beyond]))
-    heights, at = logs(np.append(values[1:], known[beyond])), np.log(eps[last:])
+    heights, log_eps = logs(np.append(values[1:], decade_values[beyond])), np.log(eps[last:])
     power = (heights[-1] - heights[-2]) / (places[-1] - places[-2])
-    fall = np.interp(at, places, heights) + power * np.maximum(at - places[-1], 0.0)
+    fall = np.interp(log_eps, places, heights) + power * np.maximum(log_eps - places[-1], 0.0)
     filled = np.exp(-np.exp(np.minimum(fall, 700.0)))
     filled = np.where(filled > _NOTHING, filled, 0.0)  # what vanishes has no mass, whatever the tilt
+    # the curve must not rise, or masses would be negative
     return np.minimum.accumulate(np.append(values, filled))
 
 
 def _masses(losses: FloatArray, curve: FloatArray) -> FloatArray:
     """Masses under P of the law whose curve is the chords, losses ascending; affine parts of the curve cancel."""
     gap, rise = np.diff(losses), np.diff(curve)
+    # slope of the chords in x = exp(loss), times x: p_i = (rise after) / (exp(gap) - 1) - (rise before) / (1 -
+    # exp(-gap))
     after = np.append(rise / np.expm1(np.minimum(gap, 700.0)), 0.0)
     before = np.concatenate([[0.0], rise / -np.expm1(-gap)])
     return np.asarray(np.maximum(after - before, 0.0))
@@ -776,6 +861,7 @@ class Joint(Mechanism):
 
     def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
         composition = Composition(self.factors, reverse)
+        # many points: two laws on both sides, read everywhere
         if epsilon.size > _ONE_BY_ONE:
             if reverse not in self._laws:
                 low, high = (composition.law(composition.usual_step, pessimistic=upward) for upward in (False, True))
@@ -793,10 +879,13 @@ def _around_laws(epsilon: FloatArray, low: LossDistribution, high: LossDistribut
         value, _ = connect_the_dots.summed(law.mass, law.infinite, law.step)
         right_index = np.clip(np.searchsorted(grid, epsilon, side="left"), min(1, grid.size - 1), grid.size - 1)
         left_index = np.maximum(right_index - 1, 0)  # the same point where the law has one loss only
-        right, at = grid[right_index], np.clip(epsilon, grid[0], grid[-1])
+        right, inside = grid[right_index], np.clip(epsilon, grid[0], grid[-1])
+        # chords in exp(epsilon): the share of the left point is expm1(epsilon - right) / expm1(left - right)
         width = np.expm1(grid[left_index] - right)
-        share = np.clip(np.expm1(at - right) / np.where(width < 0, width, -1.0), 0.0, 1.0)
+        share = np.clip(np.expm1(inside - right) / np.where(width < 0, width, -1.0), 0.0, 1.0)
         chord = value[right_index] + share * (value[left_index] - value[right_index])
+        # below the grid the curve is at most 1, and at least its first value as it falls
         chord = np.where(epsilon < grid[0], value[0] if sign < 0 else 1.0, chord)
+        # rounding of the sums that made the curve
         bounds.append(chord * (1 + sign * (law.mass.size + 64) * UNIT))
     return bounds[0], np.minimum(bounds[1], 1.0)

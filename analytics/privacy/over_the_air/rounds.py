@@ -98,7 +98,7 @@ class Query(Mechanism):
         p, q = mixture.outcomes(_BEYOND_CELLS * level)
         if p.size < 2:
             return ()
-        return ((discrete(p / np.sum(p), q / np.sum(q), self.unit, signal_lower_bound.LOSS_ERROR), 1),)
+        return ((discrete(p / np.sum(p), q / np.sum(q), self.unit, mixture.loss_error), 1),)
 
     def parameters(self) -> dict[str, Any]:
         return {"system": self.system.to_dict(), "device": self.device, "observer": self.observer.value}

@@ -1,9 +1,23 @@
-r"""Lower bounds of delta on boxes of systems of equal devices in one round: a test whether epsilon can be kept.
+r"""Lower bounds of delta on boxes of systems of equal devices: a test whether epsilon can be kept.
 
 On a box, the participation of the device itself is at least `own`, that of the other devices is at most `others`, and
-the noise variance of a device at the receiver is between `quiet` and `loud`. For an observer who sees the
-participants, and with idle noise, epsilon increases with the participation of the device and decreases with the noise
-and with the participation of the others, so one corner of the box gives the bound.
+the noise variance of a device at the receiver is between `quiet` and `loud`.
+
+Steps, in order
+---------------
+1. *Corner* (:meth:`Screen.components`): the system of the box with the least delta, as a mixture over the number of
+   other participants.
+2. *One round* (:meth:`Screen.delta`): the mean of the divergences at the corner, in closed form, by
+   :mod:`airtight.analytics.privacy.mechanisms.gaussian_pair`, or from half-spaces.
+3. *T rounds* (:meth:`ManyRounds.delta`): outcomes are grouped into cells, and the pair of the laws of the cells is
+   composed (:func:`composed`).
+4. *Sensitivity* (:meth:`Screen.greatest`): the greatest sensitivity that keeps delta, by a bracket and bisection.
+   Beyond its upper end no system of the box keeps delta.
+
+The corner
+----------
+For an observer who sees the participants, and with idle noise, epsilon increases with the participation of the device
+and decreases with the noise and with the participation of the others, so one corner of the box gives the bound.
 
 Under ``absent`` a device takes its noise s along, and epsilon is not monotone in s. Scale the system by
 :math:`\sqrt{b/s} \ge 1`, which changes no likelihood ratio: it then has noises b = `loud`, a receiver noise of at most
@@ -16,13 +30,12 @@ e, and let :math:`v = \sigma_m^2 + nb`. For every s in [0, b], the probability o
 is at most :math:`\Phi(-t/\sqrt v)` without the device and at least :math:`\Phi((d - t)/\sqrt{v + b})` with it
 (:math:`\Phi((d-t)/\sigma_m)` for t > d).
 
-Lower bounds of delta over T rounds on boxes of systems of equal devices, vectorised.
-
+Several rounds
+--------------
 For every component (the number of other participants) the outcomes are grouped into cells between levels of the
 privacy loss of presence against absence. By post-processing, the cells reveal no more than the outcomes, over any
-number of rounds. The corner of the box is that of :mod:`airtight.solvers.design.over_the_air.box_bounds`. The
-probabilities P and Q of the cells are known. The losses :math:`\log P/Q` are rounded down to a grid, which lowers
-every divergence further, and the law of the sum over T rounds is a power of the Fourier transform.
+number of rounds. The probabilities P and Q of the cells are known. The losses :math:`\log P/Q` are rounded down to a
+grid, which lowers every divergence further, and the law of the sum over T rounds is a power of the Fourier transform.
 
 Where the noise of a box begins at 0 and leaves with its device, the cells lie between half-spaces. The probability of
 each half-space is bounded from below with the device and from above without it. The concave hull of these points lies
@@ -31,9 +44,12 @@ less (Blackwell).
 
 Notes
 -----
-The probabilities of the cells have the rounding error of Phi and the quadrature error of the slope of a divergence,
-which is not proved: P is lowered and Q is raised by a relative 1e-9 and an absolute 1e-14. Where noise leaves with its device,
-such a bound is therefore not shown as one (:attr:`Screen.proved`). The law of the loss is
+*Errors in one round.* The error of a divergence by quadrature is subtracted. Closed forms are used as they are, with a
+rounding error of some 1e-13.
+
+*Errors over rounds.* The probabilities of the cells have the rounding error of Phi and the quadrature error of the
+slope of a divergence, which is not proved: P is lowered and Q is raised by a relative 1e-9 and an absolute 1e-14. Where
+noise leaves with its device, such a bound is therefore not shown as one (:attr:`Screen.proved`). The law of the loss is
 exponentially tilted so that sums near epsilon have a large probability. The probability of sums outside the window is
 bounded by Chernoff's inequality and subtracted, and so is the rounding error of the transform (docs/accuracy.md).
 """
@@ -164,17 +180,22 @@ class Screen:
     def components(self, box: Box) -> Components:
         """The components at the corner of least delta."""
         K, receiver_noise = self.system.devices, self.system.receiver_noise_variance
+        # all devices always send noise: one component, whoever takes part
         if self.system.idle_noise:
             sigma = K * box.loud[None, :] + receiver_noise
             return Components(np.ones_like(sigma), sigma, np.zeros_like(sigma))
         participants = np.arange(K)[:, None]
+        # binomial law of the number of the other K - 1 devices that take part, in logarithms
         log_binomial = special.gammaln(K) - special.gammaln(participants + 1) - special.gammaln(K - participants)
         log_chance = (
             log_binomial + special.xlogy(participants, box.others) + special.xlog1py(K - 1 - participants, -box.others)
         )
         if not self.leaves:
+            # visible: the noise of the device is in both neighbours
             variance = receiver_noise + (participants + 1) * box.loud
             return Components(np.exp(log_chance), variance, np.zeros_like(variance))
+        # scaled to the noise b = `loud`: receiver noise sigma_m^2 b / a; for a = 0 half-spaces are used, and the ratio
+        # has no effect
         positive = box.quiet > 0
         ratio = np.where(positive, box.loud / np.where(positive, box.quiet, 1.0), 1.0)
         variance = receiver_noise * ratio + participants * box.loud
@@ -182,17 +203,21 @@ class Screen:
 
     def delta(self, box: Box, sensitivity: FloatArray) -> FloatArray:
         """A lower bound of delta on the box for this sensitivity at the receiver; exact at points, up to rounding."""
+        # T rounds of certain participation are one round of T r dimensions with a code that is sqrt(T) times as long
         sensitivity = sensitivity * np.sqrt(self.rounds)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
             mixture = self.components(box)
             if not self.leaves:
                 inner: float | FloatArray = self.epsilon
                 if self.hides:
+                    # hidden participation: delta = p D at 1 + (lambda - 1) / p
                     inner = np.log1p(np.expm1(self.epsilon) / np.maximum(box.own, 1e-300))
                 divergence = _gaussian(
                     inner, np.broadcast_to(sensitivity, mixture.variance.shape), np.sqrt(mixture.variance)
                 )
+                # delta is p times the mean of the Gaussian divergences over the components
                 return np.asarray(box.own * np.sum(mixture.chance * divergence, axis=0))
+            # boxes whose noise begins at 0 need half-spaces; a point with noise 0 does not
             from_zero_noise = (box.quiet == 0) & (box.loud > 0)
             takes_part = box.own > 0
             out = np.zeros(box.own.shape)
@@ -207,11 +232,15 @@ class Screen:
     def _half_spaces(self, box: Box, sensitivity: FloatArray) -> FloatArray:
         mixture, receiver_noise = self.components(box), self.system.receiver_noise_variance
         inner = subsampling.unamplified(self.epsilon, box.own)
+        # the likelihood-ratio threshold for the variance without the device; any threshold is valid
         threshold = np.where(
             sensitivity > 0, sensitivity / 2 + inner * mixture.variance / np.maximum(sensitivity, 1e-300), np.inf
         )
+        # least probability with the device for each s in [0, b]: at s = b left of the code, at the receiver's noise
+        # alone right of it
         spread = np.where(threshold < sensitivity, np.sqrt(mixture.variance + mixture.own), np.sqrt(receiver_noise))
         present = special.ndtr((sensitivity - threshold) / spread)
+        # exp(epsilon) times a tail, in logarithms
         absent_mass = np.exp(inner + special.log_ndtr(-threshold / np.sqrt(mixture.variance)))
         divergence = np.where(np.isfinite(threshold), np.maximum(present - absent_mass, 0.0), 0.0)
         return np.asarray(box.own * np.sum(mixture.chance * np.nan_to_num(divergence), axis=0))
@@ -220,6 +249,7 @@ class Screen:
         mixture, total_dimension = self.components(box), float(self.system.dimension * self.rounds)
         shape = mixture.variance.shape
         greatest = np.zeros(box.own.shape)
+        # both orders: p D at 1 + (lambda - 1) / p, and u D at lambda p / u (subsampling)
         log_share, reversed_inner = subsampling.reversed_order(np.full(box.own.shape, self.epsilon), box.own)
         orders = (
             (np.log(box.own), subsampling.unamplified(self.epsilon, box.own), False),
@@ -238,29 +268,34 @@ class Screen:
             )
             spread = [np.broadcast_to(x, (shape[0], rows.size)).ravel() for x in problem]
             value, _, error = gaussian_pair.log_curve(*spread, reverse=reverse)
+            # an infinite error marks an upper bound, which is worth nothing here
             terms = np.exp(np.where(np.isfinite(error), value - error, -np.inf)).reshape(shape[0], rows.size)
             delta = np.exp(log_unit[rows]) * np.sum(mixture.chance[:, rows] * terms, axis=0)
             greatest[rows] = np.maximum(greatest[rows], delta)
         return greatest
 
-    def greatest(self, box: Box, total: float, *, kept: bool = False) -> FloatArray:
+    def greatest(self, box: Box, delta_limit: float, *, kept: bool = False) -> FloatArray:
         """An upper bound of the sensitivity that keeps delta at `total` somewhere on the box.
 
         With `kept` it is the greatest sensitivity that was tested to keep it.
         """
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            bounded = total / box.own < 1
-            share = np.where(bounded, total / box.own, 0.5)
+            # delta <= p whatever the sensitivity: without a limit below p there is nothing to find
+            bounded = delta_limit / box.own < 1
+            share = np.where(bounded, delta_limit / box.own, 0.5)
+            # start: the sensitivity of a Gaussian mechanism with the noise of all devices
             inner = np.log1p(np.expm1(self.epsilon) / np.maximum(box.own, 1e-300)) if self.hides else self.epsilon
             unit = self._unit(np.minimum(inner, 1e300), share)
             noise = self.system.receiver_noise_variance + self.system.devices * box.loud
+            # closed form: one component; the margin covers its rounding, outwards
             if self.system.idle_noise and self.closed:
                 return np.where(bounded, unit * np.sqrt(noise) * (1 - 1e-9 if kept else 1 + 1e-9), np.inf)
-            low, high = self._bracket(box, unit * np.sqrt(noise), total)
+            # bisection of the logarithm; the quadrature gets half of the steps
+            low, high = self._bracket(box, unit * np.sqrt(noise), delta_limit)
             for _ in range(_HALVINGS if self.closed else _HALVINGS // 2):
                 bracketed = (low > 0) & (high < np.inf)
                 middle = np.where(bracketed, np.sqrt(low) * np.sqrt(high), 1.0)
-                safe = self.delta(box, middle) <= total
+                safe = self.delta(box, middle) <= delta_limit
                 low, high = np.where(bracketed & safe, middle, low), np.where(bracketed & ~safe, middle, high)
         return np.where(bounded, low if kept else high, np.inf)
 
@@ -268,16 +303,18 @@ class Screen:
         """A start: the greatest sensitivity of a Gaussian mechanism of standard deviation 1."""
         return np.asarray(1 / gaussian.sigma(inner, share, sensitivity=1.0) / np.sqrt(self.rounds))
 
-    def _bracket(self, box: Box, start: FloatArray, total: float) -> tuple[FloatArray, FloatArray]:
+    def _bracket(self, box: Box, start: FloatArray, delta_limit: float) -> tuple[FloatArray, FloatArray]:
         """A bracket of the greatest sensitivity that keeps delta at `total`.
 
         (0, 0) where not even sensitivity 0 keeps it; the upper bound is infinite where every sensitivity does.
         """
         low, high = np.zeros(start.shape), np.full(start.shape, np.inf)
+        # the search moves from the start in growing steps
         x, step = np.clip(start, 1e-140, 1e140), 1.5
         rows = np.arange(start.size)
         for _ in range(_BRACKET_STEPS):
-            safe = self.delta(box.only(rows), x[rows]) <= total
+            # each row is tested at one point a step; rows with both ends leave the search
+            safe = self.delta(box.only(rows), x[rows]) <= delta_limit
             low[rows[safe]], high[rows[~safe]] = x[rows[safe]], x[rows[~safe]]
             rows = rows[(low[rows] == 0) | (high[rows] == np.inf)]
             if not rows.size:
@@ -285,12 +322,14 @@ class Screen:
             x[rows] = np.where(high[rows] < np.inf, x[rows] / step, x[rows] * step)
             step = min(step * step, 1e4)
             x = np.clip(x, 1e-140, 1e140)
-        infeasible = rows[self.delta(box.only(rows), np.zeros(rows.size)) > total]
+        # the divergence of the noise alone exceeds delta
+        infeasible = rows[self.delta(box.only(rows), np.zeros(rows.size)) > delta_limit]
         high[infeasible] = 0.0
         return low, high
 
 
 def _gaussian(epsilon: float | FloatArray, distance: FloatArray, sigma: FloatArray) -> FloatArray:
+    # no noise: a ratio that counts as infinite, or 0 for equal means
     ratio = np.where(sigma > 0, distance / np.maximum(sigma, 1e-300), np.where(distance > 0, 1e150, 0.0))
     divergence = gaussian.delta(np.minimum(epsilon, 1e300), sensitivity=np.minimum(ratio, 1e150), sigma=1.0)
     return np.asarray(divergence, dtype=np.float64)
@@ -305,6 +344,8 @@ _ROUNDING_SHARE = 1.5e-3  # share of epsilon that rounding the losses down may c
 _FEWEST_POINTS, _MOST_POINTS = 1 << 12, 1 << 18  # least and greatest number of grid points
 _WINDOW = 9.0  # half width of the window in standard deviations of the tilted sum
 _AT_ONCE = 1 << 22  # grid points in memory at a time
+_GREATEST_TILT, _TILT_STEPS = 200.0, 40  # range and bisection steps of the exponential tilt, which no proof depends on
+_TRANSFORM_ERROR = 7  # units of rounding for each level of a fast Fourier transform, in the l2 norm; assumed of the library
 _EXPONENTS = np.geomspace(0.1, 30.0, 12)  # exponents tried in Chernoff's inequality, times the standard deviation
 
 
@@ -341,6 +382,7 @@ class ManyRounds(Screen):
     def delta(self, box: Box, sensitivity: FloatArray) -> FloatArray:
         out = np.zeros(box.own.shape)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
+            # a device that never sends has delta 0
             takes_part = np.flatnonzero(box.own > 0)
             if takes_part.size:
                 present, away = self._cells(box.only(takes_part), sensitivity[takes_part])
@@ -355,13 +397,16 @@ class ManyRounds(Screen):
         else:
             above_level = self._leaving_levels(box, mixture, sensitivity)
         with_code, without = (_between(x) for x in above_level)  # (K or 1, n, cells)
+        # the observer sees y and (by components) the number of others: the device sends with probability p
         if self.hides:
             mixed = box.own[:, None] * with_code + (1 - box.own[:, None]) * without
             unweighted = mixed, without
         else:
             unweighted = box.own[:, None] * with_code, box.own[:, None] * without
         n = box.own.size
+        # cells of all components, each with the probability of its component
         p, q = (np.moveaxis(mixture.chance[..., None] * x, 0, 1).reshape(n, -1) for x in unweighted)
+        # visible: the outcome that the device is silent has loss 0
         if not self.hides:
             no_participation = (1 - box.own)[:, None]
             p, q = np.hstack([p, no_participation]), np.hstack([q, no_participation])
@@ -387,6 +432,7 @@ class ManyRounds(Screen):
         -H' e^-t under Q. Negative levels use the reversed order of the pair.
         """
         v, r = mixture.variance, float(self.system.dimension)
+        # mean and standard deviation of the loss under P, then under Q: they only place the levels
         eta, square = mixture.own / v, d * d / v
         bend = r / 2 * (eta - np.log1p(eta))
         mean_with, spread_with = square / 2 + bend, np.sqrt(square * (1 + eta) + r / 2 * eta**2)
@@ -397,9 +443,11 @@ class ManyRounds(Screen):
         share = np.linspace(0, 1, _LEAVING_CELLS + 1)
         level = low[..., None] + (high - low)[..., None] * share
         shape = level.shape
+        # all levels in one array; the others' noise is `narrow`, the device's own noise `gap`
         problem = np.broadcast_arrays(level, d[:, None], v[..., None], mixture.own[..., None], np.asarray(r))
         levels, distance, narrow, gap, dimension = (np.ascontiguousarray(x.ravel()) for x in problem)
         present, away = np.empty(levels.size), np.empty(levels.size)
+        # P(L > t) = H - H' and Q(L > t) = -H' exp(-t), as H = P(A) - exp(t) Q(A) and H' = -exp(t) Q(A)
         nonnegative = levels >= 0
         value, slope, _ = gaussian_pair.log_curve(
             levels[nonnegative],
@@ -414,6 +462,7 @@ class ManyRounds(Screen):
             size * (1 - slope),
             -size * slope * np.exp(-levels[nonnegative]),
         )
+        # t < 0: the reversed pair at -t gives the probabilities of the complement
         negative = ~nonnegative
         value, slope, _ = gaussian_pair.log_curve(
             -levels[negative], distance[negative], narrow[negative], gap[negative], dimension[negative], reverse=True
@@ -429,11 +478,13 @@ class ManyRounds(Screen):
         """Probabilities of half-spaces on their concave hull: lower bounds with the device, upper bounds without it."""
         receiver_deviation = np.sqrt(self.system.receiver_noise_variance)
         greatest_deviation = np.sqrt(mixture.variance + mixture.own)
+        # from the origin to _TAIL deviations beyond the code
         threshold = np.linspace(0, 1, _LEAVING_CELLS + 1) * (d + _TAIL * greatest_deviation)[..., None]
         scaled_distance = (d[:, None] - threshold) / np.where(
             threshold < d[:, None], greatest_deviation[..., None], receiver_deviation
         )
         present, away = special.ndtr(scaled_distance), special.ndtr(-threshold / np.sqrt(mixture.variance)[..., None])
+        # the hull makes the points an ROC curve
         for index in np.ndindex(present.shape[:2]):
             present[index], away[index] = _hull(present[index], away[index])
         return present, away
@@ -441,6 +492,7 @@ class ManyRounds(Screen):
 
 def _levels(mu: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Probabilities of half-lines under N(mu, 1) and N(0, 1)."""
+    # a ratio beyond 1000 is told apart with certainty anyway
     mu = np.minimum(np.nan_to_num(mu, nan=0.0, posinf=1e3), 1e3)[..., None]
     threshold = -_TAIL + (mu + 2 * _TAIL) * np.linspace(0, 1, _CELLS + 1)
     return special.ndtr(mu - threshold), special.ndtr(-threshold)
@@ -448,6 +500,7 @@ def _levels(mu: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 def _between(above: FloatArray) -> FloatArray:
     """Probabilities of the cells between half-lines of decreasing probability, and of both tails."""
+    # differences of decreasing probabilities, from 1 to 0; rounding may make them negative
     ends = np.zeros((*above.shape[:-1], 1))
     return np.maximum(-np.diff(np.concatenate([1 + ends, above, ends], axis=-1), axis=-1), 0.0)
 
@@ -460,6 +513,7 @@ def _hull(present: FloatArray, away: FloatArray) -> tuple[FloatArray, FloatArray
     x = np.concatenate([[1.0], away, [0.0]])
     y = np.concatenate([[1.0], present, [0.0]])
     corners = [0]
+    # Andrew's scan: a corner that is not above the chord of its neighbours is dropped
     for i in range(1, x.size):
         while len(corners) > 1:
             a, b = corners[-2], corners[-1]
@@ -489,25 +543,32 @@ def composed(present: FloatArray, away: FloatArray, epsilon: float, rounds: int)
     >>> composed(flip, other, 0.5, 10).round(3)
     array([0.889])
     """
+    # margins of the module's notes: less P, more Q, less loss
     p = np.maximum(present * (1 - _RELATIVE_MARGIN) - _ABSOLUTE_MARGIN, 0.0)
     p = np.where(p > _ABSOLUTE_MARGIN, p, 0.0)
     q = away * (1 + _RELATIVE_MARGIN) + _ABSOLUTE_MARGIN
+    # what P loses has no loss and no mass
     loss = np.where(p > 0, np.log(np.where(p > 0, p, 1.0) / q), 0.0)
+    # any tilt is valid; this one centres the sum at epsilon
     tilt = _tilt(p, loss, epsilon / rounds)
     weight = p * np.exp(tilt[:, None] * (loss - np.max(loss, axis=1, keepdims=True)))
     weight /= np.sum(weight, axis=1, keepdims=True)
     mean = np.sum(weight * loss, axis=1)
+    # standard deviation of the tilted sum: the window
     spread = np.sqrt(rounds * np.maximum(np.sum(weight * (loss - mean[:, None]) ** 2, axis=1), 1e-300))
     centre = rounds * mean
     low, high = np.minimum(centre - _WINDOW * spread, epsilon), np.maximum(centre + _WINDOW * spread, epsilon)
+    # each loss is rounded down by half a step on average, so the sum by rounds / 2 steps
     points = (high - low) * rounds / (2 * _ROUNDING_SHARE * epsilon)
     size = 1 << int(np.clip(np.ceil(np.log2(np.max(points))), np.log2(_FEWEST_POINTS), np.log2(_MOST_POINTS)))
     out = np.empty(p.shape[0])
+    # memory
     rows_at_once = max(_AT_ONCE // size, 1)
     for first in range(0, out.size, rows_at_once):
         rows = slice(first, first + rows_at_once)
         grid = _Grid(low[rows], (high[rows] - low[rows]) / size, size, spread[rows])
         out[rows] = _summed(p[rows], loss[rows], tilt[rows], grid, epsilon, rounds)
+    # no sum exceeds epsilon
     return np.where(np.max(loss, axis=1) * rounds > epsilon, out, 0.0)
 
 
@@ -526,9 +587,9 @@ def _tilt(p: FloatArray, loss: FloatArray, mean: float) -> FloatArray:
 
     No proof depends on it: every exponent gives a valid bound.
     """
-    low, high = np.zeros(p.shape[0]), np.full(p.shape[0], 200.0)
+    low, high = np.zeros(p.shape[0]), np.full(p.shape[0], _GREATEST_TILT)
     greatest_loss = np.max(loss, axis=1, keepdims=True)
-    for _ in range(40):
+    for _ in range(_TILT_STEPS):
         middle = (low + high) / 2
         weight = p * np.exp(middle[:, None] * (loss - greatest_loss))
         below = np.sum(weight * loss, axis=1) < mean * np.sum(weight, axis=1)
@@ -543,21 +604,29 @@ def _summed(p: FloatArray, loss: FloatArray, tilt: FloatArray, grid: _Grid, epsi
     undone in the integrand and in `scale`.
     """
     n, size, step = p.shape[0], grid.size, grid.step[:, None]
+    # losses and the window in whole steps, rounded down: the sum of indices is exact
     grid_index, first = np.floor(loss / step), np.floor(grid.low[:, None] / step)
     rounded = grid_index * step
     greatest_rounded = np.max(rounded, axis=1)
+    # tilted law, normalised
     weight = p * np.exp(tilt[:, None] * (rounded - greatest_rounded[:, None]))
     moment = np.sum(weight, axis=1)
     weight /= moment[:, None]
+    # circular convolution: indices modulo `size`, one row after another
     index = np.mod(grid_index, size).astype(np.int64) + size * np.arange(n)[:, None]
     law = np.bincount(index.ravel(), weights=weight.ravel(), minlength=n * size).reshape(n, size)
     sum_law = fft.irfft(fft.rfft(law, axis=1) ** rounds, size, axis=1)
+    # the sum in the window that belongs to each index
     sums = (first + np.mod(np.arange(size) - first, size)) * step
     above_epsilon = np.maximum(sums - epsilon, 0.0)
+    # (1 - exp(epsilon - L))_+, with the tilt undone relative to epsilon
     tail = np.sum(sum_law * np.exp(-tilt[:, None] * above_epsilon) * -np.expm1(-above_epsilon), axis=1)
-    error = (rounds + 1) * 7 * UNIT * np.log2(size) * np.sqrt(size * np.sum(law**2, axis=1))
+    # l1 norm of the transform's error, at most sqrt(size) times its l2 norm
+    error = (rounds + 1) * _TRANSFORM_ERROR * UNIT * np.log2(size) * np.sqrt(size * np.sum(law**2, axis=1))
+    # mass from outside the window has been folded into it: at most this is subtracted
     for window_end, sign in ((first[:, 0] * grid.step, -1.0), ((first[:, 0] + size) * grid.step, 1.0)):
         error += _chernoff(weight, rounded, sign, sign * window_end, grid.spread, rounds)
+    # E exp(t L) to the power T and exp(-t epsilon); a bound may be lowered
     scale = np.exp(np.minimum(rounds * (np.log(moment) + tilt * greatest_rounded) - tilt * epsilon, 0.0))
     return np.asarray(np.maximum(tail - error, 0.0) * scale)
 
@@ -569,6 +638,7 @@ def _chernoff(
     log_bound = np.zeros(end.shape)
     for exponent in _EXPONENTS:
         t = exponent / spread
+        # log E exp(t L) with the greatest exponent taken out
         power = np.where(weight > 0, sign * t[:, None] * loss, -np.inf)
         greatest_power = np.max(power, axis=1, keepdims=True)
         moment = greatest_power[:, 0] + np.log(np.sum(weight * np.exp(power - greatest_power), axis=1))

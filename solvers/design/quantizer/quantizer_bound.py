@@ -1,11 +1,24 @@
-r"""A certified lower bound on the worst variance of every unbiased, locally private quantizer with any outputs.
+r"""Certified lower bounds on the worst variance of every unbiased, locally private quantizer.
 
-A lower bound for quantizers of b bits with any alphabet of 2^b outputs, by a covering with certificates.
+A linear program finds multipliers, and exact fractions prove what they bound. Nothing rests on floating point: the
+program, its points and its tolerances decide only which bound is found.
 
-A certificate (:class:`airtight.solvers.design.quantizer.quantizer_bound.Certificate`) whose G is not negative outside
-a set N bounds every quantizer without an output in N. For a family of certificates, an alphabet that none of them
-bounds has an output in each of their sets N. If no k points meet all sets N, the least bound of the family holds for
-all quantizers with k outputs.
+Steps, in order
+---------------
+1. :class:`Certificate`: multipliers as fractions. ``value`` is the bound, ``valid`` proves that it holds, for
+   quantizers with any outputs outside of given gaps.
+2. :func:`certified` rounds multipliers of a program to fractions and lowers the levels until they are valid.
+3. :class:`BitsBound`: a family of certificates for quantizers of b bits, with any alphabet of 2^b outputs. A certificate
+   whose G is not negative outside a set N of cells bounds every quantizer without an output in N. An alphabet that none
+   of the family bounds has an output in each of their sets N. If no k points meet all sets N, the least bound of the
+   family holds for all quantizers with k outputs.
+4. :func:`bound` makes such a family: it looks for an alphabet that meets all sets so far, and for a certificate against
+   it, until there is no such alphabet. :func:`best` bisects the value.
+
+Rounding
+--------
+The odds are a rational number above :math:`e^\epsilon`, which allows more laws. Levels are lowered, which lowers the
+bound. Cells are open intervals whose outermost ends lie inside of [-alpha, alpha], so an output at alpha is in no cell.
 """
 
 from __future__ import annotations
@@ -80,13 +93,18 @@ class Certificate:
         >>> Certificate(Fraction(3), (Fraction(0),), (Fraction(1),), (Fraction(0),), (half,)).valid()
         False
         """
+        # what the notes ask of the multipliers; m <= p_i <= O m needs O >= 1
         if sum(self.curvature) != 1 or min(self.curvature) < 0 or self.odds < 1:
             return False
         quadratics = list(zip(self.curvature, self.slope, self.level, strict=True))
         ends = {end for gap in gaps for end in gap}
+        # beyond all roots and gaps every c_i keeps its sign; rounded outwards to an integer
         far = Fraction(math.ceil(max((abs(r) for r in (*_roots(quadratics), *map(float, ends))), default=0.0)) + 1)
+        # any marks are valid. Those next to the roots leave few functions of unknown sign on each piece.
         marks = sorted({-far, far, *(Fraction(r).limit_denominator(10**9) for r in _roots(quadratics))})
+        # each root in an interval of its own, wide enough for its rounding
         marks = sorted({e for m in marks for e in (m - Fraction(1, 10**8), m + Fraction(1, 10**8))} | ends)
+        # ends of gaps are marks, so a piece lies in a gap or outside of all of them
         pieces = [(a, b) for a, b in pairwise(marks) if not any(low <= a and b <= high for low, high in gaps)]
         return all(self._nonnegative_between(a, b, quadratics, 0) for a, b in pieces) and all(
             self._nonnegative_beyond(sign, far, quadratics) for sign in (-1, 1)
@@ -103,6 +121,7 @@ class Certificate:
         """
         signed, unknown = [], []
         for q in quadratics:
+            # c_i is convex as mu_i >= 0: its greatest value is at an end
             low, high = _minimum(q, a, b), max(_at(q, a), _at(q, b))
             if low >= 0:
                 signed.append((Fraction(1), q))
@@ -110,12 +129,14 @@ class Certificate:
                 signed.append((self.odds, q))
             else:
                 unknown.append(q)
+        # each choice of factors is a convex quadratic, whose minimum is explicit; 2^unknown of them
         if len(unknown) <= _AMBIGUOUS:
             choices = product((Fraction(1), self.odds), repeat=len(unknown))
             if all(_minimum(_sum([*signed, *zip(choice, unknown, strict=True)]), a, b) >= 0 for choice in choices):
                 return True
         if cuts >= _CUTS:
             return False
+        # on a shorter interval fewer signs are unknown
         middle = (a + b) / 2
         return self._nonnegative_between(a, middle, quadratics, cuts + 1) and self._nonnegative_between(
             middle, b, quadratics, cuts + 1
@@ -126,14 +147,16 @@ class Certificate:
         signed = []
         for m, b, v in quadratics:
             q = (m, sign * b, v)  # mirrored for sign -1
+            # a decreasing line that is not positive stays so: factor O
             if m == 0 and b * sign > 0 and _at(q, far) <= 0:
                 signed.append((self.odds, q))
+            # convex, nonnegative and increasing from `far` on: factor 1
             elif _at(q, far) >= 0 and 2 * m * far - q[1] >= 0:
                 signed.append((Fraction(1), q))
             else:
                 return False
-        total = _sum(signed)
-        return _at(total, far) >= 0 and 2 * total[0] * far - total[1] >= 0
+        sum_of_terms = _sum(signed)
+        return _at(sum_of_terms, far) >= 0 and 2 * sum_of_terms[0] * far - sum_of_terms[1] >= 0
 
 
 def _at(q: tuple[Fraction, ...], y: Fraction) -> Fraction:
@@ -149,10 +172,10 @@ def _minimum(q: tuple[Fraction, ...], a: Fraction, b: Fraction) -> Fraction:
 
 
 def _sum(terms: Iterable[tuple[Fraction, tuple[Fraction, ...]]]) -> tuple[Fraction, ...]:
-    total = [Fraction(0)] * 3
+    coefficients = [Fraction(0)] * 3
     for weight, q in terms:
-        total = [t + weight * x for t, x in zip(total, q, strict=True)]
-    return tuple(total)
+        coefficients = [t + weight * x for t, x in zip(coefficients, q, strict=True)]
+    return tuple(coefficients)
 
 
 def _roots(quadratics: Sequence[tuple[Fraction, ...]]) -> list[float]:
@@ -186,15 +209,19 @@ def certified(
     (True, True)
     """
     eps = checks.scalar("epsilon", epsilon, "(0, 20]")
+    # exp errs by less than a unit, which the factor covers; then one double up
     odds = Fraction(math.nextafter(math.exp(eps) * (1 + 1e-15), math.inf))
     weights = [max(Fraction(round(float(m) * _DIGITS), _DIGITS), Fraction(0)) for m in curvature]
     if not any(weights):
         raise ConvergenceError("curvature: no multiplier is positive")
+    # fractions with sum 1 exactly
     weights = [w / sum(weights) for w in weights]
     slopes, levels = ([Fraction(round(float(x) * _DIGITS), _DIGITS) for x in values] for values in (slope, level))
     exact_inputs = tuple(Fraction(float(x)).limit_denominator(10**6) for x in inputs)
+    # by the violation on a grid, in floating point
     shift = _shift(np.array([float(w) for w in weights]), slope, level, math.exp(eps), gaps)
     scale = max(abs(sum(levels, Fraction(0))), Fraction(1)) / len(levels)
+    # then by a little more, in growing steps, until the exact test succeeds
     for factor in (1, 10, 100, 1000, 10_000):
         drop = Fraction(shift).limit_denominator(_DIGITS) + factor * _SLACK * scale
         certificate = Certificate(odds, exact_inputs, tuple(weights), tuple(slopes), tuple(v - drop for v in levels))
@@ -230,11 +257,13 @@ def _shift(
         ]
     )
     reach = 1.5 * max((abs(r) for r in roots), default=1.0) + 1.0
+    # violations lie between the roots; beyond them G increases
     y = np.linspace(-reach, reach, 20_001)
     for low, high in gaps:
         y = y[(y <= float(low)) | (y >= float(high))]
     y = np.concatenate([y, [float(end) for gap in gaps for end in gap]])[:, None]
     c = curvature * y * y - slope * y - level
+    # lowering each level by s raises each c_i, and so each min(c_i, O c_i), by at least s
     return max(-float(np.min(np.minimum(c, odds * c).sum(axis=1))), 0.0) / len(level)
 
 
@@ -256,6 +285,8 @@ _GRID = 10**6  # denominator of the ends of the cells
 _MOST = 400  # certificates
 _REFINED = 12  # most rounds in which points are added to the program
 _SPARE = 4e-3  # relative amount by which the bound proved in fractions may be less than the goal
+_SLIGHT = 1e-9  # share of the value up to which a cell's slack counts as rounding of the linear program
+_PRICE_FLOOR = 0.03  # share of the greatest slack that is added before it is inverted: bounds prices by about 33
 
 
 @dataclass(frozen=True)
@@ -286,6 +317,7 @@ class BitsBound:
         The test uses exact fractions.
         """
         return (
+            # of k outputs one is at least alpha and one at most -alpha, so at most k - 2 lie in cells
             all(certificate.valid(_gaps(left_out, self.marks)) for certificate, left_out in self.certificates)
             and escape([left_out for _, left_out in self.certificates], self.outputs - 2) is None
         )
@@ -296,6 +328,7 @@ def _gaps(left_out: Iterable[int], marks: Sequence[Fraction]) -> list[tuple[Frac
     intervals: list[tuple[Fraction, Fraction]] = []
     for cell in sorted(left_out):
         low, high = marks[cell], marks[cell + 1]
+        # a mark between two cells that are both left out is inside of the gap
         intervals = (
             [*intervals[:-1], (intervals[-1][0], high)]
             if intervals and intervals[-1][1] == low
@@ -316,10 +349,13 @@ def escape(sets: Sequence[frozenset[int]], places: int) -> tuple[int, ...] | Non
         return ()
     if places == 0:
         return None
+    # branch on the cells of the smallest set: one of them has to be chosen
     smallest = min(sets, key=len)
     tried: set[int] = set()
+    # cells in many sets first
     for cell in sorted(smallest, key=lambda c: -sum(c in s for s in sets)):
         remaining = [s - tried for s in sets if cell not in s]  # cells tried before need not be chosen again
+        # an empty set is one whose cells were all tried before: no way on
         if all(remaining):
             further = escape(remaining, places - 1)
             if further is not None:
@@ -369,10 +405,12 @@ def bound(bits: int, *, epsilon: float, value: float, cells: int = 28) -> BitsBo
     """
     k = 2 ** checks.count("bits", bits, "[1, 3]")
     eps = checks.scalar("epsilon", epsilon, "[0.1, 10]")
+    # the program aims at `value`, the bound in fractions may fall short of it by _SPARE
     required = checks.scalar("value", value, "(0, inf)") * (1 - _SPARE)
     search = _Search(eps, checks.count("cells", cells, "[8, 200]"))
     covered: list[tuple[Certificate, frozenset[int]]] = []
     while len(covered) < _MOST:
+        # an alphabet that no certificate bounds so far, or the proof that there is none
         alphabet = search.missing([left_out for _, left_out in covered], k - 2)
         if alphabet is None:
             return BitsBound(k, search.marks, tuple(covered))
@@ -400,13 +438,14 @@ def best(bits: int, *, epsilon: float, low: float, high: float, cells: int = 40,
     """
     best_bound = None
     for _ in range(checks.count("steps", steps)):
-        middle = (low + high) / 2
+        value = (low + high) / 2
         try:
-            proved = bound(bits, epsilon=epsilon, value=middle, cells=cells)
+            proved = bound(bits, epsilon=epsilon, value=value, cells=cells)
+        # not proved: because of the cells, or because it is not true
         except ConvergenceError:
-            high = middle
+            high = value
             continue
-        best_bound, low = proved, middle
+        best_bound, low = proved, value
     return best_bound
 
 
@@ -416,13 +455,16 @@ class _Search:
     def __init__(self, epsilon: float, cells: int) -> None:
         self.epsilon, self.cells = epsilon, cells
         self.x = np.linspace(-1.0, 1.0, _INPUTS)
+        # at most alpha, as a fraction with the denominator of the grid
         outermost = Fraction(math.floor(float(alpha(epsilon)) * (1 - 1e-12) * _GRID), _GRID)
         self.marks = tuple(outermost * j / cells for j in range(-cells, cells + 1, 2))
         ends = np.array([float(m) for m in self.marks])
+        # G is required at both ends and in the middle of each cell, and at points beyond
         inner_points = [(j, y) for j in range(cells) for y in np.linspace(ends[j], ends[j + 1], 3)]
         outer_points = [(cells, side * ends[-1] * t) for side in (-1, 1) for t in _BEYOND]
         self.place = np.array([cell for cell, _ in (*inner_points, *outer_points)])
         self.y = np.array([y for _, y in (*inner_points, *outer_points)])
+        # a finer grid on which violations are looked for
         self.fine = np.linspace(3 * ends[0], 3 * ends[-1], 60 * cells + 1)
         cell_of_fine = np.searchsorted(ends, self.fine) - 1
         self.fine_place = np.where((cell_of_fine >= 0) & (cell_of_fine < cells), cell_of_fine, cells)
@@ -437,15 +479,17 @@ class _Search:
 
         q, Y, n = _INPUTS, self.y.size, self.cells + 1
         eye = sparse.eye(q)
+        # rows of c_i(y) = mu_i y^2 - lambda_i y - nu_i, points by inputs
         c = sparse.vstack([sparse.hstack([y * y * eye, -y * eye, -eye]) for y in self.y])
         g, blank = sparse.eye(Y * q), sparse.csr_matrix
         slack = blank((np.ones(Y), (np.arange(Y), self.place)), shape=(Y, n))
-        total = sparse.kron(sparse.eye(Y), np.ones((1, q)))
+        sum_of_g = sparse.kron(sparse.eye(Y), np.ones((1, q)))
+        # -sum (nu + lambda x - mu x^2) <= -value
         bound_row = np.concatenate([self.x**2, -self.x, -np.ones(q), np.zeros(Y * q + n)])
         parts = [
             sparse.hstack([-c, g, blank((Y * q, n))]),
             sparse.hstack([-odds * c, g, blank((Y * q, n))]),
-            sparse.hstack([blank((Y, 3 * q)), -total, -slack]),
+            sparse.hstack([blank((Y, 3 * q)), -sum_of_g, -slack]),
             blank(bound_row[None, :]),
         ]
         return sparse.vstack(parts).tocsr()
@@ -456,8 +500,10 @@ class _Search:
 
         if not sets or not places:
             return None if sets else tuple(range(min(places, self.cells)))
+        # one cell of each set at least, `places` cells at most
         membership = np.array([[cell in cell_set for cell in range(self.cells)] for cell_set in sets], dtype=float)
         solution = milp(
+            # any solution will do; a random objective, with a fixed seed, varies the alphabets
             np.random.default_rng(len(sets)).random(self.cells),
             constraints=[
                 LinearConstraint(membership, 1, np.inf),
@@ -474,12 +520,14 @@ class _Search:
         """A certificate that bounds the alphabets in these cells, and its mirror image."""
         for _ in range(_REFINED):  # until the bound in fractions reaches the goal
             mu, slope, level, slack = self._multipliers(alphabet, value)
-            left_out = frozenset(int(cell) for cell in np.flatnonzero(slack > 1e-9 * value))
+            # cells with slack: the certificate says nothing about outputs there
+            left_out = frozenset(int(cell) for cell in np.flatnonzero(slack > _SLIGHT * value))
             gaps = _gaps(left_out, self.marks)
             certificate = certified(mu, slope, level, inputs=self.x, epsilon=self.epsilon, gaps=gaps), left_out
             if certificate[0].value >= goal:
                 break
             self._refine(mu, slope, level, left_out)
+        # the problem is symmetric: the mirrored certificate is free
         mirror = mirrored(certificate[0]), frozenset(self.cells - 1 - cell for cell in left_out)
         return [certificate] if mirror[1] == left_out else [certificate, mirror]
 
@@ -489,6 +537,7 @@ class _Search:
         G = np.minimum(c, np.exp(self.epsilon) * c).sum(axis=1)
         for cell in set(range(self.cells + 1)) - left_out:
             points_of_cell = np.flatnonzero(self.fine_place == cell)
+            # the worst point on each side of 0, as `beyond` has two parts
             for side in (points_of_cell[self.fine[points_of_cell] < 0], points_of_cell[self.fine[points_of_cell] >= 0]):
                 if side.size and G[lowest := side[np.argmin(G[side])]] < 0:
                     self.y, self.place = np.append(self.y, self.fine[lowest]), np.append(self.place, cell)
@@ -499,6 +548,7 @@ class _Search:
 
         q, Y, n = _INPUTS, self.y.size, self.cells + 1
         price, slack_limit = np.ones(n), np.full(n, np.inf)
+        # G >= 0 in the cells of this alphabet and beyond: no slack there
         slack_limit[[*alphabet, self.cells]] = 0.0
         lower_bounds = np.concatenate([np.zeros(q), np.full(2 * q + Y * q, -np.inf), np.zeros(n)])
         upper_bounds = np.concatenate([np.full(3 * q + Y * q, np.inf), slack_limit])
@@ -522,7 +572,8 @@ class _Search:
                 )
             # cells of small slack get a high price in the next pass, so that the slack becomes sparse
             slack = solution.x[-n:]
-            price = 1 / (slack / max(float(slack.max()), 1e-12) + 0.03)
+            # reweighting: the slack of the next pass concentrates in few cells
+            price = 1 / (slack / max(float(slack.max()), 1e-12) + _PRICE_FLOOR)
         mu, slope, level = solution.x[: 3 * q].reshape(3, q)
         return mu, slope, level, slack[:-1]
 

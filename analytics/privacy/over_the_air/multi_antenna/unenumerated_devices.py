@@ -1,5 +1,12 @@
 r"""Both ends of the law of the others' noise v where not every set of participants is enumerated.
 
+**Steps.** (i) :class:`OpenDevices` puts all columns in units of the receiver's noise and whitens them for the devices that
+always send. (ii) A tree of decisions is grown for each device k (``_grown``). (iii) In each leaf the theorem below gives
+an affine lower and upper end of v (``_ends``), with a certified bound of an eigenvalue (``_certified``). (iv) The law of
+each end is computed on a grid (``_sums``). (v) The laws of all leaves are mixed and put on common weights
+(``_on_common_weights``). Upper ends are rounded up and lower ends down at every step. The choice of leaves, w, s and
+:math:`\eta` costs width only.
+
 **Leaves.** For each device k the sets of the others form a tree. A node has decided which of some devices take part; the others
 are *open*. The leaf that adds most to the gap of both ends is split, by the open device that adds most to it. In a leaf with
 the decided participants S and the open devices O both ends are affine in the indicators :math:`\xi_j` of the open ones:
@@ -107,6 +114,7 @@ def _products(columns: NDArray[Any], vector: NDArray[Any]) -> NDArray[Any]:
 
 def _whitened(columns: NDArray[Any], present: NDArray[Any]) -> NDArray[Any]:
     """The columns, shape (n, columns, L), after one device more, with the column `present`, shape (n, L), is present."""
+    # (I + ff*)^(-1/2) = I - ff* / (root (1 + root)) with root = sqrt(1 + |f|^2): no matrix is formed
     root = np.sqrt(1 + np.sum(squares(present), axis=1))
     shares = _products(columns, present) / (root * (1 + root))[:, None]
     return np.asarray(columns - shares[:, :, None] * present[:, None, :])
@@ -122,19 +130,21 @@ class _Leaves:
     others: NDArray[Any]  # (leaves, others, L)
     open: NDArray[np.bool_]  # (leaves, others)
 
-    def split(self, which: IntArray, device: IntArray, p: FloatArray) -> _Leaves:
+    def split(self, leaf: IntArray, device: IntArray, p: FloatArray) -> _Leaves:
         """These leaves split by a device each."""
-        present = self.others[which, device]
-        both = _whitened(np.concatenate([self.own[which, None], self.others[which]], axis=1), present)
+        # one copy of the leaf where the device is present, with whitened columns, and one where it is absent, in place
+        present = self.others[leaf, device]
+        both = _whitened(np.concatenate([self.own[leaf, None], self.others[leaf]], axis=1), present)
         decided, chance = self.open.copy(), self.chance.copy()
-        decided[which, device] = False
-        chance[which] *= 1 - p[device]
+        decided[leaf, device] = False
+        # the leaf itself becomes the one where the device is absent
+        chance[leaf] *= 1 - p[device]
         return _Leaves(
-            np.append(self.state, self.state[which]),
-            np.append(chance, self.chance[which] * p[device]),
+            np.append(self.state, self.state[leaf]),
+            np.append(chance, self.chance[leaf] * p[device]),
             np.concatenate([self.own, both[:, 0]]),
             np.concatenate([self.others, both[:, 1:]]),
-            np.concatenate([decided, decided[which]]),
+            np.concatenate([decided, decided[leaf]]),
         )
 
 
@@ -144,80 +154,100 @@ class OpenDevices:
     def __init__(self, a: NDArray[Any], noise: FloatArray, N: float, p: FloatArray) -> None:
         self.noise, self.p = noise, p
         _, K, L = a.shape
+        # R of a QR decomposition keeps all inner products, and has K rows
         if L > K:  # all columns lie in K dimensions
             a = np.swapaxes(np.linalg.qr(np.swapaxes(a, 1, 2), mode="r"), 1, 2)
+        # silent and noiseless devices add nothing; devices that always send are no branch of the tree
         self.random = np.flatnonzero((p > 0) & (p < 1) & (noise > 0))
         always = np.flatnonzero((p == 1) & (noise > 0))
         self.always = always
         sent = np.concatenate([always, self.random])
         length = np.sqrt(np.sum(squares(a), axis=2))
+        # unit of amplitude: the receiver's noise, raised where it is negligible or 0 (*Rounding* in the module's notes)
         strongest = np.max((np.sqrt(noise) * length)[:, sent], axis=1, initial=0.0)
         self.scale = np.maximum(np.maximum(np.sqrt(N), _LEAST * strongest), _TINY)  # (states,)
+        # where it was raised the lower end is not proved, and is set to 0
         self.raised = self.scale * (1 - 4 * UNIT) > np.sqrt(N)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
             received = np.sqrt(noise)[sent, None] * a[:, sent] / self.scale[:, None, None]
+            # a device without a path to the receiver gets any direction of length 1
             direction = np.where(length[:, :, None] > 0, a / length[:, :, None], 1 / np.sqrt(a.shape[2]))
             self.ratio = self.scale[:, None] / length  # whose square is the unit of v, (states, K)
             self.own_noise = noise * (length / self.scale[:, None]) ** 2  # in this unit
         reach = np.sqrt(np.sum(squares(received), axis=(1, 2)))
         dimension = received.shape[2]
+        # relative error of a whitened column; beta covers it and the rounding of sums
         omega = 2 * (sent.size + 2) * (dimension + 12) * UNIT + (_QR_ERROR * K * L * UNIT if L > K else 0.0)
         self.blur = 4 * omega * (1 + reach)  # beta
         columns = np.concatenate([received, direction], axis=1)
+        # devices that always send are decided in every leaf
         for i in range(always.size):
             columns = _whitened(columns, columns[:, i])
         self.others, self.own = np.split(columns[:, always.size :], [self.random.size], axis=1)
 
-    def error(self, most: int) -> float:
+    def error(self, most_leaves: int) -> float:
         """Bound of the relative error of sums of the first weights, from so many leaves."""
-        return (6 * most * _GRID + (most + 8) * (self.random.size + 8)) * UNIT
+        # roundings of a mixture of so many leaves of _GRID atoms, and of the probabilities of the leaves
+        return (6 * most_leaves * _GRID + (most_leaves + 8) * (self.random.size + 8)) * UNIT
 
     def law(
-        self, k: int, most: int, cells: int, least: FloatArray, greatest: FloatArray
+        self, k: int, most_leaves: int, cells: int, least_variance: FloatArray, greatest: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Both ends of v of device k and their weights, shape (states, at most `cells`), from at most so many leaves.
 
         `least` and `greatest`, shape (states,), are bounds of v for all sets.
         """
-        states = least.size
+        states = least_variance.size
+        # the others of device k
         kept = self.random != k
         p = self.p[self.random[kept]]
-        leaves = self._grown(k, p, kept, most)
+        leaves = self._grown(k, p, kept, most_leaves)
         low, low_weights, high, high_weights = np.empty((4, leaves.state.size, _GRID))
         still_open = np.sum(leaves.open, axis=1)
+        # leaves with as many open devices are computed together; columns of decided devices are left out
         order = np.argsort(still_open, kind="stable")
         step = max(_AT_ONCE // max(p.size, 1) // self.own.shape[2], 1)
         for start in range(0, order.size, step):
             batch = order[start : start + step]
+            # the open devices of each leaf first; shorter leaves of a batch are padded by columns and probabilities of
+            # 0
             first = np.argsort(~leaves.open[batch], axis=1, kind="stable")[:, : still_open[batch[-1]]]
             is_open = np.take_along_axis(leaves.open[batch], first, axis=1)
             columns = np.where(is_open[:, :, None], leaves.others[batch[:, None], first], 0.0)
             ends = self._ends(k, leaves.state[batch], leaves.own[batch], columns, np.where(is_open, p[first], 0.0))
             low[batch], low_weights[batch], high[batch], high_weights[batch] = ends
+        # the law of a state mixes its leaves
         low_weights *= leaves.chance[:, None]
         high_weights *= leaves.chance[:, None]
-        low = np.maximum(np.nan_to_num(low, nan=0.0, posinf=0.0), least[leaves.state, None])
+        # no bound is worse than those for all sets; NaN, from overflow, counts as no bound
+        low = np.maximum(np.nan_to_num(low, nan=0.0, posinf=0.0), least_variance[leaves.state, None])
         high = np.minimum(np.where(np.isnan(high), np.inf, high), greatest[leaves.state, None])
-        count = min(cells, 2 * _GRID * max(most // states, 1))
-        return _on_common_weights(states, leaves.state, low, low_weights, high, high_weights, count)
+        atom_count = min(cells, 2 * _GRID * max(most_leaves // states, 1))
+        return _on_common_weights(states, leaves.state, low, low_weights, high, high_weights, atom_count)
 
-    def _grown(self, k: int, p: FloatArray, kept: NDArray[np.bool_], most: int) -> _Leaves:
+    def _grown(self, k: int, p: FloatArray, kept: NDArray[np.bool_], most_leaves: int) -> _Leaves:
         """Leaves for device k, the others as `kept` of the random ones."""
         states = self.own.shape[0]
+        # one tree per state, its root with all others open
         start = np.ones((states, p.size), dtype=bool)
         chance = np.full(states, 1 / states)
         leaves = _Leaves(np.arange(states), chance, self.own[:, k], self.others[:, kept], start)
-        while (size := leaves.state.size) < most:
+        while (size := leaves.state.size) < most_leaves:
             with np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore"):
+                # first-order gap of both ends, device by device: p (1 - p) along (whole - along) / (1 + p whole), with
+                # `along` the share of the column in the direction of device k
                 gamma2 = np.sum(squares(leaves.own), axis=1)
                 along = squares(_products(leaves.others, leaves.own)) / gamma2[:, None]
                 whole = np.sum(squares(leaves.others), axis=2)
                 gap = p * (1 - p) * along * np.maximum(whole - along, 0.0) / (1 + p * whole)
                 gap = np.where(leaves.open, gap, 0.0)
+                # where v is small the divergence is great: leaves are weighed by a power of 1 / (v + own noise)
                 fall = 1 / (self.ratio[leaves.state, k] ** 2 / gamma2 + self.noise[k])
                 adds = leaves.chance * np.sum(gap, axis=1) * (fall / np.max(fall)) ** _POWER
-            count = min(most - size, max(int(size * _GROWTH), 1))
-            best = np.argsort(-np.nan_to_num(adds, nan=0.0, posinf=0.0), kind="stable")[:count]
+            # a share of the leaves at a time, so that growth takes a logarithmic number of passes
+            split_count = min(most_leaves - size, max(int(size * _GROWTH), 1))
+            # NaN and infinity come from degenerate columns, which are never worth a split
+            best = np.argsort(-np.nan_to_num(adds, nan=0.0, posinf=0.0), kind="stable")[:split_count]
             best = best[adds[best] > 0]
             if best.size == 0:
                 break
@@ -225,18 +255,20 @@ class OpenDevices:
         return leaves
 
     def _ends(
-        self, k: int, state: IntArray, own: NDArray[Any], columns: NDArray[Any], p: FloatArray
+        self, k: int, state: IntArray, own_column: NDArray[Any], columns: NDArray[Any], p: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Both ends of v in each leaf, each with its weights, shape (leaves, grid); see the theorem.
 
         The columns of the open devices have the shape (leaves, open, L), their probabilities p (leaves, open).
         """
         blur, ratio, own_noise = self.blur[state, None], self.ratio[state, k][:, None], 0.0
+        # the column of k itself is in B, which adds its noise to v (*Rounding*)
         if k in self.always:
             own_noise = self.own_noise[state, k][:, None]
         with np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore"):
-            gamma = np.sqrt(np.sum(squares(own), axis=1))
-            b = own / gamma[:, None]
+            # b and p_j of the theorem, from the whitened columns
+            gamma = np.sqrt(np.sum(squares(own_column), axis=1))
+            b = own_column / gamma[:, None]
             along = _products(columns, b)
             parts = columns - along[:, :, None] * b[:, None, :]  # p_j
             transposed, c = np.swapaxes(parts, 1, 2), along.conj()
@@ -244,41 +276,57 @@ class OpenDevices:
 
             def combined(shares: FloatArray) -> tuple[NDArray[Any], NDArray[Any]]:
                 """w of little remainder, orthogonal to b, and r."""
+                # (I + sum s_j p_j p_j*) w = -sum s_j c_j p_j; the jitter keeps it solvable where p_j are great
                 matrix = np.matmul(transposed * shares[:, None, :], parts.conj())
                 trace = np.einsum("nii->n", matrix).real[:, None, None]
                 matrix += (1 + _JITTER * trace) * np.eye(b.shape[1])
                 w = np.linalg.solve(matrix, -np.matmul(transposed, (shares * c)[:, :, None]))[:, :, 0]
+                # the theorem's w is orthogonal to b
                 w = w - np.sum(w * b.conj(), axis=1)[:, None] * b
                 return w, c + np.matmul(parts.conj(), w[:, :, None])[:, :, 0]
 
+            # upper end: s_j = pi_j, w solves rho = 0 approximately
             w, r = combined(p)
             square = np.sum(squares(w), axis=1)
+            # 1 + |w|^2 + sum of xi_j |r_j|^2, whose law is on a grid, rounded up
             sums, high_weights = _sums(squares(r), p, up=True)
+            # y = T^-*x of the notes has |y| = sqrt(1 + |w|^2) / gamma
             y = np.sqrt(1 + square) / gamma
             sums = (1 + square[:, None] + sums) / (gamma * gamma)[:, None]
-            known = np.maximum(1 - blur * y[:, None], 0.0)
-            high = (sums * (1 + blur) ** 2 / known / known - own_noise * (1 - 4 * UNIT)) * (1 + 4 * UNIT)
+            denominator = np.maximum(1 - blur * y[:, None], 0.0)
+            # v <= U (1 + beta)^2 / (1 - beta |y|)^2, in units of the receiver's noise, with blur = beta
+            high = (sums * (1 + blur) ** 2 / denominator / denominator - own_noise * (1 - 4 * UNIT)) * (1 + 4 * UNIT)
             # own noise cancels: the sum errs by a unit of its terms
             high = (high + 8 * UNIT * (sums + own_noise)) * (1 + 8 * UNIT) * ratio * ratio + SMALLEST
-            high = np.where(known > 0.5, high, np.inf)
+            # where rounding takes half of the denominator the bound is given up
+            high = np.where(denominator > 0.5, high, np.inf)
 
+            # lower end: any eta_j, s_j and w are valid
             eta = self._certified(parts, np.abs(r) * np.sqrt(p * (1 - p)), length, along)
             shares = p * eta / (eta + 1 - p)
             w, r = combined(shares)
-            square, of_r = np.sum(squares(w), axis=1), squares(r)
+            square, r_squared = np.sum(squares(w), axis=1), squares(r)
             omega = self.blur[state]
+            # |rho|, with the error of w and of the columns added
             rest = np.sqrt(np.sum(squares(w + np.matmul(transposed, (shares * r)[:, :, None])[:, :, 0]), axis=1))
             rest += omega * (np.sqrt(square) + np.sum(shares * np.abs(r) * length, axis=1))
-            absent = np.where(shares > 0, of_r * shares * shares / eta, 0.0)
-            present = of_r * (1 - (1 - shares) ** 2 / (1 + eta))
+            # terms of the theorem: |r|^2 s^2 / eta is lost if j is absent, |r|^2 (1 - (1 - s)^2 / (1 + eta)) is gained
+            # if it is present
+            absent = np.where(shares > 0, r_squared * shares * shares / eta, 0.0)
+            present = r_squared * (1 - (1 - shares) ** 2 / (1 + eta))
+            # Steps must be nonnegative: each absent term is subtracted in `lost` for all j and given back where j is
+            # present.
             sums, low_weights = _sums(np.maximum(present, 0.0) + absent, p, up=False)
+            # |rho|^2 / h with h = _SHARE, then rounding in proportion to the magnitudes
             lost = rest * rest / _SHARE + np.sum(absent, axis=1)
-            lost += omega * (1 + square + np.sum(of_r + absent, axis=1))
+            lost += omega * (1 + square + np.sum(r_squared + absent, axis=1))
+            # sqrt(M) without a negative argument; then the transformation of the notes
             m = np.sqrt(np.maximum((1 + square - lost)[:, None] + sums, 0.0))
             m = np.maximum(m - blur * (1 + np.sqrt(square))[:, None], 0.0) / gamma[:, None]
             low = (m * np.maximum(1 - blur, 0.0) / (1 + blur * m)) ** 2
             low = np.maximum(low - own_noise - 8 * UNIT * (low + own_noise), 0.0) * (1 - 8 * UNIT) * ratio * ratio
             low = np.maximum(low - SMALLEST, 0.0)
+        # the receiver's noise is less than the unit assumed here: no lower end
         low[self.raised[state]] = 0.0
         return low, low_weights, high, high_weights
 
@@ -299,37 +347,46 @@ class OpenDevices:
         :math:`\lambda \le \|\hat Z_i\|^{2^{-i}}(1 - e_i)^{-2^{-i}}`, and the last factor is below
         :math:`1 + 2(nL + 4L + L^2)` UNIT where e_i is below a tenth.
         """
+        # |p_j| may vanish; a share of the column's length keeps eta finite
         floor = _FLOOR * np.sqrt(length * length + squares(along)) + _TINY
         eta = weight / (length + floor)
         matrix = np.matmul(np.swapaxes(parts, 1, 2) * eta[:, None, :], parts.conj())
         n, L = parts.shape[1:]
         trace = np.einsum("nii->n", matrix).real
-        some = trace > _TINY
-        matrix = matrix / np.where(some, trace, 1.0)[:, None, None]
+        nonzero = trace > _TINY
+        # trace 1, so that powers neither overflow nor vanish
+        matrix = matrix / np.where(nonzero, trace, 1.0)[:, None, None]
+        # lambda^(2^i) <= norm of the i-th square: the root of the norm tends to the greatest eigenvalue
         for _ in range(_SQUARINGS):
             matrix = np.matmul(matrix, matrix)
         norm = np.sum(squares(matrix), axis=(1, 2)) ** (0.5 ** (_SQUARINGS + 1))
-        bound = np.where(some, trace * norm * (1 + 4 * (n * L + 4 * L + L * L) * UNIT), 1.0)
+        # twice the error of the notes
+        bound = np.where(nonzero, trace * norm * (1 + 4 * (n * L + 4 * L + L * L) * UNIT), 1.0)
         return np.asarray(eta * ((1 - _SHARE) / bound)[:, None])
 
 
 def _sums(steps: FloatArray, p: FloatArray, *, up: bool) -> tuple[FloatArray, FloatArray]:
     """Values and weights of sums of independent steps, taken with probability p, both (n, steps); rounded up or down."""
+    # the greatest steps first: they are added one by one, the least ones bounded in probability
     order = np.argsort(-steps, axis=1, kind="stable")
     steps, p = np.take_along_axis(steps, order, axis=1), np.take_along_axis(p, order, axis=1)
     n, margin = steps.shape[0], 4 * (steps.shape[1] + 4) * UNIT
-    total = np.sum(steps, axis=1)
+    all_steps = np.sum(steps, axis=1)
     # whichever is rarer is counted, a step or its absence: what is rounded is in proportion to it
     if mirrored := float(np.sum(p, where=steps > 0)) > 0.5 * float(np.sum(steps > 0)):
         p, up = 1 - p, not up
-    width = total * (1 + margin) / (_GRID - 1)
+    # the grid reaches from 0 to the sum of all steps
+    width = all_steps * (1 + margin) / (_GRID - 1)
+    # few small steps are cheap to add; many would each be rounded by a cell
     small = steps < _SMALL * width[:, None]
     small &= np.sum(small & (steps > 0), axis=1, keepdims=True) > _SMALL_ONES
     small[:, _SUMMED:] = True
     rest, steps = np.where(small, steps, 0.0), np.where(small, 0.0, steps)
-    count = int(np.max(np.sum(steps > 0, axis=1), initial=0))
+    added_steps = int(np.max(np.sum(steps > 0, axis=1), initial=0))
     # what is rounded up may go beyond the last value, by a cell each
-    size = _GRID + (count + 1 if up else 0)
+    # room beyond the grid for steps that are rounded up
+    size = _GRID + (added_steps + 1 if up else 0)
+    # zeros to the left of the weights: an index that is shifted below 0 reads 0
     padded = np.zeros((n, size + _GRID))
     weights = padded[:, _GRID:]
     weights[:, 0] = 1.0
@@ -337,31 +394,37 @@ def _sums(steps: FloatArray, p: FloatArray, *, up: bool) -> tuple[FloatArray, Fl
 
     def after(step: FloatArray) -> FloatArray:
         """The weights where one step is taken."""
+        # the step in cells, to the safe side
         cells = step / np.where(width > 0, width, 1.0)
         cells = np.ceil(cells * (1 + 4 * UNIT)) if up else np.floor(cells * (1 - 4 * UNIT))
         by = np.minimum(np.nan_to_num(cells), _GRID - 1).astype(np.int64)
         return np.asarray(np.take(padded, place - by[:, None]))
 
-    for j in range(count):
+    # law of the sum with step j: (1 - p) F(t) + p F(t - d), in place
+    for j in range(added_steps):
         taken = after(steps[:, j])
         taken *= p[:, j, None]
         weights *= 1 - p[:, j, None]
         weights += taken
     if np.any(rest > 0):
+        # the small steps together: one random amount, at exp(-tails) quantiles
         mean, tails = np.sum(p * rest, axis=1), _TAILS[:, None]
         if up:
+            # Bernstein: P(X >= EX + t) <= exp(-x) for t = bx / 3 + sqrt((bx / 3)^2 + 2 x variance)
             far = np.max(rest, axis=1) * tails / 3
             far = far + np.sqrt(far * far + 2 * tails * np.sum(p * (1 - p) * rest * rest, axis=1))
             values = np.minimum(np.vstack([mean + far, np.full(n, np.inf)]), np.sum(rest, axis=1)) * (1 + margin)
         else:
+            # P(X <= EX - t) <= exp(-x) for t = sqrt(2 x sum of p d^2)
             far = np.sqrt(2 * tails * np.sum(p * rest * rest, axis=1))
             values = np.vstack([np.maximum(mean * (1 - margin) - far * (1 + margin), 0.0), np.zeros(n)])
         chances = np.exp(-_TAILS)
+        # probability between neighbouring quantiles; the last value has the rest, and is the sum of all or 0
         chances = np.append(-np.diff(chances, prepend=1.0), chances[-1])
         weights[:] = np.sum([chance * after(value) for chance, value in zip(chances, values, strict=True)], axis=0)
     weights[:, _GRID - 1] = np.sum(weights[:, _GRID - 1 :], axis=1)  # no sum is greater than that of all steps
     values = np.arange(_GRID) * width[:, None]
-    return np.asarray(total[:, None] - values if mirrored else values), weights[:, :_GRID]
+    return np.asarray(all_steps[:, None] - values if mirrored else values), weights[:, :_GRID]
 
 
 def _on_common_weights(
@@ -374,21 +437,25 @@ def _on_common_weights(
     cells: int,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Both laws of each state, atoms of shape (leaves, grid), on at most so many cells with one array of weights."""
-    least, first, last = np.full((3, states), np.inf)
+    lowest, first, last = np.full((3, states), np.inf)
     last = -last
-    np.minimum.at(least, state, np.min(low, axis=1))
+    # range of each state; a lower end of 0 has no logarithm, so the upper end takes its place there
+    np.minimum.at(lowest, state, np.min(low, axis=1))
     np.minimum.at(first, state, np.min(np.where(low > 0, low, high), axis=1))
     np.maximum.at(last, state, np.max(high, axis=1))
     wide = np.linspace(0, 1, _FINE + 1)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore"):
+        # edges equally spaced in log v, the first and the last exact
         start, stop = (np.log(np.clip(end, _FARTHEST[0], _FARTHEST[1]))[:, None] for end in (first, last))
         edges = np.exp(start + (stop - start) * wide)
-        edges = np.maximum.accumulate(np.minimum(np.maximum(edges, least[:, None]), last[:, None]), axis=1)
-        edges[:, 0], edges[:, -1] = least, last
+        edges = np.maximum.accumulate(np.minimum(np.maximum(edges, lowest[:, None]), last[:, None]), axis=1)
+        # whatever is rounded outwards beyond the range ends at a true bound
+        edges[:, 0], edges[:, -1] = lowest, last
 
         def histogram(values: FloatArray, weights: FloatArray, up: bool) -> FloatArray:
             """Weights of the edges, to which the values are rounded."""
             place = (np.log(values) - start[state]) / np.maximum(stop - start, _TINY)[state] * _FINE
+            # lower ends are rounded down to an edge, upper ends up
             place = np.clip(np.nan_to_num(np.ceil(place) if up else np.floor(place)), 0, _FINE).astype(np.int64)
             row, sign, outermost = state[:, None], 1 if up else -1, _FINE if up else 0
             for further in (np.clip(place + sign, 0, _FINE), outermost):  # the logarithms are rounded
@@ -407,10 +474,12 @@ def _on_common_weights(
             ends.append(np.minimum((wide + loss) / 2 * (cells // 2), cells // 2 - 1).astype(np.int64))
     grouped_low, grouped_high, grouped_weights = np.zeros((3, states, cells // 2 * 2))
     for s in range(states):
-        last_ones = [np.searchsorted(cell[s], np.arange(1, cells // 2 + 1)) - 1 for cell in ends]
-        upto = np.sort(np.concatenate([sums[s, last] for sums, last in zip(reached, last_ones, strict=True)]))
+        last_edges = [np.searchsorted(cell[s], np.arange(1, cells // 2 + 1)) - 1 for cell in ends]
+        # common weights lie between the quantiles at both laws' cell ends
+        upto = np.sort(np.concatenate([sums[s, last] for sums, last in zip(reached, last_edges, strict=True)]))
         before = np.append(0.0, upto[:-1])
         grouped_weights[s] = upto - before
+        # an atom of the lower ends takes the quantile where it begins, of the upper ends where it ends
         grouped_low[s] = edges[s, np.minimum(np.searchsorted(reached[0][s], before, side="right"), _FINE)]
         grouped_high[s] = edges[s, np.minimum(np.searchsorted(reached[1][s], upto), _FINE)]
     return grouped_low, np.maximum(grouped_high, grouped_low), grouped_weights

@@ -1,4 +1,36 @@
-"""Mixtures over the other participants: the law of the others' noise, and divergences averaged over it."""
+r"""Mixtures over the other participants: delta and epsilon of a device, as means over the law of the others' noise.
+
+Given the set S of other participants, the neighbours are two Gaussian laws (or two mixtures of Gaussian laws), and
+their divergence depends on S only through the noise variance v that S leaves at the receiver. So
+
+.. math:: \delta(\epsilon) = c\,E_v\,D_{\lambda'}(v) \approx c\sum_j w_jD_{\lambda'}(v_j),
+
+where c and :math:`\lambda'` come from an identity of :mod:`airtight.analytics.privacy.mechanisms.subsampling` that
+collects the terms of a participation that the observer does not see. D falls in v, and so does every bound that is
+formed from it.
+
+Steps, in order
+---------------
+1. :class:`Participation` holds the atoms :math:`v_j`, their probabilities :math:`w_j` and the error bounds of both.
+2. ``_directions`` names the curves that can be the larger one: one for constant noise and for visible participants,
+   both directions for ``absent``.
+3. ``_expected`` forms the mean in logarithms, with the errors by which the truth may lie above and below it.
+4. ``log_upper`` and ``log_lower`` round outwards; ``least_epsilon`` finds the root of an upper bound; :func:`log_ends`
+   gives both bounds of one direction for compositions.
+
+Where each error enters
+-----------------------
+- *Divergence.* Its own bound, atom by atom. Where it is infinite the value is an upper bound only: nothing is added
+  above, and the whole term is lost below.
+- *Probabilities.* The relative bound `error` of the weights and that of the sums are added on both sides.
+- *Variances* are rounded down by `lost` at most, which is safe above; for lower bounds ``unrounded`` raises them.
+- *Missing mass* counts as divergence 1 above. Below, twice its amount is subtracted: once because the mean includes it,
+  once because as much mass may have been moved to a lower v (:mod:`airtight.analytics.distributions.weighted_sum`).
+- *Grid.* By Taylor's theorem the error is half the `spread` times a bound of the second derivative in v, of the sign in
+  question. Or the noise is lowered, or raised, by the `slack`; the closer bound is taken.
+- *Epsilon* is a rounded double, and a relative change of 1e-16 matters where the curve is steep. Upper bounds are
+  evaluated at a slightly smaller epsilon, lower bounds at a slightly greater one.
+"""
 
 from __future__ import annotations
 
@@ -67,8 +99,12 @@ class Participation:
         """The same mixtures with the noise rounded up and the sensitivity rounded down, for lower bounds."""
         return replace(
             self,
+            # the sum of the noises errs by the relative `rounding` and is rounded down by `lost`; thrice the bound
+            # covers the rounding of this product
             variance=self.variance * (1 + 3 * self.rounding[:, None]) + self.lost,
             sensitivity=self.sensitivity * (1 - 16 * UNIT),
+            # under `absent` the own noise leaves with its device and delta is not monotone in it, so it must stay as it
+            # is
             own_noise=self.own_noise * (1 if self.adjacency is Adjacency.ABSENT else 1 + 16 * UNIT),
         )
 
@@ -92,21 +128,27 @@ class Participation:
 
         They give a lower bound if the mixture is :meth:`unrounded`.
         """
+        # E f(V' + slack) <= E f(V) for the decreasing divergence f. The dropped mass lies at the low end and is at
+        # least the mass that was moved down at the high end, so leaving it out only lowers the mean.
         return self._with(self.variance + self.slack, self.weights, np.zeros_like(self.missing))
 
     def lowered(self) -> Participation:
         """The same mixtures with the noise lowered by the slack: an upper bound."""
+        # E f(V) <= E f(V' - slack); the receiver's own noise is always there
         return self._with(np.maximum(self.variance - self.slack, self.receiver[:, None]), self.weights, self.missing)
 
     def _with(self, variance: FloatArray, weights: FloatArray, missing: FloatArray) -> Participation:
         return replace(self, variance=variance, weights=weights, missing=missing, slack=0.0, spread=0.0)
 
-    def at_quantile(self, total: float | FloatArray) -> Participation:
-        """The noise of every row replaced by one lower quantile that uses half of `total`."""
+    def at_quantile(self, delta: float | FloatArray) -> Participation:
+        """The noise of every row replaced by one lower quantile that uses half of `delta`."""
+        # delta <= p (Pr(v below v_j) + D(v_j)) for every column j. The greatest j whose first term uses at most half of
+        # delta leaves the other half to the divergence.
         below = np.cumsum(self.weights, axis=1) - self.weights + self.missing[:, None]
         with np.errstate(divide="ignore"):
-            budget = np.where(self.participation > 0, total / (2 * self.participation), np.inf)
+            budget = np.where(self.participation > 0, delta / (2 * self.participation), np.inf)
         quantile_column = np.sum(below <= budget[:, None], axis=1, keepdims=True) - 1
+        # the mass below the quantile counts as missing, with divergence 1
         variance, missing = (np.take_along_axis(x, quantile_column, axis=1) for x in (self.lowered().variance, below))
         return self._with(variance, np.ones(quantile_column.shape), missing[:, 0])
 
@@ -117,6 +159,7 @@ class Participation:
 
     def pessimistic(self, columns: int) -> Participation:
         """The same mixtures with the noise lowered to few columns: an upper bound."""
+        # each group takes the least noise of its columns, and the divergence falls in v
         first, weights = _grouped(self.variance, self.weights, columns)
         return self._with(self.lowered().variance[:, first], weights, self.missing)
 
@@ -130,9 +173,12 @@ class Participation:
 
     def _worst(self, epsilon: FloatArray, rows: IntArray, *, upper: bool) -> FloatArray:
         out = np.full(epsilon.shape, -np.inf)
+        # a device that never sends has delta 0, whose logarithm is -inf already
         taking_part = self.participation[rows] > 0
         if np.any(taking_part):
             for curve in self._directions():
+                # `up` and `down` are errors of the logarithm; the logarithm itself is rounded in proportion to its
+                # magnitude
                 value, _, up, down = curve(epsilon[taking_part], rows[taking_part])
                 with np.errstate(invalid="ignore"):
                     log_rounding = -4 * UNIT * value
@@ -140,13 +186,18 @@ class Participation:
                         value > -np.inf, value + (up + log_rounding if upper else -down - log_rounding), value
                     )
                 out[taking_part] = np.maximum(out[taking_part], bound)
-            out[taking_part] = np.minimum(out[taking_part], np.log(self.participation[rows[taking_part]]) + UNIT)
+            # delta <= p: the neighbours agree whenever the device is silent
+            out[taking_part] = np.minimum(out[taking_part], _log_upper(self.participation[rows[taking_part]]))
         return np.asarray(np.minimum(out, 0.0))
 
     def _directions(self) -> list[Curve]:
         """The curves of log delta, with slope and errors, for the directions that can be the larger one."""
+        # Noise that stays with the device is common to both neighbours. For `silent` and `absent` the order from
+        # present to absent is never the smaller one (subsampled_gaussian_log_delta), for `replace` both orders are
+        # equal.
         if self.idle_noise:
             return [self._constant_noise]
+        # which order is larger is not known where the own noise leaves with its device, so both are computed
         if self.adjacency is Adjacency.ABSENT:
             return [self._removing, self._adding]
         return [self._visible]
@@ -160,16 +211,22 @@ class Participation:
         out, error = np.full(epsilon.shape, -np.inf), np.zeros(epsilon.shape)
         finite = epsilon < np.inf
         eps, p, mu = epsilon[finite], p[finite], mu[finite]
+        # relative error of mu: a sum of as many variances as devices, a square root, a quotient
         rounding = (16 + self.among[rows][finite]) * UNIT
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             if self.adjacency is Adjacency.REPLACE:
+                # the observer does not see whether the device sends, and neither neighbour is the common component
                 out[finite] = subsampling.opposite_gaussians_log_delta(eps, p=p, mu=mu)
                 steepness = np.abs(eps / mu - mu / 2)
             else:
+                # first identity of `subsampling`: delta = p D at lambda' = 1 + (lambda - 1) / p
                 inner = subsampling.unamplified(eps, p)
                 curve, _, error[finite] = gaussian.log_curve(inner, mu)
                 out[finite] = np.log(p) + curve
                 steepness, eps = np.abs(inner / mu - mu / 2), inner
+            # The logarithm of a Gaussian curve changes by about (1 + |a|)(1 + b) times a relative change of mu or
+            # epsilon, with a = epsilon / mu - mu / 2 and b = epsilon / mu + mu / 2. For `replace` and a rare device the
+            # factor is that at epsilon / p. There the shift of epsilon by _EPSILON_ROUNDING covers a rounded mu as well.
             error[finite] += 1e-12 + 2 * rounding * (1 + steepness) * (1 + eps / mu + mu / 2)
         error = np.where(out > -np.inf, error, 0.0)
         return out, np.full(epsilon.shape, np.nan), error, error
@@ -178,6 +235,7 @@ class Participation:
         log_p = np.log(self.participation[rows])
 
         def component(v: FloatArray, i: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+            # own noise stays with a visible device, so it adds to the noise of both neighbours
             eps, d, sigma = np.broadcast_arrays(
                 epsilon[i, None], self.sensitivity[rows[i], None], np.sqrt(v + self.own_noise[rows[i], None])
             )
@@ -186,61 +244,75 @@ class Participation:
             return value, slope, error
 
         def bend(v: FloatArray, i: IntArray, values: FloatArray, log_unit: FloatArray) -> tuple[FloatArray, FloatArray]:
-            eps, d, own = epsilon[i, None], self.sensitivity[rows[i], None], self.own_noise[rows[i], None]
-            low, high = np.maximum(v - self.slack, self.receiver[rows[i], None]) + own, v + self.slack + own
+            eps, d, own_noise = epsilon[i, None], self.sensitivity[rows[i], None], self.own_noise[rows[i], None]
+            # the interval of v that one splitting of the grid may have reached
+            low, high = np.maximum(v - self.slack, self.receiver[rows[i], None]) + own_noise, v + self.slack + own_noise
             return noise_interpolant.of_gaussian(eps, d, low, high, log_unit)
 
         value, slope, up, down = self._expected(component, rows, bend)
+        # the observer sees whether k sends; with probability 1 - p it does not, and then the neighbours agree
         return log_p + value, slope, up, down
 
     def _removing(self, epsilon: FloatArray, rows: IntArray) -> Values:
         p = self.participation[rows]
+        # `unamplified` takes finite values; an infinite epsilon is put back below
         finite = np.minimum(epsilon, np.finfo(float).max / 4)
         inner = np.where(epsilon < np.inf, subsampling.unamplified(finite, p), np.inf)
         component, bend = self._own_noise(inner, rows, removing=True)
         value, slope, up, down = self._expected(component, rows, bend)
         with np.errstate(invalid="ignore", over="ignore"):
+            # chain rule: d epsilon' / d epsilon = exp(epsilon - epsilon') / p, as exp(epsilon') = 1 + (exp(epsilon) -
+            # 1) / p
             return np.log(p) + value, slope * np.exp(epsilon - np.log(p) - inner), up, down
 
     def _adding(self, epsilon: FloatArray, rows: IntArray) -> Values:
         p = self.participation[rows]
+        # second identity: delta = u D(absent, present) at lambda p / u with u = 1 - lambda (1 - p)
         log_u, inner = subsampling.reversed_order(epsilon, p)
+        # where u <= 0 the divergence vanishes: its logarithm is -inf and nothing depends on epsilon
         out, slope, up, down = (np.full(epsilon.shape, x) for x in (-np.inf, 0.0, 0.0, 0.0))
-        some = np.flatnonzero(inner < np.inf)
-        if some.size:
-            component, bend = self._own_noise(inner[some], rows[some], removing=False)
-            value, inner_slope, up[some], down[some] = self._expected(component, rows[some], bend)
-            out[some] = log_u[some] + value
+        finite_rows = np.flatnonzero(inner < np.inf)
+        if finite_rows.size:
+            component, bend = self._own_noise(inner[finite_rows], rows[finite_rows], removing=False)
+            value, inner_slope, up[finite_rows], down[finite_rows] = self._expected(component, rows[finite_rows], bend)
+            out[finite_rows] = log_u[finite_rows] + value
             with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-                weight = np.exp(epsilon[some] + np.log1p(-p[some]) - log_u[some])
-                slope[some] = inner_slope * (1 + weight) - weight
+                # -d log u / d epsilon = lambda (1 - p) / u, and the inner epsilon is epsilon + log p - log u
+                weight = np.exp(epsilon[finite_rows] + np.log1p(-p[finite_rows]) - log_u[finite_rows])
+                slope[finite_rows] = inner_slope * (1 + weight) - weight
         return out, slope, up, down
 
     def _own_noise(self, inner: FloatArray, rows: IntArray, *, removing: bool) -> tuple[Component, Curvature]:
         """The divergence for a device whose noise leaves with it, and its curvature in the others' noise."""
 
         def component(v: FloatArray, i: IntArray) -> Triple:
+            # one Gaussian pair with variances v + own noise and v for each atom v of the others' noise
             row, r = rows[i, None], self.dimension[rows[i], None].astype(float)
             arguments = np.broadcast_arrays(inner[i, None], self.sensitivity[row], v, self.own_noise[row], r)
             curve = gaussian_pair.log_curve(*(x.ravel() for x in arguments), reverse=not removing, nats=self.nats)
             value, slope, error = (x.reshape(v.shape) for x in curve)
             return value, slope, error
 
+        # over rounds the many evaluations are interpolated in log v, with an estimated error (docs/accuracy.md)
         divergence = NoiseInterpolant(component, None, self.tolerance, self.slack, 1) if self.estimating else component
 
         def bend(v: FloatArray, i: IntArray, values: FloatArray, log_unit: FloatArray) -> tuple[FloatArray, FloatArray]:
-            level, own = inner[i, None] * (1 if removing else -1), self.own_noise[rows[i], None]
+            # `slope_of_pair` takes minus epsilon for the reversed divergence
+            loss_level, own_variance = inner[i, None] * (1 if removing else -1), self.own_noise[rows[i], None]
             low, high = np.maximum(v - self.slack, self.receiver[rows[i], None]), v + self.slack
             # only a single system can have a law on a grid, so all rows have one dimension
             d, r = self.sensitivity[rows[i], None], float(self.dimension[0])
-            steepest, falling, rising = noise_interpolant.slope_of_pair(level, d, low, high, own, r)
+            # -dD/dv <= exp(steepest), and its logarithmic derivative lies in [falling, rising]. So -D'' = -D' times
+            # that rate is at most exp(steepest) max(rising, 0), and D'' at most exp(steepest) max(-falling, 0).
+            steepest, falling, rising = noise_interpolant.slope_of_pair(loss_level, d, low, high, own_variance, r)
             with np.errstate(over="ignore", invalid="ignore"):
-                size = np.exp(steepest - log_unit)
+                steepest_slope = np.exp(steepest - log_unit)
                 concave, convex = (
-                    np.where(values > -np.inf, np.nan_to_num(size * np.maximum(x, 0.0), nan=np.inf), 0.0)
+                    np.where(values > -np.inf, np.nan_to_num(steepest_slope * np.maximum(x, 0.0), nan=np.inf), 0.0)
                     for x in (rising, -falling)
                 )
-                concavity_upper = noise_interpolant.concavity_of_pair(d, low, own, r, reverse=not removing)
+                # the bound from the optimal set needs no surface integral and stays finite where the first one does not
+                concavity_upper = noise_interpolant.concavity_of_pair(d, low, own_variance, r, reverse=not removing)
                 return np.minimum(concave, concavity_upper * np.exp(-log_unit)), convex
 
         return divergence, bend
@@ -252,69 +324,90 @@ class Participation:
         has added.
         """
         weights, missing = self.weights[rows], self.missing[rows]
+        # atoms of weight 0 in every row would cost a divergence each
         used = np.flatnonzero(np.any(weights > 0, axis=0))
         variance, weights = self.variance[np.ix_(rows, used)], weights[:, used]
         index = np.arange(rows.size)
         values, slopes, errors = component(variance, index)
         with np.errstate(under="ignore", divide="ignore", invalid="ignore", over="ignore"):
+            # log-sum-exp: terms are in units of the greatest one, so a delta of 1e-300 keeps its relative accuracy
             exponents = np.where(weights > 0, np.log(weights) + values, -np.inf)
             peak = np.maximum(np.max(exponents, axis=1), np.log(missing))
             safe = np.where(peak > -np.inf, peak, 0.0)
             terms = np.exp(exponents - safe[:, None])
             missing_mass = np.exp(np.log(missing) - safe)
-            total = np.sum(terms, axis=1) + missing_mass
-            slope = np.sum(np.where(terms > 0, terms * slopes, 0.0), axis=1) / total
+            scaled_mean = np.sum(terms, axis=1) + missing_mass
+            slope = np.sum(np.where(terms > 0, terms * slopes, 0.0), axis=1) / scaled_mean
+            # an infinite error marks a value that is an upper bound only
             bounded = np.isfinite(errors)
             rounding = self.rounding[rows] + self.error + (8 + used.size) * UNIT
+            # upper bound: each divergence is raised by its error before the sum, in units of its own peak, since an
+            # error of many nats may move the peak
             upper_exponents = exponents + np.where(bounded & (exponents > -np.inf), errors, 0.0)
             upper_peak = np.maximum(np.max(upper_exponents, axis=1), np.log(missing))
             upper_peak = np.where(upper_peak > -np.inf, upper_peak, 0.0)
             above = np.sum(np.exp(upper_exponents - upper_peak[:, None]), axis=1) + np.exp(np.log(missing) - upper_peak)
-            below = np.sum(terms * np.where(bounded, np.minimum(errors, 1.0), 1.0), axis=1) + rounding * total
+            # lower bound: exp(-e) >= 1 - min(e, 1) for each term, and rounding on the whole sum
+            below = np.sum(terms * np.where(bounded, np.minimum(errors, 1.0), 1.0), axis=1) + rounding * scaled_mean
+            # missing mass: once because the mean includes it, once for the mass that was moved down in v
             below = below + 2 * missing_mass
+            # grid: E f(V) <= E f(V') + spread / 2 E b(V') where f'' >= -b, and likewise below (weighted_sum)
             if self.spread:
                 concave, convex = bend(variance, index, values, safe[:, None])
                 concave = np.where(weights > 0, concave, 0.0)
                 curvature_error = self.spread / 2 * np.sum(weights * concave, axis=1) * np.exp(safe - upper_peak)
                 # the noise lowered by the slack gives another upper bound, without curvature
+                # the curvature bound is useless where v is small compared with the slack
                 if np.any(curvature_error > COARSE * above):
-                    least = self.receiver[rows, None]
-                    lowered, _, error = component(np.maximum(variance - self.slack, least), index)
+                    receiver_noise = self.receiver[rows, None]
+                    lowered, _, error = component(np.maximum(variance - self.slack, receiver_noise), index)
                     lowered = np.where(weights > 0, lowered + np.where(np.isfinite(error), error, 0.0), -np.inf)
                     lowered_mean = np.sum(weights * np.exp(lowered - upper_peak[:, None]), axis=1)
                     curvature_error = np.minimum(
                         curvature_error, lowered_mean + np.exp(np.log(missing) - upper_peak) - above
                     )
                 above += curvature_error
+                # where the curvature costs more than the value itself, `excess` clips the function instead
                 below += noise_interpolant.excess(
                     variance, weights, np.exp(values - safe[:, None]), self.spread / 2 * convex, self.slack
                 )
             positive = peak > -np.inf
-            value = np.where(positive, np.minimum(safe + np.log(total), 0.0), -np.inf)
-            up = upper_peak - safe + np.log(above / total) + rounding
-            down = -np.log1p(-np.minimum(below / total, 1.0))
+            # a divergence is at most 1
+            value = np.where(positive, np.minimum(safe + np.log(scaled_mean), 0.0), -np.inf)
+            # both errors are of log delta: log(above / mean) and -log(1 - below / mean); the latter is infinite where
+            # nothing is left
+            up = upper_peak - safe + np.log(above / scaled_mean) + rounding
+            down = -np.log1p(-np.minimum(below / scaled_mean, 1.0))
             return value, slope, np.where(positive, up, 0.0), np.where(positive, down, 0.0)
 
-    def least_epsilon(self, total: float | FloatArray, *, convex: bool = False) -> FloatArray:
+    def least_epsilon(self, delta: float | FloatArray, *, convex: bool = False) -> FloatArray:
         """Least epsilon of each kind, at one delta or at one delta per kind, rounded up.
 
         `convex` selects the proven bound of ``replace`` with idle noise.
         """
-        total = np.broadcast_to(total, self.participation.shape)
+        delta = np.broadcast_to(delta, self.participation.shape)
         if self.idle_noise:
-            return self._constant_noise_epsilon(total, convex)
-        out = np.where((self._singular() >= total) & (self.participation > total), np.inf, 0.0)
-        target = np.log(total) * (1 + UNIT) - 16 * UNIT
+            return self._constant_noise_epsilon(delta, convex)
+        # no epsilon suffices where the neighbours are singular with a probability of at least delta
+        out = np.where((self._singular() >= delta) & (self.participation > delta), np.inf, 0.0)
+        # rounded down, by a unit of the logarithm and for the exponential that made it: a smaller delta needs a greater
+        # epsilon
+        target = np.log(delta) * (1 + UNIT) - 16 * UNIT
+        # on a grid the root need not be more accurate than the grid
         useful = _SKETCHES[: self.sketches_on_grid] if self.slack else _SKETCHES
         sketches = [self.sketch(n, nats) for n, nats in useful if self.variance.shape[1] > 2 * n]
         for number, curve in enumerate(self._directions()):
-            rows = np.flatnonzero((out < np.inf) & (self.participation > total))  # delta is at most p
+            rows = np.flatnonzero((out < np.inf) & (self.participation > delta))  # delta is at most p
+            # the second direction of `absent` only has to be checked at the root of the first, unless it is the larger
+            # one there
             known_epsilon = out[rows]
             if np.any(known_epsilon):  # not the first direction: the root of the first one mostly suffices for this one
                 cheaper_laws = [self.pessimistic(_SKETCHES[0][0])] if sketches else []
                 for law in [*cheaper_laws, self]:
                     unsafe = ~(law._upper(law._directions()[number], known_epsilon, rows)[0] <= target[rows])
                     rows, known_epsilon = rows[unsafe], known_epsilon[unsafe]
+            # Newton's method costs one mean a step. Its start comes from laws of few atoms, each search finer than the
+            # one before.
             if rows.size:
                 goal = target[rows]
                 guess = self._guess(rows, goal)
@@ -322,18 +415,21 @@ class Participation:
                     rough = sketch._directions()[number]
                     guess = sketch._root(rough, rows, goal, np.zeros(rows.size), guess, near=near, proved=False)
                 near = _ON_GRID if self.slack else 1e-11
+                # the start lies beyond the root of the sketch by its tolerance, so that the first point is probably
+                # safe
                 out[rows] = self._root(curve, rows, goal, known_epsilon, guess * (1 + 0.8 * near), near=near)
         if self.slack:  # where the grid is too coarse, one quantile of the noise may give a smaller epsilon
-            single = self.at_quantile(total)
+            single = self.at_quantile(delta)
             if np.any(single.log_upper(out, np.arange(out.size)) <= target):
-                out = np.minimum(out, single.least_epsilon(total))
+                out = np.minimum(out, single.least_epsilon(delta))
         return out
 
-    def _constant_noise_epsilon(self, total: FloatArray, convex: bool) -> FloatArray:
+    def _constant_noise_epsilon(self, delta: FloatArray, convex: bool) -> FloatArray:
         """With idle noise: the amplified Gaussian curve (the larger direction), or the root for opposite Gaussians."""
         p = self.participation
         with np.errstate(divide="ignore", over="ignore"):
-            share = np.minimum(total / p, 1.0)
+            share = np.minimum(delta / p, 1.0)
+        # the observer sees whether k sends: delta = p delta_G
         single = gaussian.epsilon(share, sensitivity=self.sensitivity, sigma=self._constant_sigma)
         if convex and self.adjacency is Adjacency.REPLACE:
             return np.asarray(single)
@@ -342,14 +438,17 @@ class Participation:
 
         def excess(epsilon: FloatArray, rows: IntArray) -> FloatArray:
             upper, _ = self._upper(self._constant_noise, epsilon, rows)
-            return np.asarray(upper - np.log(total[rows]) * (1 + UNIT) + 16 * UNIT)
+            return np.asarray(upper - np.log(delta[rows]) * (1 + UNIT) + 16 * UNIT)
 
         if self.adjacency is Adjacency.REPLACE:
             # `single` is the epsilon of an observer who sees whether k takes part: an upper bound
             out[rows] = _bisected(excess, rows, out[rows])
         else:
+            # root of delta = p D at 1 + (lambda - 1) / p, in closed form
             out[rows] = subsampling.amplified(out[rows], p[rows])
-        step = 1e-15 * out[rows]
+        # The closed form is rounded. The epsilon is raised, by steps that double, until the upper bound of delta there
+        # confirms it.
+        step = np.maximum(1e-15 * out[rows], SMALLEST)  # an epsilon that has underflowed has to rise as well
         while np.any(unsafe := ~(excess(out[rows], rows) <= 0)):
             out[rows] += np.where(unsafe, step, 0.0)
             step = 2 * step
@@ -373,30 +472,38 @@ class Participation:
         step widens or halves the bracket.
         """
         low, high = low.copy(), np.full(rows.size, np.inf)
+        # epsilon = 0 may be the answer, and Newton's steps never reach it; it is tried once
         untried = low == 0
         x = np.maximum(guess, low * (1 + 1e-9))
         active = np.arange(rows.size)
         for step in range(_STEPS):
+            # one step for all rows that are still active
             current = x[active]
             value, slope = self._upper(curve, current, rows[active])
             excess = value - target[active]
             safe = excess <= 0
             high[active[safe]], low[active[~safe]] = current[safe], current[~safe]
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                # log delta falls, so a negative excess moves left
                 newton = current - excess / slope
             left, right = low[active], high[active]
+            # done where a safe point is near its own Newton point, or the bracket has the width of rounding
             settled = (safe & (np.abs(newton - current) <= near * current)) | (
                 (right < np.inf) & (right - left <= 1e-12 * right)
             )
+            # unsafe beyond _FAR: `high` is still infinite there and is returned
             settled |= ~safe & (current > _FAR)
             with np.errstate(invalid="ignore", over="ignore"):
                 farthest = _GROWTH * np.maximum(current, left)  # on a plateau the slope is useless
                 newton = np.where(right < np.inf, newton, np.minimum(newton, farthest)) * (1 + near / 8)
+                # bisect the logarithm where the bracket spans more than a factor 4; its left end may be 0
                 middle = np.where(
                     4 * left > right, (left + right) / 2, np.sqrt(np.maximum(left, 1e-6 * right)) * np.sqrt(right)
                 )
+            # Newton's point if it lies in the bracket; after _PATIENCE steps every third one bisects instead
             inside = (newton > left) & (newton < right) & (step <= _PATIENCE or step % 3 > 0)
             x[active] = np.where(inside, newton, np.where(right < np.inf, middle, farthest))
+            # a safe point whose Newton point is not positive, or slow progress: try 0
             to_zero = untried[active] & safe & ((newton <= 0) | (step >= _PATIENCE))
             x[active[to_zero]], untried[active[to_zero]] = 0.0, False
             active = active[~settled]
@@ -414,16 +521,20 @@ class Participation:
 
         The others' noise is a low quantile.
         """
+        # the 5 % quantile of the others' noise: small noise decides the tail
         low = np.argmax(np.cumsum(self.weights[rows], axis=1) >= 0.05, axis=1)
-        v, own, d = self.variance[rows, low], self.own_noise[rows], self.sensitivity[rows]
+        v, own_variance, d = self.variance[rows, low], self.own_noise[rows], self.sensitivity[rows]
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             if self.adjacency is Adjacency.ABSENT:
-                eta, square = own / v, d * d / v
+                eta, square = own_variance / v, d * d / v
             else:
-                eta, square = np.zeros(rows.size), d * d / (v + own)
+                eta, square = np.zeros(rows.size), d * d / (v + own_variance)
             r = self.dimension[rows]
+            # mean and variance under the first neighbour of the loss of N(d, v + s) against N(0, v), or of two equal
+            # variances
             mean = square / 2 + r / 2 * (eta - np.log1p(eta))
             spread = np.sqrt(square * (1 + eta) + r / 2 * eta * eta)
+            # Gaussian tail exp(-x^2 / 2): delta = p exp(-x^2 / 2) with at least one nat
             guess = mean + spread * np.sqrt(2 * np.maximum(np.log(self.participation[rows]) - target, 0.5))
         guess = np.where((guess > 1e-300) & (guess < 1e150), guess, 1.0)
         if self.adjacency is Adjacency.ABSENT:
@@ -432,6 +543,7 @@ class Participation:
 
     def _upper(self, curve: Curve, epsilon: FloatArray, rows: IntArray) -> tuple[FloatArray, FloatArray]:
         """Upper bound of a curve (its error added, epsilon rounded down), and its slope."""
+        # delta falls in epsilon, so a slightly smaller epsilon gives an upper bound
         value, slope, up, _ = curve(epsilon * (1 - _EPSILON_ROUNDING), rows)
         with np.errstate(invalid="ignore"):
             return np.where(value > -np.inf, np.minimum(value + up - 4 * UNIT * value, 0.0), -np.inf), slope
@@ -439,12 +551,19 @@ class Participation:
     def _singular(self) -> FloatArray:
         """The limit of delta(epsilon) for large epsilon: the mass on which the neighbours are mutually singular."""
         if self.adjacency is Adjacency.ABSENT:
+            # where no noise of others is left, laws of unlike supports (a point against another, or against a density)
+            # are disjoint
             apart = (self.own_noise > 0) | (self.sensitivity > 0)
         else:
             apart = (self.own_noise == 0) & (self.sensitivity > 0)
         silent = np.sum(np.where(self.variance == 0, self.weights, 0.0), axis=1)
         singular = self.missing + np.where(apart, silent, 0.0)
         return self.participation * singular
+
+
+def _log_upper(p: FloatArray) -> FloatArray:
+    """log p rounded up: its rounding error is relative, so it is large where p is tiny."""
+    return np.asarray(np.log(p) * (1 - 2 * UNIT) + UNIT)
 
 
 def _ratio(d: FloatArray, sigma: FloatArray | float) -> FloatArray:
@@ -458,8 +577,10 @@ def _bisected(excess: Callable[[FloatArray, IntArray], FloatArray], rows: IntArr
     The function is not positive at the result.
     """
     low = np.zeros(rows.size)
-    for _ in range(60):
+    # the zero may be many octaves below the bound; each halving is an octave until both ends are positive
+    while np.any(high - low > 4 * UNIT * high):
         middle = (low + high) / 2
+        # `high` is safe throughout, so the value that is returned is
         safe = excess(middle, rows) <= 0
         low, high = np.where(safe, low, middle), np.where(safe, middle, high)
     return high
@@ -493,18 +614,22 @@ def log_ends(
     taking_part = np.flatnonzero(part.participation[rows] > 0)
     if not taking_part.size:
         return lower, upper
-    safe_epsilon, kind = epsilon[taking_part] * (1 - doubt), rows[taking_part]
-    low, high, down, rounding_loss = _both(part, safe_epsilon, kind, reverse, doubt)
+    # one evaluation, at the left end of the interval of epsilon, serves the upper bound as it is and the lower bound
+    # after the losses of the notes
+    safe_epsilon, part_rows = epsilon[taking_part] * (1 - doubt), rows[taking_part]
+    low, high, down, rounding_loss = _both(part, safe_epsilon, part_rows, reverse, doubt)
+    # the curvature below is poor: noise raised by the slack gives another lower bound
     if part.slack and np.any(imprecise := ~(down <= COARSE)):
-        other_low = _both(part.raised(), safe_epsilon[imprecise], kind[imprecise], reverse, doubt)[0]
+        other_low = _both(part.raised(), safe_epsilon[imprecise], part_rows[imprecise], reverse, doubt)[0]
         low[imprecise] = np.maximum(low[imprecise], other_low)
     tolerated = np.maximum(down, part.tolerance)
+    # rounding costs more than all else: evaluate once more, rounded the other way, at the right end of the interval
     if np.any(rounded := ~(rounding_loss <= np.minimum(tolerated, COARSE))):
-        value, _, _, down = part.unrounded().order(reverse)(epsilon[taking_part[rounded]] * (1 + doubt), kind[rounded])
+        value, _, _, down = part.unrounded().order(reverse)(epsilon[taking_part[rounded]] * (1 + doubt), part_rows[rounded])
         with np.errstate(invalid="ignore"):
             other_low = np.where(value > -np.inf, value - down + 4 * UNIT * value, value)
         low[rounded] = np.maximum(low[rounded], other_low)
-    greatest = np.minimum(np.log(part.participation[kind]) + UNIT, 0.0)
+    greatest = np.minimum(_log_upper(part.participation[part_rows]), 0.0)
     lower[taking_part], upper[taking_part] = np.minimum(low, greatest), np.minimum(high, greatest)
     return lower, upper
 
@@ -517,12 +642,18 @@ def _both(
     with np.errstate(invalid="ignore", over="ignore", divide="ignore", under="ignore"):
         log_rounding, positive = -4 * UNIT * value, value > -np.inf
         least_variance = np.maximum(np.min(part.variance, axis=1), 1e-300)[rows]
+        # tau of the notes of `log_ends`: sums of noises three times, what rounding took, and single operations
         relative_change = 3 * part.rounding[rows] + part.lost / least_variance + 64 * UNIT
+        # l = 1 + epsilon - log delta
         r, level = part.dimension[rows], 1 + epsilon - value
         moment = r + np.sqrt(r * level) + level
+        # tau (1 + 2 kappa) M and the remainder tau M, M = r + sqrt(r l) + l, sum to 2 tau (1 + kappa) M with kappa =
+        # -slope; twice this is taken. From epsilon (1 - doubt) to epsilon (1 + doubt) convexity costs kappa expm1(2
+        # doubt epsilon); 2.02 covers second order.
         rounding_loss = 4 * relative_change * (1 - slope) * moment - slope * np.expm1(2.02 * doubt * epsilon)
         rounding_loss = np.where(positive, rounding_loss, 0.0)
         low = value + np.log(np.maximum(np.exp(-down) - rounding_loss, 0.0)) - log_rounding
+        # the bound is of first order: beyond COARSE it is not used
         low = np.where(positive, np.where(rounding_loss <= COARSE, low, -np.inf), value)
         return low, np.where(positive, value + up + log_rounding, value), down, rounding_loss
 
@@ -537,9 +668,11 @@ def _grouped(variance: FloatArray, weights: FloatArray, columns: int) -> tuple[I
     (array([0, 3]), array([[0.75, 0.25]]))
     """
     size = variance.shape[1]
+    # one grouping for all rows, by their mean log v; a variance of 0 counts as a tiny one
     log_variance = np.mean(np.log(np.maximum(variance, variance[:, -1:] * 1e-30 + SMALLEST)), axis=0)
     edges = np.searchsorted(log_variance, np.linspace(log_variance[0], log_variance[-1], columns // 2))
     equal_sizes = np.linspace(0, size - 1, columns // 2).astype(int)
+    # half of the groups are equal in log v, where the divergence varies, and half in number, where the mass is
     first = np.unique(np.concatenate([[0], edges[edges < size], equal_sizes]))
     return first, _group_totals(weights, first)
 
@@ -555,9 +688,11 @@ def _paired(variance: FloatArray, weights: FloatArray, columns: int) -> tuple[Fl
     """
     first, group_weights = _grouped(variance, weights, columns // 2)
     mass = np.maximum(group_weights, 1e-300)
+    # two atoms at mean -+ deviation keep mass, mean and variance of a group
     mean = np.maximum(_group_totals(weights * variance, first) / mass, variance[:, first])
     deviations = variance - np.repeat(mean, np.diff(first, append=variance.shape[1]), axis=1)
     deviation = np.sqrt(_group_totals(weights * deviations**2, first) / mass)
+    # no atom may fall below the least noise of its group
     deviation = np.minimum(deviation, mean - variance[:, first])
     pairs = np.stack([mean - deviation, mean + deviation], axis=2).reshape(mean.shape[0], -1)
     return pairs, np.repeat(group_weights / 2, 2, axis=1)

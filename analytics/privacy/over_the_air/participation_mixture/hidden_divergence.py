@@ -7,6 +7,18 @@ Let v be the noise variance without the device, s the variance that its own nois
 
 with x' = 0 for `silent` (x = 0 in the reverse order) and x' = -x for `replace`.
 
+Steps, in order
+---------------
+1. :func:`log_curve` starts from the value for a visible device, an upper bound, and sorts the problems: closed forms
+   for one dimension or without own noise, the integral below for all others.
+2. The integral is cut into panels of :math:`\log\zeta`. Panels whose proved error is too great are halved; panels of no
+   weight are dropped, and their bound counts as lost.
+3. The rule is summed on the panels that are left, with its rounding error. Quadrature, dropped panels, the parts
+   outside the window and rounding add up to the relative error that is returned. Nothing is rounded to a side here:
+   callers add or subtract the error.
+4. Where this error exceeds 1e-3, the value plus its error or the visible value, whichever is less, is an upper bound.
+5. :func:`log_largest` bounds the same integral at complex v, for interpolation in v.
+
 One integral
 ------------
 Let d be the distance of x and x', :math:`m = d/\sqrt w`, :math:`\eta = s/v` and :math:`a = (r-1)/2`. On the axis
@@ -45,7 +57,11 @@ Approximation Practice, theorem 19.3). The ellipse lies in the box :math:`|\Re y
   :math:`|B(\tau)| \le B(\Re\tau)\,(1 + (\Im\tau/\Re\tau)^2)^{(a-1)_+/2}`, and this bound falls in :math:`\Re\tau`;
 - *right of the kink*, :math:`|B| \le 1 + e^{-\Re L}(1+\eta)^{-a}` for the branch :math:`\tau \le 0`. Where :math:`\tau`
   is still positive, B exceeds this branch by :math:`E[(e^{\eta(\tau-S)} - 1)_+]`, which is at most
-  :math:`P(a,\tau)\,(e^{\eta\tau} - 1)`, with P = 1 - Q; twice this bound is added.
+  :math:`P(a,\tau)\,(e^{\eta\tau} - 1)`, with P = 1 - Q; twice this bound is added. Where :math:`e^{\eta\tau}` would
+  overflow or P underflows, 1 may take the place of the branch. By Chernoff's bounds of P and Q, B differs from the
+  branch, if :math:`(1+\eta)\tau \le a`, or else from 1, by less than :math:`(1 + e^{1/12a}\sqrt{2\pi a})\,P(a,\tau)` for
+  :math:`\tau \le a`, and from 1 by at most 1 beyond. So a factor of :math:`e^{700}` suffices, and an underflow of P
+  loses some :math:`e^{-700}` of the panel.
 
 A panel on which neither error bound is small enough is halved. On the panels that remain after 24 halvings, the
 nonnegative integrand is bounded on the real axis in the same way, and the error of the rule is at most the width times
@@ -88,11 +104,8 @@ _PANELS = 32  # panels that share the tolerance; a problem seldom ends with more
 _NOTHING = -800.0  # least log of a divergence to which tolerances are relative; exp(-800) underflows
 _BEYOND = 45.0  # the integral outside the window may be exp(-45) of the whole: below rounding
 _PIECES = 5  # pieces of an interval of log v; half an ellipse has twice as many arcs
-_TAIL, _EVEN, _OCTAVES = (
-    60.0,
-    20,
-    13,
-)  # panels of zeta: nats by which the Gaussian factor falls to their end; number of equal ones; of smaller ones at 0
+# panels of zeta: nats by which the Gaussian factor falls to their end; number of equal ones; of smaller ones at 0
+_TAIL, _EVEN, _OCTAVES = 60.0, 20, 13
 _STEEPEST = 1.5  # radians: greatest argument in the box of an ellipse; below pi/2
 _TABLED = 50.0  # shape of a gamma variable from which a table replaces SciPy's function
 _LEAST_VALUE = 1e-290  # least value in the table: a normal double with a margin
@@ -148,14 +161,19 @@ def log_curve(
     """
     with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
         m = np.where(d == 0, 0.0, d / np.sqrt(v + s))
+        # an observer who sees whether k sends sees at least as much (joint convexity), so the visible value is an upper
+        # bound wherever the integral is not computed or not accurate
         out, slope, error = gaussian.log_curve(eps, m)
+        # for epsilon = 0, p = 1, equal means or no noise of others the visible value is exact
         hidden = (eps > 0) & (eps < np.inf) & (p < 1) & (v > 0) & (m > 0) & (m < _HUGE) & (out > -np.inf)
+        # beyond these limits squares overflow or the quadrature has nothing to add
         regular = (eps < _FAR) & (s / v < _HUGE)
         finite = np.flatnonzero(hidden & regular)
         visible, visible_slope = out.copy(), slope.copy()
         backwards = reverse and not replace
+        # without own noise, or on a line in the forward order, the optimal set is known in closed form
         closed = (s[finite] == 0) | (dimension == 1 and not backwards)
-        for problems, of in (
+        for problems, evaluate in (
             (finite[closed], _reversed_alike if backwards else _on_a_line),
             (finite[~closed], _integrated),
         ):
@@ -163,11 +181,13 @@ def log_curve(
                 problem = _Problem.of(
                     eps[problems], p[problems], m[problems], (s / v)[problems], dimension, replace, backwards
                 )
-                out[problems], slope[problems], error[problems] = of(problem, tolerance)
+                out[problems], slope[problems], error[problems] = evaluate(problem, tolerance)
         integrated = finite[~closed]
+        # an infinite error says that the value is an upper bound already, so nothing is added to it
         rounding = error.copy()
         rounding[integrated[np.isinf(error[integrated])]] = 0.0  # these values are upper bounds already
         rough = np.flatnonzero(hidden & ~((error <= _ROUGH) & regular))
+        # the lesser of both upper bounds
         upper = out[rough] + rounding[rough]
         lower = (upper < visible[rough]) & regular[rough]
         out[rough], slope[rough] = np.where(lower, (upper, slope[rough]), (visible[rough], visible_slope[rough]))
@@ -216,28 +236,41 @@ def log_largest(
     """
     with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
         a = (dimension - 1) / 2
+        # kappa: mean of the coordinates of x and x' on the axis, whose origin is the common component
         mean = np.zeros(d.shape) if replace else -d / 2 if reverse else d / 2
         log_odds = np.log(p) - np.log1p(-p) - eps - np.log(-np.expm1(-eps))
         zeta = _panel_ends(eps, d, np.exp(low) + s)
+        # Real v: where B and its branch right of the kink differ, by E[(exp(eta (tau - S)) - 1)_+] at most P(a, tau)
+        # (exp(eta tau) - 1). The greatest tau and eta of each piece of the interval are taken.
         on_axis = _Arcs.on_axis(low, high, s)
         log_factors, _, tau, _, _ = on_axis.terms(eps, d, s, mean, log_odds, zeta, a)
         width = np.log(np.diff(zeta, axis=1))[:, None, :]
         above = special.gammainc(a, np.maximum(tau, 0.0)) if a else (tau > 0).astype(float)
+        # exp overflows above 709; a factor of exp(700) suffices (module's notes, *right of the kink*)
         excess = np.log(np.expm1(np.clip(s[:, None, None] * np.exp(-low)[:, None, None] * tau, 0.0, 700.0)))
         doubt = np.where(above > 0, log_factors + width + np.log(above) + excess, -np.inf)
+        # the branch right of the kink is analytic: it may be used on a panel where it is right up to the doubt on the
+        # whole interval
         right = np.all(doubt <= slight[:, None, None], axis=1, keepdims=True)
+        # complex v: by the maximum principle the boundary of the ellipse suffices, and its upper half by symmetry
         arcs = _Arcs.around((low + high) / 2, (high - low) / 2, rho, s)
         log_factors, tau, _, imaginary, log_right = arcs.terms(eps, d, s, mean, log_odds, zeta, a)
+        # Re tau > 0 on the whole box: |tau + t| <= (Re tau + t) sqrt(1 + slant^2)
         left_of_kink = tau > 0
         tau = np.where(left_of_kink, tau, 1.0)
         slant = imaginary / tau
+        # In the first panel log(1 - exp(-zeta)) has no lower bound, and Im tau / Re tau tends to Im v / Re v as zeta ->
+        # 0. In between the ratio is monotone in this logarithm, so its greatest value is at an end.
         slant[:, :, 0] = np.maximum(slant[:, :, 0], arcs.v[2][:, :, 0] / arcs.v[0][:, :, 0])
+        # Re eta at most: 1 - exp(-t Re eta) rises in it; the division by the cosine is |eta| / Re eta
         eta = np.broadcast_to(s[:, None, None] * arcs.inverse[1], tau.shape)
         of_left = np.log(_log_remainder(-tau * eta, eta, a)[0]) - np.log(arcs.cosine)
         of_left = np.where(left_of_kink, of_left + max(a - 1, 0.0) / 2 * np.log1p(slant * slant), np.inf)
         of_right = np.logaddexp(0.0, log_right)
+        # the greatest of all arcs for each panel, then the sum over panels and the tail
         each = np.max(log_factors + width + np.where(right, of_right, of_left), axis=1)
         log_bound = np.logaddexp(special.logsumexp(each, axis=1), arcs.tail(eps, d, s, mean, log_odds, zeta[:, -1], a))
+        # the doubts of all pieces add up to a bound for each v
         doubt = special.logsumexp(np.where(right, doubt, -np.inf), axis=(1, 2))
         return np.where(log_bound == log_bound, log_bound, np.inf), doubt
 
@@ -246,7 +279,9 @@ def _panel_ends(eps: FloatArray, d: FloatArray, w: FloatArray) -> FloatArray:
     """Ends of panels of zeta, from 0 to where the remaining integral at the variance w is negligible."""
     m = d / np.sqrt(w)
     start = eps / m - m / 2
+    # alpha^2 / 2 at the end exceeds its least value by _TAIL nats; zeta = m (alpha - start)
     length = np.sqrt(np.maximum(start, 0.0) ** 2 + 2 * _TAIL) - start
+    # L behaves like log zeta near 0, hence the ever smaller panels there
     places = np.concatenate([[0.0], 4.0 ** np.arange(-_OCTAVES, 0) / _EVEN, np.arange(1, _EVEN + 1) / _EVEN])
     return np.asarray((m * length)[:, None] * places)
 
@@ -264,11 +299,12 @@ class _Arcs:
     cosine: FloatArray  # of the argument of v, at least
 
     @classmethod
-    def of(cls, least: FloatArray, most: FloatArray, angle: FloatArray, s: FloatArray) -> _Arcs:
+    def of(cls, log_least: FloatArray, log_most: FloatArray, angle: FloatArray, s: FloatArray) -> _Arcs:
         """Boxes of all v with log |v| in [least, most] and an argument of at most `angle` < pi/2; shape (N, arcs)."""
-        each = least, most, angle, np.broadcast_to(s[:, None], least.shape)
-        least, most, angle, s = (x[:, :, None] for x in each)
-        cosine, sine, low, high = np.cos(angle), np.sin(angle), np.exp(least), np.exp(most)
+        each = log_least, log_most, angle, np.broadcast_to(s[:, None], log_least.shape)
+        log_least, log_most, angle, s = (x[:, :, None] for x in each)
+        cosine, sine, low, high = np.cos(angle), np.sin(angle), np.exp(log_least), np.exp(log_most)
+        # |v| in [low, high] and |arg v| <= angle
         v = low * cosine, high, high * sine
         inverse = cosine / high, 1 / low, sine / low
         # 1 / (v + s): real part (Re v + s) / |v + s|^2
@@ -281,7 +317,11 @@ class _Arcs:
             np.minimum(np.arctan2(near * sine, 1 + near * cosine), angle),
         )
         # the integral of 1 / (1 + t s / v) over t from 0 to 1
+        # f(z) = log(1 + z) / z with z = s / v, its real part above and its imaginary part bounded through the integral
+        # of t / (1 + t x)^2
         x, side = s * inverse[0], s * inverse[2]
+        # Re 1 / (1 + t z) falls in t and |z| and is monotone in cos arg z: it is least at t = 1, |z| = s / low and one
+        # of both ends
         floor = np.minimum(1 / (1 + near), (1 + near * cosine) / (1 + near * (2 * cosine + near)))
         ratio = (
             np.where(angle == 0, np.log1p(near) / near, floor),
@@ -299,8 +339,11 @@ class _Arcs:
     def around(cls, middle: FloatArray, half: FloatArray, rho: float, s: FloatArray) -> _Arcs:
         """The upper half of a Bernstein ellipse in log v."""
         turn = np.linspace(0, np.pi, 2 * _PIECES + 1)
+        # real part of log v on the ellipse: semi-axis half (rho + 1 / rho) / 2
         across = middle[:, None] + half[:, None] * (rho + 1 / rho) / 2 * np.cos(turn)
         height = np.maximum(np.sin(turn[:-1]), np.sin(turn[1:]))
+        # the imaginary part of log v is the argument of v; pieces are at most 0.6 wide (noise_interpolant), so that it
+        # is below 0.4 and the limit is not reached
         angle = np.minimum(half[:, None] * (rho - 1 / rho) / 2 * height, _STEEPEST)
         return cls.of(across[:, 1:], across[:, :-1], angle, s)
 
@@ -320,15 +363,21 @@ class _Arcs:
         an upper bound of :math:`|\Im\tau|`; the upper bound of log |1 - B| for the branch right of the kink.
         """
         e, dd, ss, k, odds = (x[:, None, None] for x in (eps, d, s, mean, log_odds))
+        # g = epsilon + zeta is real, and only v is complex
         first, last = e + zeta[:, None, :-1], e + zeta[:, None, 1:]
         factor = np.log(-np.expm1(e - first)), np.log(-np.expm1(e - last))
+        # Re alpha^2 = g^2 (Re v + s) / d^2 - g + d^2 / 4 Re 1 / (v + s), least at g = 1 / (2 weight) or at an end
         weight = (self.v[0] + ss) / (dd * dd)
         lowest = np.clip(1 / (2 * weight), first, last)  # of weight g^2 - g
         square = weight * lowest * lowest - lowest + dd * dd / 4 * self.whole[0]
+        # |1 / m| = |sqrt(v + s)| / d
         size = -square / 2 - _LOG_SQRT_2PI + factor[1] + np.log(self.largest + ss) / 2 - np.log(dd)
+        # L in real g, ordered by how it depends on v: a constant c (`pull`), terms in 1 / v, in 1 / (v + s) and in
+        # log(1 + s / v)
         share = k / dd
         pull = odds + factor[0] + first * (0.5 + share), odds + factor[1] + last * (0.5 + share)
         across = (dd * dd / 4 - k * k) / 2 / ss
+        # tau = -v L / s, each term at the end of its range that makes tau least, then greatest
         tau_low, tau_high = (
             (a + 0.5) * mean_inverse
             - np.where(c > 0, v_if_positive, v_if_negative) / ss * c
@@ -341,15 +390,17 @@ class _Arcs:
                 (self.ratio[1], pull[0], self.v[0], self.v[1], first, last, self.whole[0]),
             )
         )
+        # |Im tau| term by term; at zeta = 0 the constant is -inf and its other end is used (see the caller)
         far = np.where(np.isinf(pull[0]), np.abs(pull[1]), np.maximum(np.abs(pull[0]), np.abs(pull[1])))
         square_side = last * last / (2 * dd * dd) * self.v[2]
         side = (a + 0.5) * self.ratio[2] + self.v[2] / ss * far + square_side + dd * dd / 8 * self.whole[2]
+        # Re L from below: the coefficient of Re 1 / v is g^2 s^2 / 2 d^2 + g kappa s / d + kappa^2 / 2
         of_inverse = [
             first * first * ss * ss / (2 * dd * dd) + np.minimum(first * share, last * share) * ss + k * k / 2
         ]
-        least = pull[0] + first * first * ss / (2 * dd * dd) - dd * dd / 8 * self.whole[1]
-        least = least + np.where(of_inverse[0] > 0, self.inverse[0], self.inverse[1]) * of_inverse[0]
-        return size, tau_low, tau_high, side, self.logarithm[1] / 2 - least
+        real_low = pull[0] + first * first * ss / (2 * dd * dd) - dd * dd / 8 * self.whole[1]
+        real_low = real_low + np.where(of_inverse[0] > 0, self.inverse[0], self.inverse[1]) * of_inverse[0]
+        return size, tau_low, tau_high, side, self.logarithm[1] / 2 - real_low
 
     def tail(
         self,
@@ -368,11 +419,16 @@ class _Arcs:
         )
         common = np.log(self.largest[:, :, 0] + ss) / 2 - np.log(dd) - _LOG_SQRT_2PI
         weight = (v[0] + ss) / (dd * dd)
+        # the exponent is -q(g) with q convex, so its tail is at most its value over its slope; first the Gaussian
+        # factor alone
         near_tail = common - (weight * g * g - g + dd * dd / 4 * whole[0]) / 2 - np.log(weight * g - 0.5)
+        # then the Gaussian factor times exp(-Re L), where B is at most 1 + |exp(-L)|; terms linear in g are at most
+        # `pull` g
         weight = weight + (ss + ss * ss * inverse[0]) / (dd * dd)
         pull = np.abs(k) / dd * (1 + ss * inverse[1])
         far_tail = common - log_odds[:, None] - weight * g * g / 2 + pull * g + logarithm[1] / 2
         far_tail = far_tail - k * k / 2 * inverse[0] - np.log(weight * g - pull)
+        # a NaN comes from the logarithm of a slope that is not positive: no bound
         log_tail = np.max(np.logaddexp(near_tail, far_tail), axis=1)
         return np.where(log_tail == log_tail, log_tail, np.inf)
 
@@ -394,8 +450,8 @@ class _Problem:
     ) -> _Problem:
         return cls(eps, p, m, eta, m / 2 if replace else 0 * m if backwards else m, a=(r - 1) / 2)
 
-    def __getitem__(self, which: IntArray) -> _Problem:
-        return _Problem(self.eps[which], self.p[which], self.m[which], self.eta[which], self.near[which], self.a)
+    def __getitem__(self, rows: IntArray) -> _Problem:
+        return _Problem(self.eps[rows], self.p[rows], self.m[rows], self.eta[rows], self.near[rows], self.a)
 
     @property
     def start(self) -> FloatArray:
@@ -415,9 +471,11 @@ class _Problem:
 
 def _on_a_line(problem: _Problem, tolerance: float) -> tuple[FloatArray, FloatArray, FloatArray]:
     """One dimension, or a device that adds no noise: the optimal set is a half-line of the axis."""
+    # the optimal set is a half-line of the axis, whose probabilities are normal
     log_ratio = np.zeros(problem.eps.shape)
     eps, far = problem.eps, problem.near - problem.m
     half_line = neyman_pearson.best(eps, problem.p, problem.near, far, log_ratio, problem.eta)
+    # greatest distance of its end from a mean, in deviations: the sensitivity of a normal tail to its argument
     reach = eps / problem.m + problem.m + np.sqrt(np.minimum(eps, 700.0))
     magnitude = half_line.terms * (16 + eps + problem.m * reach)
     return (
@@ -428,18 +486,24 @@ def _on_a_line(problem: _Problem, tolerance: float) -> tuple[FloatArray, FloatAr
 
 
 def _reversed_alike(problem: _Problem, tolerance: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-    r"""The reverse order for a device that adds no noise: :math:`(1-\omega)N(0,1)` against :math:`\lambda N(m, 1)`."""
+    r"""The reverse order for a device that adds no noise: :math:`uN(0,1)` against :math:`\lambda pN(m, 1)`, over p.
+
+    Here :math:`u = 1 - \lambda(1-p)`, from the terms of N(0, 1) in both neighbours.
+    """
     eps, p, m = problem.eps, problem.p, problem.m
+    # second identity of `subsampling`, here over p
     log_share, inner = subsampling.reversed_order(eps, p)
     value, slope, error = gaussian.log_curve(inner, m)
     weight = np.exp(eps + np.log1p(-p) - log_share)
-    doubt = error + UNIT * (32 + 16 * (1 + weight)) - slope * UNIT * (16 + 8 * inner) * (1 + weight)
+    # error of the curve, of the share u, and of the inner epsilon times the slope; 1 + weight is the factor by which
+    # subtraction in u magnifies rounding
+    error_bound = error + UNIT * (32 + 16 * (1 + weight)) - slope * UNIT * (16 + 8 * inner) * (1 + weight)
     log_value = log_share - np.log(p) + value
     positive = (inner < np.inf) & (value > -np.inf)
     return (
         np.where(positive, log_value, -np.inf),
         np.where(positive, slope * (1 + weight) - weight, 0.0),
-        np.where(positive, doubt + 4 * UNIT * np.abs(np.log(p)), 0.0),
+        np.where(positive, error_bound + 4 * UNIT * np.abs(np.log(p)), 0.0),
     )
 
 
@@ -451,40 +515,51 @@ def _integrated(problem: _Problem, tolerance: float) -> tuple[FloatArray, FloatA
     alpha_end = np.sqrt(np.maximum(2 * (_BEYOND - guess), np.maximum(start, 0.0) ** 2 + 2))
     y_end = np.log(m * (alpha_end - start))
     y_start = np.minimum((np.log(2 * m) + guess - _BEYOND + np.maximum(start, 0.0) ** 2 / 2) / 2, y_end - 1)
+    # panels of equal width in y, all problems in one array: `row` is the problem of each panel
     half = (y_end - y_start) / (2 * _FIRST_PANELS)
     centre = y_start[:, None] + half[:, None] * (2 * np.arange(_FIRST_PANELS) + 1)
     row, centre, half = np.repeat(np.arange(size), _FIRST_PANELS), centre.ravel(), np.repeat(half, _FIRST_PANELS)
+    # each of the panels that share the tolerance may err by this much
     log_goal = np.log(tolerance / _PANELS) + guess
     final_panels: list[tuple[IntArray, FloatArray, FloatArray, FloatArray]] = []
+    # outside the window: zeta_0^2 / 2 m times the greatest density on the left, Phi(-alpha_end) on the right
     log_lost = 2 * y_start - np.log(2 * m) - _LOG_SQRT_2PI - np.maximum(start, 0.0) ** 2 / 2
     log_lost = np.logaddexp(special.log_ndtr(-alpha_end), log_lost)
     for halving in range(_HALVINGS + 1):
+        # error of the rule, and upper bound of the integral, of each panel
         rule, log_upper = _bounds(problem[row], centre, half)
         negligible, good = log_upper <= log_goal[row] - 2, rule <= log_goal[row]
+        # no more halving: the rule and the integral are nonnegative and at most `log_upper`, so they differ by no more
         if halving == _HALVINGS or row.size > _MOST_PANELS * size:
             rule, good = np.minimum(rule, log_upper), np.ones(row.size, dtype=bool)
+        # a panel without weight is dropped, and its bound counts as lost
         np.logaddexp.at(log_lost, row[negligible], log_upper[negligible])
         final = good & ~negligible
         final_panels.append((row[final], centre[final], half[final], rule[final]))
         unfinished = ~(good | negligible)
+        # halve the panels that are neither good nor negligible
         row, half = np.repeat(row[unfinished], 2), np.repeat(half[unfinished] / 2, 2)
         centre = np.repeat(centre[unfinished], 2) + half * np.tile([-1.0, 1.0], row.size // 2)
         if not row.size:
             break
+
+    # sum the rule on the panels that are left, a cacheful of nodes at a time
     row, centre, half, rule = (np.concatenate(each) for each in zip(*final_panels, strict=True))
     np.logaddexp.at(log_lost, row, rule)
-    total, fall, rounding = np.zeros((3, size))
+    integral, fall, rounding = np.zeros((3, size))
     step = _CHUNK // _NODES.size
     for first in range(0, row.size, step):
         chunk = slice(first, first + step)
         sums = _summed(problem[row[chunk]], centre[chunk], half[chunk], guess[row[chunk]])
-        for target, each in zip((total, fall, rounding), sums, strict=True):
+        for target, each in zip((integral, fall, rounding), sums, strict=True):
             np.add.at(target, row[chunk], each)
-    value = guess + np.log(total)
-    error = np.exp(log_lost - value) + rounding / total + (64 + row.size / size) * UNIT
-    known = (total > 0) & (error <= _ROUGH)
+    # error of quadrature, of rounding, and of the sum over panels
+    value = guess + np.log(integral)
+    error = np.exp(log_lost - value) + rounding / integral + (64 + row.size / size) * UNIT
+    sharp = (integral > 0) & (error <= _ROUGH)
+    # not accurate: what was lost and rounded is added, which leaves an upper bound
     log_upper = np.logaddexp(np.logaddexp(value, log_lost), guess + np.log(rounding)) + 1e-12
-    return np.where(known, value, log_upper), np.where(known, -fall / total, 0.0), np.where(known, error, np.inf)
+    return np.where(sharp, value, log_upper), np.where(sharp, -fall / integral, 0.0), np.where(sharp, error, np.inf)
 
 
 @dataclass(frozen=True)
@@ -511,18 +586,26 @@ class _UpperGamma:
     @classmethod
     @lru_cache(maxsize=4)
     def of(cls, a: float) -> _UpperGamma:
+        # at most R / 32 from the nearest place, R = sqrt(a) / 4
         step = np.sqrt(a) / _TABLE_CELLS
+        # nine deviations left of the mean, where 1 - Q is negligible, and right of a / 10, where the bound of the notes
+        # holds
         first = max(a - 9 * np.sqrt(a), a / 10)
         places = first + step * np.arange(int((a + 45 * np.sqrt(a) - first) / step))
         value = special.gammaincc(a, places)
         places, value = places[value > _LEAST_VALUE], value[value > _LEAST_VALUE]
+        # coefficients of gamma from tau gamma' = (a - 1 - tau) gamma: (j + 1) tau c_{j+1} = (a - 1 - tau - j) c_j -
+        # c_{j-1}
         density = [np.exp((a - 1) * np.log(places) - places - special.gammaln(a))]
         for j in range(_TABLE_DEGREE - 1):
             previous = density[j - 1] if j else 0.0
             density.append(((a - 1 - places - j) * density[j] - previous) / (places * (j + 1)))
         radius = np.sqrt(a) / 4
+        # Cauchy's estimate on the circle of radius R, over the least Q of the cell; 1.1 is more than 1 / (1 - 1 / 32)
         growth = np.exp(radius * np.abs(a - 1 - places) / places + (a - 1) * (radius / places) ** 2)
-        remainder = density[0] * growth * radius * 32.0 ** -(_TABLE_DEGREE + 1) * 1.1 / value
+        remainder = density[0] * growth * radius * 32.0 ** -(_TABLE_DEGREE + 1) * 1.1
+        remainder = remainder / special.gammaincc(a, places + step / 2)
+        # Q' = -gamma
         coefficients = np.stack([value, *(-each / (j + 1) for j, each in enumerate(density))])
         below_first = float(special.gammainc(a, first))
         return cls(a, first, float(step), coefficients, float(np.max(remainder)) + below_first + 64 * UNIT)
@@ -536,6 +619,7 @@ class _UpperGamma:
 
     def _evaluate(self, tau: FloatArray, out: FloatArray) -> None:
         """Write the values at tau to `out`."""
+        # index of the nearest place; values outside of the table are computed at place 0 and replaced below
         offset = (tau - self.first) / self.step + 0.5
         with np.errstate(invalid="ignore"):
             tabled = (offset >= 0) & (offset < self.coefficients.shape[1])
@@ -544,6 +628,7 @@ class _UpperGamma:
         offset = np.where(tabled, tau - (self.first + self.step * cell), 0.0)
         coefficient = np.empty(tau.shape)
         np.take(self.coefficients[-1], cell, out=out, mode="clip")
+        # Horner's rule in place: the array is the cost
         for power in self.coefficients[-2::-1]:
             out *= offset
             out += np.take(power, cell, out=coefficient, mode="clip")
@@ -560,13 +645,16 @@ def _upper_gamma(a: float, tau: FloatArray) -> FloatArray:
 def _log_remainder(log_excess: FloatArray, eta: FloatArray, a: float) -> tuple[FloatArray, FloatArray, FloatArray]:
     """B at L = log_excess, and its two terms: B = first - second."""
     tau = np.maximum(-log_excess / eta, 0.0)
+    # one dimension: S = 0, so that B = (1 - exp(-L))_+
     if a == 0:
         first = (log_excess > 0).astype(float)
         second = np.where(log_excess > 0, np.exp(-np.maximum(log_excess, 0.0)), 0.0)
     else:
+        # B = Q(a, tau) - exp(-L) (1 + eta)^-a Q(a, (1 + eta) tau); for tau = 0 both Q are 1
         first = _upper_gamma(a, tau)
         with np.errstate(divide="ignore", invalid="ignore"):
             exponent = -log_excess - a * np.log1p(eta) + np.log(_upper_gamma(a, (1 + eta) * tau))
+        # B >= 0; the exponent is NaN where L = -inf meets Q = 0, and then the term vanishes
         second = np.minimum(np.exp(np.where(exponent == exponent, exponent, -np.inf)), first)
     return np.asarray(first - second), first, second
 
@@ -575,7 +663,9 @@ def _at(problem: _Problem, y: FloatArray) -> tuple[FloatArray, FloatArray, Float
     """zeta, alpha, chi and L at log zeta = y; one row per problem."""
     eps, m, near, eta = (x[:, None] for x in (problem.eps, problem.m, problem.near, problem.eta))
     zeta = np.exp(y)
+    # chi = alpha + b, with the small difference b - m / 2 formed first
     chi = eps / m + (near - m / 2) + zeta / m
+    # L of the module's notes; `level` is its part without zeta
     excess = problem.level[:, None] + np.log(-np.expm1(-zeta)) + eta * chi * chi / 2 + near * chi
     return zeta, problem.start[:, None] + zeta / m, chi, excess
 
@@ -583,6 +673,7 @@ def _at(problem: _Problem, y: FloatArray) -> tuple[FloatArray, FloatArray, Float
 def _roughly(problem: _Problem) -> FloatArray:
     """log of the integral by a coarse rule; tolerances are relative to it."""
     start, m = problem.start[:, None], problem.m[:, None]
+    # a grid over the Gaussian factor, and a geometric one near zeta = 0, where L changes
     around = np.concatenate([np.arange(-8.0, 9.0), np.arange(10.0, 41.0, 3.0)]) - np.minimum(start, 0.0)  # alpha >= -8
     near_zero = 10.0 ** np.linspace(-12, 2, 15) / np.maximum(np.abs(start), 1.0)
     zeta = m * np.sort(np.concatenate([np.where(around > 0, around, 1e-3), near_zero], axis=1), axis=1)
@@ -590,6 +681,7 @@ def _roughly(problem: _Problem) -> FloatArray:
     zeta, alpha, _, excess = _at(problem, y)
     remainder = _log_remainder(excess, problem.eta[:, None], problem.a)[0]
     log_each = -alpha * alpha / 2 - _LOG_SQRT_2PI + np.log(-np.expm1(-zeta)) + np.log(remainder) + y - np.log(m)
+    # trapezoidal weights in y = log zeta; a factor of two either way does no harm
     log_integral = special.logsumexp(log_each + np.log(np.gradient(y, axis=1)), axis=1)
     return np.asarray(np.maximum(log_integral, _NOTHING))
 
@@ -597,40 +689,51 @@ def _roughly(problem: _Problem) -> FloatArray:
 def _bounds(problem: _Problem, centre: FloatArray, half: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Upper bounds on one panel (the module's notes): log of the error of the rule, and log of the integral."""
     eps, m, eta, near, a = problem.eps, problem.m, problem.eta, problem.near, problem.a
+    # the ellipse lies in the box |Re y - y_0| <= reach, |Im y| <= angle
     angle = _HEIGHT * half
     valid = angle < _STEEPEST
 
     def size(reach: FloatArray, angle: FloatArray) -> tuple[FloatArray, ...]:
         """log of an upper bound of all factors except B; upper and lower bounds of Re L; upper bound of abs(Im L)."""
+        # zeta = exp(y): low <= Re zeta, |zeta| <= high, |Im zeta| <= aside
         low, high = np.exp(centre - reach) * np.cos(angle), np.exp(centre + reach)
         aside = high * np.sin(angle)
         first, last = problem.start + low / m, problem.start + high / m
+        # |exp(-alpha^2 / 2)| is greatest where Re alpha is nearest 0
         nearest = np.where(first > 0, first, np.where(last < 0, last, 0.0))
         log_least = np.log(-np.expm1(-low))
+        # |1 - exp(-zeta)| <= |zeta| (1 - exp(-low)) / low near 0, and <= 1 + exp(-low) away from it
         log_factor = np.minimum(log_least - np.log(low) + centre + reach, np.log1p(np.exp(-low)))
+        # log |phi(alpha) (1 - exp(-zeta)) zeta / m|, the last factor from d zeta = zeta dy
         rest = (aside / m) ** 2 / 2 - nearest * nearest / 2 - _LOG_SQRT_2PI + log_factor + centre + reach - np.log(m)
         offset = eps / m + (near - m / 2)
         left, right, across = offset + low / m, offset + high / m, aside / m
+        # Re chi^2 = (Re chi)^2 - (Im chi)^2
         squares = np.stack([left * left, right * right])
         least_square = np.where((left < 0) & (right > 0), 0.0, np.min(squares, axis=0)) - across * across
         real_high = problem.level + log_factor + eta * np.max(squares, axis=0) / 2 + near * right
         real_low = problem.level + log_least + eta * least_square / 2 + near * left
+        # |arg(1 - exp(-zeta))| <= |arg zeta| + |Im zeta|, and below pi / 2
         turn = np.minimum(angle + aside, np.pi / 2)
         imaginary = turn + across * (eta * np.maximum(np.abs(left), np.abs(right)) + near)
         return rest, real_high, real_low, imaginary
 
     angle = np.where(valid, angle, 0.0)
+    # left of the kink: B rises with Re L, and |Im tau / Re tau| = |Im L / Re L| is greatest at `real_high`
     rest, real_high, real_low, imaginary = size(_REACH * half, angle)
     value = _log_remainder(real_high, eta, a)[0]
     log_growth = np.where(real_high < 0, max(a - 1, 0.0) / 2 * np.log1p((imaginary / real_high) ** 2), np.inf)
     left_of_kink = rest + np.log(value) + log_growth
+    # right of the kink: the branch tau <= 0 in the ellipse, and its difference from B on the real axis, twice
     log_factors, highest, lowest, _ = size(half, 0 * angle)
     tau = np.maximum(-lowest / eta, 0.0)
     gamma_below = special.gammainc(a, tau) if a else (tau > 0).astype(float)
     right_of_kink = rest + np.log1p(np.exp(-real_low - a * np.log1p(eta)))
     width = np.log(2 * half)
+    # exp overflows above 709; a factor of exp(700) suffices (*right of the kink*)
     log_difference = log_factors + width + np.log(2 * gamma_below) + np.log(np.expm1(np.minimum(eta * tau, 700.0)))
     rule = _LOG_RULE + np.log(half)
+    # the lesser of two valid bounds; NaN, from 0 times infinity, proves nothing
     errors = np.minimum(rule + left_of_kink, np.logaddexp(rule + right_of_kink, log_difference))
     integral = log_factors + width + np.log(_log_remainder(highest, eta, a)[0])
     return np.where(valid & (errors == errors), errors, np.inf), integral
@@ -644,13 +747,18 @@ def _summed(
     zeta, alpha, chi, excess = _at(problem, y)
     eps, m, near, eta = (x[:, None] for x in (problem.eps, problem.m, problem.near, problem.eta))
     remainder, first, second = _log_remainder(excess, eta, problem.a)
+    # phi(alpha) d zeta / m at each node
     density = np.exp(y - np.log(m) - alpha * alpha / 2 - _LOG_SQRT_2PI - unit[:, None]) * (half[:, None] * _WEIGHTS)
     factor = -np.expm1(-zeta)
     value = density * factor * remainder
+    # -dD/d epsilon = lambda Q(A): the component at x' has the density exp(-epsilon - zeta) times that at x, and the
+    # common one lambda / (lambda - 1) = 1 / (1 - exp(-epsilon)) times the term of the integrand
     fall = density * (np.exp(-zeta) * first + factor * second / -np.expm1(-eps))
+    # magnitudes of the terms of chi, and of those of L (*Rounding* in the module's notes)
     whole = eps / m + m + zeta / m
     magnitudes = np.abs(problem.log_odds[:, None]) + eps + np.abs(y) + (problem.a + 0.5) * np.log1p(eta)
     magnitudes = magnitudes + (eta * np.abs(chi) + near) * whole + near * near + 1
+    # in units of rounding: what is assumed of SciPy, and the error of the table
     gamma_error = 256 + 64 * problem.a if problem.a else 4.0
     if problem.a >= _TABLED:
         gamma_error = gamma_error + _UpperGamma.of(problem.a).error / UNIT
@@ -720,6 +828,6 @@ def delta(
     r = int(integer("dimension", dimension, "[1, inf)"))
     if prob == 0.0:
         return 0.0
-    one = (np.array([x]) for x in (eps, prob, d, v, s))
+    arrays = (np.array([x]) for x in (eps, prob, d, v, s))
     with np.errstate(under="ignore"):
-        return prob * float(np.exp(log_curve(*one, dimension=r, replace=replace)[0][0]))
+        return prob * float(np.exp(log_curve(*arrays, dimension=r, replace=replace)[0][0]))

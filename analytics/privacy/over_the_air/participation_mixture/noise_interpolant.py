@@ -1,21 +1,40 @@
-r"""A divergence as a function of the others' noise variance v, interpolated by Chebyshev polynomials in log v.
+r"""A divergence as a function of the others' noise variance v: interpolation in log v, and bounds of its curvature.
 
-The error on a piece of half width h in log v with N nodes is at most :math:`4M\rho^{-(N-1)}/(\rho-1)` if the divergence
-is analytic in the Bernstein ellipse :math:`\rho` of the piece and at most M there (Trefethen, Approximation Theory and
-Approximation Practice, theorem 8.2; the bound also holds at the zeros of a Chebyshev polynomial, where coefficients
-alias with either sign). The errors of the values at the nodes contribute at most Lebesgue's constant times the greatest
-of them. The doubt by which the divergence differs from an analytic function counts as such an error. Where no number of
-nodes suffices, the divergence itself is computed.
-
-*Estimates.* Where no bound M is known at all, the logarithm of the divergence is interpolated on the whole range, and
-the error is *estimated*, not proved: the estimate is twice the sum of the magnitudes of the last quarter of the
-coefficients. It is accepted if the divergence itself differs by no more at both ends of the range and at some places
-between nodes. docs/accuracy.md names the numbers that rest on this estimate.
-
-Bounds of the second derivative, of either sign, of a divergence as a function of the variance of the common noise.
-
-With a law of the noise on a grid (:mod:`airtight.analytics.distributions.weighted_sum`), these bounds give bounds of
+A mean over the law of the others' noise needs the divergence at thousands of values of v. It is smooth in log v, so a
+few dozen values give all others. A law of the noise on a grid adds an error of second order in the step
+(:mod:`airtight.analytics.distributions.weighted_sum`). Bounds of the second derivative turn such a law into bounds of
 the mean divergence from both sides.
+
+Steps, in order
+---------------
+1. The first call of :class:`NoiseInterpolant` fits. Its range is widened by `margin`, as later calls may go beyond it.
+2. *With a bound M* (`largest`) the range is cut into pieces. Each gets the least number of nodes whose proved error is
+   within the tolerance; pieces without one are halved. Where the divergence hardly matters, it is bracketed by its
+   values at the ends of a few cells instead.
+3. *Without a bound* one series on the whole range is fitted to the logarithm, with an estimated error.
+4. Later calls evaluate the series. Values that no piece or cell covers are computed by the component itself.
+5. :func:`slope_of_pair`, :func:`concavity_of_pair`, :func:`concavity_of_hidden` and :func:`of_gaussian` bound the
+   second derivative, of either sign. :func:`excess` bounds the error of the mean where they are too great to be used
+   directly.
+
+Where each error enters
+-----------------------
+*Proved.* The error on a piece of half width h in log v with N nodes is at most :math:`4M\rho^{-(N-1)}/(\rho-1)` if the
+divergence is analytic in the Bernstein ellipse :math:`\rho` of the piece and at most M there (Trefethen, Approximation
+Theory and Approximation Practice, theorem 8.2; the bound also holds at the zeros of a Chebyshev polynomial, where
+coefficients alias with either sign). The errors of the values at the nodes contribute at most Lebesgue's constant times
+the greatest of them. The doubt by which the divergence differs from an analytic function counts as such an error, once
+more at the point itself. Rounding of the transform and of Clenshaw's recurrence adds :math:`8N^2u` of the greatest
+value. All of these are absolute errors on a piece, in units of its greatest value; they become errors of the logarithm
+at each v. Where no number of nodes suffices, the divergence itself is computed.
+
+*Estimated.* Where no bound M is known at all, the estimate is twice the sum of the magnitudes of the last quarter of
+the coefficients. It is accepted if the divergence itself differs by no more at both ends of the range and at some
+places between nodes. docs/accuracy.md names the numbers that rest on this estimate. The slope in epsilon has no error
+bound in either case.
+
+*Curvature.* Each term of a bound is monotone in v and is taken at the end of the interval on the safe side. Terms may
+cancel where the device's own noise is small, so the rounding error of each is added in proportion to its magnitude.
 """
 
 from __future__ import annotations
@@ -124,27 +143,34 @@ class NoiseInterpolant:
             row, column = np.nonzero(inside)
             if not row.size:
                 continue
+            # the piece's interval of log v maps to [-1, 1]
             x = (2 * log_v[piece.rows[row], column] - piece.low[row] - piece.high[row]) / (piece.high - piece.low)[row]
             of_value, of_slope = (_clenshaw(each, row, x) for each in (piece.value, piece.slope))
+            # an estimate interpolates the logarithm and its slope themselves
             if piece.logarithmic:
-                at = piece.rows[row], column
-                value[at], slope[at], error[at] = of_value, of_slope, piece.error[row]
+                target = piece.rows[row], column
+                value[target], slope[target], error[target] = of_value, of_slope, piece.error[row]
                 continue
+            # a proved piece interpolates the divergence; where its absolute error is half of the value or more, the
+            # component is called
             precise = of_value > 2 * piece.error[row]
             row, column, of_value, of_slope = row[precise], column[precise], of_value[precise], of_slope[precise]
-            at = piece.rows[row], column
-            value[at], slope[at] = piece.unit[row] + np.log(of_value), of_slope / of_value
-            error[at] = -np.log1p(-piece.error[row] / of_value)
+            target = piece.rows[row], column
+            value[target], slope[target] = piece.unit[row] + np.log(of_value), of_slope / of_value
+            # from an absolute error e to one of the logarithm: the wider side is -log(1 - e / value)
+            error[target] = -np.log1p(-piece.error[row] / of_value)
+        # cells only fill what no piece covers; D falls in v, so it lies between its values at both ends of the cell
         for cells in self._cells:
             inside = (log_v[cells.rows] >= cells.log_v[:, :1]) & (log_v[cells.rows] <= cells.log_v[:, -1:])
             row, column = np.nonzero(inside & np.isnan(value[cells.rows]))
-            at = cells.rows[row], column
-            cell = np.sum(log_v[at][:, None] > cells.log_v[row, 1:-1], axis=1)
+            target = cells.rows[row], column
+            cell = np.sum(log_v[target][:, None] > cells.log_v[row, 1:-1], axis=1)
             high, low = (
                 cells.value[row, cell] + cells.error[row, cell],
                 cells.value[row, cell + 1] - cells.error[row, cell + 1],
             )
-            value[at], error[at], slope[at] = (high + low) / 2, (high - low) / 2, cells.slope[row, cell]
+            value[target], error[target], slope[target] = (high + low) / 2, (high - low) / 2, cells.slope[row, cell]
+        # what is left: whole rows in one call, single values in another
         missing = np.isnan(value)
         full = np.flatnonzero(np.all(missing, axis=1))
         if full.size:
@@ -173,16 +199,20 @@ class NoiseInterpolant:
                 inside = (log_v[piece.rows] >= piece.low[:, None]) & (log_v[piece.rows] <= piece.high[:, None])
                 row, column = np.nonzero(inside)
                 at = piece.rows[row], column
+                # R of the notes; no bound where the disc is no wider than `step`
                 radius = v[at] * -np.expm1(-_DISC * (piece.high - piece.low)[row] / 2) - step
                 out[at] = np.where(radius > 0, np.log(6) + piece.largest[row] - 3 * np.log(radius), np.inf)
         return out
 
     def _fit(self, v: FloatArray, i: IntArray) -> None:
+        # range of each problem; a variance of 0 has no logarithm and is computed directly
         v_low, v_high = np.min(np.where(v > 0, v, np.inf), axis=1), np.max(v, axis=1)
+        # a margin that is not small compared with v would stretch the range in log v: then only the upper end is moved
         v_low, v_high = np.where(self.margin < NARROW * v_low, v_low - self.margin, v_low), v_high + self.margin
         rows = np.flatnonzero((v_low < v_high) & (v_high < np.inf))
         if not rows.size:
             return
+        # the logarithm is rounded, and all values have to lie inside
         low, high = np.log(v_low[rows]) - 4 * UNIT, np.log(v_high[rows]) + 4 * UNIT
         if self.largest is None:
             self._estimate(i, rows, low, high, v.shape[1])
@@ -193,10 +223,13 @@ class NoiseInterpolant:
         self, largest: Largest, i: IntArray, rows: IntArray, low: FloatArray, high: FloatArray, v: FloatArray
     ) -> None:
         size = v.shape[1]
+        # in log v the divergence varies on the scale 1 / sqrt(dimension)
         widest = 2 * min(_WIDEST, _REACH / np.sqrt(self.dimension))
         number = int(np.ceil(np.max(high - low) / widest))
+        # fewer values than nodes: direct evaluation costs less
         if size < _WORTH * _NODES[0] * number:
             return
+        # outside of the interval that matters a few cells bracket the divergence
         if self.matters is not None:
             inner = np.clip(np.log(self.matters[0][rows]), low, high), np.clip(np.log(self.matters[1][rows]), low, high)
             for first, last in ((low, inner[0]), (inner[1], high)):
@@ -208,16 +241,19 @@ class NoiseInterpolant:
             rows, low, high = rows[nonempty_rows], low[nonempty_rows], high[nonempty_rows]
             if not rows.size:
                 return
+        # pieces of equal width, one row each
         width = (high - low) / number
         row = np.repeat(np.arange(rows.size), number)
         start = low[row] + width[row] * np.tile(np.arange(number), rows.size)
         end, row = start + width[row], rows[row]
+        # fit, then halve the pieces without a fit; each halving doubles the number of nodes that have to pay
         for _ in range(_HALVINGS):
             if not row.size or size < _WORTH * _NODES[0] * number:
                 return
             row, start, end = self._fitted(largest, i, row, start, end)
             middle, row, number = (start + end) / 2, np.repeat(row, 2), 2 * number
             start, end = (np.stack(each, axis=1).ravel() for each in ((start, middle), (middle, end)))
+        # the last halvings serve only pieces that hold many values of v
         for _ in range(_MORE_HALVINGS):
             inside = (v[row] >= np.exp(start)[:, None]) & (v[row] <= np.exp(end)[:, None])
             worth = np.sum(inside, axis=1) >= _WORTH * _NODES[-1]
@@ -231,17 +267,22 @@ class NoiseInterpolant:
         for degree in _DEGREES:
             if size < _WORTH_ESTIMATING * degree or not rows.size:
                 return
+            # nodes are the cosines of (j + 1/2) pi / degree; these places lie between neighbouring nodes, or between an
+            # end and the outermost node
             between_nodes = np.array([0.25, degree / 3, degree / 2, degree - 0.25])
             check_points = np.concatenate([[1.0, -1.0], np.cos(np.pi * between_nodes / degree)])
             middle, half = (low + high)[:, None] / 2, (high - low)[:, None] / 2
-            value, slope, own_error = self.component(
+            value, slope, component_error = self.component(
                 np.exp(middle + half * np.concatenate([_zeros(degree), check_points])), i[rows]
             )
             cosines = _cosines(degree)
             with np.errstate(invalid="ignore"):
                 of_value, of_slope = (x[:, :degree] @ cosines.T for x in (value, slope))
+                # if the coefficients halve over a quarter of the nodes, the rest of the series is at most its last
+                # quarter; twice that is the estimate
                 doubt = 2 * np.sum(np.abs(of_value[:, 3 * degree // 4 :]), axis=1)
-                error = doubt + _LEBESGUE * np.max(own_error, axis=1)
+                error = doubt + _LEBESGUE * np.max(component_error, axis=1)
+                # the component itself at the check points: a wrong estimate shows there
                 deviation = np.abs(
                     of_value @ np.polynomial.chebyshev.chebvander(check_points, degree - 1).T - value[:, degree:]
                 )
@@ -263,32 +304,40 @@ class NoiseInterpolant:
     ) -> tuple[IntArray, FloatArray, FloatArray]:
         """Fit the pieces for which a sufficient bound is known; return the others."""
         # the divergence falls in v, so its value at the right end makes the tolerance absolute
-        log_least, _, its_error = (x[:, 0] for x in self.component(np.exp(high)[:, None], i[row]))
+        log_least, _, least_error = (x[:, 0] for x in self.component(np.exp(high)[:, None], i[row]))
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             log_goal = log_least + np.log(self.tolerance)
             largest, doubt = bound(i[row], low, high, _RHO, log_goal)
+            # theorem 8.2 for each number of nodes, in logarithms
             error = np.log(4 / (_RHO - 1)) + largest[:, None] - (np.array(_NODES) - 1) * np.log(_RHO)
-            usable = np.isfinite(log_least) & np.isfinite(its_error) & (doubt <= log_goal + 1)
+            # a doubt of up to e times the goal is tolerated: it enters the error bound below, not the degree
+            usable = np.isfinite(log_least) & np.isfinite(least_error) & (doubt <= log_goal + 1)
             enough = (error <= log_goal[:, None]) & usable[:, None]
-        first = np.where(np.any(enough, axis=1), np.argmax(enough, axis=1), -1)
+        # the least number of nodes that suffices; -1 for none
+        choice = np.where(np.any(enough, axis=1), np.argmax(enough, axis=1), -1)
         for k, size in enumerate(_NODES):
-            same_size = np.flatnonzero(first == k)
+            same_size = np.flatnonzero(choice == k)
             if not same_size.size:
                 continue
             middle, half = (low[same_size] + high[same_size]) / 2, (high[same_size] - low[same_size]) / 2
             value, slope, node_error = self.component(
                 np.exp(middle[:, None] + half[:, None] * _zeros(size)), i[row[same_size]]
             )
+            # values in units of the greatest one, so that tiny divergences do not underflow
             unit = np.max(value, axis=1)
             scaled = np.exp(value - unit[:, None])
             cosines = _cosines(size)
             with np.errstate(over="ignore"):
+                # The doubt enters through each node, times Lebesgue's constant, and at the point itself. `error` may be
+                # infinite.
                 error_bound = np.exp(np.logaddexp(error[same_size, k], np.log(2 + _LEBESGUE) + doubt[same_size]) - unit)
                 error_bound = (
+                    # errors of the values at the nodes; rounding of transform and recurrence
                     error_bound + _LEBESGUE * np.max(scaled * np.expm1(node_error), axis=1) + 8 * size * size * UNIT
                 )
+            # pieces whose bound or values are not finite go back to be halved
             usable_fit = np.isfinite(error_bound) & np.all(np.isfinite(value), axis=1) & np.isfinite(largest[same_size])
-            first[same_size[~usable_fit]] = -1
+            choice[same_size[~usable_fit]] = -1
             self._pieces.append(
                 _Piece(
                     row[same_size[usable_fit]],
@@ -301,7 +350,7 @@ class NoiseInterpolant:
                     largest[same_size[usable_fit]],
                 )
             )
-        unfitted = first < 0
+        unfitted = choice < 0
         return row[unfitted], low[unfitted], high[unfitted]
 
 
@@ -313,20 +362,22 @@ def _zeros(size: int) -> FloatArray:
 def _cosines(size: int) -> FloatArray:
     """Matrix that maps values at these zeros to the coefficients of the Chebyshev series, one per row."""
     cosines = np.cos(np.outer(np.arange(size), np.pi * (np.arange(size) + 0.5) / size)) * (2 / size)
+    # discrete orthogonality: the constant has twice the norm of the others
     cosines[0] /= 2
     return np.asarray(cosines)
 
 
 def _clenshaw(coefficients: FloatArray, row: IntArray, x: FloatArray) -> FloatArray:
     """The Chebyshev series of the given row at each x, by Clenshaw's recurrence."""
+    # in chunks that stay in the cache, all series of one chunk at once
     out, columns = np.empty(x.shape), np.ascontiguousarray(coefficients.T)
     for start in range(0, x.size, _CACHED):
         part = slice(start, start + _CACHED)
-        which, twice = row[part], 2 * x[part]
+        part_rows, twice = row[part], 2 * x[part]
         current = previous = np.zeros(twice.shape)
         for each in columns[:0:-1]:
-            current, previous = each[which] + twice * current - previous, current
-        out[part] = columns[0][which] + x[part] * current - previous
+            current, previous = each[part_rows] + twice * current - previous, current
+        out[part] = columns[0][part_rows] + x[part] * current - previous
     return out
 
 
@@ -345,12 +396,16 @@ def of_gaussian(
     0: at an end of the interval, or at the zero of a.
     """
     with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
+        # mu falls in v, so its ends change places; a and ab fall in mu and rise in v
         mu_low, mu_high = d / np.sqrt(high), d / np.sqrt(low)
         a_high, a_low = epsilon / mu_low - mu_low / 2, epsilon / mu_high - mu_high / 2
+        # phi(a) is greatest where a is nearest 0
         nearest = np.where(a_low > 0, a_low, np.where(a_high < 0, a_high, 0.0))
         scale = np.exp(-nearest * nearest / 2 - log_unit) / np.sqrt(2 * np.pi) * mu_high / (4 * low * low)
+        # -(ab + 3) is greatest at the greatest mu, ab + 3 at the least one
         concave = scale * np.maximum(mu_high * mu_high / 4 - (epsilon / mu_high) ** 2 - 3, 0.0)
         convex = scale * np.maximum((epsilon / mu_low) ** 2 - mu_low * mu_low / 4 + 3, 0.0)
+    # 0 times infinity is NaN: no bound, unless the means are equal and the divergence does not depend on v
     bounds = (np.where(d == 0, 0.0, np.nan_to_num(x, nan=np.inf)) for x in (concave, convex))
     return next(bounds), next(bounds)
 
@@ -388,14 +443,18 @@ def slope_of_pair(
     interval. The bounds are infinite where c may vanish.
     """
     rate_low, rate_high, bounded = decay_of_pair(level, d, low, high, gap, r)
+    # a = (r - 1) / 2 of the notes
     order = r / 2 - 0.5
     with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
         v = (low + high) / 2  # the slope itself is bounded here
         c = level + r / 2 * np.log1p(gap / v) + d * d / (2 * gap)
+        c_error = _c_error(level, d, v, gap, r)
         radius_squared = 2 * v * (v + gap) / gap * c
         kappa = d / gap * np.sqrt(radius_squared)
         root = np.sqrt(kappa * kappa + order * order)
+        # h(kappa) - h(0), with a log(2a) taken into the quotient
         log_bessel = root - order - (order * np.log((order + root) / (2 * order)) if order > 0 else 0.0)
+        # log of the slope's upper bound at the middle: factor s / 2, lambda for the forward divergence only
         log_slope = (
             np.log(gap / 2) + np.maximum(level, 0.0) + r / 2 * np.log(radius_squared / v) - np.log(v * (v + gap))
         )
@@ -407,8 +466,13 @@ def slope_of_pair(
             - (r / 2 - 1) * np.log(2)
             - special.gammaln(r / 2)
         )
-        # from the middle to the whole interval; 1e-9 is more than the rounding error of this sum
-        log_slope = log_slope + np.maximum(np.abs(rate_low), np.abs(rate_high)) * (high - low) / 2 + 1e-9
+        # rounding: of each term of the sum, and of c, whose terms may cancel (d log kappa = d log c / 2)
+        magnitudes = np.abs(np.log(gap / 2)) + np.abs(level) + r / 2 * np.abs(np.log(radius_squared / v))
+        magnitudes = magnitudes + np.abs(np.log(v * (v + gap))) + v * (d / gap) ** 2 / 2 + radius_squared / (2 * v) + r
+        magnitudes = magnitudes + root + order * (1 + np.abs(log_bessel - root + order)) + special.gammaln(r / 2)
+        rounding = 16 * UNIT * magnitudes + c_error * (r / (2 * c) + (v + gap) / gap + kappa / (2 * c))
+        # from the middle to the whole interval
+        log_slope = log_slope + np.maximum(np.abs(rate_low), np.abs(rate_high)) * (high - low) / 2 + rounding
     return np.where(bounded, log_slope, np.inf), rate_low, rate_high
 
 
@@ -417,27 +481,47 @@ def decay_of_pair(
 ) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
     """The bounds of the derivative of log(-dD/dv) alone (:func:`slope_of_pair`), and where they are finite."""
     with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
-        c_high = level + r / 2 * np.log1p(gap / low) + d * d / (2 * gap)
-        c_low = level + r / 2 * np.log1p(gap / high) + d * d / (2 * gap)
+        # c falls in v: its greatest value belongs to `low`
+        c_error = _c_error(level, d, low, gap, r)
+        c_high = level + r / 2 * np.log1p(gap / low) + d * d / (2 * gap) + c_error
+        c_low = level + r / 2 * np.log1p(gap / high) + d * d / (2 * gap) - c_error
+        # -c' / c = r s / 2 v (v + s) c
         decay_high = r / 2 * gap / (low * (low + gap)) / c_low  # -c' / c
         decay_low = r / 2 * gap / (high * (high + gap)) / c_high
+        # r / 2v + r / 2(v + s) - 1 / v - 1 / (v + s) = (r / 2 - 1)(1 / v + 1 / (v + s)), negative for r = 1
         rational_high = (r / 2 - 1) / np.where(r < 2, high + gap, low + gap) + (r / 2 - 1) / np.where(r < 2, high, low)
         rational_low = (r / 2 - 1) / np.where(r < 2, low + gap, high + gap) + (r / 2 - 1) / np.where(r < 2, low, high)
         centre_term = (d / gap) ** 2 / 2
         kappa_high = d / gap * np.sqrt(2 * high * (high + gap) / gap * c_high)
         kappa_low = d / gap * np.sqrt(2 * low * (low + gap) / gap * c_low)
         order = r / 2 - 0.5
+        # Segura's bounds of I_{nu+1} / I_nu with nu + 1/2 = (r - 1) / 2; they rise in kappa
         ratio_high = kappa_high / (order + np.sqrt(kappa_high**2 + order**2))
         ratio_low = kappa_low / (order + np.sqrt(kappa_low**2 + (order + 1) ** 2))
+        # the bracket of the notes may have either sign; kappa times the ratio is positive and takes the end that fits
+        # the sign
         bracket_high = 1 / low + 1 / (low + gap) - decay_low
         bracket_low = 1 / high + 1 / (high + gap) - decay_high
         bessel_high = np.where(bracket_high > 0, kappa_high * ratio_high, kappa_low * ratio_low) / 2 * bracket_high
         bessel_low = np.where(bracket_low > 0, kappa_low * ratio_low, kappa_high * ratio_high) / 2 * bracket_low
+        # for d = 0 kappa vanishes, whatever the bracket
         bessel_high, bessel_low = (np.where(d == 0, 0.0, x) for x in (bessel_high, bessel_low))
-        rate_high = rational_high - r / 2 * decay_low - centre_term - c_low / gap + bessel_high
-        rate_low = rational_low - r / 2 * decay_high - centre_term - c_high / gap + bessel_low
+        # the terms may cancel: each errs by a few units of its own magnitude
+        magnitudes = (r / 2 + 1) * (1 / low + 1 / (low + gap)) + r / 2 * decay_high + centre_term + c_high / gap
+        magnitudes = magnitudes + kappa_high * ratio_high * (1 / low + 1 / (low + gap) + decay_high)
+        rounding = 16 * UNIT * magnitudes
+        rate_high = rational_high - r / 2 * decay_low - centre_term - c_low / gap + bessel_high + rounding
+        rate_low = rational_low - r / 2 * decay_high - centre_term - c_high / gap + bessel_low - rounding
+        # c = 0 is where the surface F = 0 shrinks to a point
         bounded = (c_low > 0) & (low > 0)
     return np.where(bounded, rate_low, -np.inf), np.where(bounded, rate_high, np.inf), bounded
+
+
+def _c_error(
+    level: FloatArray, d: FloatArray | float, v: FloatArray, gap: FloatArray | float, r: float
+) -> FloatArray:
+    """Bound of the rounding error of c (:func:`slope_of_pair`) for noise of at least v."""
+    return np.asarray(8 * UNIT * (np.abs(level) + r / 2 * np.log1p(gap / v) + d * d / (2 * gap)))
 
 
 def concavity_of_pair(d: FloatArray, low: FloatArray, gap: FloatArray, r: float, *, reverse: bool) -> FloatArray:
@@ -454,10 +538,15 @@ def concavity_of_pair(d: FloatArray, low: FloatArray, gap: FloatArray, r: float,
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         eta, d2_over_v = gap / low, d * d / low
         if reverse:
+            # chi under P is t |y - d e_1|^2 / v with t <= 1. The mean of (chi - r)^2 is convex in t, and at t = 0 and t
+            # = 1 at most the mean of (|y - d e_1|^2 / v)^2.
             p_variance, q_variance, second_moment = low, low + gap, (r + d2_over_v) ** 2 + 2 * r + 4 * d2_over_v
         else:
+            # chi = |y|^2 / v has the mean (1 + eta) r + d^2 / v under P
             p_variance, q_variance = low + gap, low
             second_moment = (r * eta + d2_over_v) ** 2 + 2 * r * (1 + eta) ** 2 + 4 * (1 + eta) * d2_over_v
+        # P takes the bound -q (2r + 4) / 4v^2, and lambda Q on the optimal set is at most P, under which the mean of
+        # (chi - r)^2 + 2r is taken
         bound = (2 * r + 4) / (4 * p_variance * p_variance) + (second_moment + 2 * r) / (4 * q_variance * q_variance)
         return np.asarray(np.nan_to_num(bound, nan=np.inf))
 
@@ -477,9 +566,11 @@ def concavity_of_hidden(near: FloatArray, d: FloatArray, low: FloatArray, own: F
     """
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         w, eta = low + own, own / low
+        # |y - x'|^2 / w has mean r + distance^2 under f, and |y|^2 / v has mean (1 + eta)(r + norm^2)
         distance_squared, norm_squared = d * d / w, near * near / w
         far_moment = distance_squared * distance_squared + 2 * (r + 2 * distance_squared)
         common_moment = (r * eta + (1 + eta) * norm_squared) ** 2 + 2 * (1 + eta) ** 2 * (r + 2 * norm_squared)
+        # f itself, the term at x' of variance w, the common term of variance v
         bound = (2 * r + 4 + far_moment + 2 * r) / (4 * w * w) + (common_moment + 2 * r) / (4 * low * low)
         return np.asarray(np.nan_to_num(bound, nan=np.inf))
 
@@ -491,12 +582,16 @@ def excess(v: FloatArray, weights: FloatArray, values: FloatArray, cost: FloatAr
     of v_j gives a smaller function, which is curved only above v_j - slack. The index j is chosen such that, to the
     right of v_j - slack, the cost nowhere exceeds the value.
     """
+    # where the curvature would cost more than the divergence itself, the function is clipped
     costly = np.where(weights > 0, cost > values, False)
     any_costly = np.any(costly, axis=1)
     last_costly = v.shape[1] - 1 - np.argmax(costly[:, ::-1], axis=1)
+    # to the right of v_j - slack nothing is costly
     limit = np.where(any_costly, np.take_along_axis(v, last_costly[:, None], axis=1)[:, 0] + slack, -np.inf)
     j = np.minimum(np.sum(v <= limit[:, None], axis=1), v.shape[1] - 1)[:, None]
     v_j, value_j = (np.take_along_axis(x, j, axis=1) for x in (v, values))
+    # The clipped function min(f, f(v_j)) is flat below v_j, and its kink at v_j bends down. So no curvature of the
+    # wrong sign is left where every splitting ends below v_j.
     cut = v < v_j - slack
     clipping_loss = np.where(v < v_j, values - value_j, 0.0)
     return np.asarray(np.sum(weights * (clipping_loss + np.where(cut | (weights == 0), 0.0, cost)), axis=1))

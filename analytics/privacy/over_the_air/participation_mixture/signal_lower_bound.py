@@ -1,5 +1,10 @@
-r"""A lower bound of delta for a server that sees y alone, obtained when the others send zero codes.
+r"""Lower bounds of delta: rectangles for a server that sees y alone, half-spaces for one that also sees the others.
 
+Both take a set A of outputs and bound :math:`P(A) - \lambda Q(A)`, which is at most delta for any A. So a poor choice
+of A, a coarse grid or a wrong root only lower the bound.
+
+Rectangles: :class:`Mixture`
+----------------------------
 Zero codes are a valid data set. The others then contribute only noise, so the law of y is a mixture of concentric
 Gaussians over the sets S of other participants, and the code of device k shifts it. With :math:`F_x = \sum_S\pi_S N(x,
 v_S+s)`, :math:`H = \sum_S\pi_S N(0, v_S)`, the supremum
@@ -10,32 +15,45 @@ is each direction of the divergence, where :math:`(c_1, c_2, c_3)` is, for ``sil
 \lambda p,\ (\lambda-1)(1-p))`, and for ``absent`` :math:`(p,\ 0,\ \lambda-1+p)`. In the reverse direction of
 ``absent``, the integrand is :math:`(1-\lambda(1-p))H - \lambda pF_x`.
 
-Any set A gives a lower bound. Here A is a union of rectangles. The range of the norm across the axis through x is cut
-into cells; for each cell, A contains the intervals of the axis (possibly several) on which the integrand is positive at
-the middle of the cell. These intervals are found on a grid, and their ends are interpolated. The probability of a
-rectangle is a product of differences of a normal and a gamma distribution function, so no quadrature is needed. The
-parts of the optimal set outside the window, between missed roots or beside the rectangles are lost; this loss is of
-second order in the width of the cells. So the result is a lower bound up to rounding, and the bound of the rounding
-error is subtracted.
+1. The axis through x and x' gets a grid, the norm across the axis is cut into cells.
+2. For each cell of the norm, A contains the intervals of the axis on which the integrand is positive at the middle of
+   the cell. They are found on the grid, and their ends are interpolated. So A is a union of rectangles.
+3. The probability of a rectangle is a product of differences of a normal and a gamma distribution function: no
+   quadrature is needed, and the sums over S are exact.
+4. The number of cells is doubled while the bound rises.
 
-A lower bound of delta from one threshold test along the code, for a system and for all systems with less noise.
+*Errors.* The parts of the optimal set outside the window, between missed roots or beside the rectangles are lost; this
+loss is of second order in the width of the cells and on the safe side. The rounding error of the sum is bounded
+relative to the magnitudes of its terms, and subtracted, and so are what underflows and the effect of rounded variances.
+Mass of the law of S that was left out or moved costs at most
+:math:`2(1 + \lambda)` times its amount.
 
-Given the other participants, let v be the variance of the noise without device k, s the variance that its own noise
-adds, :math:`\lambda = e^\epsilon`, and A the event :math:`\langle y, e\rangle > \tau`, with e the direction of its
-code. With n > f the coordinates of the two neighbours' codes along e, the difference :math:`P(A) - \lambda Q(A)` of the
-neighbours is
+:meth:`Mixture.outcomes` gives the probabilities of such cells themselves. To observe only the cell is post-processing,
+so the pair of their laws may be composed over rounds as a lower bound.
+
+Half-spaces: :func:`delta_at_least`
+-----------------------------------
+One threshold test along the code bounds delta from below for a system and for all systems with less noise. Given the
+other participants, let v be the variance of the noise without device k, s the variance that its own noise adds,
+:math:`\lambda = e^\epsilon`, and A the event :math:`\langle y, e\rangle > \tau`, with e the direction of its code. With
+n > f the coordinates of the two neighbours' codes along e, the difference :math:`P(A) - \lambda Q(A)` of the neighbours
+is
 
 .. math:: \text{absent:}\quad p\,\Phi\bigl(\tfrac{n-\tau}{\sqrt{v+s}}\bigr)
               - (\lambda - 1 + p)\,\Phi\bigl(\tfrac{-\tau}{\sqrt v}\bigr), \qquad n = d,
 
 .. math:: \text{hidden:}\quad p\,\Phi\bigl(\tfrac{n-\tau}{\sqrt{v+s}}\bigr)
-              - p\lambda\,\Phi\bigl(\tfrac{f-\tau}{\sqrt{v+s}}\bigr) - (1-p)(\lambda-1)\,\Phi\bigl(\tfrac{-\tau}{\sqrt v}\bigr),
+              - p\lambda\,\Phi\bigl(\tfrac{f-\tau}{\sqrt{v+s}}\bigr)
+              - (1-p)(\lambda-1)\,\Phi\bigl(\tfrac{-\tau}{\sqrt v}\bigr),
 
 :math:`n, f = d, 0` for ``silent`` and :math:`d/2, -d/2` for ``replace``. For :math:`0 < \tau \le n`, every term falls
 when v or s rises. For :math:`\tau > n`, the first term rises with the noise, so it is at least its value at the
 receiver's noise alone. So, if v and s are no lower than the true ones, and the first term for :math:`\tau > n` is taken
 at the receiver's noise, the difference is a lower bound of delta for any choice of :math:`\tau` for each set of others.
-The code takes the best of a few thresholds.
+The code takes the best of a few thresholds for each set, so the mean bounds delta for an observer who sees that set.
+
+*Errors.* Gains are rounded down and losses up, each by a bound of its relative rounding error. Twice the missing mass
+is subtracted.
 """
 
 from __future__ import annotations
@@ -57,6 +75,7 @@ _DOUBLINGS, _TOLERANCE = 3, 2e-3  # doublings of the cells, at most; relative ri
 _GAMMA = 1e-12  # bound of the relative rounding error of the distribution function of the norm across
 _AXIAL = 241  # points of the axis about each centre
 _ROUNDING = 1e-11  # bound of the rounding error, relative to the sum of the magnitudes of all terms
+_LOST = 1e-309  # absolute error of a probability that underflows: SciPy's tails vanish below 1e-310
 _SCALES, _RADIAL = 12, 20  # for the norm across: scales, and ends of cells in each of the two tails
 _LOSSES = 500  # ranges of privacy losses
 _RAREST = 1e-280  # least probability of an outcome whose loss is computed
@@ -78,6 +97,8 @@ class Mixture:
         Participation probability of the device, distance of the means, own noise variance.
     dimension : int
     adjacency : Adjacency
+    variance_error : float
+        Bound of the relative error of the variances.
     """
 
     v: FloatArray
@@ -88,6 +109,7 @@ class Mixture:
     s: float
     dimension: int
     adjacency: Adjacency
+    variance_error: float = 0.0
     # by level, number of cells and whether the device's noise is added: what does not depend on epsilon
     _across_of: dict[tuple[float, int, bool], tuple[FloatArray, FloatArray, FloatArray]] = field(
         default_factory=dict, compare=False, repr=False
@@ -98,6 +120,7 @@ class Mixture:
         """The mixture of one row of a participation whose law is exact and has few values; None for other rows."""
         weights, v = part.weights[row], part.variance[row]
         inside = weights > 0
+        # a law on a grid is none of the true laws, and without noise there is no density
         if part.slack or np.sum(inside) > _ATOMS or np.any(v[inside] == 0):
             return None
         return cls(
@@ -105,10 +128,13 @@ class Mixture:
             weights[inside],
             float(part.missing[row]),
             float(part.participation[row]),
+            # rounded up elsewhere, for upper bounds: undone here
             float(part.sensitivity[row]) * (1 - 1e-14),
             float(part.own_noise[row]),
             int(part.dimension[row]),
             part.adjacency,
+            # sums of noises three times (their rounding, and what was taken off for it), and single operations
+            float(3 * part.rounding[row] + part.lost / np.min(v[inside]) + 64 * UNIT),
         )
 
     def delta(self, eps: float, level: float, doublings: int = _DOUBLINGS) -> float:
@@ -116,6 +142,7 @@ class Mixture:
 
         The cells are halved at most `doublings` times.
         """
+        # exp(epsilon) overflows from 709 on
         if self.p == 0 or self.d + self.s == 0 or not eps < 700:
             return 0.0
         lam, p = float(np.exp(eps)), self.p
@@ -126,12 +153,15 @@ class Mixture:
                     [(p, near, True)], [(lam * p, far, True), ((lam - 1) * (1 - p), 0.0, False)], level, doublings
                 )
             else:
+                # `absent`, the order of the neighbour with the device against the one without it
                 bound = self._best([(p, self.d, True)], [(lam - 1 + p, 0.0, False)], level, doublings)
+                # the other order; it vanishes where 1 - lambda (1 - p) <= 0
                 remaining = 1 - lam * (1 - p)
                 if remaining > 0:
                     bound = max(
                         bound, self._best([(remaining, 0.0, False)], [(lam * p, self.d, True)], level, doublings)
                     )
+        # P and Q err by twice the missing mass at most, Q times lambda
         return max(bound - (1 + lam) * 2 * self.missing, 0.0)
 
     def outcomes(self, level: float, coarse: int = 1) -> tuple[FloatArray, FloatArray]:
@@ -142,22 +172,27 @@ class Mixture:
         sets S. Both steps are post-processing, for any cells; `level`, a small probability, determines how far the
         cells reach, and their number in either direction is divided by `coarse`.
         """
+        # deviations beyond which a normal law has less mass than `level`, with three to spare
         reach = np.sqrt(-2 * np.log(level)) + 3
-        least, most = float(np.sqrt(np.min(self.v))), float(np.sqrt(np.max(self.v) + self.s))
+        narrowest, widest = float(np.sqrt(np.min(self.v))), float(np.sqrt(np.max(self.v) + self.s))
         half = self.d / 2 if self.adjacency is Adjacency.REPLACE else 0.0
-        axis = np.concatenate([[-np.inf], self._axis(reach, least, most, [self.d - half, -half], coarse), [np.inf]])
+        # the outermost cells reach to infinity, so that the cells are a partition
+        axis = np.concatenate([[-np.inf], self._axis(reach, narrowest, widest, [self.d - half, -half], coarse), [np.inf]])
         squares = self._squares(level, coarse)
 
-        def law(mean: float, own: bool) -> FloatArray:
-            v = self.v + (self.s if own else 0.0)
+        def law(mean: float, adds_own: bool) -> FloatArray:
+            v = self.v + (self.s if adds_own else 0.0)
             along = _between(axis[:-1, None], axis[1:, None], mean, np.sqrt(v))
             a = (self.dimension - 1) / 2
             with np.errstate(over="ignore"):
+                # given v, the squared norm across over 2v is a gamma variable of shape (r - 1) / 2, independent of the
+                # axis
                 halves = squares / (2 * v[:, None])
             across = np.array([gamma_cells(a, each) for each in halves]) if a else np.ones((v.size, 1))
             return np.maximum((along * self.weights) @ across, 0.0).ravel()
 
         absent, present = law(0.0, False), law(self.d - half, True)
+        # under P and Q the device sends with probability p
         with_device = self.p * present + (1 - self.p) * absent
         if self.adjacency is Adjacency.ABSENT:
             return merged(with_device, absent)
@@ -168,8 +203,10 @@ class Mixture:
         if self.dimension == 1:
             return np.array([0.0, np.inf])
         a = (self.dimension - 1) / 2
+        # quantiles of all variances: cells fine enough for each of the concentric shells
         scales = np.quantile(np.concatenate([self.v, self.v + self.s]), np.linspace(0, 1, _SCALES // coarse))
         radial = _RADIAL // coarse
+        # ends at geometric probabilities in both tails of the gamma law and at equal ones between
         tails = np.geomspace(level, 0.02, radial)
         ends = [special.gammaincinv(a, tails), special.gammainccinv(a, tails)]
         ends.append(special.gammaincinv(a, np.linspace(0.03, 0.97, 2 * radial)))
@@ -181,48 +218,78 @@ class Mixture:
         reach = np.sqrt(-2 * np.log(level)) + 3
         low, high = float(np.min(self.v)), float(np.max(self.v)) + self.s
         axis = self._axis(reach, np.sqrt(low), np.sqrt(high), [mean for _, mean, _ in plus + minus])
-        kernels = [self._kernel(axis, mean, own) for _, mean, own in plus + minus]
-        owns = {own for _, _, own in plus + minus}  # with and without the noise of the device
+        # densities on the axis do not depend on the cells across: computed once
+        kernels = [self._kernel(axis, mean, adds_own) for _, mean, adds_own in plus + minus]
+        noise_cases = {adds_own for _, _, adds_own in plus + minus}  # with and without the noise of the device
 
         def integral(ends: FloatArray) -> float:
+            # positive and negative part of the integrand at the middle of each cell, on the whole axis
             above, below = np.zeros((2, max(ends.size - 1, 1), axis.size))
-            across = {own: self._cells_across(ends, level, own) for own in owns}
-            for number, ((c, _, own), kernel) in enumerate(zip(plus + minus, kernels, strict=True)):
+            across = {adds_own: self._cells_across(ends, level, adds_own) for adds_own in noise_cases}
+            for number, ((c, _, adds_own), kernel) in enumerate(zip(plus + minus, kernels, strict=True)):
                 target = above if number < len(plus) else below
-                target += np.exp(np.log(c) + np.log(self.weights) + across[own][0]) @ kernel
+                # sum over S as a matrix product: (cells, S) times (S, axis)
+                target += np.exp(np.log(c) + np.log(self.weights) + across[adds_own][0]) @ kernel
             left, right = _positive(axis, above, below)
+            # exact probabilities of the rectangles, each term with a bound of its rounding error
             value = rounding = 0.0
-            for number, (c, mean, own) in enumerate(plus + minus):
-                v = self.v + (self.s if own else 0.0)
+            for number, (c, mean, adds_own) in enumerate(plus + minus):
+                v = self.v + (self.s if adds_own else 0.0)
                 along = c * self.weights * _between(left, right, mean, np.sqrt(v))
-                _, inside, error = across[own]
+                _, inside, error = across[adds_own]
                 mass = float(np.sum(along * inside))
                 value += mass if number < len(plus) else -mass
                 rounding += _ROUNDING * mass + float(np.sum(along * error))
+                if c > 0:
+                    # a cell errs by _LOST times its other factor, and both factors sum to at most one over their own ends
+                    rounding += c * (_LOST * sum(left.shape) + self._moved(mass / c))
             return value - rounding
 
         if self.dimension == 1:
             return integral(np.zeros(0))
         a = (self.dimension - 1) / 2
+        # window of the norm across: the least noise at the low end, the greatest at the high end
         start, end = np.sqrt(low * special.gammaincinv(a, level)), np.sqrt(high * special.gammainccinv(a, level))
+        # widths in units of the deviation of the least noise
         cells = int(min(np.ceil(_FINENESS * (end - start) / np.sqrt(low)) + 2, _CELLS))
         best_value = integral(np.linspace(start, end, cells + 1))
         for _ in range(doublings):
             cells *= 2
+            # every set of cells is valid, so the greatest value counts; it stops where halving gains nothing
             previous, best_value = best_value, max(best_value, integral(np.linspace(start, end, cells + 1)))
             if best_value - previous <= _TOLERANCE * best_value:
                 break
         return best_value
 
-    def _cells_across(self, ends: FloatArray, level: float, own: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _moved(self, probability: float) -> float:
+        r"""Bound of the change of the probability of a set when the variances change by `variance_error`.
+
+        Notes
+        -----
+        With :math:`w\,\partial_wq = q\,(\chi - r)/2` and :math:`\int_Aq\chi \le m(r + 2\sqrt{r\ell} + 2\ell)`,
+        :math:`\ell = 1 - \log m`, m the probability of A
+        (:func:`airtight.analytics.privacy.over_the_air.participation_mixture.evaluate.log_ends`), the change is at most
+        :math:`\tau m(r + \sqrt{r\ell} + \ell)` to first order in the relative change :math:`\tau`; twice this is
+        returned. The bound is concave in m, so it holds for mixtures.
+        """
+        r, level = self.dimension, 1 - np.log(max(probability, _LOST))
+        return float(2 * self.variance_error * probability * (r + np.sqrt(r * level) + level))
+
+    @property
+    def loss_error(self) -> float:
+        """Absolute error of the loss of one outcome: by rounding, and by that of the variances, under P and under Q."""
+        return LOSS_ERROR + 2 * self._moved(_RAREST) / _RAREST
+
+    def _cells_across(self, ends: FloatArray, level: float, adds_own: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
         """log density in the middle of each cell of u, its probability and the rounding error of that."""
-        key = level, ends.size, own
+        key = level, ends.size, adds_own
         if key not in self._across_of:
-            if any(known[0] != level for known in self._across_of):
+            # one search for epsilon asks for many epsilons at one level, and only the cells of that level are kept
+            if any(cached_key[0] != level for cached_key in self._across_of):
                 self._across_of.clear()  # a search for epsilon has one level
             middle = (ends[1:] + ends[:-1]) / 2 if self.dimension > 1 else np.ones(1)
-            cells = self._cells(ends, self.v + (self.s if own else 0.0))
-            self._across_of[key] = (self._across(middle, own), *cells)
+            cells = self._cells(ends, self.v + (self.s if adds_own else 0.0))
+            self._across_of[key] = (self._across(middle, adds_own), *cells)
         return self._across_of[key]
 
     def _cells(self, ends: FloatArray, v: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -230,28 +297,30 @@ class Mixture:
         if self.dimension == 1:
             return np.ones((1, v.size)), np.zeros((1, v.size))
         a, t = (self.dimension - 1) / 2, ends[:, None] ** 2 / v
+        # Both tails: a difference of two numbers near 1 would cancel. The error is relative to the tail that was used.
         lower, upper = special.gammainc(a, t), special.gammaincc(a, t)
         use_lower_tail = t[1:] < a  # whether the lower tail is the smaller one; its differences cancel less
         inside = np.where(use_lower_tail, np.diff(lower, axis=0), -np.diff(upper, axis=0))
         return np.maximum(inside, 0.0), _GAMMA * np.where(use_lower_tail, lower[1:], upper[:-1])
 
     @staticmethod
-    def _axis(reach: float, least: float, most: float, means: list[float], coarse: int = 1) -> FloatArray:
-        end = np.arcsinh(4 * (reach * most + max(map(abs, means))) / least)
-        steps = least / 4 * np.sinh(np.linspace(-end, end, _AXIAL // coarse))
+    def _axis(reach: float, narrowest: float, widest: float, means: list[float], coarse: int = 1) -> FloatArray:
+        # points about each mean, spaced like sinh: dense near it, sparse far out
+        end = np.arcsinh(4 * (reach * widest + max(map(abs, means))) / narrowest)
+        steps = narrowest / 4 * np.sinh(np.linspace(-end, end, _AXIAL // coarse))
         return np.unique(np.concatenate([mean + steps for mean in set(means)]))
 
-    def _kernel(self, axis: FloatArray, mean: float, own: bool) -> FloatArray:
+    def _kernel(self, axis: FloatArray, mean: float, adds_own: bool) -> FloatArray:
         """Densities on the axis, one row per value of the others' noise."""
-        v = (self.v + (self.s if own else 0.0))[:, None]
+        v = (self.v + (self.s if adds_own else 0.0))[:, None]
         return np.asarray(np.exp(-((axis - mean) ** 2) / (2 * v)) / np.sqrt(2 * np.pi * v))
 
-    def _across(self, u: FloatArray, own: bool) -> FloatArray:
+    def _across(self, u: FloatArray, adds_own: bool) -> FloatArray:
         """log density of u, the norm across divided by sqrt 2, under each value of the noise; one row per node."""
         a = (self.dimension - 1) / 2
         if a == 0:
             return np.zeros((u.size, self.v.size))
-        v = self.v + (self.s if own else 0.0)
+        v = self.v + (self.s if adds_own else 0.0)
         return log_norm_density(u[:, None] / np.sqrt(v), a) - np.log(v) / 2
 
 
@@ -260,16 +329,18 @@ def merged(p: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray]:
 
     All outcomes that are too rare for their loss to be computed are merged into one.
     """
-    known = (p > _RAREST) & (q > _RAREST)
-    if not np.any(known):
+    regular = (p > _RAREST) & (q > _RAREST)
+    if not np.any(regular):
         return np.array([np.sum(p)]), np.array([np.sum(q)])
-    losses = np.log(p[known]) - np.log(q[known])
-    weight = np.sqrt(p[known] * q[known]) + 1e-3 * (p[known] + q[known])
+    # loss of each outcome; those too rare to be divided all go to group 0
+    losses = np.log(p[regular]) - np.log(q[regular])
+    # ranges of equal weight, where sqrt(pq) weighs what matters at moderate epsilon, mixed with ranges of equal length
+    weight = np.sqrt(p[regular] * q[regular]) + 1e-3 * (p[regular] + q[regular])
     order = np.argsort(losses)
     rank = np.cumsum(weight[order]) / np.sum(weight)
     position = (losses[order] - losses[order[0]]) / max(float(losses[order[-1]] - losses[order[0]]), 1e-300)
     groups = np.zeros(p.size, dtype=np.int64)
-    groups[np.flatnonzero(known)[order]] = 1 + np.unique(np.floor((rank + position) * _LOSSES), return_inverse=True)[1]
+    groups[np.flatnonzero(regular)[order]] = 1 + np.unique(np.floor((rank + position) * _LOSSES), return_inverse=True)[1]
     return np.asarray(np.bincount(groups, p), dtype=float), np.asarray(np.bincount(groups, q), dtype=float)
 
 
@@ -278,9 +349,11 @@ _Term = tuple[float, float, bool]  # a factor, a mean, whether the device's own 
 
 def _positive(axis: FloatArray, above: FloatArray, below: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Ends of the intervals on which above > below, one row per node; empty intervals are (0, 0)."""
+    # in logarithms, as both sums may be near underflow; 0 against 0 counts as not positive
     ratio = np.log(above) - np.log(below)
     ratio = np.where(above > 0, np.nan_to_num(ratio, nan=-np.inf), -np.inf)
     inside = ratio > 0
+    # +1 where an interval begins, -1 after its end; the padding closes intervals at both ends of the axis
     edges = np.diff(np.pad(inside, ((0, 0), (1, 1))).astype(np.int8), axis=1)
     interval_count = int(np.max(np.sum(edges == 1, axis=1), initial=0))
     left, right = np.zeros((above.shape[0], interval_count)), np.zeros((above.shape[0], interval_count))
@@ -288,9 +361,11 @@ def _positive(axis: FloatArray, above: FloatArray, below: FloatArray) -> tuple[F
         row, place = np.nonzero(edges == side)
         order = np.cumsum(edges == side, axis=1)[row, place] - 1
         before, after = np.maximum(place - 1, 0), np.minimum(place, axis.size - 1)
+        # the root by linear interpolation of the log ratio between the two grid points; any place between them is valid
         a, b = ratio[row, before], ratio[row, after]
         share = np.where(np.isfinite(a) & np.isfinite(b) & (a != b), a / (a - b), 0.5)
         x = axis[before] + np.clip(share, 0.0, 1.0) * (axis[after] - axis[before])
+        # an interval that reaches the end of the grid goes on to infinity
         x = np.where(place == 0, -np.inf, np.where(place == axis.size, np.inf, x))
         target[row, order] = x
     return left, right
@@ -308,21 +383,23 @@ def _between(left: FloatArray, right: FloatArray, mean: float, sigma: FloatArray
     return out
 
 
-def least_epsilon(mixture: Mixture, delta: float, most: float) -> float:
-    """The greatest epsilon found below `most` at which the lower bound still exceeds `delta`; 0 if there is none."""
+def least_epsilon(mixture: Mixture, delta: float, epsilon_upper: float) -> float:
+    """The greatest epsilon found below `epsilon_upper` at which the lower bound still exceeds `delta`; 0 if there is none."""
 
     def excess(eps: float, doublings: int) -> float:
         bound = mixture.delta(eps, 1e-4 * delta, doublings)
         return float(np.log(bound / delta)) if bound > 0 else -np.inf
 
     def greatest(low: float, doublings: int, start: float, near: float) -> float:
+        # nothing is excluded if not even the left end exceeds delta
         at_low = excess(low, doublings)
         if not at_low > 0:
             return low
-        start = min(start, most * (1 - near / 10))
-        return falling_root(lambda x: excess(x, doublings), low, at_low, most, start, lambda high: near * high)[0]
+        start = min(start, epsilon_upper * (1 - near / 10))
+        return falling_root(lambda x: excess(x, doublings), low, at_low, epsilon_upper, start, lambda high: near * high)[0]
 
-    coarse = greatest(0.0, 0, most * (1 - _NEAR / 10), _COARSE)
+    # first with few cells, then with all of them from there
+    coarse = greatest(0.0, 0, epsilon_upper * (1 - _NEAR / 10), _COARSE)
     # more cells only raise the bound, so that it exceeds delta at `coarse` as well
     return greatest(coarse, _DOUBLINGS, coarse * (1 + _COARSE), _NEAR)
 
@@ -343,9 +420,12 @@ def log_norm_density(u: FloatArray, a: float) -> FloatArray:
     """
     if a > 30:  # Stirling's series; its next term is below 1e-16
         square = a * a
+        # log Gamma(a) minus its main term (a - 1/2) log a - a + log(2 pi) / 2
         stirling = (1 / 12 - (1 / 360 - (1 / 1260 - 1 / (1680 * square)) / square) / square) / a
     else:
+        # for small a the difference does not cancel
         stirling = float(special.gammaln(a)) - ((a - 0.5) * np.log(a) - a + 0.5 * np.log(2 * np.pi))
+    # 2 u^(2a-1) exp(-u^2) / Gamma(a): its large terms are collected in a (t/a - 1 - log(t/a)) >= 0 with t = u^2
     return np.asarray(0.5 * np.log(2 * a / np.pi) - a * _deviance(u * u, a) - stirling - np.log(u))
 
 
@@ -377,27 +457,36 @@ def delta_at_least(part: Participation, epsilon: float, row: int = 0) -> float:
     >>> bool(0.99 < low / high < 1)
     True
     """
+    # noise up, signal down
     part = part.unrounded()
     p, d = float(part.participation[row]), float(part.sensitivity[row])
-    v, own = (part.variance[row] + part.slack)[:, None], part.own_noise[row] * (1 + _TEST_ROUNDING)
+    # on a grid the noise is raised by the slack: the true noise is never above that
+    v, own_variance = (part.variance[row] + part.slack)[:, None], part.own_noise[row] * (1 + _TEST_ROUNDING)
     near = d / 2 if part.adjacency is Adjacency.REPLACE else d
     receiver = float(part.receiver[row])
     if not (p > 0 and near > 0 and receiver > 0):
         return 0.0
+    # the best threshold for the receiver's noise alone: mean of both places plus epsilon' v / distance
     receiver_optimum = near / 2 + subsampling.unamplified(epsilon, p) * receiver / near
     thresholds = np.concatenate([near * _PLACES, receiver_optimum * _ABOUT])
     with np.errstate(all="ignore"):
-        gain = p * special.ndtr((near - thresholds) / np.sqrt(np.where(thresholds <= near, v + own, receiver)))
+        # beyond n the gain rises with the noise, so the receiver's noise alone gives the least value
+        gain = p * special.ndtr((near - thresholds) / np.sqrt(np.where(thresholds <= near, v + own_variance, receiver)))
+        # tails in logarithms: exp(epsilon) times a tail may be of order 1 although the tail underflows
         log_common_tail = special.log_ndtr(-thresholds / np.sqrt(v))
-        doubt = _TEST_ROUNDING + 8 * UNIT * (epsilon - log_common_tail)
+        # an exponent of this size errs by a few units of itself
+        relative_error = _TEST_ROUNDING + 8 * UNIT * (epsilon - log_common_tail)
         if part.adjacency is Adjacency.ABSENT:
+            # lambda - 1 + p = exp(epsilon) (1 - (1 - p) exp(-epsilon)), without overflow
             loss = np.exp(epsilon + np.log1p((p - 1) * np.exp(-epsilon)) + log_common_tail)
         else:
-            log_far_tail = special.log_ndtr((near - d - thresholds) / np.sqrt(v + own))
+            log_far_tail = special.log_ndtr((near - d - thresholds) / np.sqrt(v + own_variance))
             loss = p * np.exp(epsilon + log_far_tail) + (1 - p) * np.exp(
                 epsilon + np.log1p(-np.exp(-epsilon)) + log_common_tail
             )
-        difference = np.nan_to_num(gain * (1 - _TEST_ROUNDING) - loss * (1 + doubt))
-        total = np.sum(part.weights[row] * np.max(difference, axis=1, initial=0.0))
+        # 0 times infinity is NaN and counts as 0, which the threshold at infinity attains
+        difference = np.nan_to_num(gain * (1 - _TEST_ROUNDING) - loss * (1 + relative_error))
+        # each set of others has its own best threshold, as the observer may know S: delta for `others`
+        mean_difference = np.sum(part.weights[row] * np.max(difference, axis=1, initial=0.0))
     rounding = part.error + (8 + v.size) * UNIT
-    return float(max(total * (1 - rounding) - 2 * p * part.missing[row], 0.0))
+    return float(max(mean_difference * (1 - rounding) - 2 * p * part.missing[row], 0.0))

@@ -262,3 +262,14 @@ def test_probability_of_an_infinite_loss_of_many_releases():
             for epsilon in (50.0, math.inf):
                 bracket = curve.bracket(epsilon=epsilon, direction="forward")
                 assert bracket.lower <= truth <= bracket.upper
+
+
+def test_curve_of_losses_beyond_the_range_of_exp():
+    """exp(loss) overflows above 709 and the probabilities under Q underflow: no curve may fall below the true one."""
+    with mpmath.workdps(60):
+        truth = mpmath.mpf(1e-3) - mpmath.exp(710) * mpmath.mpf(1.9e-312)
+        assert loss_distribution.from_bins([1e-3], [1.9e-312], first=710, step=1.0).delta(710.0) >= truth
+        for mu, epsilon in ((38.0, 709.0), (40.0, 700.0), (40.0, 712.0), (45.0, 1100.0), (100.0, 5100.0)):
+            a, b = (mpmath.mpf(epsilon) / mu + sign * mpmath.mpf(mu) / 2 for sign in (-1, 1))
+            truth = mpmath.ncdf(-a) - mpmath.exp(epsilon) * mpmath.ncdf(-b)
+            assert truth <= loss_distribution.gaussian(mu).delta(epsilon) <= truth * 1.05

@@ -851,3 +851,31 @@ def test_published_of_many_systems_is_that_of_each(form):
         assert many.epsilon[i] == pytest.approx(one.epsilon[0], rel=1e-12)
         finite += not one.vacuous
     assert finite > 5
+
+
+def _idle(**changes):
+    common = {"devices": 1, "noise_variance": 1e-9, "weight": 1.0, "alignment": 1.0, "receiver_noise_variance": 1.0}
+    return InferenceSystem(**common, dimension=1, delta_prime=1e-5, idle_noise=True, **changes)
+
+
+@pytest.mark.parametrize("p", [1e-300, 1e-200, 3e-100, 1e-17, 0.3])
+@pytest.mark.parametrize("adjacency", list(Adjacency))
+def test_delta_of_a_deafening_device_is_at_least_its_participation(p, adjacency):
+    """Without privacy but for its silence: delta is p, whose logarithm is rounded."""
+    system = _idle(participation=p, clip=1e6, delta=p / 10, adjacency=adjacency)
+    assert p <= amplification.exact_delta(system, 0.1, device=0) <= p * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("p", [1e-2, 1e-6, 1e-10, 1e-14])
+def test_opposite_features_of_a_rare_device_have_an_epsilon_to_eleven_digits(p):
+    """Far below the epsilon of an observer who sees whether the device sends, from which the search starts."""
+    system = _idle(participation=p, clip=1.0, delta=p * 1e-3, adjacency="replace")
+    epsilon = float(amplification.exact_epsilon(system, device=0))
+    assert amplification.exact_delta_bracket(system, epsilon * (1 - 1e-11), device=0)[0] > system.delta
+
+
+@pytest.mark.parametrize(("p", "clip", "delta"), [(1e-160, 1e-162, 1e-323), (1e-150, 1e-171, 2e-322)])
+def test_an_epsilon_that_underflows_is_rounded_up(p, clip, delta):
+    system = _idle(participation=p, clip=clip, delta=delta, adjacency="silent")
+    epsilon = amplification.exact_epsilon(system, device=0)
+    assert 0 < epsilon < 1e-300

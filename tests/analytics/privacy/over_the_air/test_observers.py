@@ -456,6 +456,59 @@ def test_the_axial_set_may_be_several_intervals():
     assert one.delta(math.log(2), 1e-12) == pytest.approx(truth, rel=1e-4)
 
 
+def _zero_codes_on_a_line(v, weights, p, d, s, epsilon):
+    """delta of an absent device for zero codes of the others, in one dimension: a half-line, by mpmath."""
+    lam = mpmath.exp(epsilon)
+
+    def value(f, t):
+        parts = ((p * f((t - d) / mpmath.sqrt(x + s)), (lam - 1 + p) * f(t / mpmath.sqrt(x))) for x in v)
+        return sum(w * (present - absent) for w, (present, absent) in zip(weights, parts, strict=True))
+
+    def density(t):
+        parts = ((p * mpmath.npdf(t, d, mpmath.sqrt(x + s)), mpmath.npdf(t, 0, mpmath.sqrt(x))) for x in v)
+        return sum(w * (present - (lam - 1 + p) * absent) for w, (present, absent) in zip(weights, parts, strict=True))
+
+    low, high = mpmath.mpf(d) / 2, mpmath.mpf(d) * 20
+    for _ in range(120):
+        middle = (low + high) / 2
+        low, high = (low, middle) if density(middle) > 0 else (middle, high)
+    return value(lambda z: mpmath.erfc(z / mpmath.sqrt(2)) / 2, high)
+
+
+@pytest.mark.parametrize(("epsilon", "d"), [(600.0, 20.0), (520.0, 18.0), (350.0, 14.0), (40.0, 3.0), (600.0, 30.0)])
+def test_zero_codes_where_tails_underflow(epsilon, d):
+    """exp(epsilon) times a tail may be the greatest term although the tail is below all doubles."""
+    v, weights, p, s = [1.0, 2.0], [0.5, 0.5], 0.5, 1.0
+    mixture = signal_lower_bound.Mixture(np.array(v), np.array(weights), 0.0, p, d, s, 1, Adjacency.ABSENT)
+    with mpmath.workdps(60):
+        assert mixture.delta(epsilon, 1e-200) <= _zero_codes_on_a_line(v, weights, p, d, s, epsilon)
+
+
+@pytest.mark.parametrize("adjacency", list(Adjacency))
+@pytest.mark.parametrize(("p", "epsilon"), [(1.0, 1.0), (1.0, 0.0), (0.5, 0.0)])
+def test_zero_codes_where_a_term_vanishes(adjacency, p, epsilon):
+    """The common component has the factor (lambda - 1)(1 - p); `silent` and `replace` are one Gaussian mechanism then."""
+    delta = signal_lower_bound.Mixture(np.ones(1), np.ones(1), 0.0, p, 1.3, 0.0, 1, adjacency).delta(epsilon, 1e-12)
+    assert delta == pytest.approx(p * float(gaussian.delta(epsilon, sensitivity=1.3, sigma=1.0)), rel=1e-3)
+
+
+def test_zero_codes_of_thousands_of_devices_whose_variances_are_rounded(paper):
+    """In upper bounds a sum of noises is lowered for its rounding: the lower bound has to make up for it."""
+    system = dataclasses.replace(
+        paper, devices=4000, participation=0.999, noise_variance=1e-3, clip=1.0, weight=1.0, dimension=1, adjacency="silent"
+    )
+    (part,) = observers.participations(system, np.array([0]), 0.0, observers.modelled(system, Observer.OTHERS)[1])
+    mixture = signal_lower_bound.Mixture.of(part, 0)
+    assert mixture.variance_error >= 8000 * 2.0**-52
+    low = 1 - mixture.variance_error
+    rounded = signal_lower_bound.Mixture(
+        np.array([low]), np.ones(1), 0.0, 0.999, 20.0, 1e-3, 1, Adjacency.ABSENT, mixture.variance_error
+    )
+    with mpmath.workdps(40):
+        truth = _zero_codes_on_a_line([1.0], [1.0], 0.999, 20.0, 1e-3, 300.0)
+        assert truth * (1 - 1e-6) <= rounded.delta(300.0, 1e-40) <= truth
+
+
 @given(st.floats(0.0, 2), st.floats(0.05, 0.95), st.floats(0, 1), st.floats(0, math.pi), st.floats(0, 2))
 @settings(max_examples=25)
 def test_opposite_features_are_the_worst_pair_of_a_hidden_device(eps, p, length, angle, s):

@@ -124,3 +124,17 @@ def test_concavity_of_a_hidden_device_is_bounded(epsilon, near, far, low, own, o
     at = [divergence(low + step * (1 + k)) for k in (-1, 0, 1)]
     bound = noise_interpolant.concavity_of_hidden(*_one(near, abs(far - near), low, own), 1.0)[0]
     assert -bound - 1e-7 / step**2 <= (at[2] - 2 * at[1] + at[0]) / step**2
+
+
+@pytest.mark.parametrize("width", [1e-12, 1e-3])
+@pytest.mark.parametrize("gap", [1e-6, 1e-8, 1e-10, 1e-12])
+@pytest.mark.parametrize("r", [1, 2, 784])
+def test_slope_of_a_pair_whose_own_noise_is_faint(gap, r, width):
+    """The terms cancel; the limit without own noise is a Gaussian mechanism, up to a share r times the gap."""
+    epsilon, d, v = 1.0, 1.0, 1.0
+    size, least, most = noise_interpolant.slope_of_pair(*_one(epsilon, d, v - width, v + width, gap), float(r))
+    with mp.workdps(40):
+        slope = mp.diff(lambda x: _gaussian(epsilon, d, x), v)
+        rate = float(mp.diff(lambda x: mp.log(-mp.diff(lambda y: _gaussian(epsilon, d, y), x)), v))
+    assert size[0] >= float(mp.log(-slope)) - 3 * r * gap
+    assert least[0] - 3 * r * gap <= rate <= most[0] + 3 * r * gap
