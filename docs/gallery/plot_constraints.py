@@ -13,9 +13,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import airtight
-from airtight.system_file.config import load
 
-description = load(Path(airtight.__file__).parents[1] / "examples/good.toml")
+description = airtight.load(Path(airtight.__file__).parents[1] / "examples/good.toml")
 features = description.task.features
 system = replace(description.inference, adjacency="silent", decoder_gain=1.0)
 K = system.devices

@@ -11,9 +11,8 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 
 import airtight
-from airtight.system_file.config import load
 
-description = load(Path(airtight.__file__).parents[1] / "examples/good.toml")
+description = airtight.load(Path(airtight.__file__).parents[1] / "examples/good.toml")
 task = description.task
 epsilons = [0.5, 1.0, 2.0]
 found = [

@@ -12,9 +12,8 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 
 import airtight
-from airtight.system_file.config import load
 
-description = load(Path(airtight.__file__).parents[1] / "examples/paper.toml")
+description = airtight.load(Path(airtight.__file__).parents[1] / "examples/paper.toml")
 features = description.task.features
 system = replace(description.inference, adjacency="silent")
 nothing = airtight.baseline(features)["mse"]

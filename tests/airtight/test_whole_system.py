@@ -1,0 +1,194 @@
+"""Every verb counts the channel, the rounds and the observer of a system, or refuses them by name."""
+
+import json
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.paths import ROOT
+
+import airtight
+from airtight.analytics.privacy.over_the_air import observers
+from airtight.report.card import Card
+from airtight.results import headline
+from airtight.system_file.contents import SystemFile
+
+BASE = {"noise_variance": 0.3, "weight": 0.5, "alignment": 1.0, "receiver_noise_variance": 0.2, "dimension": 4, "delta": 1e-3}
+FEATURES = airtight.Features(f=[[1.0, 0.0], [0.8, 0.1]], W=[np.eye(4, 2)] * 2, D=np.eye(2, 4))
+CHANNELS = st.one_of(
+    st.none(),
+    st.fixed_dictionaries(
+        {"antennas": st.integers(1, 2), "fading": st.just("rayleigh"), "states": st.just(3), "fresh": st.booleans()},
+        optional={"max_power": st.just([3.0, 1.0]), "known": st.booleans()},
+    ),
+)
+
+
+@st.composite
+def systems(draw):
+    channel, rest = draw(CHANNELS), {}
+    if channel is None or "max_power" not in channel:
+        rest = {"participation": draw(st.sampled_from([0.6, 1.0])), "idle_noise": draw(st.booleans())}
+    return airtight.InferenceSystem(
+        devices=2,
+        clip=[1.0, draw(st.sampled_from([1.0, 2.0]))],
+        adjacency=draw(st.sampled_from(["absent", "silent", "replace"])),
+        observer=draw(st.sampled_from(["auto", "participants", "others", "signal"])),
+        rounds=draw(st.sampled_from([1, 2])),
+        channel=channel,
+        **BASE,
+        **rest,
+    )
+
+
+@settings(max_examples=25, deadline=None)
+@given(systems())
+def test_verbs_bounds_sweep_and_card_say_the_same_epsilon(system):
+    epsilon = airtight.epsilon(system)
+    bounds = airtight.bounds(system)
+    np.testing.assert_array_equal(bounds.inference.privacy.asked, epsilon)
+    swept = airtight.sweep(system, {"delta": [system.delta]}, quantities=["epsilon"])
+    assert float(swept.epsilon[0]) == np.max(epsilon)
+    (card,) = Card.of(SystemFile("system", inference=system)).systems
+    np.testing.assert_array_equal(card.epsilon, epsilon)
+    assert bounds.never_send == card.never_send == []
+    finite = np.where(np.isfinite(epsilon), epsilon, 1.0)
+    at = np.array([airtight.delta(system, float(e))[k] for k, e in enumerate(finite)])
+    assert np.all(at[np.isfinite(epsilon)] <= system.delta * (1 + 1e-9))
+
+
+@settings(max_examples=25, deadline=None)
+@given(systems())
+def test_copies_keep_channel_rounds_and_observer(system):
+    twin = airtight.InferenceSystem(**json.loads(json.dumps(system.to_dict())))
+    assert twin == system == pickle.loads(pickle.dumps(system)) and hash(twin) == hash(system)
+    louder = system.replace(noise_variance=0.6)
+    assert (louder.channel, louder.rounds, louder.observer) == (system.channel, system.rounds, system.observer)
+    if system.power_decides:  # more noise needs more power
+        assert np.all(louder.participation < system.participation)
+
+
+@settings(max_examples=12, deadline=None)
+@given(systems(), st.sampled_from([0.5, 3.0]))
+def test_calibrated_noise_keeps_the_whole_system_private(system, target):
+    try:
+        noise = airtight.calibrate(system, target)
+    except airtight.InfeasibleError:
+        return
+    assert np.max(airtight.epsilon(system.replace(noise_variance=noise))) <= target * (1 + 1e-9)
+
+
+@settings(max_examples=12, deadline=None)
+@given(systems())
+def test_the_simulated_attack_is_below_epsilon(system):
+    if system.channel is not None and not system.channel.known:
+        return
+    found = airtight.attack(system, samples=4000)
+    exact = airtight.epsilon(system, observer="auto")
+    assert found.rounds == system.rounds
+    for part in found.devices:
+        assert part.attack <= exact[part.devices[0]] and part.exact == pytest.approx(exact[part.devices[0]])
+
+
+@settings(max_examples=25, deadline=None)
+@given(systems())
+def test_what_speaks_of_one_round_refuses_more_by_name(system):
+    for verb in (airtight.published, airtight.proven):
+        if system.rounds > 1:
+            with pytest.raises(airtight.ParameterError, match="^rounds = 2"):
+                verb(system)
+        elif system.channel is not None and (system.channel.antennas > 1 or system.power_decides):
+            with pytest.raises(airtight.ParameterError, match="^channel"):
+                verb(system.replace(channel=system.channel))
+    if system.channel is not None and system.channel.antennas > 1:
+        with pytest.raises(airtight.ParameterError, match="^channel"):
+            airtight.accuracy(system, FEATURES, margin=1.0)
+        with pytest.raises(airtight.ParameterError, match="^channel"):
+            airtight.solve_weights(system, FEATURES)
+    else:
+        assert airtight.mse(system, FEATURES) == airtight.mse(system.one_round, FEATURES)
+
+
+def test_a_computation_of_one_look_cannot_be_asked_about_a_channel():
+    """The guard of the engine: what is given to it past the entrance is refused."""
+    system = airtight.InferenceSystem(devices=2, participation=1.0, clip=1.0, channel={"antennas": 2}, **BASE)
+    with pytest.raises(airtight.ParameterError, match="^channel"):
+        observers.exact_epsilon(system, observer="others")
+
+
+def test_participation_is_given_where_no_power_limit_decides_it():
+    with pytest.raises(airtight.ParameterError, match="^participation = None"):
+        airtight.InferenceSystem(devices=2, clip=1.0, **BASE)
+    limited = {"fading": "rayleigh", "max_power": 1.0}
+    with pytest.raises(airtight.ParameterError, match="^participation"):
+        airtight.InferenceSystem(devices=2, clip=1.0, participation=0.5, channel=limited, **BASE)
+    with pytest.raises(airtight.ParameterError, match=r"^channel\.max_power"):
+        airtight.InferenceSystem(devices=2, clip=1.0, channel={**limited, "max_power": -1.0}, **BASE)
+
+
+def test_a_file_its_path_and_its_system_give_the_same(tmp_path: Path):
+    path = ROOT / "examples" / "good.toml"
+    file = airtight.load(path)
+    for source in (file, path, str(path)):
+        np.testing.assert_array_equal(airtight.epsilon(source), airtight.epsilon(file.inference))
+        assert airtight.mse(source) == airtight.mse(file.inference, file.features)
+        assert airtight.accuracy(source) == airtight.accuracy(file.inference, file.features, file.task.margin)
+    assert airtight.bounds(path).to_dict() == airtight.bounds(file).to_dict()
+    assert file.requirements is file.design and file.fleet is None and airtight.__version__.count(".") == 2
+    with pytest.raises(airtight.AirtightError, match=r"nowhere\.toml"):
+        airtight.epsilon(tmp_path / "nowhere.toml")
+    with pytest.raises(airtight.ParameterError, match="^inference"):
+        airtight.epsilon(ROOT / "examples" / "fleet.toml")
+
+
+FAR = """[inference]
+devices = 4
+noise_variance = 1e-3
+weight = 0.25
+clip = 1.0
+alignment = 1.0
+receiver_noise_variance = 0.1
+dimension = 8
+delta = 1e-5
+adjacency = "silent"
+[inference.channel]
+fading = "rayleigh"
+max_power = 1.0
+mean_power = [1.0, 1.0, 1e-3, 1e-3]
+"""
+
+
+def test_who_never_sends_is_said_first(tmp_path: Path):
+    (tmp_path / "far.toml").write_text(FAR)
+    found = airtight.bounds(tmp_path / "far.toml")
+    assert found.never_send == [2, 3] == found.to_dict()["never_send"]
+    assert "2 of 4 devices never send: devices 2-3" in found.headline[2]
+
+
+def test_silence_is_never_counted_as_protection():
+    system = airtight.InferenceSystem(devices=2, participation=0.5, clip=1.0, adjacency="absent", **BASE)
+    with pytest.raises(airtight.InfeasibleError, match="no device ever sends"):
+        airtight.calibrate(system, 1.0, variable="participation", observer="participants")
+    for free in ("weight", "clip", "participation", "alignment"):
+        with pytest.raises(airtight.InfeasibleError, match="nothing bounds the error"):
+            airtight.design(system, minimise="energy", epsilon_at_most=1.0, free=[free])
+    silent = airtight.InferenceSystem(devices=2, participation=0.0, clip=1.0, **BASE)
+    assert airtight.bounds(silent).headline[0] == (
+        "system: No device ever sends: nothing is learned, and nothing is protected."
+    )
+
+
+def test_a_great_epsilon_is_called_no_protection():
+    loud = airtight.InferenceSystem(devices=2, participation=1.0, clip=40.0, adjacency="silent", **BASE)
+    assert "NOT PRIVATE" in airtight.bounds(loud).headline[0]
+    assert "the server learns practically everything" in airtight.bounds(loud).headline[0]
+    quiet = loud.replace(clip=0.1)
+    assert "PRIVATE (epsilon 0." in airtight.bounds(quiet).headline[0] and "NOT" not in airtight.bounds(quiet).headline[0]
+
+
+@given(st.floats(1e-12, 700))
+def test_a_shown_epsilon_is_rounded_up(value):
+    assert float(headline.rounded_up(value)) >= value
