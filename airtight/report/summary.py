@@ -136,7 +136,7 @@ def _of_protection(system: InferenceSystem, privacy: Privacy, schemes: dict[str,
         return _said("bad", text, k, schemes["idle noise"])
     if not np.isfinite(true[k]):
         return _said("bad", "No finite ε holds for device {} at δ = {}.", k, privacy.exact.delta)
-    right = (1 + float(system_privacy.delta(system, 0.0, observer=privacy.observer)[k])) / 2
+    right = (1 + float(system_privacy.delta(system, 0.0, rounds=1, observer=privacy.observer)[k])) / 2
     tone = "bad" if right > _TOLD else "good" if right < _HIDDEN else ""
     text = "Whoever guesses from one query {}, at even odds, is right with probability {} at best."
     return _said(tone, text, QUESTIONS[system.adjacency].format(k), shown(right, 3))

@@ -99,7 +99,7 @@ PLANTS = {
         ["CB-Q-aggregation-lower"],
     ),
     "a lower end with one client too many": (
-        rewritten(aggregation, "_choices", "system.alone - (kind is Client.UNPAIRED)", "system.alone"),
+        rewritten(aggregation, "_choices", "system.alone - (client is Client.UNPAIRED)", "system.alone"),
         ["CB-Q-aggregation-lower"],
     ),
     "half the energy gap": (

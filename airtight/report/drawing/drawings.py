@@ -66,7 +66,7 @@ def of_inference(description: SystemFile, bounds: Bounds) -> Iterator[Drawn]:
     """Figures of the system that :func:`plotted` names."""
     if description.inference is None or bounds.inference is None:
         return
-    useful = description.systems[plotted(description)]
+    useful = description.systems[plotted(description)].one_round  # figures are about one round
     yield render("privacy-curves", inference_plots.privacy_curves(useful))
     yield render("epsilon-against-dimension", inference_plots.epsilon_against_dimension(useful))
     yield render("epsilon-against-participation", inference_plots.amplification_of_epsilon(useful))
@@ -93,7 +93,7 @@ def plotted(description: SystemFile) -> str:
 
 def of_observers(description: SystemFile) -> Iterator[Drawn]:
     """Figures over observers, where some epsilon is finite for a neighbour that keeps its noise."""
-    useful = description.systems[plotted(description)]
+    useful = description.systems[plotted(description)].one_round  # figures are about one round
     silent = replace(useful, adjacency=Adjacency.SILENT, idle_noise=False)
     if np.isfinite(system_privacy.epsilon(silent, device=0)):
         yield render("epsilon-for-observers", inference_plots.epsilon_for_observers(useful))
@@ -103,7 +103,7 @@ def of_design(description: SystemFile) -> Iterator[Drawn]:
     """Figures of what each weight design reaches at each cap on epsilon."""
     if description.task is not None:
         yield render(
-            "trade-off", inference_plots.trade_off(description.systems[plotted(description)], description.task.features)
+            "trade-off", inference_plots.trade_off(description.systems[plotted(description)].one_round, description.task.features)
         )
 
 

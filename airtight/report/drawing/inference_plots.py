@@ -23,7 +23,8 @@ _EXACT = {"absent": "#b2182b", "silent": "#2166ac", "replace": "#762a83", "idle 
 
 
 def schemes(system: InferenceSystem) -> dict[str, InferenceSystem]:
-    """The system under every adjacency, and with idle noise, by name."""
+    """One round of the system under every adjacency, and with idle noise, by name."""
+    system = system.one_round
     plain = {a.value: replace(system, adjacency=a, idle_noise=False) for a in Adjacency}
     return {**plain, "idle noise": replace(system, adjacency=Adjacency.SILENT, idle_noise=True)}
 

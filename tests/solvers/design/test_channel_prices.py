@@ -57,8 +57,8 @@ def test_a_price_is_the_derivative_of_the_optimum(name: str) -> None:
     """Roots of the library's epsilon on both sides, and designs that are solved again."""
     changes, channel, asked, limit = CASES[name]
     system, minimise = replace(SYSTEM, **changes), "energy" if name == "energy" else "error"
-    given = {"minimise": minimise, "free": NOISE, "channel": channel, **asked}
-    found = airtight.design(system, FEATURES, epsilon_at_most=limit, **given)
+    given, whole = {"minimise": minimise, "free": NOISE, **asked}, system.replace(channel=channel)
+    found = airtight.design(whole, FEATURES, epsilon_at_most=limit, **given)
     (price,) = airtight.sensitivities(found)
     assert price.of == minimise and price.by == "epsilon" and not price.one_sided and price.rising < 0
     h = 1e-3 * limit
@@ -69,7 +69,7 @@ def test_a_price_is_the_derivative_of_the_optimum(name: str) -> None:
     slope = (8 * (at[1] - at[-1]) - (at[2] - at[-2])) / (12 * h)
     assert price.rising == pytest.approx(slope, rel=1e-4)
     ends = [
-        airtight.design(system, FEATURES, epsilon_at_most=limit * (1 + side * 0.02), **given).value for side in (1, -1)
+        airtight.design(whole, FEATURES, epsilon_at_most=limit * (1 + side * 0.02), **given).value for side in (1, -1)
     ]
     for side, end in zip((1, -1), ends, strict=True):  # the value is convex in the limit at most to second order
         assert side * (end - found.value) / (0.02 * limit) == pytest.approx(price.rising, rel=0.1)
@@ -121,18 +121,18 @@ def test_without_a_proof_there_is_no_price(changes: dict, channel: dict, asked: 
 
 
 def test_limits_that_do_not_bind() -> None:
-    channel = Channel(antennas=2, fading="nakagami", shape=2.0, states=6)
-    given = {"minimise": "energy", "channel": channel, "free": NOISE}
-    alone = airtight.design(SYSTEM, FEATURES, epsilon_at_most=2.0, **given)
-    both = airtight.design(SYSTEM, FEATURES, epsilon_at_most=2.0, error_at_most=alone.error * 1.01, **given)
+    whole = SYSTEM.replace(channel=Channel(antennas=2, fading="nakagami", shape=2.0, states=6))
+    given = {"minimise": "energy", "free": NOISE}
+    alone = airtight.design(whole, FEATURES, epsilon_at_most=2.0, **given)
+    both = airtight.design(whole, FEATURES, epsilon_at_most=2.0, error_at_most=alone.error * 1.01, **given)
     assert both.value == alone.value and both.gap is not None
     by = {price.by: price for price in airtight.sensitivities(both)}
     assert by["error"].rising == 0 and by["epsilon"].rising == airtight.sensitivities(alone)[0].rising < 0
-    quiet = airtight.design(SYSTEM, FEATURES, epsilon_at_most=1e3, **given)
+    quiet = airtight.design(whole, FEATURES, epsilon_at_most=1e3, **given)
     assert not np.any(quiet.system.noise_variance) and airtight.sensitivities(quiet)[0].rising == 0
     binding = {"epsilon_at_most": 2.0, "error_at_most": alone.error * 0.99, "effort": 20_000}
     with pytest.raises(NotSettledError, match="effort"):
-        airtight.design(SYSTEM, FEATURES, **given, **binding)
+        airtight.design(whole, FEATURES, **given, **binding)
 
 
 def test_two_devices_that_bind_with_other_slopes_have_no_price(monkeypatch: pytest.MonkeyPatch) -> None:
