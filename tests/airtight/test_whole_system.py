@@ -98,15 +98,15 @@ def test_the_simulated_attack_is_below_epsilon(system):
 def test_what_speaks_of_one_round_refuses_more_by_name(system):
     for verb in (airtight.published, airtight.proven):
         if system.rounds > 1:
-            with pytest.raises(airtight.ParameterError, match="^rounds = 2"):
+            with pytest.raises(airtight.ParameterError, match=r"^rounds = 2"):
                 verb(system)
         elif system.channel is not None and (system.channel.antennas > 1 or system.power_decides):
-            with pytest.raises(airtight.ParameterError, match="^channel"):
+            with pytest.raises(airtight.ParameterError, match=r"^channel"):
                 verb(system.replace(channel=system.channel))
     if system.channel is not None and system.channel.antennas > 1:
-        with pytest.raises(airtight.ParameterError, match="^channel"):
+        with pytest.raises(airtight.ParameterError, match=r"^channel"):
             airtight.accuracy(system, FEATURES, margin=1.0)
-        with pytest.raises(airtight.ParameterError, match="^channel"):
+        with pytest.raises(airtight.ParameterError, match=r"^channel"):
             airtight.solve_weights(system, FEATURES)
     else:
         assert airtight.mse(system, FEATURES) == airtight.mse(system.one_round, FEATURES)
@@ -115,15 +115,15 @@ def test_what_speaks_of_one_round_refuses_more_by_name(system):
 def test_a_computation_of_one_look_cannot_be_asked_about_a_channel():
     """The guard of the engine: what is given to it past the entrance is refused."""
     system = airtight.InferenceSystem(devices=2, participation=1.0, clip=1.0, channel={"antennas": 2}, **BASE)
-    with pytest.raises(airtight.ParameterError, match="^channel"):
+    with pytest.raises(airtight.ParameterError, match=r"^channel"):
         observers.exact_epsilon(system, observer="others")
 
 
 def test_participation_is_given_where_no_power_limit_decides_it():
-    with pytest.raises(airtight.ParameterError, match="^participation = None"):
+    with pytest.raises(airtight.ParameterError, match=r"^participation = None"):
         airtight.InferenceSystem(devices=2, clip=1.0, **BASE)
     limited = {"fading": "rayleigh", "max_power": 1.0}
-    with pytest.raises(airtight.ParameterError, match="^participation"):
+    with pytest.raises(airtight.ParameterError, match=r"^participation"):
         airtight.InferenceSystem(devices=2, clip=1.0, participation=0.5, channel=limited, **BASE)
     with pytest.raises(airtight.ParameterError, match=r"^channel\.max_power"):
         airtight.InferenceSystem(devices=2, clip=1.0, channel={**limited, "max_power": -1.0}, **BASE)
@@ -140,7 +140,7 @@ def test_a_file_its_path_and_its_system_give_the_same(tmp_path: Path):
     assert file.requirements is file.design and file.fleet is None and airtight.__version__.count(".") == 2
     with pytest.raises(airtight.AirtightError, match=r"nowhere\.toml"):
         airtight.epsilon(tmp_path / "nowhere.toml")
-    with pytest.raises(airtight.ParameterError, match="^inference"):
+    with pytest.raises(airtight.ParameterError, match=r"^inference"):
         airtight.epsilon(ROOT / "examples" / "fleet.toml")
 
 
