@@ -21,11 +21,13 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 import airtight
+from airtight import public_names
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "airtight"
 FLOORS = ("analytics", "solvers", "validate")
 TYPED = """import airtight
+from airtight import public_names
 
 system = airtight.InferenceSystem.__new__(airtight.InferenceSystem)
 reveal_type(airtight.epsilon(system))
@@ -50,15 +52,38 @@ def wheel(sdist):
         return sdist.parent / hatchling.build.build_wheel(str(sdist.parent))
 
 
-def test_what_the_face_loads_is_what_type_checkers_read():
-    tree = ast.parse((PACKAGE / "__init__.py").read_text())
-    (typed,) = (node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
-    read = {(node.module, a.name) for node in typed.body if isinstance(node, ast.ImportFrom) for a in node.names}
-    loaded = {(f"airtight.{home}", name) for home, names in airtight._HOMES.items() for name in names}
-    assert loaded <= read
-    verbs = {node.name for node in tree.body if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")}
-    assert set(airtight.__all__) == {name for _, name in loaded} | verbs
+def test_the_stub_names_what_the_face_loads():
+    """Type checkers read the stub, Python the table it is made from."""
+    assert public_names.STUB.read_text(encoding="utf-8") == public_names.stub(), "run python -m airtight.public_names"
     assert all(getattr(airtight, name) for name in airtight.__all__)
+    defined = ast.parse((PACKAGE / "verbs.py").read_text(encoding="utf-8")).body
+    verbs = {node.name for node in defined if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")}
+    assert verbs == set(airtight.HOMES["verbs"])
+
+
+USER = """import airtight
+from airtight import public_names
+system = airtight.InferenceSystem(devices=2, participation=1.0, noise_variance=0.1, weight=0.5, clip=1.0, alignment=1.0,
+    receiver_noise_variance=0.1, dimension=4, delta=1e-5)
+features = airtight.Features(f=[[1.0]], W=[[[1.0]]], D=[[1.0]])
+reveal_type(airtight.design(system, features, epsilon_at_most=2.0))
+reveal_type(airtight.solve_weights(system, features))
+reveal_type(airtight.bounds(system))
+reveal_type(airtight.load("x.toml").inference)
+airtight.solve_weights(system, features, cap="exakt")
+"""
+
+
+@pytest.mark.slow
+def test_a_type_checker_sees_what_verbs_return(tmp_path):
+    """And that a misspelt choice is none."""
+    (tmp_path / "user.py").write_text(USER)
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "user.py"], cwd=tmp_path, capture_output=True, text=True
+    )
+    seen = [line.split('"')[1].rpartition(".")[2] for line in done.stdout.splitlines() if "Revealed type" in line]
+    assert seen == ["JointDesign", "Solution", "Bounds", "InferenceSystem | None"], done.stdout
+    assert "exakt" in done.stdout and done.stdout.count("error:") == 1
 
 
 def sources():

@@ -34,7 +34,7 @@ from airtight.validate.claims.sources import INSTALLED
 PACKAGE = Path(__file__).resolve().parents[2] / "airtight"
 FLOORS = ("airtight.analytics", "airtight.solvers")
 POINTS = 6  # at corners and spread, at which a row is evaluated; all of a domain of twice as many
-ANSWERS = ("__init__.py", "results/*.py", "sweeps/parts.py", "validate/attack/*.py")
+ANSWERS = ("verbs.py", "results/*.py", "sweeps/parts.py", "validate/attack/*.py")
 DESIGNS = ("solvers/design/**/*.py",)
 CURVE = ("delta", "epsilon", "bracket", "beta", "tpr", "bayes_risk", "advantage", "compose")
 NO_NUMBER = (
