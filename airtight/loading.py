@@ -37,6 +37,7 @@ def load(path: str | Path, *, devices: str | Path | None = None, features: str |
     SystemFileError
         It names file, key, value and what is allowed.
     """
+
     def file(name: str, value: str | Path | None) -> Path:
         checks.instance(name, value, str, Path)
         return Path(str(value))

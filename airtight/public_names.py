@@ -14,7 +14,18 @@ def stub() -> str:
     lines = ["# Made by python -m airtight.public_names from the table HOMES of __init__.py.", ""]
     for module, names in sorted(airtight.HOMES.items()):
         lines += [f"from airtight.{module} import {name} as {name}" for name in sorted(names)]
-    return "\n".join([*lines, "", "__all__ = [", *(f'    "{name}",' for name in airtight.__all__), "]", "HOMES: dict[str, tuple[str, ...]]", "__version__: str", ""])
+    return "\n".join(
+        [
+            *lines,
+            "",
+            "__all__ = [",
+            *(f'    "{name}",' for name in airtight.__all__),
+            "]",
+            "HOMES: dict[str, tuple[str, ...]]",
+            "__version__: str",
+            "",
+        ]
+    )
 
 
 if __name__ == "__main__":

@@ -132,7 +132,12 @@ def of_question(system: InferenceSystem) -> str:
 
 
 def of_system(
-    system: InferenceSystem, epsilon: FloatArray, error: float | None, constant: float | None, *, estimated: bool = False
+    system: InferenceSystem,
+    epsilon: FloatArray,
+    error: float | None,
+    constant: float | None,
+    *,
+    estimated: bool = False,
 ) -> list[str]:
     """The sentences of a system: verdict, question, who sends.
 
@@ -148,4 +153,8 @@ def of_system(
     if len(never_send(system)) == system.devices:
         return [who_sends(system)]
     guess = " Epsilon is an estimate here (docs/accuracy.md)." if estimated else ""
-    return [f"{of_privacy(system, epsilon)}; {of_use(error, constant)}.", of_question(system) + guess, who_sends(system)]
+    return [
+        f"{of_privacy(system, epsilon)}; {of_use(error, constant)}.",
+        of_question(system) + guess,
+        who_sends(system),
+    ]

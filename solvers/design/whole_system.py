@@ -24,7 +24,12 @@ from airtight.solvers.design.over_the_air.joint_design import JointDesign
 from airtight.solvers.design.requirements import Free, Goal, InferenceRequirements
 from airtight.solvers.errors import InfeasibleError
 
-_SILENCING = (Free.WEIGHT, Free.CLIP, Free.PARTICIPATION, Free.ALIGNMENT)  # with which a design can come near to silence
+_SILENCING = (
+    Free.WEIGHT,
+    Free.CLIP,
+    Free.PARTICIPATION,
+    Free.ALIGNMENT,
+)  # with which a design can come near to silence
 
 
 def calibrate(

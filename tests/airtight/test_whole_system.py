@@ -16,7 +16,14 @@ from airtight.report.card import Card
 from airtight.results import headline
 from airtight.system_file.contents import SystemFile
 
-BASE = {"noise_variance": 0.3, "weight": 0.5, "alignment": 1.0, "receiver_noise_variance": 0.2, "dimension": 4, "delta": 1e-3}
+BASE = {
+    "noise_variance": 0.3,
+    "weight": 0.5,
+    "alignment": 1.0,
+    "receiver_noise_variance": 0.2,
+    "dimension": 4,
+    "delta": 1e-3,
+}
 FEATURES = airtight.Features(f=[[1.0, 0.0], [0.8, 0.1]], W=[np.eye(4, 2)] * 2, D=np.eye(2, 4))
 CHANNELS = st.one_of(
     st.none(),
@@ -186,7 +193,9 @@ def test_a_great_epsilon_is_called_no_protection():
     assert "NOT PRIVATE" in airtight.bounds(loud).headline[0]
     assert "the server learns practically everything" in airtight.bounds(loud).headline[0]
     quiet = loud.replace(clip=0.1)
-    assert "PRIVATE (epsilon 0." in airtight.bounds(quiet).headline[0] and "NOT" not in airtight.bounds(quiet).headline[0]
+    assert (
+        "PRIVATE (epsilon 0." in airtight.bounds(quiet).headline[0] and "NOT" not in airtight.bounds(quiet).headline[0]
+    )
 
 
 @given(st.floats(1e-12, 700))

@@ -119,6 +119,9 @@ WEIGHTS = {
 }
 
 
+SAID = {"headline": 3, "never_send": 0}  # three sentences, and no device that never sends
+
+
 def shape(tree):
     """Keys in their order, lists as their lengths, everything else as None."""
     if isinstance(tree, dict):
@@ -141,17 +144,17 @@ def described(tmp_path):
 
 
 def test_a_system_alone(described):
-    tree = same(Bounds.of(described(GOOD)), {"inference": {"privacy": PRIVACY}})
+    tree = same(Bounds.of(described(GOOD)), {**SAID, "inference": {**SAID, "privacy": PRIVACY}})
     assert tree["inference"]["privacy"]["published"]["theorem1"]["epsilon"] == ["inf"] * 3
 
 
 def test_features_selection_and_variants(described):
     variants = "[inference.variants.wide]\ndimension = 5\n[inference.variants.silent]\nadjacency = 'silent'\n"
-    full = {"privacy": PRIVACY, "distortion": DISTORTION, "accuracy": ACCURACY}
+    full = {**SAID, "privacy": PRIVACY, "distortion": DISTORTION, "accuracy": ACCURACY}
     selection = {"scheme_2_1": {"participation": 3}, "scheme_2_2": LOWEST}
-    contract = {**full, "selection": selection, "variants": {"wide": {"privacy": PRIVACY}, "silent": full}}
+    contract = {**full, "selection": selection, "variants": {"wide": {**SAID, "privacy": PRIVACY}, "silent": full}}
     found = Bounds.of(described(GOOD + TASK + variants))
-    tree = same(found, {"inference": contract})["inference"]
+    tree = same(found, {"headline": 5, "never_send": 0, "inference": contract})["inference"]
     assert tree["distortion"]["exact"] == found.inference.distortion.exact
     assert tree["privacy"]["exact"]["epsilon"] == found.inference.privacy.exact.epsilon.tolist()
     assert tree["variants"]["silent"]["privacy"]["adjacency"] == "silent"
