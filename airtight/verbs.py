@@ -212,16 +212,20 @@ def attack(
     rounds: int | None = None,
     samples: int = 100_000,
     seed: int = 0,
+    progress: bool = False,
 ) -> AttackResult:
     """What the optimal attack on the simulated channel shows, beside what is exact and what Theorem 1 promises.
 
-    Over a channel the attacker has the signals of all antennas and knows it. `rounds` replace those of the system.
+    Over a channel the attacker has the signals of all antennas and knows it. `rounds` replace those of the system. With
+    `progress`, lines on stderr say how many draws are done.
 
     See :func:`airtight.validate.attack.system_attack.attacked`.
     """
     from airtight.validate.attack import system_attack
 
-    return system_attack.attacked(_inference(system), features=features, rounds=rounds, samples=samples, seed=seed)
+    return system_attack.attacked(
+        _inference(system), features=features, rounds=rounds, samples=samples, seed=seed, progress=progress
+    )
 
 
 @_own_errstate

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from airtight.commands.options import DEVICES, FEATURES, FILE, JSON, SEED, print_json
-from airtight.running import progress
+from airtight.running import heard, progress
 from airtight.system_file.config import SystemFileError
 from airtight.system_file.contents import SystemFile
 
@@ -58,6 +58,7 @@ def attack(
         rounds=rounds,
         samples=system_attack.SAMPLES if samples is None else samples,
         seed=seed,
+        progress=heard(),
     )
     if as_json:
         print_json(result)

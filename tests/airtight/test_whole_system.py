@@ -201,3 +201,9 @@ def test_a_great_epsilon_is_called_no_protection():
 @given(st.floats(1e-12, 700))
 def test_a_shown_epsilon_is_rounded_up(value):
     assert float(headline.rounded_up(value)) >= value
+
+
+def test_an_attack_that_would_not_end_is_refused_by_name():
+    system = airtight.InferenceSystem(devices=2, participation=1.0, clip=1.0, rounds=10**9, **BASE)
+    with pytest.raises(airtight.ParameterError, match=r"^rounds = 1000000000: must be at most \d+ with 100000 samples"):
+        airtight.attack(system)

@@ -12,12 +12,14 @@ from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy import empirical_epsilon
 from airtight.analytics.privacy.over_the_air import amplification, system_privacy
+from airtight.analytics.progress import reported
 from airtight.validate.attack.attack_results import AttackedDevice, AttackResult
 from airtight.validate.experiments.monte_carlo import antennas
 from airtight.validate.experiments.monte_carlo import channel as air
 
 SAMPLES = 100_000
 FAILURE = 0.05
+_MOST_DRAWS = 10**11  # of a round, with which a simulation takes hours
 
 
 def attacked(
@@ -28,6 +30,7 @@ def attacked(
     samples: int = SAMPLES,
     seed: int = 0,
     failure: float = FAILURE,
+    progress: bool = False,
 ) -> AttackResult:
     """Run the likelihood-ratio attack on one device of each group of equal devices, for the observer that `auto` stands for.
 
@@ -45,6 +48,8 @@ def attacked(
         Samples under each neighbour.
     seed : int
     failure : float
+    progress : bool
+        Whether to say on stderr every two seconds how many draws of a round are done.
 
     Examples
     --------
@@ -68,11 +73,22 @@ def attacked(
     _, first, kind = np.unique(keys, axis=1, return_index=True, return_inverse=True)
     claim = amplification.published(system.one_round) if times == 1 and channel is None else None
     exact = np.atleast_1d(system_privacy.epsilon(system, rounds=times, device=first, observer="auto"))
+    draws = 2 * count * times * first.size * (1 if norms is None else 2)
+    if draws > _MOST_DRAWS:
+        most = _MOST_DRAWS // (draws // times)
+        raise ParameterError("rounds", times, f"at most {most} with {count} samples, so that the simulation ends")
+    heard, drawn = reported(draws, "draws", progress=progress), 0
+
+    def advance(number: int) -> None:
+        nonlocal drawn
+        drawn += number
+        heard(drawn)
+
     found = []
     for number in np.argsort(first):
         k, alike = int(first[number]), np.flatnonzero(kind.ravel() == number)
         rng = np.random.default_rng([start, 47, k])
-        sampled: dict[str, Any] = {"device": k, "samples": count, "rng": rng, "rounds": times}
+        sampled: dict[str, Any] = {"device": k, "samples": count, "rng": rng, "rounds": times, "heard": advance}
         scores = (
             air.log_ratios(system, **sampled) if channel is None else antennas.log_ratios(system, channel, **sampled)
         )
@@ -80,7 +96,9 @@ def attacked(
         if norms is not None:
             longest = int(alike[np.argmax(norms[alike] / system.clip[alike])])
             norm = float(min(norms[longest], system.clip[longest]))
-            of_code = air.log_ratios(system, device=longest, samples=count, rng=rng, rounds=times, norm=norm)
+            of_code = air.log_ratios(
+                system, device=longest, samples=count, rng=rng, rounds=times, norm=norm, heard=advance
+            )
             own = empirical_epsilon.epsilon_at_least(*of_code, delta=system.delta, failure=failure).epsilon
         if claim is not None and claim.delta[k] < 1:
             promised = empirical_epsilon.epsilon_at_least(*scores, delta=float(claim.delta[k]), failure=failure).epsilon

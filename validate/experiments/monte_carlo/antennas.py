@@ -6,6 +6,7 @@ signal, L looks of r coordinates, with the covariance of what is sent and of the
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ def log_ratios(
     samples: int,
     rng: np.random.Generator,
     rounds: int = 1,
+    heard: Callable[[int], None] = lambda drawn: None,
 ) -> tuple[FloatArray, FloatArray]:
     """Samples of the log-likelihood ratio of T rounds, drawn with the device's feature and drawn under its neighbour.
 
@@ -43,6 +45,8 @@ def log_ratios(
     rng : numpy.random.Generator
     rounds : int
         T; each has a state of its own where the channel is fresh.
+    heard : callable
+        Called with the number of samples of one round that have been drawn, again and again.
     """
     if not channel.known:
         raise ParameterError("known", False, "true: the test needs the coefficients")
@@ -60,6 +64,7 @@ def log_ratios(
                 if rolls is None:
                     rolls = _rolls(system, drawn, state, device, rng)
                 part += _ratio(system, drawn, device, state, rolls, with_feature, rng)
+                heard(part.size)
                 if not channel.decides_participation:
                     rolls = None
     return ratios[0], ratios[1]

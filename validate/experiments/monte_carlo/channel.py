@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from airtight.analytics import checks
@@ -107,6 +109,7 @@ def log_ratios(
     rng: np.random.Generator,
     rounds: int = 1,
     norm: float | None = None,
+    heard: Callable[[int], None] = lambda drawn: None,
 ) -> tuple[FloatArray, FloatArray]:
     """Samples of the log-likelihood ratio of T rounds, drawn with the device's feature and drawn under its neighbour.
 
@@ -121,6 +124,8 @@ def log_ratios(
         The number T of rounds, each with independent participation and noise.
     norm : float, optional
         Norm of the device's code, in [0, clip]; the clip by default.
+    heard : callable
+        Called with the number of samples of one round that have been drawn, again and again.
     """
     signals = _neighbours(system)
     share = 1.0 if norm is None else checks.scalar("norm", norm, f"[0, {system.clip[device]}]") / system.clip[device]
@@ -137,6 +142,7 @@ def log_ratios(
                 block += _log_density(system, device, first, tau, seen) - _log_density(
                     system, device, second, tau, seen
                 )
+                heard(block.size)
     return ratios[0], ratios[1]
 
 
