@@ -75,7 +75,7 @@ def _table(title: str, headings: Iterable[str], left: Sequence[str] = ("", "devi
 def _headline(console: Console, name: str, sentences: Sequence[str]) -> None:
     """Print the sentences of a system, the first with its name."""
     for sentence in (f"{name}: {sentences[0]}", *sentences[1:]):
-        console.print(sentence, highlight=False, soft_wrap=True)
+        console.print(sentence, highlight=False)
 
 
 def number(value: float) -> str:

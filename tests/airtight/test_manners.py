@@ -55,10 +55,10 @@ def test_all_errors_of_a_file_at_once(tmp_path):
 def test_errors_of_the_tables_beside_each_other(tmp_path):
     archive(tmp_path)
     task = TASK.replace("margin = 2.0", "margin = 0.0").replace("selected = 1", "selected = 9")
-    text = GOOD + 'observer = "nobody"\n' + task + "[training]\nrounds = 0\n"
+    text = GOOD + task + "[training]\nrounds = 0\n"
     lines = run("bounds", written(tmp_path, text)).stderr.splitlines()
-    assert len(lines) == 4
-    for needle in ("features.margin", "selection.selected", "inference.observer", "training.rounds"):
+    assert len(lines) == 3
+    for needle in ("features.margin", "selection.selected", "training.rounds"):
         assert any(needle in line for line in lines), needle
 
 
