@@ -162,6 +162,7 @@ def worst_mse(
     """
     n, p = checks.count("clients", clients), checks.scalar("dropout", dropout, "[0, 1)")
     r = checks.scalar("radius", radius, "(0, inf)")
+    bits = None if bits is None else checks.count("bits", bits, "[0, 60]")
     A = r * float(alpha(checks.scalar("epsilon", epsilon, "(0, inf]")))
     single_clients = alone(n, checks.scalar("independent", independent, "[0, 1]") if bits != 0 else 1.0)
     single = single_clients * (1 - p) * _inverse_square(n - 1, p, 1) * A * A

@@ -14,6 +14,9 @@ Notes
 :math:`A^{n+1}\varphi_0 + (T-A)A^n\varphi_0` plus the sum with each term times M, since T of :math:`e^{-ty}` is
 :math:`M e^{-ty}`.
 
+*Which loss.* The sum is evaluated at one loss and falls from there on, as T of :math:`e^{-ty}` does. So it bounds what the
+choice adds at that loss and beyond; no result below it is returned.
+
 *Few suprema.* :math:`(\nu_g-A)*A^k\varphi_0` is the law :math:`\lambda*A^k` applied to the difference C of two single
 curves, and C vanishes beyond the greatest loss. One more A multiplies the supremum by at most :math:`E_A e^{tL}`; so
 the supremum for k is used for all later releases up to the next k for which one is computed. It falls like 1/k, and
@@ -82,8 +85,10 @@ def epsilon(
     finite_delta = _finite_delta(laws, last, delta, count)
     if finite_delta <= 0:
         return math.inf
-    added = choice.added(choice.product.epsilon(finite_delta) - last.step, finite_delta)
-    return float(choice.product.epsilon(finite_delta - added)) if added < finite_delta else math.inf
+    loss = float(choice.product.epsilon(finite_delta)) - last.step
+    added = choice.added(loss, finite_delta)
+    # what the choice adds is bounded at this loss and falls from there on, so no result below it is returned
+    return max(float(choice.product.epsilon(finite_delta - added)), loss) if added < finite_delta else math.inf
 
 
 def curve(

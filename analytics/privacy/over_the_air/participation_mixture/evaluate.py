@@ -578,7 +578,8 @@ def _bisected(excess: Callable[[FloatArray, IntArray], FloatArray], rows: IntArr
     """
     low = np.zeros(rows.size)
     # the zero may be many octaves below the bound; each halving is an octave until both ends are positive
-    while np.any(high - low > 4 * UNIT * high):
+    # below the normal doubles 4 UNIT of a number is 0, and neighbours differ by SMALLEST
+    while np.any(high - low > np.maximum(4 * UNIT * high, SMALLEST)):
         middle = (low + high) / 2
         # `high` is safe throughout, so the value that is returned is
         safe = excess(middle, rows) <= 0

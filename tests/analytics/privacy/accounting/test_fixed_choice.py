@@ -89,3 +89,17 @@ def test_chords_are_not_below_the_curve(exponent, share):
             losses = [mpmath.mpf(law.first + j) * step for j in range(law.mass.size)]
             chords = sum(float(m) * max(1 - mpmath.exp(y - x), 0) for m, x in zip(law.mass, losses, strict=True))
             assert chords + law.infinite >= exact
+
+
+def test_no_epsilon_is_below_the_loss_at_which_the_choice_is_bounded(monkeypatch):
+    """Of very many releases the epsilon of the fixed law may be a looser one at the greater delta: it is no monotone function."""
+    law, other, looser = law_of(2, 0.02, 0.0), law_of(2, 0.0199, 0.0), []
+    right = fixed_choice.Product.epsilon
+
+    def first_is_loose(self, delta):
+        looser.append(float(right(self, delta)) + (1.0 if not looser else 0.0))
+        return looser[-1]
+
+    monkeypatch.setattr(fixed_choice.Product, "epsilon", first_is_loose)
+    found = fixed_choice.epsilon([law, other], law, 1e-4, count=50, tilt=2.0)
+    assert len(looser) == 2 and looser[1] < looser[0] - STEP <= found

@@ -863,19 +863,29 @@ def _idle(**changes):
 def test_delta_of_a_deafening_device_is_at_least_its_participation(p, adjacency):
     """Without privacy but for its silence: delta is p, whose logarithm is rounded."""
     system = _idle(participation=p, clip=1e6, delta=p / 10, adjacency=adjacency)
-    assert p <= amplification.exact_delta(system, 0.1, device=0) <= p * (1 + 1e-12)
+    assert p <= system_privacy.delta(system, 0.1, device=0) <= p * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("p", [1e-2, 1e-6, 1e-10, 1e-14])
 def test_opposite_features_of_a_rare_device_have_an_epsilon_to_eleven_digits(p):
     """Far below the epsilon of an observer who sees whether the device sends, from which the search starts."""
     system = _idle(participation=p, clip=1.0, delta=p * 1e-3, adjacency="replace")
-    epsilon = float(amplification.exact_epsilon(system, device=0))
-    assert amplification.exact_delta_bracket(system, epsilon * (1 - 1e-11), device=0)[0] > system.delta
+    epsilon = float(system_privacy.epsilon(system, device=0))
+    assert system_privacy.delta_bracket(system, epsilon * (1 - 1e-11), device=0)[0] > system.delta
 
 
 @pytest.mark.parametrize(("p", "clip", "delta"), [(1e-160, 1e-162, 1e-323), (1e-150, 1e-171, 2e-322)])
 def test_an_epsilon_that_underflows_is_rounded_up(p, clip, delta):
     system = _idle(participation=p, clip=clip, delta=delta, adjacency="silent")
-    epsilon = amplification.exact_epsilon(system, device=0)
+    epsilon = system_privacy.epsilon(system, device=0)
     assert 0 < epsilon < 1e-300
+
+
+def test_the_search_ends_where_neighbouring_doubles_are_relatively_far_apart():
+    """Below the normal doubles four units in the last place of a number are 0."""
+    rare = InferenceSystem(
+        devices=2, participation=1e-150, noise_variance=0.5, weight=1e-160, clip=1.0, alignment=1.0,
+        receiver_noise_variance=0.1, dimension=3, delta=1e-311, adjacency="replace", idle_noise=True,
+    )  # fmt: skip
+    found = float(system_privacy.epsilon(rare, observer="others", device=0))
+    assert 0 < found < 1e-309 and float(system_privacy.delta(rare, found, observer="others", device=0)) <= 1e-311
