@@ -79,7 +79,7 @@ ELSEWHERE = {  # no quantity of a paper's model: why no row is asked of it
             "one_look_system",
         )
     },
-    "airtight.solvers.design.channel_noise.calibrate": "no paper has several looks; held to looks.epsilon on both sides",
+    "airtight.solvers.design.channel_noise.calibrate": "no paper has several antennas; held to epsilon on both sides",
     "airtight.solvers.design.antenna_price.antenna_price": "no paper has several looks; held to calibration and combination",
     "airtight.solvers.design.channel_design.design": "no paper has several looks; held to grids and simulated energies",
     "airtight.solvers.design.round_budget.budget_problem": "states the problem that spread_budget solves",
