@@ -104,8 +104,8 @@ def antenna_price(
     >>> system = InferenceSystem(devices=12, participation=1.0, noise_variance=0.1, weight=1/12, clip=1.0, alignment=1.0,
     ...     receiver_noise_variance=0.01, dimension=8, delta=1e-5, adjacency="silent",
     ...     channel={"fading": "rayleigh", "states": 50})
-    >>> found = antenna_price(system, [1, 2, 8], epsilon=1.0)
-    >>> found.epsilon.round(2), found.noise_factor.round(2)
+    >>> price = antenna_price(system, [1, 2, 8], epsilon=1.0)
+    >>> price.epsilon.round(2), price.noise_factor.round(2)
     (array([0.25, 0.74, 0.96]), array([0.07, 0.58, 0.92]))
     >>> price.method[0], bool(np.all(price.noise_factor_bound > 0.9999 * price.noise_factor))
     ('global: one scale of the noise', True)
