@@ -678,7 +678,7 @@ def test_names(paper, tmp_path):
         airtight.epsilon(paper, observer="nobody")
     text = GOOD.replace("dimension = 4", 'dimension = 4\nobserver = "others"')
     assert load(written(tmp_path, text)).inference.observer is Observer.OTHERS
-    assert load(written(tmp_path, GOOD)).observer is Observer.AUTO
+    assert load(written(tmp_path, GOOD)).inference.observer is Observer.AUTO
     assert "asked for: others" in run("bounds", written(tmp_path, text)).output
     assert refused(run("bounds", written(tmp_path, text.replace('"others"', '"nobody"'))), "inference.observer", "auto")
 
