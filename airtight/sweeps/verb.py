@@ -152,8 +152,7 @@ def sweep(
 
     Examples
     --------
-    >>> from airtight.analytics.inference.channel import Channel
-from airtight.analytics.inference.system import InferenceSystem
+    >>> from airtight.analytics.inference.system import InferenceSystem
     >>> system = InferenceSystem(devices=12, participation=0.9, noise_variance=0.1, weight=1/12, clip=5.0, alignment=1.0,
     ...     receiver_noise_variance=0.1, dimension=784, delta=1e-5, delta_prime=1e-5, adjacency="silent")
     >>> found = sweep(system, {"participation": [0.5, 0.9], "adjacency": ["absent", "silent"]})

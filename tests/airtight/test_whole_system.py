@@ -51,7 +51,7 @@ def systems(draw):
     )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(systems())
 def test_verbs_bounds_sweep_and_card_say_the_same_epsilon(system):
     epsilon = airtight.epsilon(system)
@@ -78,7 +78,7 @@ def test_copies_keep_channel_rounds_and_observer(system):
         assert np.all(louder.participation < system.participation)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(systems(), st.sampled_from([0.5, 3.0]))
 def test_calibrated_noise_keeps_the_whole_system_private(system, target):
     try:
