@@ -83,8 +83,6 @@ ELSEWHERE = {  # no quantity of a paper's model: why no row is asked of it
     "airtight.solvers.design.over_the_air.design_prices.of": "derivatives of joint.design, held to differences of designs",
     "airtight.solvers.energy.policy.policy": "a table of plans of airtight.solvers.energy.solve, held to it at other gains",
     "airtight.solvers.weights.weight_problem.weight_problem": "states the problem that airtight.solvers.weights.solve solves",
-    "airtight.solvers.weights.constrained.minimise": "a certificate of a user's own problem, held to feasible points",
-    "airtight.solvers.weights.constrained.stated": "states a program for cvxpy",
     "airtight.solvers.weights.solution.proof": "a certificate, checked in fractions when it is made",
     "airtight.solvers.design.quantizer.quantizer_bound.best": "a certificate, checked in fractions when it is made",
     "airtight.solvers.design.quantizer.quantizer_pair.solve": "held to antithetic.worst_pair_mse, which has a row",
