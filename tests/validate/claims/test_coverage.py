@@ -23,7 +23,7 @@ def test_the_page_lists_every_public_quantity():
     assert list(told()) == list(quantities) and len(quantities) > 80
     for name in (
         "airtight.analytics.inference.transmission.transmit_energy",
-        "airtight.analytics.privacy.over_the_air.rounds.epsilon",
+        "airtight.analytics.privacy.over_the_air.system_privacy.epsilon",
         "airtight.analytics.privacy.accounting.privacy_curve.PrivacyCurve.tpr",
         "airtight.solvers.design.over_the_air.joint.design",
     ):
