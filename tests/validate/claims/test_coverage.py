@@ -25,7 +25,7 @@ def test_the_page_lists_every_public_quantity():
         "airtight.analytics.inference.transmission.transmit_energy",
         "airtight.analytics.privacy.over_the_air.system_privacy.epsilon",
         "airtight.analytics.privacy.accounting.privacy_curve.PrivacyCurve.tpr",
-        "airtight.solvers.design.over_the_air.joint.design",
+        "airtight.solvers.design.whole_system.design",
     ):
         assert name in quantities
 
