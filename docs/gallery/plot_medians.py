@@ -46,7 +46,7 @@ QUOTED = {
 def described(weight, model, antennas, states):
     text = FILE.format(weight=weight, model=model, antennas=antennas, states=states)
     found = config.described(tomllib.loads(text), Path("-"), channel=True)
-    return found.inference, found.channel
+    return found.inference.one_round, found.inference.channel
 
 
 def median(system, channel):
