@@ -75,6 +75,13 @@ def _inference(system: Source) -> InferenceSystem:
     return loading.inference(loading.opened(system))
 
 
+def _read(system: Source) -> InferenceSystem | SystemFile:
+    """What a verb is given, a path read once: the same file may stand for features, margin and cap as well."""
+    from airtight.analytics.inference.system import InferenceSystem
+
+    return system if isinstance(system, InferenceSystem) else _file(system)
+
+
 def _file(system: Any) -> SystemFile:
     """The system file that a verb is given, or whose path; a value type counts as a file that holds it alone."""
     from airtight import loading
@@ -300,6 +307,7 @@ def mse(system: Source, features: Features | None = None) -> float:
     """
     from airtight.analytics.inference import combiner
 
+    system = _read(system)
     return combiner.whole_mse(_inference(system), _features(system, features))
 
 
@@ -326,6 +334,7 @@ def best_gain(system: Source, features: Features | None = None) -> float:
     """The decoder gain of least MSE, in closed form; see :func:`airtight.analytics.inference.decoding.best_gain`."""
     from airtight.analytics.inference import decoding
 
+    system = _read(system)
     return decoding.best_gain(_inference(system).at_one_look(), _features(system, features)).gain
 
 
@@ -339,6 +348,7 @@ def accuracy(system: Source, features: Features | None = None, margin: float | N
     from airtight.analytics import checks
     from airtight.analytics.inference import accuracy as probabilities
 
+    system = _read(system)
     views, alone = _features(system, features), _inference(system).at_one_look()
     if margin is None and (task := _file(system).task) is not None:
         margin = task.margin
@@ -553,6 +563,7 @@ def solve_weights(
     """
     from airtight.solvers import weights
 
+    system = _read(system)
     return weights.solve(
         _inference(system),
         _features(system, features),
@@ -593,6 +604,7 @@ def weight_problem(
     """
     from airtight.solvers.weights import weight_problem as problems
 
+    system = _read(system)
     return problems.weight_problem(
         _inference(system),
         _features(system, features),

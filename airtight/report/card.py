@@ -85,9 +85,11 @@ class SystemCard:
         if channel is None or channel.fresh or count == 1:
             curve = system_privacy.curve(system, device=k)
             advantage, detections = curve.advantage(), float(curve.tpr(FPR))
+        silent = headline.never_send(system)
+        said = headline.sentences(f"{headline.of_privacy(system, epsilon)}.", system)
         return cls(
-            headline=[f"{headline.of_privacy(system, epsilon)}.", headline.of_question(system), headline.who_sends(system)],
-            never_send=headline.never_send(system),
+            headline=said if len(silent) < system.devices else said[-1:],
+            never_send=silent,
             name=name,
             adjacency=system.adjacency.value,
             observer=seen.value,

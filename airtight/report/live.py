@@ -21,7 +21,6 @@ from airtight.analytics.guarantee import Observer
 from airtight.analytics.inference.channel import Channel, PowerLimit
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import observers
-from airtight.report import summary
 from airtight.results.inference_results import Privacy
 from airtight.results.schema import as_json
 
@@ -104,7 +103,7 @@ def _rules() -> list[list[list[float]]]:
 
 def start(name: str, system: InferenceSystem, privacy: Privacy) -> dict[str, Any]:
     """Initial values of the controls: every device equals the least protected one; and the epsilon of Python for them."""
-    true = summary.true_epsilon(privacy)
+    true = privacy.asked_once
     k, over = int(np.argmax(true)), Channel() if system.channel is None else system.channel
     states = min(over.states, _MOST_STATES)
     seen = privacy.observer if privacy.observer is not Observer.AUTO else observers.meaning(system)

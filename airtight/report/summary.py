@@ -60,21 +60,8 @@ def of_inference(system: InferenceSystem, bounds: InferenceBounds, schemes: dict
     found = [_of_claim(bounds.privacy), _of_protection(system, bounds.privacy, schemes)]
     if bounds.distortion is not None:
         found.append(_of_use(bounds.distortion))
-    unequal = _of_devices(true_epsilon(bounds.privacy))
+    unequal = _of_devices(bounds.privacy.asked_once)
     return [*found, *([] if unequal is None else [unequal])][:3]
-
-
-def true_epsilon(privacy: Privacy) -> FloatArray:
-    """The exact epsilon against the observer that the file asks about."""
-    match privacy.observer:
-        case Observer.PARTICIPANTS:
-            return privacy.observers.participants
-        case Observer.OTHERS:
-            return privacy.observers.others
-        case Observer.SIGNAL:
-            return privacy.observers.signal.epsilon
-        case _:
-            return privacy.exact.epsilon
 
 
 def relation(observer: Observer) -> str:
@@ -100,7 +87,7 @@ def refuted(privacy: Privacy) -> bool:
 
 def _of_claim(privacy: Privacy) -> Sentence:
     name, claim = claimed(privacy)
-    true = float(np.max(true_epsilon(privacy)))
+    true = float(np.max(privacy.asked_once))
     if claim.vacuous:
         text = "{} says nothing of this system: its t = {} is not below the mean noise {}. The truth is ε {} {}."
         return _said("bad", text, name, claim.t, claim.mean_noise, relation(privacy.observer), true)
@@ -125,7 +112,7 @@ def _of_claim(privacy: Privacy) -> Sentence:
 
 
 def _of_protection(system: InferenceSystem, privacy: Privacy, schemes: dict[str, float]) -> Sentence:
-    true = true_epsilon(privacy)
+    true = privacy.asked_once
     k = int(np.argmax(true))
     leaves = system.adjacency is Adjacency.ABSENT and not system.idle_noise
     if leaves and schemes["idle noise"] < _NOISE_LEAVES * float(true[k]):
@@ -147,7 +134,7 @@ def over_channel(system: InferenceSystem, bounds: InferenceBounds) -> dict[str, 
     channel, privacy = bounds.channel, bounds.privacy
     if channel is None:
         raise ParameterError("channel", None, "the bounds of a channel")
-    true = true_epsilon(privacy)
+    true = privacy.asked_once
     k, seldom = int(np.argmax(true)), int(np.argmax(channel.outage))
     found = []
     if not np.isfinite(true[k]):
@@ -365,7 +352,7 @@ class Card:
 def card(name: str, system: InferenceSystem, bounds: InferenceBounds, schemes: dict[str, InferenceSystem]) -> Card:
     """The summary of a system with its bounds; `schemes` holds epsilon of the system under other adjacencies."""
     privacy = bounds.privacy
-    true = true_epsilon(privacy)
+    true = privacy.asked_once
     theorem, claim = claimed(privacy)
     worst = int(np.argmax(true))
     others = {kind: float(system_privacy.epsilon(other, device=worst)) for kind, other in schemes.items()}

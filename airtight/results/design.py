@@ -245,7 +245,7 @@ class DesignResult:
         use = headline.of_use(solved.error, constant_error)
         said = f"{least} ({known}); {headline.of_privacy(system, solved.epsilon)}; {use}."
         return cls(
-            headline=[said, headline.of_question(system), headline.who_sends(system)],
+            headline=headline.sentences(said, system),
             never_send=headline.never_send(system),
             minimised=solved.minimised.value,
             value=solved.value,
@@ -372,7 +372,7 @@ class CalibrationResult:
             error = combiner.whole_mse(system, task.features)
             constant = decoding.constant_output(task.features)
         return cls(
-            headline=[f"{said}; {headline.of_use(error, constant)}.", headline.of_question(system), headline.who_sends(system)],
+            headline=headline.sentences(f"{said}; {headline.of_use(error, constant)}.", system),
             never_send=headline.never_send(system),
             variable=found.variable.value,
             value=found.value,

@@ -94,7 +94,8 @@ def of_privacy(system: InferenceSystem, epsilon: FloatArray) -> str:
     if np.ptp(epsilon) == 0:
         of = "all devices" if np.size(epsilon) > 1 else "the device"
     else:
-        of = f"worst device {worst}; median {rounded_up(float(np.median(epsilon)))}"
+        senders = np.delete(epsilon, never_send(system))  # silence is no protection, and lowers no median
+        of = f"worst device {worst}; median {rounded_up(float(np.median(senders)))}"
     if value > PRIVATE:
         return f"NOT PRIVATE (epsilon {rounded_up(value)}, {of}): {_leaks(system, worst)}"
     return f"PRIVATE (epsilon {rounded_up(value)}, {of})"
@@ -152,9 +153,12 @@ def of_system(
     """
     if len(never_send(system)) == system.devices:
         return [who_sends(system)]
-    guess = " Epsilon is an estimate here (docs/accuracy.md)." if estimated else ""
-    return [
-        f"{of_privacy(system, epsilon)}; {of_use(error, constant)}.",
-        of_question(system) + guess,
-        who_sends(system),
-    ]
+    said = sentences(f"{of_privacy(system, epsilon)}; {of_use(error, constant)}.", system)
+    if estimated:
+        said[1] += " Epsilon is an estimate here (docs/accuracy.md)."
+    return said
+
+
+def sentences(verdict: str, system: InferenceSystem) -> list[str]:
+    """The verdict, the question that it answers, and who sends."""
+    return [verdict, of_question(system), who_sends(system)]

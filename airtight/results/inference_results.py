@@ -222,8 +222,11 @@ class Privacy:
     @property
     def asked(self) -> FloatArray:
         """Epsilon of every device after all rounds against the system's observer."""
-        if self.composed is not None:
-            return self.composed.epsilon
+        return self.asked_once if self.composed is None else self.composed.epsilon
+
+    @property
+    def asked_once(self) -> FloatArray:
+        """Epsilon of every device after one round against the system's observer."""
         match self.observer:
             case Observer.PARTICIPANTS:
                 return self.observers.participants

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from support.paths import ROOT
 
 import airtight
+from airtight import loading
 from airtight.analytics.privacy.over_the_air import observers
 from airtight.report.card import Card
 from airtight.results import headline
@@ -207,3 +208,27 @@ def test_an_attack_that_would_not_end_is_refused_by_name():
     system = airtight.InferenceSystem(devices=2, participation=1.0, clip=1.0, rounds=10**9, **BASE)
     with pytest.raises(airtight.ParameterError, match=r"^rounds = 1000000000: must be at most \d+ with 100000 samples"):
         airtight.attack(system)
+
+
+def test_the_card_of_devices_that_never_send_promises_nothing():
+    silent = airtight.InferenceSystem(devices=2, participation=0.0, clip=1.0, **BASE)
+    (card,) = Card.of(SystemFile("system", inference=silent)).systems
+    assert card.never_send == [0, 1] and len(card.headline) == 1 and card.headline[0].startswith("No device ever sends")
+
+
+def test_silent_devices_lower_no_median():
+    system = airtight.InferenceSystem(devices=4, participation=[1.0, 1.0, 0.0, 0.0], clip=[2.0, 1.9, 1.0, 1.0], **BASE)
+    epsilon = airtight.epsilon(system)
+    median = headline.rounded_up(float(np.median(epsilon[:2])))
+    assert epsilon[2] == 0 and f"median {median}" in airtight.bounds(system).headline[0]
+
+
+def test_a_verb_reads_its_file_once(monkeypatch):
+    reads = []
+    right = loading.load
+    monkeypatch.setattr(loading, "load", lambda *given: reads.append(given) or right(*given))
+    path = ROOT / "examples" / "good.toml"
+    for verb in (airtight.mse, airtight.accuracy, airtight.best_gain, airtight.solve_weights):
+        reads.clear()
+        verb(path)
+        assert len(reads) == 1, verb
