@@ -25,7 +25,7 @@ from airtight.analytics.parameters import of
 from airtight.report import results_schema
 from airtight.report.rows import box, computed, hypotheses, witnessed
 from airtight.report.tables import number
-from airtight.report.verdicts import known, numbered, refuted, severities, told
+from airtight.report.verdicts import format_counts, known, numbered, refuted, severities
 from airtight.solvers.quantities import quantities
 from airtight.system_file import file_schema
 from airtight.validate import papers, program
@@ -190,8 +190,8 @@ def _count(evidence: Sequence[Evidence], others: Sequence[Item]) -> str:
     verdicts = [e.verdict for e in evidence] + [item.verdict for item in others]
     counts = [f"{verdicts.count(verdict)} {verdict.value}" for verdict in Verdict if verdict in verdicts]
     return (
-        f"{len(verdicts)} items: {', '.join(counts)}. The claims by how they are known: {told(known(evidence))}. The refuted "
-        f"claims by who states them: {refuted(evidence)}; by what fails: {told(severities(evidence))}; "
+        f"{len(verdicts)} items: {', '.join(counts)}. The claims by how they are known: {format_counts(known(evidence))}. The "
+        f"refuted claims by who states them: {refuted(evidence)}; by what fails: {format_counts(severities(evidence))}; "
         f"{len(numbered(evidence))} distinct numbered statements fail."
     )
 

@@ -106,7 +106,7 @@ def start(name: str, system: InferenceSystem, privacy: Privacy) -> dict[str, Any
     true = privacy.asked_once
     k, over = int(np.argmax(true)), Channel() if system.channel is None else system.channel
     states = min(over.states, _MOST_STATES)
-    seen = privacy.observer if privacy.observer is not Observer.AUTO else observers.meaning(system)
+    seen = privacy.observer if privacy.observer is not Observer.AUTO else observers.default_observer(system)
     vectors = [getattr(system, name) for name in ("participation", "noise_variance", "weight", "clip")]
     suffices = None
     if over.max_power is not None:
@@ -171,7 +171,7 @@ def unserved(channel: Channel | None) -> str:
         return ""
     if channel.looks is not None:
         return "the coefficients come from a file"
-    if channel.max_power is not None and channel.power_limit is not PowerLimit.BLOCK:
+    if channel.max_power is not None and channel.power_limit is not PowerLimit.PER_BLOCK:
         return "its power limit is not of the mean energy of a block (power_limit)"
     if channel.csi_error > 0:
         return "the inversion has an error (csi_error)"

@@ -23,8 +23,8 @@ from airtight.report import live, numbers, rows, summary, tables
 from airtight.report.drawing import drawings, inference_plots
 from airtight.report.drawing.drawings import Drawn
 from airtight.report.summary import Card
+from airtight.report.verdicts import format_counts, severities
 from airtight.report.verdicts import refuted as by_whom
-from airtight.report.verdicts import severities, told
 from airtight.results.antenna_table import STATES, AntennaTable
 from airtight.results.bounds import Bounds
 from airtight.results.energy import EnergyResult
@@ -284,7 +284,7 @@ def _counted(evidence: Sequence[Evidence]) -> dict[str, Any]:
         "claims": len(evidence),
         "papers": len({e.claim.paper for e in evidence}),
         "refuted": refuted,
-        "severities": told(severities(evidence)),
+        "severities": format_counts(severities(evidence)),
         "readings": sum(e.verdict is Verdict.OTHER_READING for e in evidence),
         "hold": sum(e.verdict in (Verdict.HOLDS, Verdict.HOLDS_UNDER) for e in evidence),
     }
@@ -308,7 +308,7 @@ def listed(evidence: Sequence[Evidence]) -> dict[str, Any]:
         "refuted": refuted,
         "refuting": FAILING,
         "readings": sum(e.verdict is Verdict.OTHER_READING for e in evidence),
-        "severities": f"{by_whom(evidence)}; {told(severities(evidence))}" if refuted else "",
+        "severities": f"{by_whom(evidence)}; {format_counts(severities(evidence))}" if refuted else "",
         "as_expected": sum(e.as_expected for e in evidence),
         "filters": {"verdict": verdicts, "severity": kinds, "paper": papers},
     }

@@ -358,7 +358,7 @@ def card(name: str, system: InferenceSystem, bounds: InferenceBounds, schemes: d
     others = {kind: float(system_privacy.epsilon(other, device=worst)) for kind, other in schemes.items()}
     rounds, composed = _composed(privacy)
     columns = [claim.epsilon, true] if composed is None else [claim.epsilon, true, composed]
-    seen = privacy.observer if privacy.observer is not Observer.AUTO else observers.meaning(system)
+    seen = privacy.observer if privacy.observer is not Observer.AUTO else observers.default_observer(system)
     return Card(
         name=name,
         line=_line(system),

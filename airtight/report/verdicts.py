@@ -57,12 +57,12 @@ def verdicts(evidence: Sequence[Evidence]) -> None:
     style = "green" if right == len(evidence) else "red"
     console.print(f"{right} of {len(evidence)} claims as ruled", style=style)
     if ways := known(evidence):
-        console.print(f"known by: {told(ways)}", highlight=False)
+        console.print(f"known by: {format_counts(ways)}", highlight=False)
     if counts := severities(evidence):
         statements = f"; {len(numbered(evidence))} distinct numbered statements" if Severity.THEOREM in counts else ""
         of_papers = all(e.claim.kind == "statement" for e in evidence)
         by_whom = "" if of_papers else f" ({refuted(evidence)})"
-        console.print(f"{sum(counts.values())} refuted{by_whom}: {told(counts)}{statements}", highlight=False)
+        console.print(f"{sum(counts.values())} refuted{by_whom}: {format_counts(counts)}{statements}", highlight=False)
     if readings := sum(e.verdict is Verdict.OTHER_READING for e in evidence):
         console.print(f"{readings} false in another reading only", highlight=False)
 
@@ -123,12 +123,12 @@ def known(evidence: Sequence[Evidence]) -> dict[How, int]:
     return {way: ways.count(way) for way in How if way in ways}
 
 
-def told(counts: Mapping[Severity, int] | Mapping[How, int]) -> str:
+def format_counts(counts: Mapping[Severity, int] | Mapping[How, int]) -> str:
     """Counts as text.
 
     Examples
     --------
-    >>> told({Severity.THEOREM: 2, Severity.MISPRINT: 1})
+    >>> format_counts({Severity.THEOREM: 2, Severity.MISPRINT: 1})
     '2 theorem, 1 misprint'
     """
     return ", ".join(f"{count} {kind.value}" for kind, count in counts.items())

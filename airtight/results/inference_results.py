@@ -149,7 +149,7 @@ class Observers:
 
     def of_auto(self, system: InferenceSystem) -> FloatArray:
         """Epsilon against the observer that `auto` stands for."""
-        return self.participants if observers.meaning(system) is Observer.PARTICIPANTS else self.others
+        return self.participants if observers.default_observer(system) is Observer.PARTICIPANTS else self.others
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -515,7 +515,7 @@ class FadingBounds:
         bound = channel_privacy.epsilon_of_fading(system.one_round, channel, confidence=_CONFIDENCE)
         if bound is None:
             return None
-        return cls(confidence=_CONFIDENCE, observer=observers.meaning(system), epsilon=bound)
+        return cls(confidence=_CONFIDENCE, observer=observers.default_observer(system), epsilon=bound)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -556,7 +556,7 @@ class ChannelBounds:
         if channel.eavesdropper is not None:
             listener = EavesdropperBounds(
                 antennas=channel.eavesdropper.antennas,
-                observer=observers.meaning(system),
+                observer=observers.default_observer(system),
                 epsilon=np.asarray(system_privacy.epsilon(system, rounds=1, observer=Observer.AUTO, eavesdropper=True)),
             )
         if task is not None and task.fits(system):

@@ -601,14 +601,14 @@ def _task(path: Path, table: _Features, system: InferenceSystem, files: Mapping[
 def _channel(path: Path, table: _Channel, files: Mapping[str, bytes]) -> Channel:
     values = table.model_dump(exclude_none=True)
     if (file := values.pop("file", None)) is not None:
-        values["looks"] = _looks(path, file, files)
+        values["looks"] = _load_coefficients(path, file, files)
     try:
         return Channel(**values)
     except ParameterError as error:
         raise SystemFileError(f"{path}: inference.channel.{error}") from None
 
 
-def _looks(path: Path, file: str, files: Mapping[str, bytes]) -> Any:
+def _load_coefficients(path: Path, file: str, files: Mapping[str, bytes]) -> Any:
     """The array `looks` of an archive."""
     key = "inference.channel.file"
     content = _content(path, key, file, files)

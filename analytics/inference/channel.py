@@ -95,7 +95,7 @@ class PowerLimit(StrEnum):
     ========= ==================================================================================================
     """
 
-    BLOCK = "block"
+    PER_BLOCK = "block"
     PEAK = "peak"
     LONG_TERM = "long_term"
 
@@ -253,7 +253,7 @@ class Channel(Described):
         "P_k", "(0, inf)", "energy of a block, at most", unit="W times symbol periods", default=None
     )
     power_limit: Choice[PowerLimit] = Choice(
-        "", "", "what max_power limits: block, peak or long_term", default=PowerLimit.BLOCK
+        "", "", "what max_power limits: block, peak or long_term", default=PowerLimit.PER_BLOCK
     )
     peak_outage: OptionalNumber = OptionalNumber(
         r"\eta", "(0, 1)", "probability that a block exceeds max_power (peak)", default=None
@@ -275,7 +275,7 @@ class Channel(Described):
                 raise ParameterError(name, None, f"a number, since fading = {fading.value!r}")
             if self.fading is not fading and value is not None:
                 raise ParameterError(name, value, f"absent unless fading = {fading.value!r}")
-        if self.max_power is None and self.power_limit is not PowerLimit.BLOCK:
+        if self.max_power is None and self.power_limit is not PowerLimit.PER_BLOCK:
             raise ParameterError("power_limit", self.power_limit.value, "absent without max_power")
         if (self.power_limit is PowerLimit.PEAK) != (self.peak_outage is not None):
             allowed = "a number, since" if self.peak_outage is None else "absent unless"
@@ -366,7 +366,7 @@ class Channel(Described):
         energy = code + system.dimension * noise
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             match self.power_limit:
-                case PowerLimit.BLOCK:
+                case PowerLimit.PER_BLOCK:
                     threshold = system.alignment**2 * energy / power
                 case PowerLimit.PEAK:
                     greatest = peak_energy(code, noise, system.dimension, self.peak_outage or 0.5)

@@ -356,7 +356,7 @@ def calibrate(
 
 def _noise(system: InferenceSystem, asked: Target) -> Calibration:
     sees_participants = asked.observer is Observer.PARTICIPANTS or (
-        asked.observer is Observer.AUTO and observers.meaning(system) is Observer.PARTICIPANTS
+        asked.observer is Observer.AUTO and observers.default_observer(system) is Observer.PARTICIPANTS
     )
     noise_leaves = system.adjacency is Adjacency.ABSENT and not system.idle_noise
     longest = float(np.max(system.weight * system.clip))

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from airtight.analytics import checks
 from airtight.analytics.checks import ParameterError
-from airtight.analytics.privacy.accounting.numerical_composition import WIDTH
+from airtight.analytics.privacy.accounting.numerical_composition import DEFAULT_RELATIVE_WIDTH
 from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
 from airtight.analytics.root_search import falling_root
 from airtight.solvers.errors import InfeasibleError
@@ -89,7 +89,7 @@ def _excess(curve: PrivacyCurve, requirement: _Requirement) -> float:
     if not isinstance(curve, PrivacyCurve):
         raise ParameterError("family", type(curve).__name__, "a function of one number that returns a PrivacyCurve")
     greatest = requirement.greatest
-    for width in (_COARSE, WIDTH):
+    for width in (_COARSE, DEFAULT_RELATIVE_WIDTH):
         lower, upper = requirement.bounds(curve, width)
         if not lower <= greatest < upper:
             break

@@ -19,7 +19,7 @@ from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import amplification, concentration, observers, system_privacy
 from airtight.analytics.privacy.over_the_air.amplification import TheoremForm
 from airtight.analytics.privacy.over_the_air.participation_mixture.build import TRIMMED, participations
-from airtight.analytics.privacy.over_the_air.participation_mixture.evaluate import Participation
+from airtight.analytics.privacy.over_the_air.participation_mixture.evaluate import NoiseMixture
 from airtight.analytics.rounding import UNIT
 
 _ROOT_STEPS = 200  # evaluations after which the root search stops
@@ -123,7 +123,7 @@ def _greatest_of(
         greatest = np.full(system.devices, np.inf)
     elif method in (Cap.THEOREM1, Cap.EQ23):
         greatest = published(system, epsilon_cap, form=TheoremForm(method.value))
-    elif method is Cap.EXACT and observers.roll_call(system, observer_kind):
+    elif method is Cap.EXACT and observers.participation_distinguishes(system, observer_kind):
         greatest = np.where(system.participation <= system.delta, np.inf, np.nan)  # at every weight
     else:
         greatest = _greatest_by_search(system, observer_kind, epsilon_cap, method)
@@ -169,7 +169,7 @@ def _greatest_by_search(system: InferenceSystem, observer: Observer, epsilon: fl
     """The greatest weight of each device, up to the error of the root search in either direction."""
     greatest = np.full(system.devices, np.inf)
     bounded = np.flatnonzero(system.participation > system.delta)
-    unit_system, model = observers.modelled(replace(system, weight=np.ones(system.devices)), observer)
+    unit_system, model = observers.mixture_model(replace(system, weight=np.ones(system.devices)), observer)
     for group in participations(unit_system, bounded, system.delta * TRIMMED, model):
         closed_form = cap is Cap.PROVEN and not system.idle_noise
         excess = _Excess(group.at_quantile(system.delta) if closed_form else group, epsilon, system.delta, cap)
@@ -227,7 +227,7 @@ class _Excess:
     delta minus this z.
     """
 
-    group: Participation
+    group: NoiseMixture
     epsilon: float
     delta: float
     cap: Cap

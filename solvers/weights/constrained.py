@@ -205,7 +205,7 @@ class _Stated:
     def answers(self, *, elastic: bool) -> Iterator[tuple[_Answer, list[_Cut]]]:
         """The answer to the problem and a cut of every constraint there, then those to problems with ever more cuts.
 
-        Ends where the solver finds no answer, or where no cut can be made at the first one.
+        BracketArrays where the solver finds no answer, or where no cut can be made at the first one.
         """
         rows, sizes = self.of_user, self.sizes()
         cuts: list[_Cut] = []

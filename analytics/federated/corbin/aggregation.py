@@ -43,7 +43,7 @@ from airtight.analytics.privacy.accounting.connect_the_dots import Majorant
 from airtight.analytics.privacy.accounting.numerical_composition import Composition
 from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
 from airtight.analytics.privacy.mechanisms import discrete_pair
-from airtight.analytics.privacy.mechanisms.mechanism import Ends, Factors, Mechanism, register
+from airtight.analytics.privacy.mechanisms.mechanism import BracketArrays, Factors, Mechanism, register
 
 UNIT = "one client, replace"
 _MISSING = 1e-15  # share of delta that the considered counts may lack
@@ -315,7 +315,7 @@ class Aggregate(Mechanism):
         return {"system": self.system.to_dict(), "client": self.client, "rounds": self.rounds}
 
     @classmethod
-    def made(cls, parameters: Mapping[str, Any]) -> Mechanism:
+    def from_parameters(cls, parameters: Mapping[str, Any]) -> Mechanism:
         return cls(FederatedSystem(**parameters["system"]), parameters["client"], parameters["rounds"])
 
     @property
@@ -332,10 +332,10 @@ class Aggregate(Mechanism):
             return math.inf
         return float(central.local_epsilon(self.system.epsilon, self.system.parameters * self.rounds))
 
-    def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
+    def delta_bracket(self, epsilon: FloatArray, *, reverse: bool = False) -> BracketArrays:
         ((round_curve, count),) = self.dominating(_LEAST)
         if count == 1:
-            return round_curve.ends(epsilon)
+            return round_curve.delta_bracket(epsilon)
         product = Composition(((round_curve, count),))
         return np.zeros(epsilon.shape), np.vectorize(lambda eps: product.delta(float(eps))[1], otypes=[float])(epsilon)
 

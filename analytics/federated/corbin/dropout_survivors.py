@@ -127,7 +127,7 @@ def curve(
     --------
     >>> common = {"client": Client.UNPAIRED, "epsilon": 1.0, "independent": 1.0, "bits": None, "delta": 1e-5}
     >>> some, all_stay = curve(40, 1, dropout=0.2, **common), curve(40, 1, dropout=0.0, **common)
-    >>> [round(float(one.ends(np.array([0.3]))[1][0]), 4) for one in (some, all_stay)]
+    >>> [round(float(one.delta_bracket(np.array([0.3]))[1][0]), 4) for one in (some, all_stay)]
     [0.0074, 0.0044]
     """
     level, classes = delta / rounds, []
@@ -151,7 +151,7 @@ def curve(
         for share, mode, n in classes
     ]
     eps = np.unique(np.concatenate([[0.0, 1.0], *(majorant.epsilon for _, majorant in curves)]))
-    values = missed + sum((share * majorant.ends(eps)[1] for share, majorant in curves), np.zeros(eps.size))
+    values = missed + sum((share * majorant.delta_bracket(eps)[1] for share, majorant in curves), np.zeros(eps.size))
     rounding = relative_error(clients, 2) + 16 * len(curves) * UNIT
     pure = float(central.local_epsilon(epsilon, parameters)) if client is Client.UNPAIRED else np.inf
     return Majorant(eps, np.minimum(values * (1 + rounding), 1.0), pure)
@@ -169,7 +169,7 @@ def worst(curves: Sequence[Majorant]) -> Majorant:
     eps = np.unique(np.concatenate([bound.epsilon for bound in curves]))
     return Majorant(
         eps,
-        np.maximum.reduce([bound.ends(eps)[1] for bound in curves]),
+        np.maximum.reduce([bound.delta_bracket(eps)[1] for bound in curves]),
         max(bound.pure for bound in curves),
     )
 

@@ -60,7 +60,7 @@ import numpy as np
 
 from airtight.analytics.checks import FloatArray, IntArray
 from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution
-from airtight.analytics.privacy.mechanisms.mechanism import Ends, Mechanism
+from airtight.analytics.privacy.mechanisms.mechanism import BracketArrays, Mechanism
 from airtight.analytics.rounding import SMALLEST, UNIT
 
 SIDE = 1 / 16  # of a cell: how far from its middle the slope of a line below a curve is taken, if values cost little
@@ -489,7 +489,7 @@ class Majorant(Mechanism):
     def greatest_loss(self, *, reverse: bool = False) -> float:
         return self.pure
 
-    def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
+    def delta_bracket(self, epsilon: FloatArray, *, reverse: bool = False) -> BracketArrays:
         # the curve of losses that may be greater by `shift`: the better of both bounds of the notes
         moved = np.maximum(epsilon - self.shift, 0.0)
         # at -x < 0 a curve is at most its value at 0 plus 1 - exp(-x)

@@ -13,7 +13,7 @@ from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, ParameterError
 from airtight.analytics.privacy.accounting import connect_the_dots
 from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution
-from airtight.analytics.privacy.mechanisms.mechanism import Ends, Mechanism, register
+from airtight.analytics.privacy.mechanisms.mechanism import BracketArrays, Mechanism, register
 from airtight.analytics.rounding import SMALLEST, UNIT
 
 _MISSING = 1e-6  # an upper bound that lacks more mass than rounding explains is refused; what is lacking counts as infinite loss
@@ -80,7 +80,7 @@ class Tabulated(Mechanism):
     def _curves(self) -> tuple[_Chords, _Chords]:
         return _Chords.of(self.law()), _Chords.of(self.law(reverse=True))
 
-    def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
+    def delta_bracket(self, epsilon: FloatArray, *, reverse: bool = False) -> BracketArrays:
         chords = self._curves[int(reverse)]
         value, room = chords.at(epsilon), chords.rounding
         if self.pessimistic:

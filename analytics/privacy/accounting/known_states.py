@@ -23,7 +23,7 @@ import numpy as np
 
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.privacy.accounting.numerical_composition import Joint
-from airtight.analytics.privacy.mechanisms.mechanism import Ends, Mechanism
+from airtight.analytics.privacy.mechanisms.mechanism import BracketArrays, Mechanism
 from airtight.analytics.root_search import least_safe
 from airtight.analytics.rounding import UNIT
 
@@ -47,13 +47,13 @@ def epsilon_ends(releases: Sequence[Mechanism], *, delta: float, rounds: int) ->
     (True, True)
     """
     states = _States.of(releases, rounds)
-    high = least_safe(lambda epsilon: states.ends(epsilon)[1] <= delta, 1)
+    high = least_safe(lambda epsilon: states.delta_bracket(epsilon)[1] <= delta, 1)
     if high == 0:
         return 0.0, 0.0
-    return min(least_safe(lambda epsilon: states.ends(epsilon)[0] <= delta, 0), high), high
+    return min(least_safe(lambda epsilon: states.delta_bracket(epsilon)[0] <= delta, 0), high), high
 
 
-def delta_ends(releases: Sequence[Mechanism], epsilon: FloatArray, *, rounds: int) -> Ends:
+def delta_ends(releases: Sequence[Mechanism], epsilon: FloatArray, *, rounds: int) -> BracketArrays:
     """Lower and upper bound of the least delta at each epsilon after T rounds in one of equally likely states.
 
     Parameters
@@ -71,7 +71,7 @@ def delta_ends(releases: Sequence[Mechanism], epsilon: FloatArray, *, rounds: in
     >>> bool(low[0] <= 0.12693673750664397 <= high[0]), bool(high[0] - low[0] < 1e-3)
     (True, True)
     """
-    return _States.of(releases, rounds).ends(epsilon)
+    return _States.of(releases, rounds).delta_bracket(epsilon)
 
 
 @dataclass(frozen=True)
@@ -85,10 +85,10 @@ class _States:
     def of(cls, releases: Sequence[Mechanism], rounds: int) -> _States:
         return cls(tuple(Joint(((release, rounds),)) for release in releases), all(each.symmetric for each in releases))
 
-    def ends(self, epsilon: FloatArray) -> Ends:
+    def delta_bracket(self, epsilon: FloatArray) -> BracketArrays:
         """Both ends of the greater order's mean of delta over the states."""
         orders = [
-            np.mean([joint.ends(epsilon, reverse=reverse) for joint in self.joints], axis=0)
+            np.mean([joint.delta_bracket(epsilon, reverse=reverse) for joint in self.joints], axis=0)
             for reverse in ((False,) if self.symmetric else (False, True))
         ]
         lower, upper = np.max(orders, axis=0)

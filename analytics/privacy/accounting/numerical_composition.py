@@ -47,10 +47,10 @@ from airtight.analytics.privacy.accounting import connect_the_dots
 from airtight.analytics.privacy.accounting.convex_band import ConvexBand
 from airtight.analytics.privacy.accounting.dp_accounting_interop import Tabulated
 from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution, Product, Readings
-from airtight.analytics.privacy.mechanisms.mechanism import Ends, Factors, Mechanism
+from airtight.analytics.privacy.mechanisms.mechanism import BracketArrays, Factors, Mechanism
 from airtight.analytics.rounding import UNIT
 
-WIDTH = 1e-3  # default relative distance of the lower and upper bound that is aimed at
+DEFAULT_RELATIVE_WIDTH = 1e-3  # default relative distance of the lower and upper bound that is aimed at
 _DECADES = 10.0 ** np.arange(-15, 6)  # epsilons at which a sketch first evaluates a curve
 _FAR_DECADES = 10.0 ** np.arange(-15, 13)  # the same where finite losses beyond the last decade are known to occur
 _STEPS = 25  # steps of the first grid in one standard deviation of a tilted loss
@@ -107,7 +107,7 @@ class Composition:
     reverse: bool = False
     _grids: dict[tuple[float, float], _SharedGrid | None] = field(default_factory=dict, compare=False, repr=False)
 
-    def delta(self, epsilon: float, width: float = WIDTH) -> tuple[float, float]:
+    def delta(self, epsilon: float, width: float = DEFAULT_RELATIVE_WIDTH) -> tuple[float, float]:
         """Lower and upper bound of delta at epsilon >= 0."""
         if not self.factors:
             return 0.0, 0.0
@@ -150,7 +150,7 @@ class Composition:
                 high = min(high, total_variation * (1 + 4 * UNIT * (len(self.factors) + 1)))
         return min(low, high, 1.0), min(high, 1.0)
 
-    def reached(self, epsilon: float, low: float, high: float, width: float = WIDTH) -> bool:
+    def is_tight(self, epsilon: float, low: float, high: float, width: float = DEFAULT_RELATIVE_WIDTH) -> bool:
         """Whether the bounds of delta at epsilon are as close as a relative distance `width` of epsilon implies."""
         # bounds of a delta that counts as 0, or of log delta within `width`, need no sketches
         distance = np.log(high) - np.log(low) if low > 0 else np.inf
@@ -169,7 +169,7 @@ class Composition:
             )
         return np.asarray((high <= _NOTHING) | close)
 
-    def epsilon(self, delta: float, width: float = WIDTH, floor: float = 0.0) -> tuple[float, float]:
+    def epsilon(self, delta: float, width: float = DEFAULT_RELATIVE_WIDTH, floor: float = 0.0) -> tuple[float, float]:
         """Lower and upper bound of the least epsilon >= 0 at delta in [0, 1]; they are not narrowed below the floor."""
         if not self.factors or delta >= 1:
             return 0.0, 0.0
@@ -201,7 +201,7 @@ class Composition:
         self,
         delta: float,
         bounds_of: Callable[[Product, Product], tuple[float, float]],
-        width: float = WIDTH,
+        width: float = DEFAULT_RELATIVE_WIDTH,
         floor: float = 0.0,
     ) -> tuple[float, float]:
         """Bounds of the epsilon at delta on finer and finer grids, until they are close or below the floor."""
@@ -275,8 +275,8 @@ class Composition:
         """The curve of a release in the order of this composition, and the curve in the other order."""
         release = self.factors[i][0] if self.single else self.factors[i][0].in_composition()
         return (
-            lambda epsilon: release.ends(epsilon, reverse=self.reverse),
-            lambda epsilon: release.ends(epsilon, reverse=not self.reverse),
+            lambda epsilon: release.delta_bracket(epsilon, reverse=self.reverse),
+            lambda epsilon: release.delta_bracket(epsilon, reverse=not self.reverse),
         )
 
     def _pure(self) -> tuple[float, float]:
@@ -284,7 +284,7 @@ class Composition:
         low = high = 0.0
         for release, count in self.factors:
             # delta(0) = 0 means equal laws, whose losses are 0
-            if release.ends(np.zeros(1), reverse=self.reverse)[1][0] > 0:
+            if release.delta_bracket(np.zeros(1), reverse=self.reverse)[1][0] > 0:
                 pure_lower = release.reached_loss(reverse=self.reverse)  # 0 if nothing is known
                 # where the lower bound of the curve exceeds _NOTHING, greater losses occur
                 if pure_lower == 0 and release.bounded_below:
@@ -311,7 +311,7 @@ class Composition:
         rounding = 1e-14 + 4 * float(UNIT) * len(self.factors)  # all terms of the sums of logarithms have one sign
         return float(lower) * (1 - rounding), min(float(upper) * (1 + rounding), 1.0)
 
-    def deltas(self, epsilon: FloatArray, width: float = WIDTH, floor: ArrayLike = 0.0) -> Ends:
+    def deltas(self, epsilon: FloatArray, width: float = DEFAULT_RELATIVE_WIDTH, floor: ArrayLike = 0.0) -> BracketArrays:
         """As :meth:`delta` at each of many epsilons: the bounds are read from grids that neighbours share.
 
         Where the upper bound is at most `floor`, the bounds are not narrowed.
@@ -343,7 +343,7 @@ class Composition:
             low[i], high[i] = self.delta(float(epsilon[i]), width)
         return np.minimum(low, high), high
 
-    def epsilons(self, delta: FloatArray, width: float = WIDTH) -> Ends:
+    def epsilons(self, delta: FloatArray, width: float = DEFAULT_RELATIVE_WIDTH) -> BracketArrays:
         """As :meth:`epsilon` at each of many deltas: the bounds are read from grids that neighbours share."""
         if self.single and np.all((delta > 0) & (delta < 1)):
             return self._inverses(delta)
@@ -407,7 +407,7 @@ class Composition:
         low, high = self._inverses(np.array([delta]))
         return float(low[0]), float(high[0])
 
-    def _inverses(self, delta: FloatArray) -> Ends:
+    def _inverses(self, delta: FloatArray) -> BracketArrays:
         """As :meth:`_inverse` at each delta."""
         direct = self.factors[0][0].epsilons(delta, reverse=self.reverse)
         if direct is not None:
@@ -629,7 +629,7 @@ def _level_below(log_delta: FloatArray) -> FloatArray:
     return np.asarray(10.0 ** -np.clip(decades, _EVERY, -_LEAST_LOG / np.log(10.0)))
 
 
-def _crossings(curve: Callable[[FloatArray], FloatArray], delta: FloatArray) -> Ends:
+def _crossings(curve: Callable[[FloatArray], FloatArray], delta: FloatArray) -> BracketArrays:
     """Close neighbours between which a decreasing curve falls to each delta: above it at the first, not at the second."""
     grid = np.concatenate([[0.0], _DECADES, [1e8, 1e16, 1e100, np.inf]])
     # one evaluation for all deltas: the first point of a wide grid that is safe
@@ -679,13 +679,13 @@ class _SharedGrid:
     def size(self) -> int:
         return (self.lower.size if self.lower else 0) + self.upper.size
 
-    def deltas(self, epsilon: FloatArray) -> Ends:
+    def deltas(self, epsilon: FloatArray) -> BracketArrays:
         """Lower and upper bound of delta at each epsilon: 0 and 1 where the laws do not reach."""
         low, high = self._least(epsilon), self.upper.deltas(epsilon)
         high = np.where(np.isnan(high), 1.0, high)
         return np.minimum(low, high), high
 
-    def epsilons(self, delta: FloatArray) -> Ends:
+    def epsilons(self, delta: FloatArray) -> BracketArrays:
         """Lower and upper bound of epsilon at each delta: 0 and infinity where the laws do not reach.
 
         What is read off is moved away from delta until the bounds of delta there confirm it.
@@ -859,7 +859,7 @@ class Joint(Mechanism):
     def reached_loss(self, *, reverse: bool = False) -> float:
         return float(sum(count * release.reached_loss(reverse=reverse) for release, count in self.factors))
 
-    def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
+    def delta_bracket(self, epsilon: FloatArray, *, reverse: bool = False) -> BracketArrays:
         composition = Composition(self.factors, reverse)
         # many points: two laws on both sides, read everywhere
         if epsilon.size > _ONE_BY_ONE:
@@ -871,7 +871,7 @@ class Joint(Mechanism):
         return bounds[..., 0], bounds[..., 1]
 
 
-def _around_laws(epsilon: FloatArray, low: LossDistribution, high: LossDistribution) -> Ends:
+def _around_laws(epsilon: FloatArray, low: LossDistribution, high: LossDistribution) -> BracketArrays:
     """Lower bound from the curve of one law, upper bound from that of another, at each epsilon >= 0."""
     bounds = []
     for law, sign in ((low, -1), (high, 1)):

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, ParameterError, choice, flag, own_errstate, real
 from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution
-from airtight.analytics.privacy.accounting.numerical_composition import WIDTH, Composition
+from airtight.analytics.privacy.accounting.numerical_composition import DEFAULT_RELATIVE_WIDTH, Composition
 from airtight.analytics.privacy.accounting.subsampled import Subsampled
 from airtight.analytics.privacy.mechanisms.discrete_pair import discrete
 from airtight.analytics.privacy.mechanisms.gaussian import Gaussian
@@ -39,7 +39,7 @@ _STEPS = 60  # greatest number of golden sections
 _REACH = 1e-12  # relative length of the interval of epsilon at which the search ends
 
 
-def greater(one: tuple[FloatArray, FloatArray], other: tuple[FloatArray, FloatArray]) -> tuple[FloatArray, FloatArray]:
+def pointwise_max(one: tuple[FloatArray, FloatArray], other: tuple[FloatArray, FloatArray]) -> tuple[FloatArray, FloatArray]:
     """The maximum of two decreasing curves at the breaks of both; between breaks a curve keeps the value before."""
     eps = np.union1d(one[0], other[0])
     return eps, np.maximum(
@@ -88,7 +88,7 @@ _TRADED = 1e-12  # order of magnitude of delta where only absolute accuracy is n
 
 
 @dataclass(frozen=True)
-class Order:
+class OneSidedCurve:
     """Independent releases, each `count` times, all in the same order.
 
     A release may stand for a family of pairs; then the result is the greatest curve of the family. For the upper bound,
@@ -112,7 +112,7 @@ class Order:
         return len(self.factors) <= 1 and all(count == 1 for _, count in self.factors)
 
     @own_errstate
-    def delta(self, epsilon: float, width: float = WIDTH) -> tuple[float, float]:
+    def delta(self, epsilon: float, width: float = DEFAULT_RELATIVE_WIDTH) -> tuple[float, float]:
         """Lower and upper bound of delta at epsilon >= 0."""
         if self._of_pairs:
             return self._above(1.0).delta(epsilon, width)
@@ -125,7 +125,7 @@ class Order:
         return min(low, high), high
 
     @own_errstate
-    def epsilon(self, delta: float, width: float = WIDTH, floor: float = 0.0) -> tuple[float, float]:
+    def epsilon(self, delta: float, width: float = DEFAULT_RELATIVE_WIDTH, floor: float = 0.0) -> tuple[float, float]:
         """Lower and upper bound of the least epsilon >= 0 at delta >= 0; they are not narrowed below the floor."""
         if self._of_pairs:
             return self._above(1.0).epsilon(delta, width, floor)
@@ -137,29 +137,29 @@ class Order:
         return min(max(composed.epsilon(level, width)[0] for composed in self._below(level)), high), high
 
     def deltas(
-        self, epsilon: FloatArray, width: float = WIDTH, floor: ArrayLike = 0.0
+        self, epsilon: FloatArray, width: float = DEFAULT_RELATIVE_WIDTH, floor: ArrayLike = 0.0
     ) -> tuple[FloatArray, FloatArray]:
         """As :meth:`delta` at each of many epsilons >= 0; below the floor the bounds are not narrowed."""
         if self._of_pairs:
             return self._above(1.0).deltas(epsilon, width, floor)
         return _each(epsilon, lambda x: self.delta(x, width))
 
-    def epsilons(self, delta: FloatArray, width: float = WIDTH) -> tuple[FloatArray, FloatArray]:
+    def epsilons(self, delta: FloatArray, width: float = DEFAULT_RELATIVE_WIDTH) -> tuple[FloatArray, FloatArray]:
         """As :meth:`epsilon` at each of many deltas >= 0."""
         if self._of_pairs:
             return self._above(1.0).epsilons(delta, width)
         return _each(delta, lambda x: self.epsilon(x, width))
 
-    def reached(self, epsilon: float, low: float, high: float, width: float = WIDTH) -> bool:
+    def is_tight(self, epsilon: float, low: float, high: float, width: float = DEFAULT_RELATIVE_WIDTH) -> bool:
         """Whether the bounds of delta at epsilon are as close as a relative distance `width` of epsilon implies."""
-        return self._above(_FIRST_LEVEL).reached(epsilon, low, high, width)
+        return self._above(_FIRST_LEVEL).is_tight(epsilon, low, high, width)
 
     def reached_at(self, epsilon: FloatArray, low: FloatArray, high: FloatArray, width: float) -> NDArray[np.bool_]:
         """As :meth:`reached` at each of several epsilons."""
         if epsilon.size > _FEW:
             return self._above(_FIRST_LEVEL).reached_at(epsilon, low, high, width)
         points = zip(epsilon.tolist(), low.tolist(), high.tolist(), strict=True)
-        return np.array([self.reached(*point, width) for point in points], dtype=bool)
+        return np.array([self.is_tight(*point, width) for point in points], dtype=bool)
 
     def law(self, step: float, *, pessimistic: bool) -> LossDistribution:
         """Law of the total loss on multiples of the step, an upper or a lower bound, with absolute accuracy."""
@@ -199,7 +199,7 @@ class Order:
         return self._made[bound, level]
 
 
-def gathered(factors: Factors) -> Factors:
+def merge_repeated(factors: Factors) -> Factors:
     """The factors, with all releases of one kind merged into one if that kind is closed under composition."""
     factors_by_kind: dict[Hashable, list[tuple[Mechanism, int]]] = {}
     for release, count in factors:
@@ -345,14 +345,14 @@ class PrivacyCurve:
         return next((release.unit for release, _ in self.factors if release.unit), "")
 
     @cached_property
-    def _orders(self) -> dict[Direction, Order]:
+    def _orders(self) -> dict[Direction, OneSidedCurve]:
         """The composition in either order; only one of them if both have the same curve."""
-        forward = Order(gathered(self.factors))
+        forward = OneSidedCurve(merge_repeated(self.factors))
         if forward.symmetric:
             return {Direction.FORWARD: forward}
-        return {Direction.FORWARD: forward, Direction.REVERSE: Order(forward.factors, reverse=True)}
+        return {Direction.FORWARD: forward, Direction.REVERSE: OneSidedCurve(forward.factors, reverse=True)}
 
-    def _selected_orders(self, direction: Direction | str) -> list[Order]:
+    def _selected_orders(self, direction: Direction | str) -> list[OneSidedCurve]:
         """The orders that a direction stands for."""
         way = choice("direction", direction, Direction)
         if way is Direction.WORST:
@@ -396,7 +396,7 @@ class PrivacyCurve:
         epsilon: ArrayLike | None = None,
         delta: ArrayLike | None = None,
         direction: Direction | str = Direction.WORST,
-        width: float = WIDTH,
+        width: float = DEFAULT_RELATIVE_WIDTH,
     ) -> Bracket:
         """Lower and upper bound of delta at `epsilon`, or of epsilon at `delta`.
 
@@ -440,7 +440,7 @@ class PrivacyCurve:
             near[far] |= order.reached_at(np.abs(eps.ravel()[far]), lower[far], upper[far], goal)
         return Bracket(lower.reshape(eps.shape)[()], upper.reshape(eps.shape)[()], near.reshape(eps.shape))
 
-    def _deltas(self, orders: Iterable[Order], epsilon: FloatArray, width: float) -> tuple[FloatArray, FloatArray]:
+    def _deltas(self, orders: Iterable[OneSidedCurve], epsilon: FloatArray, width: float) -> tuple[FloatArray, FloatArray]:
         """Lower and upper bound of the greatest delta of the orders at each real epsilon."""
         lower, upper = np.zeros(epsilon.size), np.zeros(epsilon.size)
         for order in orders:
@@ -449,7 +449,7 @@ class PrivacyCurve:
         return lower, upper
 
     def _deltas_of_order(
-        self, order: Order, epsilon: FloatArray, width: float, floor: FloatArray
+        self, order: OneSidedCurve, epsilon: FloatArray, width: float, floor: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """Lower and upper bound of delta of one order at each real epsilon; below the floor they are not narrowed."""
         if epsilon.size <= _FEW:
@@ -466,18 +466,18 @@ class PrivacyCurve:
             )
         return low, high
 
-    def _opposite(self, order: Order) -> Order:
+    def _opposite(self, order: OneSidedCurve) -> OneSidedCurve:
         opposite = Direction.FORWARD if order.reverse else Direction.REVERSE
         return self._orders.get(opposite, self._orders[Direction.FORWARD])
 
-    def _delta(self, order: Order, epsilon: float, width: float) -> tuple[float, float]:
+    def _delta(self, order: OneSidedCurve, epsilon: float, width: float) -> tuple[float, float]:
         """Lower and upper bound of delta of one order at any real epsilon."""
         if epsilon == 0:  # the total variation, which is the same in both orders
             low, high = 0.0, 1.0
             for each_order in self._orders.values():
                 ends = each_order.delta(0.0, width)
                 low, high = max(low, ends[0]), min(high, ends[1])
-                if low > 0 or each_order.reached(0.0, low, high, width):
+                if low > 0 or each_order.is_tight(0.0, low, high, width):
                     break
             return min(low, high), high
         if epsilon > 0:
@@ -516,16 +516,16 @@ class PrivacyCurve:
         orders = self._selected_orders(direction)
         if all(order.curved for order in orders):
 
-            def errors_of(group: list[Order]) -> FloatArray:
+            def errors_of(group: list[OneSidedCurve]) -> FloatArray:
                 releases = [release for order in group for release, _ in order.factors]
                 best = releases[0].best_epsilons(levels.ravel()) if len(releases) == 1 else None
-                return least_errors(lambda eps: self._deltas(group, eps, WIDTH)[1], levels.ravel(), best)
+                return least_errors(lambda eps: self._deltas(group, eps, DEFAULT_RELATIVE_WIDTH)[1], levels.ravel(), best)
 
             groups = [orders] if envelope else [[order] for order in orders]
             errors = np.min([errors_of(group) for group in groups], axis=0)
         else:
             tables = [order.breaks() for order in orders]
-            tables = [greater(*tables)] if envelope and len(tables) > 1 else tables
+            tables = [pointwise_max(*tables)] if envelope and len(tables) > 1 else tables
             with np.errstate(over="ignore"):
                 lines = [(delta, np.where(eps > _GREATEST, np.inf, np.exp(eps))) for eps, delta in tables]
                 errors = np.maximum(np.min([_highest(*line, levels.ravel()) for line in lines], axis=0), 0.0)
@@ -534,9 +534,9 @@ class PrivacyCurve:
         errors = np.where(levels.ravel() > 0, errors, at_zero)
         return np.asarray(errors.reshape(levels.shape))[()]
 
-    def _infinity_mass(self, orders: Iterable[Order]) -> float:
+    def _infinity_mass(self, orders: Iterable[OneSidedCurve]) -> float:
         """Upper bound of the probability of an infinite loss, the greatest over the orders."""
-        return float(self._deltas(orders, np.array([np.inf]), WIDTH)[1][0])
+        return float(self._deltas(orders, np.array([np.inf]), DEFAULT_RELATIVE_WIDTH)[1][0])
 
     @own_errstate
     def advantage(self) -> float:
@@ -742,7 +742,7 @@ def _greatest(bounds: Sequence[tuple[FloatArray, FloatArray]]) -> tuple[FloatArr
     return np.max(lower, axis=0), np.max(upper, axis=0)
 
 
-def _greatest_epsilon(orders: Iterable[Order], delta: float, width: float) -> tuple[float, float]:
+def _greatest_epsilon(orders: Iterable[OneSidedCurve], delta: float, width: float) -> tuple[float, float]:
     """Bounds of the greatest epsilon of the orders; an order below what another one reaches is not refined."""
     low = high = 0.0
     for order in orders:

@@ -13,7 +13,14 @@ from airtight.analytics.checks import FloatArray, ParameterError
 from airtight.analytics.privacy.accounting.numerical_composition import Joint
 from airtight.analytics.privacy.mechanisms import subsampling
 from airtight.analytics.privacy.mechanisms.gaussian import Gaussian
-from airtight.analytics.privacy.mechanisms.mechanism import Ends, Factors, Mechanism, described, register, release_of
+from airtight.analytics.privacy.mechanisms.mechanism import (
+    BracketArrays,
+    Factors,
+    Mechanism,
+    described,
+    register,
+    release_of,
+)
 from airtight.analytics.rounding import SMALLEST, UNIT
 
 _SHIFT = 8 * UNIT  # bound on the relative error of a computed epsilon, and of a computed factor of delta
@@ -62,7 +69,7 @@ class Subsampled(Mechanism):
         return {"release": described(self.release), "p": self.p}
 
     @classmethod
-    def made(cls, parameters: Mapping[str, Any]) -> Mechanism:
+    def from_parameters(cls, parameters: Mapping[str, Any]) -> Mechanism:
         return cls(release_of(parameters["release"]), parameters["p"])
 
     def covers(self, release: Mechanism) -> bool:
@@ -125,13 +132,13 @@ class Subsampled(Mechanism):
             return float(loss)
         return float(subsampling.amplified(inner, self.p)) if inner < np.inf else np.inf
 
-    def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
+    def delta_bracket(self, epsilon: FloatArray, *, reverse: bool = False) -> BracketArrays:
         if self.p == 0:
             return np.zeros(epsilon.shape), np.zeros(epsilon.shape)
         # lower bounds are taken at a greater argument and upper bounds at a smaller one, because of rounding errors
         shift = np.repeat([1 + _SHIFT, 1 - _SHIFT], epsilon.size)
         share, inner = self._inner(np.tile(epsilon.ravel(), 2) * shift, reverse)
-        lower, upper = self.release.ends(inner * shift, reverse=reverse)
+        lower, upper = self.release.delta_bracket(inner * shift, reverse=reverse)
         least = np.where(upper > 0, SMALLEST, 0.0)[epsilon.size :]  # where products underflow
         lower, upper = (share * lower)[: epsilon.size], (share * upper)[epsilon.size :]
         return (

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, ParameterError
-from airtight.analytics.privacy.mechanisms.mechanism import Ends, Mechanism, register
+from airtight.analytics.privacy.mechanisms.mechanism import BracketArrays, Mechanism, register
 from airtight.analytics.rounding import SMALLEST, UNIT
 
 _AT_ONCE = 1 << 18  # outcomes times epsilons that one batch evaluates
@@ -69,7 +69,7 @@ class Discrete(Mechanism):
     def reached_loss(self, *, reverse: bool = False) -> float:
         return max(self.greatest_loss(reverse=reverse) - 6 * self.doubt, 0.0)
 
-    def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
+    def delta_bracket(self, epsilon: FloatArray, *, reverse: bool = False) -> BracketArrays:
         p, q, difference = self._pair(reverse)
         flat, loss_error = np.ravel(epsilon), 3 * self.doubt  # at first order a loss errs by 2 doubt
         lower, upper = np.empty(flat.size), np.empty(flat.size)

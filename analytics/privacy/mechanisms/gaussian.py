@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, ParameterError, broadcast, real
 from airtight.analytics.privacy.mechanisms import gaussian_point
-from airtight.analytics.privacy.mechanisms.mechanism import Ends, Factors, Mechanism, register
+from airtight.analytics.privacy.mechanisms.mechanism import BracketArrays, Factors, Mechanism, register
 from airtight.analytics.rounding import NORMAL, SMALLEST, UNIT
 
 _LOG_SQRT_2PI = 0.5 * np.log(2 * np.pi)
@@ -406,7 +406,7 @@ class Gaussian(Mechanism):
     def reached_loss(self, *, reverse: bool = False) -> float:
         return self.greatest_loss(reverse=reverse)
 
-    def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
+    def delta_bracket(self, epsilon: FloatArray, *, reverse: bool = False) -> BracketArrays:
         least, greatest = self._range
         upper = self._at(epsilon, greatest)
         lower = self._at(epsilon, least) if least < greatest else upper
@@ -420,7 +420,7 @@ class Gaussian(Mechanism):
         # besides the relative error, those of subnormal numbers
         return max(self.mu * (1 - self.slack) - NORMAL, 0.0), self.mu * (1 + self.slack) + SMALLEST
 
-    def epsilons(self, delta: FloatArray, *, reverse: bool = False) -> Ends | None:
+    def epsilons(self, delta: FloatArray, *, reverse: bool = False) -> BracketArrays | None:
         least, greatest = self._range
         if not 0 < least <= greatest < _HUGE:
             return None
@@ -439,7 +439,7 @@ class Gaussian(Mechanism):
         return np.asarray(-self.mu * special.ndtri(alpha) - self.mu**2 / 2)
 
     @staticmethod
-    def _at(epsilon: FloatArray, mu: float) -> Ends:
+    def _at(epsilon: FloatArray, mu: float) -> BracketArrays:
         """Lower and upper bound of delta at one exact mu; without noise every loss is infinite."""
         if mu == np.inf:
             return np.ones(epsilon.shape), np.ones(epsilon.shape)
@@ -501,11 +501,11 @@ class Shown(Mechanism):
     def reached_loss(self, *, reverse: bool = False) -> float:
         return np.inf if any(w > 0 < mu for w, mu in zip(self.weights, self.least, strict=True)) else 0.0
 
-    def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
+    def delta_bracket(self, epsilon: FloatArray, *, reverse: bool = False) -> BracketArrays:
         lower, upper = np.zeros(epsilon.shape), np.zeros(epsilon.shape)
         for weight, mu, least in zip(self.weights, self.mu, self.least, strict=True):
-            lower += weight * Gaussian(least).ends(epsilon)[0]
-            upper += weight * Gaussian(mu).ends(epsilon)[1]
+            lower += weight * Gaussian(least).delta_bracket(epsilon)[0]
+            upper += weight * Gaussian(mu).delta_bracket(epsilon)[1]
         rounding = self.slack + (len(self.weights) + 8) * UNIT
         relative, absolute = self.doubt
         lower = np.maximum(lower * (1 - min(relative, 1.0)), lower - absolute)

@@ -71,7 +71,7 @@ from scipy import special
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, IntArray, broadcast, integer, real
 from airtight.analytics.privacy.mechanisms import gaussian
-from airtight.analytics.privacy.mechanisms.mechanism import Ends, Mechanism, register
+from airtight.analytics.privacy.mechanisms.mechanism import BracketArrays, Mechanism, register
 from airtight.analytics.rounding import SMALLEST, UNIT
 
 _NATS = 30.0  # T: the quadrature error is about e^-30 = 1e-13 of the value
@@ -526,7 +526,7 @@ class UnequalNoise(Mechanism):
     def reached_loss(self, *, reverse: bool = False) -> float:
         return self.greatest_loss(reverse=reverse) * (1 - 128 * UNIT)
 
-    def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
+    def delta_bracket(self, epsilon: FloatArray, *, reverse: bool = False) -> BracketArrays:
         first, second = self._variances(reverse)
         finite = epsilon < np.inf
         low, high = log_bracket(

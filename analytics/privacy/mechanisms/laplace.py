@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from airtight.analytics.checks import FloatArray, broadcast, real
-from airtight.analytics.privacy.mechanisms.mechanism import Bounded, Ends, Mechanism, register
+from airtight.analytics.privacy.mechanisms.mechanism import Bounded, BracketArrays, Mechanism, register
 
 
 def epsilon(*, sensitivity: ArrayLike, scale: ArrayLike) -> FloatArray:
@@ -76,7 +76,7 @@ class Laplace(Bounded):
         (1 - \frac{b^2}{b'^2})\frac1{1 + b'^2\omega^2}` (characteristic functions)."""
         return super().covers(release) or (isinstance(release, Laplace) and self._exceeds(release))
 
-    def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
+    def delta_bracket(self, epsilon: FloatArray, *, reverse: bool = False) -> BracketArrays:
         return self.ends_of(epsilon, lambda loss: 0.0 - np.expm1(np.minimum(epsilon - loss, 0.0) / 2))
 
 

@@ -4,7 +4,7 @@ The curve of a pair holds for a whole family of neighbours when the pair dominat
 is at least that of every member at every :math:`\lambda > 0`, also below 1. Only then does a composition of the pair
 bound every adaptive composition of members (Zhu, Dong and Wang 2022).
 
-A new mechanism is a class with :meth:`Mechanism.ends` in a module of its own beside this one, which calls
+A new mechanism is a class with :meth:`Mechanism.delta_bracket` in a module of its own beside this one, which calls
 :func:`register`. Composition, trade-off, JSON and the exchange with dp_accounting ask for nothing else. A mechanism with
 a pure epsilon has :meth:`Mechanism.greatest_loss` and :meth:`Mechanism.reached_loss`, too: without them the epsilon at
 delta = 0 is infinite.
@@ -27,7 +27,7 @@ from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, ParameterError
 from airtight.analytics.rounding import SMALLEST, UNIT
 
-Ends = tuple[FloatArray, FloatArray]
+BracketArrays = tuple[FloatArray, FloatArray]
 
 
 class Mechanism(ABC):
@@ -54,13 +54,13 @@ class Mechanism(ABC):
         checks.text("unit", self.unit)
 
     @abstractmethod
-    def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
+    def delta_bracket(self, epsilon: FloatArray, *, reverse: bool = False) -> BracketArrays:
         """Lower and upper bound of the hockey-stick divergence at each epsilon in [0, inf]; of (Q, P) if `reverse`.
 
         A family of pairs has the lower bound 0 here; :meth:`attained` gives a lower bound of its greatest curve.
         """
 
-    def epsilons(self, delta: FloatArray, *, reverse: bool = False) -> Ends | None:
+    def epsilons(self, delta: FloatArray, *, reverse: bool = False) -> BracketArrays | None:
         """Lower and upper bound of the least epsilon at each delta in (0, 1), where there is a direct way; else None.
 
         Without one, the bounds of the curve are searched.
@@ -125,7 +125,7 @@ class Mechanism(ABC):
         return {entry.name: _plain(getattr(self, entry.name)) for entry in fields(self)}  # type: ignore[arg-type]
 
     @classmethod
-    def made(cls, parameters: Mapping[str, Any]) -> Mechanism:
+    def from_parameters(cls, parameters: Mapping[str, Any]) -> Mechanism:
         """The inverse of :meth:`parameters`."""
         return cls(**parameters)
 
@@ -138,7 +138,7 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def around(value: FloatArray) -> Ends:
+def around(value: FloatArray) -> BracketArrays:
     """Lower and upper bound of a divergence whose computed value errs by less than sixteen units in the last place, or by
     the least double; 0 is exact."""
     least = np.where(value > 0, SMALLEST, 0.0)
@@ -168,10 +168,10 @@ class Bounded(Mechanism, ABC):
         """Whether the loss is at least that of the release, for neighbours of its unit, whatever the slack of both hides."""
         return self._covers_unit(release) and Fraction(release.loss) <= Fraction(self.loss) * (1 - Fraction(self.slack))
 
-    def ends_of(self, epsilon: FloatArray, curve: Callable[[float], FloatArray]) -> Ends:
+    def ends_of(self, epsilon: FloatArray, curve: Callable[[float], FloatArray]) -> BracketArrays:
         """Lower and upper bound from the curve at each epsilon, a function of the loss; it is above 0 where epsilon is less."""
 
-        def ends(loss: float) -> Ends:
+        def ends(loss: float) -> BracketArrays:
             return around(np.where(epsilon < loss, np.maximum(curve(loss), SMALLEST), 0.0))
 
         upper = ends(self.loss)
@@ -233,7 +233,7 @@ def release_of(description: Mapping[str, Any]) -> Mechanism:
     if name not in classes:
         raise ParameterError("constructor", name, "one of " + ", ".join(sorted({*classes, *_ELSEWHERE})))
     parameters = description.get("parameters", {})
-    return classes[name].made({key: value if key == "unit" else _number(value) for key, value in parameters.items()})
+    return classes[name].from_parameters({key: value if key == "unit" else _number(value) for key, value in parameters.items()})
 
 
 def _number(value: Any) -> Any:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, real
-from airtight.analytics.privacy.mechanisms.mechanism import Bounded, Ends, Mechanism, register
+from airtight.analytics.privacy.mechanisms.mechanism import Bounded, BracketArrays, Mechanism, register
 
 
 def alpha(epsilon: ArrayLike) -> FloatArray:
@@ -47,7 +47,7 @@ class RandomizedResponse(Bounded):
             return False
         return super().covers(release) or self._exceeds(release)
 
-    def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
+    def delta_bracket(self, epsilon: FloatArray, *, reverse: bool = False) -> BracketArrays:
         def curve(loss: float) -> FloatArray:
             beyond = 0.0 - np.expm1(np.minimum(epsilon - loss, 0.0))
             return np.asarray(beyond / (1 + (self.symbols - 1) * np.exp(-loss)))

@@ -36,8 +36,8 @@ from airtight.analytics.privacy.over_the_air.participation_mixture.build import 
     least_epsilon,
     participations,
 )
-from airtight.analytics.privacy.over_the_air.participation_mixture.evaluate import Participation
-from airtight.analytics.privacy.over_the_air.participation_mixture.hidden import Unseen
+from airtight.analytics.privacy.over_the_air.participation_mixture.evaluate import NoiseMixture
+from airtight.analytics.privacy.over_the_air.participation_mixture.hidden import HiddenParticipationMixture
 from airtight.analytics.rounding import UNIT
 
 _TRIMMED = 1e-6  # share of delta that the lower bound may lose with rare values of the others' noise
@@ -75,10 +75,10 @@ def exact_delta(
     [0.00012525..., 2.7278...e-10]
     """
     which, eps = _indices_and_epsilon(system, device, epsilon)
-    if roll_call(system, observer):
+    if participation_distinguishes(system, observer):
         upper = _participation_delta(system, which)
     else:
-        equivalent, model = modelled(system, observer)
+        equivalent, model = mixture_model(system, observer)
         upper = delta_at_most(equivalent, which.ravel(), eps.ravel(), model)
     return upper.reshape(eps.shape)[()]
 
@@ -112,10 +112,10 @@ def exact_delta_bracket(
     (0.0177, 0.0934)
     """
     which, eps = _indices_and_epsilon(system, device, epsilon)
-    if roll_call(system, observer):
+    if participation_distinguishes(system, observer):
         lower = upper = _participation_delta(system, which)
     else:
-        equivalent, model = modelled(system, observer)
+        equivalent, model = mixture_model(system, observer)
         lower, upper = delta_bracket(equivalent, which.ravel(), eps.ravel(), model)
         if choice("observer", observer, Observer) is Observer.SIGNAL:
             lower = np.minimum(_signal_delta(equivalent, model, which.ravel(), eps.ravel(), lower, upper), upper)
@@ -124,7 +124,7 @@ def exact_delta_bracket(
 
 def _signal_delta(
     equivalent: Systems,
-    model: type[Participation],
+    model: type[NoiseMixture],
     which: IntArray,
     eps: FloatArray,
     others: FloatArray,
@@ -137,7 +137,7 @@ def _signal_delta(
     for batch in participations(equivalent, distinct, negligible, model):
         rows = dict(zip(batch.devices.tolist(), batch.kind.tolist(), strict=True))
         mixtures_of = {
-            row: signal_lower_bound.Mixture.of(batch, row) for row in set(rows.values()) if not constant(batch, row)
+            row: signal_lower_bound.SignalTest.of(batch, row) for row in set(rows.values()) if not constant(batch, row)
         }
         computed: dict[tuple[int, float], float] = {}
         for place, device in enumerate(distinct[inverse].tolist()):
@@ -182,10 +182,10 @@ def exceeds(
     >>> [exceeds(system, at, device=0) for at in (12.0, 12.01)], exceeds(system, 0.1, device=0, quieter=True)
     ([True, False], True)
     """
-    if roll_call(system, observer):
+    if participation_distinguishes(system, observer):
         return bool(_participation_delta(system, np.array([device]))[0] > system.delta)
-    equivalent, model = modelled(system, observer)
-    proof = build.exceeds_quieter if quieter else build.exceeds
+    equivalent, model = mixture_model(system, observer)
+    proof = build.exceeds_with_less_noise if quieter else build.exceeds
     return proof(equivalent, device, epsilon, system.delta, model)
 
 
@@ -223,9 +223,9 @@ def exact_epsilon(
     """
     which = _indices(system, device)
     total = _target_delta(system, which) if delta is None else checks.scalar("delta", delta, "(0, 1)")
-    if roll_call(system, observer):
+    if participation_distinguishes(system, observer):
         return np.where(system.participation[which] <= total, 0.0, np.inf)[()]
-    equivalent, model = modelled(system, observer)
+    equivalent, model = mixture_model(system, observer)
     return least_epsilon(equivalent, which, total, model)[()]
 
 
@@ -252,9 +252,9 @@ def epsilon_bracket(
     total = _target_delta(system, which)
     if choice("observer", observer, Observer) is Observer.SIGNAL:
         return signal_lower(system, upper, total, which), upper[()]
-    if roll_call(system, observer):
+    if participation_distinguishes(system, observer):
         return upper[()], upper[()]
-    equivalent, model = modelled(system, observer)
+    equivalent, model = mixture_model(system, observer)
     return epsilon_at_least(equivalent, which, total, upper, model)[()], upper[()]
 
 
@@ -304,7 +304,7 @@ def signal_lower(system: Systems, upper: FloatArray, total: float | FloatArray, 
     distinct, index, inverse = np.unique(which, return_index=True, return_inverse=True)
     lower, highest = np.zeros(distinct.size), np.ravel(upper)[index]
     deltas = np.broadcast_to(total, which.shape).ravel()[index]
-    equivalent, model = modelled(system, Observer.OTHERS)
+    equivalent, model = mixture_model(system, Observer.OTHERS)
     negligible = float(np.min(deltas)) * _TRIMMED
     for batch in participations(equivalent, distinct, negligible, model):
         batch_places = np.searchsorted(distinct, batch.devices)
@@ -315,24 +315,24 @@ def signal_lower(system: Systems, upper: FloatArray, total: float | FloatArray, 
                 lower[places] = epsilon_at_least(
                     equivalent, batch.devices[batch.kind == row][:1], deltas[places[0]], highest[places[:1]], model
                 )
-            elif 0 < epsilon_upper < np.inf and (mixture := signal_lower_bound.Mixture.of(batch, row)) is not None:
+            elif 0 < epsilon_upper < np.inf and (mixture := signal_lower_bound.SignalTest.of(batch, row)) is not None:
                 lower[places] = signal_lower_bound.least_epsilon(mixture, float(deltas[places[0]]), epsilon_upper)
     return np.asarray(lower[inverse].reshape(which.shape))[()]
 
 
-def meaning(system: Systems) -> Observer:
+def default_observer(system: Systems) -> Observer:
     """The observer that `auto` stands for."""
     seen_to_leave = system.adjacency is Adjacency.ABSENT or system.idle_noise
     return Observer.OTHERS if seen_to_leave else Observer.PARTICIPANTS
 
 
 def resolved(system: Systems, observer: Observer | str | None) -> Observer:
-    """The observer that is asked about; `auto` and None stand for the one of :func:`meaning`."""
+    """The observer that is asked about; `auto` and None stand for the one of :func:`default_observer`."""
     asked = choice("observer", Observer.AUTO if observer is None else observer, Observer)
-    return meaning(system) if asked is Observer.AUTO else asked
+    return default_observer(system) if asked is Observer.AUTO else asked
 
 
-def constant(part: Participation, row: int) -> bool:
+def constant(part: NoiseMixture, row: int) -> bool:
     """Whether the others' noise has only one possible value."""
     if part.idle_noise:
         return True
@@ -356,7 +356,7 @@ def _target_delta(system: Systems, which: IntArray) -> float | FloatArray:
     return system.delta if isinstance(system, InferenceSystem) else system.delta[which]
 
 
-def roll_call(system: Systems, observer: Observer | str) -> bool:
+def participation_distinguishes(system: Systems, observer: Observer | str) -> bool:
     """Whether participation alone distinguishes the neighbours: one never takes part, and the observer sees this."""
     seen = choice("observer", observer, Observer) is Observer.PARTICIPANTS
     return seen and system.adjacency is Adjacency.ABSENT
@@ -367,17 +367,17 @@ def _participation_delta(system: Systems, which: IntArray) -> FloatArray:
     return np.asarray(system.participation[which], dtype=np.float64)
 
 
-def modelled(system: Systems, observer: Observer | str) -> tuple[Systems, type[Participation]]:
+def mixture_model(system: Systems, observer: Observer | str) -> tuple[Systems, type[NoiseMixture]]:
     """An equivalent system, and the model under which its exact privacy is that of `system` against the observer."""
     if isinstance(system, InferenceSystem) and system.channel is not None:
         raise ParameterError("channel", "given", "counted by system_privacy, which asks about the system alone")
     seen = choice("observer", observer, Observer)
     if seen is Observer.AUTO:
-        return system, Participation
+        return system, NoiseMixture
     if seen is Observer.PARTICIPANTS:
-        return (_at_receiver(system) if system.idle_noise else system), Participation
+        return (_at_receiver(system) if system.idle_noise else system), NoiseMixture
     hidden = system.adjacency is not Adjacency.ABSENT and not system.idle_noise
-    return system, Unseen if hidden else Participation
+    return system, HiddenParticipationMixture if hidden else NoiseMixture
 
 
 def _at_receiver(system: Systems) -> Systems:

@@ -17,14 +17,14 @@ from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, IntArray, choice, real
 from airtight.analytics.guarantee import Adjacency, Observer
 from airtight.analytics.inference.system import InferenceSystem, device_indices
-from airtight.analytics.privacy.accounting.numerical_composition import WIDTH
+from airtight.analytics.privacy.accounting.numerical_composition import DEFAULT_RELATIVE_WIDTH
 from airtight.analytics.privacy.accounting.privacy_curve import Bracket, PrivacyCurve
 from airtight.analytics.privacy.accounting.subsampled import Subsampled
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.privacy.mechanisms.discrete_pair import Discrete, discrete
 from airtight.analytics.privacy.mechanisms.gaussian import Gaussian
 from airtight.analytics.privacy.mechanisms.kept_values import KeptValues
-from airtight.analytics.privacy.mechanisms.mechanism import Ends, Factors, Mechanism, register
+from airtight.analytics.privacy.mechanisms.mechanism import BracketArrays, Factors, Mechanism, register
 from airtight.analytics.privacy.over_the_air import observers
 from airtight.analytics.privacy.over_the_air.participation_mixture import (
     evaluate,
@@ -32,8 +32,8 @@ from airtight.analytics.privacy.over_the_air.participation_mixture import (
     signal_lower_bound,
 )
 from airtight.analytics.privacy.over_the_air.participation_mixture.build import participations
-from airtight.analytics.privacy.over_the_air.participation_mixture.evaluate import Participation
-from airtight.analytics.privacy.over_the_air.participation_mixture.hidden import PROVED_FROM, Unseen
+from airtight.analytics.privacy.over_the_air.participation_mixture.evaluate import NoiseMixture
+from airtight.analytics.privacy.over_the_air.participation_mixture.hidden import PROVED_FROM, HiddenParticipationMixture
 from airtight.analytics.progress import counted
 from airtight.analytics.rounding import NORMAL, SMALLEST, UNIT
 
@@ -59,7 +59,7 @@ class Query(Mechanism):
     system: InferenceSystem
     device: int
     observer: Observer
-    _parts: dict[float, Participation] = field(default_factory=dict, compare=False, repr=False)
+    _parts: dict[float, NoiseMixture] = field(default_factory=dict, compare=False, repr=False)
     costly = True
     # for each of the two orders, three rows: epsilon, lower and upper bound of delta
     _seen: dict[bool, KeptValues] = field(default_factory=dict, compare=False, repr=False)
@@ -75,7 +75,7 @@ class Query(Mechanism):
 
     @property
     def sketched(self) -> int:  # type: ignore[override]
-        return _FEW if isinstance(self._part(_NEGLIGIBLE), Unseen) else Mechanism.sketched
+        return _FEW if isinstance(self._part(_NEGLIGIBLE), HiddenParticipationMixture) else Mechanism.sketched
 
     @property
     def pair(self) -> bool:  # type: ignore[override]
@@ -88,11 +88,11 @@ class Query(Mechanism):
     def attained(self, level: float) -> Factors:
         """For observer `signal`, a discrete pair: the others send zero codes, and only the cell of y is released.
 
-        See :meth:`.signal_lower_bound.Mixture.outcomes`.
+        See :meth:`.signal_lower_bound.SignalTest.outcomes`.
         """
         if self.pair:
             return ((self, 1),)
-        mixture = signal_lower_bound.Mixture.of(self._part(0.0), 0)
+        mixture = signal_lower_bound.SignalTest.of(self._part(0.0), 0)
         if mixture is None or mixture.missing > 0 or mixture.d + mixture.s == 0:
             return ()
         p, q = mixture.outcomes(_BEYOND_CELLS * level)
@@ -104,10 +104,10 @@ class Query(Mechanism):
         return {"system": self.system.to_dict(), "device": self.device, "observer": self.observer.value}
 
     @classmethod
-    def made(cls, parameters: Mapping[str, Any]) -> Mechanism:
+    def from_parameters(cls, parameters: Mapping[str, Any]) -> Mechanism:
         return query(InferenceSystem(**parameters["system"]), parameters["device"], parameters["observer"])
 
-    def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
+    def delta_bracket(self, epsilon: FloatArray, *, reverse: bool = False) -> BracketArrays:
         order, rounded = reverse and not self.symmetric, _shortened(epsilon)
         kept = self._seen.setdefault(order, KeptValues.empty(2))
         missing = kept.missing(rounded)
@@ -128,7 +128,7 @@ class Query(Mechanism):
         moves = self.pair and float(mixture.participation[0]) > 0 and float(mixture.sensitivity[0]) > 0
         return np.inf if moves and (self.symmetric or not reverse) else 0.0
 
-    def _divergences(self, eps: FloatArray, reverse: bool) -> Ends:
+    def _divergences(self, eps: FloatArray, reverse: bool) -> BracketArrays:
         lower, upper = np.zeros(eps.shape), np.full(eps.shape, SMALLEST)
         relevant = (self._log_greatest(eps) > _NOTHING) | np.isinf(eps)
         lower[relevant], upper[relevant] = self._ends(eps[relevant], reverse, _NEGLIGIBLE)
@@ -149,16 +149,16 @@ class Query(Mechanism):
         value, _, error = gaussian.log_curve(eps, np.full(eps.shape, mu))
         return np.asarray(value + error)
 
-    def _part(self, negligible: float) -> Participation:
+    def _part(self, negligible: float) -> NoiseMixture:
         if negligible not in self._parts:
-            meant, model = observers.modelled(self.system, self.observer)
+            meant, model = observers.mixture_model(self.system, self.observer)
             (part,) = participations(meant, np.array([self.device]), negligible, model)
             self._parts[negligible] = replace(
-                part, nats=min(part.nats, _NATS[isinstance(part, Unseen)]), estimating=True
+                part, nats=min(part.nats, _NATS[isinstance(part, HiddenParticipationMixture)]), estimating=True
             )
         return self._parts[negligible]
 
-    def _ends(self, eps: FloatArray, reverse: bool, negligible: float) -> Ends:
+    def _ends(self, eps: FloatArray, reverse: bool, negligible: float) -> BracketArrays:
         mixture, low, high = self._part(negligible), np.empty(eps.shape), np.empty(eps.shape)
         steps = -(-eps.size * mixture.weights.shape[1] // _AT_ONCE)
         with np.errstate(under="ignore"):
@@ -174,7 +174,7 @@ class Query(Mechanism):
     def estimated(self) -> bool:
         """Whether divergences may be interpolated in the others' noise with an error that is estimated, not proved."""
         part = self._part(_NEGLIGIBLE)
-        few = isinstance(part, Unseen) and part.dimension[0] < PROVED_FROM
+        few = isinstance(part, HiddenParticipationMixture) and part.dimension[0] < PROVED_FROM
         leaves = self.system.adjacency is Adjacency.ABSENT and not self.system.idle_noise
         return bool((few or leaves) and part.weights.shape[1] >= noise_interpolant.ESTIMATED_FROM)
 
@@ -215,7 +215,7 @@ def query(system: InferenceSystem, device: int, observer: Observer | str) -> Mec
     privacy_unit = unit(system, k)
     p = float(system.participation[k])
     slack = (system.devices + 32) * UNIT
-    if observers.roll_call(system, seen):
+    if observers.participation_distinguishes(system, seen):
         return Discrete((p, 1 - p), (0.0, 1.0), privacy_unit)
     if system.idle_noise and (
         p == 1 or (seen is not Observer.PARTICIPANTS and system.adjacency is not Adjacency.REPLACE)
@@ -326,13 +326,13 @@ def bracket(
     rounds: int = 1,
     device: ArrayLike | None = None,
     observer: Observer | str = Observer.AUTO,
-    width: float = WIDTH,
+    width: float = DEFAULT_RELATIVE_WIDTH,
     progress: bool = False,
 ) -> Bracket:
     """Lower and upper bound of :func:`epsilon`, and whether their relative distance is at most `width`.
 
     The lower bound for `signal` is that of zero codes of the others, for an observer who learns only the cell of each y
-    (:meth:`.signal_lower_bound.Mixture.outcomes`). It is 0 where the lower bound
+    (:meth:`.signal_lower_bound.SignalTest.outcomes`). It is 0 where the lower bound
     of :func:`airtight.analytics.privacy.over_the_air.observers.signal_bracket` is 0.
     """
     count, seen = checks.count("rounds", rounds), choice("observer", observer, Observer)

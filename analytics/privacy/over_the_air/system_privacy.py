@@ -25,7 +25,7 @@ from airtight.analytics.checks import FloatArray, ParameterError
 from airtight.analytics.guarantee import Observer
 from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.system import HomogeneousSystems, InferenceSystem, device_indices
-from airtight.analytics.privacy.accounting.numerical_composition import WIDTH
+from airtight.analytics.privacy.accounting.numerical_composition import DEFAULT_RELATIVE_WIDTH
 from airtight.analytics.privacy.accounting.privacy_curve import Bracket, PrivacyCurve
 from airtight.analytics.privacy.mechanisms.mechanism import Mechanism
 from airtight.analytics.privacy.over_the_air import observers
@@ -160,7 +160,7 @@ def epsilon_bracket(
     device: ArrayLike | None = None,
     observer: Observer | str | None = None,
     eavesdropper: bool = False,
-    width: float = WIDTH,
+    width: float = DEFAULT_RELATIVE_WIDTH,
     progress: bool = False,
 ) -> Bracket:
     """Lower and upper bound of :func:`epsilon`, and whether their relative distance is at most `width`.

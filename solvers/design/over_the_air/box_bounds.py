@@ -103,7 +103,7 @@ def certifiable(system: InferenceSystem, observer: Observer) -> bool:
         return False
     meant_observer = observers.resolved(system, observer)
     if system.adjacency is Adjacency.ABSENT:
-        return not observers.roll_call(system, meant_observer)  # else delta = p for every design
+        return not observers.participation_distinguishes(system, meant_observer)  # else delta = p for every design
     if system.idle_noise:
         return system.adjacency is Adjacency.SILENT
     return meant_observer is Observer.PARTICIPANTS

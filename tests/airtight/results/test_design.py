@@ -118,7 +118,7 @@ def test_bounds_of_boxes_lie_below_the_values_inside(seed):
     )
     own = decoding.constant_output(tasks)
     goal = rng.choice(["energy", "error"])
-    screen = Screen(system, float(rng.uniform(1, 6)), observers.meaning(system))
+    screen = Screen(system, float(rng.uniform(1, 6)), observers.default_observer(system))
     free = frozenset(Free)
     error, energy = (rng.uniform(0.5, 0.95) * own, None) if goal == "energy" else (None, rng.uniform(0.1, 10))
     problem = equal_devices.Problem(
@@ -141,7 +141,7 @@ def test_bounds_of_boxes_lie_below_the_values_inside(seed):
 def test_screen_and_moments_are_those_of_the_library():
     for adjacency, idle in (("silent", False), ("replace", False), ("silent", True), ("absent", False)):
         system, tasks = instance(3, adjacency=adjacency, idle_noise=idle)
-        screen = Screen(system, 1.5, observers.meaning(system))
+        screen = Screen(system, 1.5, observers.default_observer(system))
         p, s = system.participation[:1], system.received_noise_variance[:1]
         box = Box(p, p, s, s)
         delta = screen.delta(box, system.sensitivity[:1])
@@ -172,7 +172,7 @@ def test_boxes_of_many_rounds_lie_below_what_the_library_says(case, T):
         exact = float(np.max(rounds.epsilon(system, rounds=T)))
         if not 0.1 < exact < 30:
             continue
-        screen = ManyRounds(system, exact * 0.985, observers.meaning(system), T)
+        screen = ManyRounds(system, exact * 0.985, observers.default_observer(system), T)
         at = np.array([[p], [p], [s], [s]])
         assert screen.delta(Box(*at), np.array([d]))[0] > system.delta  # no further below than 1.5 % of epsilon
         wide = Box(at[0] * [1, 0.9, 1], np.minimum(at[1] * [1, 1, 1.1], 1), at[2] * [0.9, 0, 1], at[3] * [1.1, 1, 1])

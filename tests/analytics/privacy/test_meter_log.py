@@ -21,7 +21,7 @@ import airtight
 from airtight import Meter, OverspentError, ParameterError, Round
 from airtight.analytics.privacy import meter_log
 from airtight.analytics.privacy.mechanisms.gaussian import Gaussian
-from airtight.analytics.privacy.mechanisms.mechanism import Bounded, Ends, around, described, register
+from airtight.analytics.privacy.mechanisms.mechanism import Bounded, BracketArrays, around, described, register
 from airtight.analytics.privacy.over_the_air.meter import dominates
 
 CHECK_LOG = Path(airtight.__file__).parent / "validate" / "claims" / "certificates" / "check_log.py"
@@ -245,7 +245,7 @@ class Erasure(Bounded):
     seen: float = 0.5
     unit: str = ""
 
-    def ends(self, epsilon: Any, *, reverse: bool = False) -> Ends:
+    def delta_bracket(self, epsilon: Any, *, reverse: bool = False) -> BracketArrays:
         beyond = 0.0 - np.expm1(np.minimum(epsilon - self.loss, 0.0))
         return around(self.seen * beyond / (1 + np.exp(-self.loss)))
 

@@ -224,7 +224,7 @@ def test_one_threshold_is_below_the_divergence_of_every_quieter_system(seed):
         adjacency=adjacency,
     )
     epsilon = float(10 ** rng.uniform(-1, 1))
-    (law,) = build.participations(*_modelled(system), 0.0, observers.modelled(system, "others")[1])
+    (law,) = build.participations(*_modelled(system), 0.0, observers.mixture_model(system, "others")[1])
     shown = signal_lower_bound.delta_at_least(law, epsilon)
     for factor in (1.0, rng.uniform(0, 1), rng.uniform(0, 1, K), 1e-9):
         quieter = replace(system, noise_variance=factor * system.noise_variance)
@@ -240,7 +240,7 @@ def test_one_threshold_is_below_the_divergence_of_every_quieter_system(seed):
 
 
 def _modelled(system):
-    return observers.modelled(system, "others")[0], np.array([0])
+    return observers.mixture_model(system, "others")[0], np.array([0])
 
 
 def test_one_threshold_is_sharp_where_the_receiver_has_all_the_noise():

@@ -41,11 +41,11 @@ from airtight.analytics.guarantee import Adjacency, Observer
 from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.system import InferenceSystem, device_indices
 from airtight.analytics.privacy.accounting import known_states
-from airtight.analytics.privacy.accounting.numerical_composition import WIDTH
+from airtight.analytics.privacy.accounting.numerical_composition import DEFAULT_RELATIVE_WIDTH
 from airtight.analytics.privacy.accounting.privacy_curve import Bracket, PrivacyCurve
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.privacy.mechanisms.discrete_pair import Discrete
-from airtight.analytics.privacy.mechanisms.mechanism import Ends, Factors, Mechanism, register
+from airtight.analytics.privacy.mechanisms.mechanism import BracketArrays, Factors, Mechanism, register
 from airtight.analytics.privacy.over_the_air import observers
 from airtight.analytics.privacy.over_the_air import rounds as many
 from airtight.analytics.privacy.over_the_air.multi_antenna import combined_antennas
@@ -53,9 +53,9 @@ from airtight.analytics.privacy.over_the_air.multi_antenna.effective_noise impor
 from airtight.analytics.privacy.over_the_air.multi_antenna.effective_noise import others_noise as others_noise
 from airtight.analytics.privacy.over_the_air.multi_antenna.shared_curves import SharedCurves, edges_of
 from airtight.analytics.privacy.over_the_air.participation_mixture import evaluate
-from airtight.analytics.privacy.over_the_air.participation_mixture.build import below
-from airtight.analytics.privacy.over_the_air.participation_mixture.evaluate import Participation
-from airtight.analytics.privacy.over_the_air.participation_mixture.hidden import Unseen
+from airtight.analytics.privacy.over_the_air.participation_mixture.build import epsilon_lower_bounds
+from airtight.analytics.privacy.over_the_air.participation_mixture.evaluate import NoiseMixture
+from airtight.analytics.privacy.over_the_air.participation_mixture.hidden import HiddenParticipationMixture
 from airtight.analytics.privacy.over_the_air.rounds import Query
 from airtight.analytics.progress import counted
 from airtight.analytics.root_search import least_safe
@@ -103,8 +103,8 @@ class _Pair:
         Whether v has any upper end; otherwise delta has the lower end 0.
     """
 
-    low: Participation
-    high: Participation
+    low: NoiseMixture
+    high: NoiseMixture
     share: FloatArray
     bounded: NDArray[np.bool_]
 
@@ -132,16 +132,16 @@ def _pairs(
     scaled = system.normalised()
     of_v = law(system, channel, eavesdropper=eavesdropper)
     adjacency, own = system.adjacency, scaled.received_noise_variance[devices]
-    p, model = system.participation[devices], Participation
+    p, model = system.participation[devices], NoiseMixture
     share = np.ones(devices.size)
     hidden = _hidden(channel, observer)
     if adjacency is Adjacency.ABSENT or (system.idle_noise and adjacency is Adjacency.SILENT and hidden):
         if not hidden or channel.decides_participation:
             share, p = p, np.ones(devices.size)
     elif hidden and np.any((p > 0) & (p < 1)):
-        model = Unseen
+        model = HiddenParticipationMixture
     idle = system.idle_noise
-    kind = "hidden" if model is Unseen else "visible"
+    kind = "hidden" if model is HiddenParticipationMixture else "visible"
     if idle and adjacency is Adjacency.SILENT and hidden:
         adjacency = Adjacency.ABSENT  # its noise does not leave: as a device without noise that is absent
     if adjacency is Adjacency.ABSENT:
@@ -250,7 +250,7 @@ class ChannelQuery(Query):
         return {**of_query, "channel": self.channel.to_dict(), "eavesdropper": self.eavesdropper}
 
     @classmethod
-    def made(cls, parameters: Mapping[str, Any]) -> Mechanism:
+    def from_parameters(cls, parameters: Mapping[str, Any]) -> Mechanism:
         return query(
             InferenceSystem(**parameters["system"]),
             Channel(**parameters["channel"]),
@@ -264,13 +264,13 @@ class ChannelQuery(Query):
         which = np.array([self.device])
         return _pairs(self.system, self.channel, which, self.observer, eavesdropper=self.eavesdropper)
 
-    def _part(self, negligible: float) -> Participation:
+    def _part(self, negligible: float) -> NoiseMixture:
         return self._mixtures.low
 
     @property
     def symmetric(self) -> bool:  # type: ignore[override]
         part = self._mixtures.low
-        silent_hidden = isinstance(part, Unseen) and part.adjacency is Adjacency.SILENT
+        silent_hidden = isinstance(part, HiddenParticipationMixture) and part.adjacency is Adjacency.SILENT
         return part.adjacency is not Adjacency.ABSENT and not silent_hidden
 
     def _log_greatest(self, eps: FloatArray) -> FloatArray:
@@ -280,13 +280,13 @@ class ChannelQuery(Query):
         """The same query, its divergences from a table that all devices like this one share."""
         return self if self.from_table else replace(self, from_table=True, _parts={}, _seen={})
 
-    def _ends(self, eps: FloatArray, reverse: bool, negligible: float) -> Ends:
+    def _ends(self, eps: FloatArray, reverse: bool, negligible: float) -> BracketArrays:
         if self.from_table:
             members = _alike(self.system, self.device)
             curves = _shared(self.system, self.channel, self.observer, self.eavesdropper, int(members[0]))
             if curves is not None:
                 row, share = int(np.searchsorted(members, self.device)), float(self._mixtures.share[0])
-                lower, upper = curves.ends(eps, row, reverse=reverse, doubt=many.SHORTENED)
+                lower, upper = curves.delta_bracket(eps, row, reverse=reverse, doubt=many.SHORTENED)
                 return lower * share * (1 - 3e-15), np.minimum(upper * share * (1 + 3e-15) + SMALLEST, 1.0)
         pair, low, high = self._mixtures, np.empty(eps.size), np.empty(eps.size)
         share, steps = float(pair.share[0]), -(-eps.size * pair.low.weights.shape[1] // _AT_ONCE)
@@ -348,7 +348,7 @@ def query(
     k, seen = checks.count("device", device, f"[0, {system.devices - 1}]"), observers.resolved(system, observer)
     if (plain := _plain(system, channel, eavesdropper)) is not None:
         return many.query(plain, k, seen)
-    if observers.roll_call(system, seen):
+    if observers.participation_distinguishes(system, seen):
         p = float(system.participation[k])
         return Discrete((p, 1 - p), (0.0, 1.0), many.unit(system, k))
     if seen is Observer.SIGNAL and _noise_is_known(system, channel):
@@ -385,7 +385,7 @@ def bracket(
     device: ArrayLike | None = None,
     observer: Observer | str | None = None,
     eavesdropper: bool = False,
-    width: float = WIDTH,
+    width: float = DEFAULT_RELATIVE_WIDTH,
     progress: bool = False,
 ) -> Bracket:
     """Lower and upper bound of the least epsilon of each device after T rounds over a channel.
@@ -421,7 +421,7 @@ def bracket(
         return many.bracket(
             plain, delta=total, rounds=count, device=which, observer=seen, width=width, progress=progress
         )
-    if observers.roll_call(system, seen):
+    if observers.participation_distinguishes(system, seen):
         p = _seen_once(system, channel, which, count)
         epsilon = np.where(p <= total, 0.0, np.inf)
         return Bracket.of(epsilon, epsilon, width)
@@ -437,7 +437,7 @@ def bracket(
     pair = _pairs(system, channel, which.ravel(), seen, **asked)
     attained = _noise_is_known(system, channel) or (channel.known and seen is not Observer.SIGNAL)
     lower, upper = (end.reshape(which.shape)[()] for end in _least_epsilon(pair, total, exact_pair=attained))
-    rolls_tell = observers.roll_call(system, Observer.PARTICIPANTS)
+    rolls_tell = observers.participation_distinguishes(system, Observer.PARTICIPANTS)
     if seen is not Observer.PARTICIPANTS and not rolls_tell and not law(system, channel, eavesdropper=eavesdropper).exact:
         # an observer who sees less learns no more, but the law of v has fewer cells for him, which raises his bound
         more = _pairs(system, channel, which.ravel(), Observer.PARTICIPANTS, **asked)
@@ -523,7 +523,7 @@ def _least_epsilon(pair: _Pair, total: float, *, exact_pair: bool) -> tuple[Floa
             safe = np.where(target < 1, target, 0.5)
             upper[some] = pair.low.least_epsilon(safe)[some]
             provable = np.where(pair.bounded & exact_pair, upper, 0.0)
-            lower = below(provable, np.log(safe) + 16 * UNIT, pair.high.log_lower, _BELOW)
+            lower = epsilon_lower_bounds(provable, np.log(safe) + 16 * UNIT, pair.high.log_lower, _BELOW)
     return lower, upper
 
 
@@ -605,7 +605,7 @@ def _static_delta(
     """:func:`delta_at` over a channel that stays; the cases are those of :func:`bracket`."""
     which, eps = checks.broadcast(device=which, epsilon=epsilon)
     device, at = which.ravel(), eps.ravel()
-    if observers.roll_call(system, observer):
+    if observers.participation_distinguishes(system, observer):
         return np.asarray(_seen_once(system, channel, which, rounds))[()]
     if not _drawn_anew(system, channel):
         pair = _pairs(system, channel, device, observer, times=rounds, once=True)
@@ -635,7 +635,7 @@ def epsilon_by_state(
     total = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
     seen, devices = observers.resolved(system, observer), np.arange(system.devices)
     states = law(system, channel).low.shape[1]
-    if observers.roll_call(system, seen):
+    if observers.participation_distinguishes(system, seen):
         return np.broadcast_to(np.where(system.participation <= total, 0.0, np.inf), (states, system.devices))
     pair = _pairs(system, replace(channel, known=True), devices, seen, by_state=True)
     if channel.decides_participation:
@@ -725,7 +725,7 @@ def epsilon_of_fading(
     if channel.looks is not None:
         return None
     found = np.atleast_1d(np.asarray(epsilon(system, channel, delta=total, observer=seen)))
-    if _plain(system, channel, eavesdropper=False) is not None or observers.roll_call(system, seen):
+    if _plain(system, channel, eavesdropper=False) is not None or observers.participation_distinguishes(system, seen):
         return found
     p = system.participation
     amplified = _hidden(channel, seen) & (p < 1)

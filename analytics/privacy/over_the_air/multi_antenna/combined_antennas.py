@@ -27,7 +27,11 @@ from airtight.analytics.checks import FloatArray
 from airtight.analytics.inference.channel import Looks
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.mechanisms.discrete_pair import Discrete, discrete
-from airtight.analytics.privacy.over_the_air.participation_mixture.signal_lower_bound import LOSS_ERROR, Mixture, merged
+from airtight.analytics.privacy.over_the_air.participation_mixture.signal_lower_bound import (
+    LOSS_ERROR,
+    SignalTest,
+    merged,
+)
 from airtight.analytics.rounding import UNIT
 
 SETS = 512  # of the others, that are enumerated; with more there is no lower end
@@ -73,7 +77,7 @@ def attained_pair(
     used = states[np.argsort(-shown[states], kind="stable")][: max(EFFORT // sets.shape[0], 1)]
     laws: list[tuple[FloatArray, FloatArray]] = []
     for state in used:
-        mixture = Mixture(
+        mixture = SignalTest(
             v[state],
             weights,
             0.0,

@@ -36,10 +36,10 @@ from airtight.analytics.checks import FloatArray, IntArray
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.privacy.mechanisms import subsampling
 from airtight.analytics.privacy.mechanisms.kept_values import KeptValues
-from airtight.analytics.privacy.mechanisms.mechanism import Ends
+from airtight.analytics.privacy.mechanisms.mechanism import BracketArrays
 from airtight.analytics.privacy.over_the_air.participation_mixture import evaluate, noise_interpolant
-from airtight.analytics.privacy.over_the_air.participation_mixture.evaluate import Participation
-from airtight.analytics.privacy.over_the_air.participation_mixture.hidden import Unseen
+from airtight.analytics.privacy.over_the_air.participation_mixture.evaluate import NoiseMixture
+from airtight.analytics.privacy.over_the_air.participation_mixture.hidden import HiddenParticipationMixture
 from airtight.analytics.rounding import SMALLEST, UNIT
 
 _EDGES = {
@@ -96,7 +96,7 @@ class SharedCurves:
 
     Attributes
     ----------
-    part : Participation
+    part : NoiseMixture
         A row per edge with one atom. Where participation is visible, or only amplifies, its participation is 1.
     participation : float
         Of the devices.
@@ -106,7 +106,7 @@ class SharedCurves:
         Relative error of the moments.
     """
 
-    part: Participation
+    part: NoiseMixture
     participation: float
     lower: Moments
     upper: Moments
@@ -116,13 +116,13 @@ class SharedCurves:
 
     @classmethod
     def of(
-        cls, part: Participation, edges: FloatArray, low: FloatArray, high: FloatArray, weights: FloatArray
+        cls, part: NoiseMixture, edges: FloatArray, low: FloatArray, high: FloatArray, weights: FloatArray
     ) -> SharedCurves | None:
         """The curves of a law for each device, shape (devices, atoms); None where divergences are not regular.
 
         Parameters
         ----------
-        part : Participation
+        part : NoiseMixture
             Its first row has the parameters of every device.
         edges : ndarray
             Increasing; the first one is at most every lower end.
@@ -139,7 +139,7 @@ class SharedCurves:
         if distance == 0 and (own == 0 or part.adjacency is not Adjacency.ABSENT):
             return None
         rows = np.arange(edges.size)
-        hidden = isinstance(part, Unseen)
+        hidden = isinstance(part, HiddenParticipationMixture)
 
         def everywhere(values: FloatArray | IntArray) -> FloatArray:
             return np.repeat(values[:1], edges.size)
@@ -165,7 +165,7 @@ class SharedCurves:
         below = Moments.of(low, weights, edges)
         return cls(table, float(part.participation[0]), above, below, part.error + (edges.size + 16) * UNIT)
 
-    def ends(self, epsilon: FloatArray, row: int, *, reverse: bool, doubt: float) -> Ends:
+    def delta_bracket(self, epsilon: FloatArray, row: int, *, reverse: bool, doubt: float) -> BracketArrays:
         """Lower and upper bound of the divergence of the device in this row, within `doubt` (relative) of each epsilon.
 
         What is computed for one device is computed for all, and kept.
@@ -181,7 +181,7 @@ class SharedCurves:
             kept.add(chunk, np.vstack(self._both(chunk, reverse, doubt)).T)
         return kept.at(epsilon, row), kept.at(epsilon, devices + row)
 
-    def _both(self, epsilon: FloatArray, reverse: bool, doubt: float) -> Ends:
+    def _both(self, epsilon: FloatArray, reverse: bool, doubt: float) -> BracketArrays:
         """Lower and upper bound of the mean over v, shape (devices, epsilons)."""
         inner_far, factor_far = self._amplified(epsilon * (1 + doubt), reverse)
         inner, factor = self._amplified(epsilon * (1 - doubt), reverse)
@@ -244,7 +244,7 @@ class SharedCurves:
     def _amplified(self, epsilon: FloatArray, reverse: bool) -> tuple[FloatArray, FloatArray]:
         """The epsilon of the divergences in the table, and the factor on them."""
         p = np.full(epsilon.shape, self.participation)
-        if isinstance(self.part, Unseen):
+        if isinstance(self.part, HiddenParticipationMixture):
             return epsilon, np.ones(epsilon.shape)
         if self.part.adjacency is not Adjacency.ABSENT:
             return epsilon, p
@@ -279,7 +279,7 @@ class SharedCurves:
         """
         edges, own, d = self.part.receiver, float(self.part.own_noise[0]), float(self.part.sensitivity[0])
         low, high = edges[cell], edges[cell + 1]
-        if isinstance(self.part, Unseen):
+        if isinstance(self.part, HiddenParticipationMixture):
             return np.full(cell.size, -np.inf), np.full(cell.size, np.inf)
         leaves = self.part.adjacency is Adjacency.ABSENT
         width = high - low
@@ -323,8 +323,8 @@ class _Table:
     concave: bool
 
     @classmethod
-    def of(cls, part: Participation, reverse: bool) -> _Table:
-        hidden, leaves = isinstance(part, Unseen), part.adjacency is Adjacency.ABSENT
+    def of(cls, part: NoiseMixture, reverse: bool) -> _Table:
+        hidden, leaves = isinstance(part, HiddenParticipationMixture), part.adjacency is Adjacency.ABSENT
         kind = "hidden" if hidden else "absent" if leaves else "visible"
         mean, deviation = _moments_of_loss(part, reverse)
         near = np.maximum(mean - _DEVIATIONS * deviation, deviation / _NEAR[kind] * 2 * _DEVIATIONS)
@@ -398,7 +398,7 @@ class _Table:
         return np.asarray(np.where(epsilon > nodes[last], 0.0, best))
 
 
-def edges_of(part: Participation, low: FloatArray, high: FloatArray, weights: FloatArray) -> FloatArray:
+def edges_of(part: NoiseMixture, low: FloatArray, high: FloatArray, weights: FloatArray) -> FloatArray:
     """Edges for atoms of v, arguments as of :meth:`SharedCurves.of`: all lower ends where these are few, else some of them.
 
     Cells are spent on equal movements of the loss, in its standard deviations, and on equal shares of the means of 1/v and of a
@@ -406,7 +406,7 @@ def edges_of(part: Participation, low: FloatArray, high: FloatArray, weights: Fl
     """
     values, place = np.unique(low, return_inverse=True)
     last = np.max(high[np.isfinite(high)], initial=0.0)
-    least, most = _EDGES[isinstance(part, Unseen)]
+    least, most = _EDGES[isinstance(part, HiddenParticipationMixture)]
     if values.size > most and values[0] > 0:
         first = replace(part, variance=np.geomspace(values[0], values[-1], _GRID)[:, None])
         mean, deviation = _moments_of_loss(first, False)
@@ -426,7 +426,7 @@ def edges_of(part: Participation, low: FloatArray, high: FloatArray, weights: Fl
     return np.unique(np.append(values, last))
 
 
-def _moments_of_loss(part: Participation, reverse: bool) -> tuple[FloatArray, FloatArray]:
+def _moments_of_loss(part: NoiseMixture, reverse: bool) -> tuple[FloatArray, FloatArray]:
     """Mean and standard deviation of the privacy loss at each variance; a hidden device's as if it were visible."""
     v, own, d = part.variance[:, 0], part.own_noise, part.sensitivity
     if part.adjacency is not Adjacency.ABSENT:

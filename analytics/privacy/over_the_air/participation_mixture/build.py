@@ -17,7 +17,7 @@ from airtight.analytics.distributions import poisson_binomial, weighted_sum
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.inference.system import HomogeneousSystems, InferenceSystem
 from airtight.analytics.privacy.over_the_air.participation_mixture import signal_lower_bound
-from airtight.analytics.privacy.over_the_air.participation_mixture.evaluate import Participation
+from airtight.analytics.privacy.over_the_air.participation_mixture.evaluate import NoiseMixture
 from airtight.analytics.rounding import NORMAL, SMALLEST, UNIT
 
 Systems = InferenceSystem | HomogeneousSystems
@@ -34,7 +34,7 @@ _FARTHEST = 1e99  # the epsilon tried where the upper bound is infinite
 
 
 def delta_bracket(
-    system: Systems, which: IntArray, epsilon: FloatArray, model: type[Participation] = Participation
+    system: Systems, which: IntArray, epsilon: FloatArray, model: type[NoiseMixture] = NoiseMixture
 ) -> tuple[FloatArray, FloatArray]:
     """Lower and upper bound of delta(epsilon[i]) of device which[i] under an observer model.
 
@@ -45,14 +45,14 @@ def delta_bracket(
 
 
 def delta_at_most(
-    system: Systems, which: IntArray, epsilon: FloatArray, model: type[Participation] = Participation
+    system: Systems, which: IntArray, epsilon: FloatArray, model: type[NoiseMixture] = NoiseMixture
 ) -> FloatArray:
     """The upper bound of :func:`delta_bracket`, at half its cost."""
     return np.asarray(_delta(system, which, epsilon, model, (_highest,))[0])
 
 
 def exceeds(
-    system: Systems, device: int, epsilon: float, total: float, model: type[Participation] = Participation
+    system: Systems, device: int, epsilon: float, total: float, model: type[NoiseMixture] = NoiseMixture
 ) -> bool:
     """Whether delta(epsilon) of a device is proved to be above `total`, on few or on many cells."""
     arguments, log_total = (np.array([epsilon]), np.zeros(1, dtype=np.int64)), float(np.log(total)) * (1 - 4 * UNIT)
@@ -66,19 +66,19 @@ def exceeds(
     return False
 
 
-def exceeds_quieter(
-    system: Systems, device: int, epsilon: float, total: float, model: type[Participation] = Participation
+def exceeds_with_less_noise(
+    system: Systems, device: int, epsilon: float, total: float, model: type[NoiseMixture] = NoiseMixture
 ) -> bool:
     """Whether delta(epsilon) of a device is proved to exceed `total` for this and all lower noise of the devices."""
     (mixture,) = participations(system, np.array([device]), total * TRIMMED, model, _TRIED[0])
     return signal_lower_bound.delta_at_least(mixture, epsilon) > total
 
 
-End = Callable[[Participation, FloatArray, IntArray], FloatArray]
+End = Callable[[NoiseMixture, FloatArray, IntArray], FloatArray]
 
 
 def _delta(
-    system: Systems, which: IntArray, epsilon: FloatArray, model: type[Participation], ends: tuple[End, ...]
+    system: Systems, which: IntArray, epsilon: FloatArray, model: type[NoiseMixture], ends: tuple[End, ...]
 ) -> FloatArray:
     """One row per bound, the upper one first: it decides whether rare values of the noise can be left out."""
     bounds = np.empty((len(ends), epsilon.size))
@@ -96,7 +96,7 @@ def _ends(
     which: IntArray,
     eps: FloatArray,
     negligible: float,
-    model: type[Participation],
+    model: type[NoiseMixture],
     ends: tuple[End, ...],
 ) -> FloatArray:
     bounds = np.empty((len(ends), eps.size))
@@ -108,23 +108,23 @@ def _ends(
     return bounds
 
 
-def _highest(mixture: Participation, eps: FloatArray, rows: IntArray) -> FloatArray:
+def _highest(mixture: NoiseMixture, eps: FloatArray, rows: IntArray) -> FloatArray:
     log_delta = mixture.log_upper(eps, rows)
     return np.where(log_delta > -np.inf, np.minimum(np.exp(log_delta) * (1 + 2e-15) + SMALLEST, 1.0), 0.0)
 
 
-def _lowest(mixture: Participation, eps: FloatArray, rows: IntArray) -> FloatArray:
+def _lowest(mixture: NoiseMixture, eps: FloatArray, rows: IntArray) -> FloatArray:
     return np.maximum(np.exp(_log_lowest(mixture, eps, rows)) - NORMAL, 0.0)
 
 
-def _log_lowest(mixture: Participation, eps: FloatArray, rows: IntArray) -> FloatArray:
+def _log_lowest(mixture: NoiseMixture, eps: FloatArray, rows: IntArray) -> FloatArray:
     """The better of two lower bounds: with the noise as given and, on a grid, with the noise raised by its slack."""
     low = mixture.log_lower(eps, rows)
     return np.maximum(low, mixture.raised().log_lower(eps, rows)) if mixture.slack else low
 
 
 def least_epsilon(
-    system: Systems, which: IntArray, total: float | FloatArray, model: type[Participation] = Participation
+    system: Systems, which: IntArray, total: float | FloatArray, model: type[NoiseMixture] = NoiseMixture
 ) -> FloatArray:
     """Least epsilon of every device of `which` at delta `total` under an observer model, rounded up.
 
@@ -139,10 +139,10 @@ def proven_epsilon(system: Systems, which: IntArray, total: float | FloatArray) 
     The others' noise is replaced by one lower quantile.
     """
 
-    def closed_form(mixture: Participation, delta: FloatArray, _: IntArray) -> FloatArray:
+    def closed_form(mixture: NoiseMixture, delta: FloatArray, _: IntArray) -> FloatArray:
         return (mixture if mixture.idle_noise else mixture.at_quantile(delta)).least_epsilon(delta, convex=True)
 
-    return _each(system, which, total, Participation, closed_form)
+    return _each(system, which, total, NoiseMixture, closed_form)
 
 
 def epsilon_at_least(
@@ -150,7 +150,7 @@ def epsilon_at_least(
     which: IntArray,
     total: float | FloatArray,
     upper: FloatArray,
-    model: type[Participation] = Participation,
+    model: type[NoiseMixture] = NoiseMixture,
 ) -> FloatArray:
     """A lower bound of the least epsilon whose upper bound is `upper`: at this epsilon delta still exceeds `total`.
 
@@ -158,15 +158,15 @@ def epsilon_at_least(
     the proof succeeds, and 0 where it succeeds for none.
     """
 
-    def lower_bounds(mixture: Participation, delta: FloatArray, place: IntArray) -> FloatArray:
+    def lower_bounds(mixture: NoiseMixture, delta: FloatArray, place: IntArray) -> FloatArray:
         highest = np.zeros(delta.shape)
         highest[mixture.kind] = upper.ravel()[place]
-        return below(highest, np.log(delta) * (1 - 4 * UNIT), partial(_log_lowest, mixture))
+        return epsilon_lower_bounds(highest, np.log(delta) * (1 - 4 * UNIT), partial(_log_lowest, mixture))
 
     return _each(system, which, total, model, lower_bounds)
 
 
-def below(
+def epsilon_lower_bounds(
     upper: FloatArray,
     log_delta: FloatArray,
     log_lower: Callable[[FloatArray, IntArray], FloatArray],
@@ -197,8 +197,8 @@ def _each(
     system: Systems,
     which: IntArray,
     total: float | FloatArray,
-    model: type[Participation],
-    answer: Callable[[Participation, FloatArray, IntArray], FloatArray],
+    model: type[NoiseMixture],
+    answer: Callable[[NoiseMixture, FloatArray, IntArray], FloatArray],
 ) -> FloatArray:
     """`answer` of every batch: from its mixtures, delta of each kind, and its devices' places in `which` (flat)."""
     distinct, first, inverse = np.unique(which, return_index=True, return_inverse=True)
@@ -216,9 +216,9 @@ def participations(
     system: Systems,
     devices: IntArray,
     negligible: float,
-    model: type[Participation] = Participation,
+    model: type[NoiseMixture] = NoiseMixture,
     cells: int = _CELLS,
-) -> Iterator[Participation]:
+) -> Iterator[NoiseMixture]:
     """Split `devices` (sorted, distinct) into batches; omit at most `negligible` probability at either end of a law.
 
     Of several systems, `devices` lists the systems.
@@ -257,8 +257,8 @@ def _participation(
     classes: FloatArray,
     batch: list[tuple[int, weighted_sum.Law]],
     negligible: float,
-    model: type[Participation],
-) -> Participation:
+    model: type[NoiseMixture],
+) -> NoiseMixture:
     atoms = max(law.values.size for _, law in batch)
     values, law_weights = np.empty((len(batch), atoms)), np.zeros((len(batch), atoms))
     for row, (_, law) in enumerate(batch):
@@ -303,13 +303,13 @@ def _rounded_down(own: FloatArray, adjacency: Adjacency) -> FloatArray:
 
 
 def _homogeneous(
-    systems: HomogeneousSystems, which: IntArray, negligible: float, model: type[Participation]
-) -> Iterator[Participation]:
+    systems: HomogeneousSystems, which: IntArray, negligible: float, model: type[NoiseMixture]
+) -> Iterator[NoiseMixture]:
     """Batches of systems with similar numbers of devices.
 
     An observer who does not see the device's participation needs one dimension per batch.
     """
-    one_dimension = model is not Participation
+    one_dimension = model is not NoiseMixture
     keys = np.stack([systems.devices[which], np.where(one_dimension, systems.dimension[which], 0)])
     order = np.lexsort(keys)
     atoms = np.ones(which.size) if systems.idle_noise else keys[0, order].astype(float)
@@ -323,8 +323,8 @@ def _homogeneous(
 
 
 def _of_counts(
-    systems: HomogeneousSystems, numbers: IntArray, negligible: float, model: type[Participation]
-) -> Participation:
+    systems: HomogeneousSystems, numbers: IntArray, negligible: float, model: type[NoiseMixture]
+) -> NoiseMixture:
     """One row per system: the law of the others' noise follows from the number of the others that take part."""
     received_noise = systems.received_noise_variance
     constant = systems.idle_noise | (received_noise == 0)

@@ -11,7 +11,7 @@ formed from it.
 
 Steps, in order
 ---------------
-1. :class:`Participation` holds the atoms :math:`v_j`, their probabilities :math:`w_j` and the error bounds of both.
+1. :class:`NoiseMixture` holds the atoms :math:`v_j`, their probabilities :math:`w_j` and the error bounds of both.
 2. ``_directions`` names the curves that can be the larger one: one for constant noise and for visible participants,
    both directions for ``absent``.
 3. ``_expected`` forms the mean in logarithms, with the errors by which the truth may lie above and below it.
@@ -70,7 +70,7 @@ Curvature = Callable[[FloatArray, IntArray, FloatArray, FloatArray], tuple[Float
 
 
 @dataclass(frozen=True)
-class Participation:
+class NoiseMixture:
     """Mixtures over the other participants: a row per distinct device ("kind"), a column per noise atom."""
 
     adjacency: Adjacency
@@ -95,7 +95,7 @@ class Participation:
     estimating: bool = False  # whether these divergences are interpolated in v, with an estimated error
     sketches_on_grid = 2  # laws of fewer atoms on which a root is sought first, if this law is on a grid
 
-    def unrounded(self) -> Participation:
+    def unrounded(self) -> NoiseMixture:
         """The same mixtures with the noise rounded up and the sensitivity rounded down, for lower bounds."""
         return replace(
             self,
@@ -123,7 +123,7 @@ class Participation:
         """Standard deviation of the noise at the receiver when every device always sends noise."""
         return np.sqrt(self.everybody)
 
-    def raised(self) -> Participation:
+    def raised(self) -> NoiseMixture:
         """The same mixtures with the noise raised by the slack and without missing mass.
 
         They give a lower bound if the mixture is :meth:`unrounded`.
@@ -132,15 +132,15 @@ class Participation:
         # least the mass that was moved down at the high end, so leaving it out only lowers the mean.
         return self._with(self.variance + self.slack, self.weights, np.zeros_like(self.missing))
 
-    def lowered(self) -> Participation:
+    def lowered(self) -> NoiseMixture:
         """The same mixtures with the noise lowered by the slack: an upper bound."""
         # E f(V) <= E f(V' - slack); the receiver's own noise is always there
         return self._with(np.maximum(self.variance - self.slack, self.receiver[:, None]), self.weights, self.missing)
 
-    def _with(self, variance: FloatArray, weights: FloatArray, missing: FloatArray) -> Participation:
+    def _with(self, variance: FloatArray, weights: FloatArray, missing: FloatArray) -> NoiseMixture:
         return replace(self, variance=variance, weights=weights, missing=missing, slack=0.0, spread=0.0)
 
-    def at_quantile(self, delta: float | FloatArray) -> Participation:
+    def at_quantile(self, delta: float | FloatArray) -> NoiseMixture:
         """The noise of every row replaced by one lower quantile that uses half of `delta`."""
         # delta <= p (Pr(v below v_j) + D(v_j)) for every column j. The greatest j whose first term uses at most half of
         # delta leaves the other half to the divergence.
@@ -152,12 +152,12 @@ class Participation:
         variance, missing = (np.take_along_axis(x, quantile_column, axis=1) for x in (self.lowered().variance, below))
         return self._with(variance, np.ones(quantile_column.shape), missing[:, 0])
 
-    def sketch(self, columns: int, nats: float) -> Participation:
+    def sketch(self, columns: int, nats: float) -> NoiseMixture:
         """Nearly the same law on few columns, used only to find an initial guess of the root."""
         variance, weights = _paired(self.variance, self.weights, columns)
         return replace(self, variance=variance, weights=weights, nats=nats)
 
-    def pessimistic(self, columns: int) -> Participation:
+    def pessimistic(self, columns: int) -> NoiseMixture:
         """The same mixtures with the noise lowered to few columns: an upper bound."""
         # each group takes the least noise of its columns, and the divergence falls in v
         first, weights = _grouped(self.variance, self.weights, columns)
@@ -588,7 +588,7 @@ def _bisected(excess: Callable[[FloatArray, IntArray], FloatArray], rows: IntArr
 
 
 def log_ends(
-    part: Participation, epsilon: FloatArray, rows: IntArray, *, reverse: bool, doubt: float
+    part: NoiseMixture, epsilon: FloatArray, rows: IntArray, *, reverse: bool, doubt: float
 ) -> tuple[FloatArray, FloatArray]:
     r"""Lower and upper bounds of log delta near epsilon[i], within the relative distance `doubt`.
 
@@ -636,7 +636,7 @@ def log_ends(
 
 
 def _both(
-    part: Participation, epsilon: FloatArray, rows: IntArray, reverse: bool, doubt: float
+    part: NoiseMixture, epsilon: FloatArray, rows: IntArray, reverse: bool, doubt: float
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Lower and upper bound; distance of the value from the lower bound without rounding; relative loss by rounding."""
     value, slope, up, down = part.order(reverse)(epsilon, rows)

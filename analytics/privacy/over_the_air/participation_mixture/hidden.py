@@ -13,7 +13,7 @@ from airtight.analytics.privacy.over_the_air.participation_mixture import hidden
 from airtight.analytics.privacy.over_the_air.participation_mixture.evaluate import (
     Curvature,
     Curve,
-    Participation,
+    NoiseMixture,
     Values,
 )
 from airtight.analytics.privacy.over_the_air.participation_mixture.noise_interpolant import (
@@ -30,7 +30,7 @@ _VARIED = 2.0  # factor by which an estimated curvature is assumed to vary at mo
 _PLACES = 128  # values of the others' noise at which the contributions to the mean are compared
 
 
-class Unseen(Participation):
+class HiddenParticipationMixture(NoiseMixture):
     r"""``silent`` and ``replace`` without idle noise: :math:`E_S\,D_\lambda(P_S\|Q_S)` of
     :mod:`.hidden_divergence`.
 

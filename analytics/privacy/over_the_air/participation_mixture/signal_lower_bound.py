@@ -3,7 +3,7 @@ r"""Lower bounds of delta: rectangles for a server that sees y alone, half-space
 Both take a set A of outputs and bound :math:`P(A) - \lambda Q(A)`, which is at most delta for any A. So a poor choice
 of A, a coarse grid or a wrong root only lower the bound.
 
-Rectangles: :class:`Mixture`
+Rectangles: :class:`SignalTest`
 ----------------------------
 Zero codes are a valid data set. The others then contribute only noise, so the law of y is a mixture of concentric
 Gaussians over the sets S of other participants, and the code of device k shifts it. With :math:`F_x = \sum_S\pi_S N(x,
@@ -28,7 +28,7 @@ relative to the magnitudes of its terms, and subtracted, and so are what underfl
 Mass of the law of S that was left out or moved costs at most
 :math:`2(1 + \lambda)` times its amount.
 
-:meth:`Mixture.outcomes` gives the probabilities of such cells themselves. To observe only the cell is post-processing,
+:meth:`SignalTest.outcomes` gives the probabilities of such cells themselves. To observe only the cell is post-processing,
 so the pair of their laws may be composed over rounds as a lower bound.
 
 Half-spaces: :func:`delta_at_least`
@@ -66,7 +66,7 @@ from scipy import special
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.privacy.mechanisms import subsampling
-from airtight.analytics.privacy.over_the_air.participation_mixture.evaluate import Participation
+from airtight.analytics.privacy.over_the_air.participation_mixture.evaluate import NoiseMixture
 from airtight.analytics.root_search import falling_root
 from airtight.analytics.rounding import UNIT
 
@@ -85,7 +85,7 @@ _ATOMS = 512  # greatest number of values of the others' noise
 
 
 @dataclass(frozen=True)
-class Mixture:
+class SignalTest:
     """One device among others whose noise has the variances `v` with probabilities `weights`.
 
     Attributes
@@ -116,7 +116,7 @@ class Mixture:
     )
 
     @classmethod
-    def of(cls, part: Participation, row: int) -> Mixture | None:
+    def of(cls, part: NoiseMixture, row: int) -> SignalTest | None:
         """The mixture of one row of a participation whose law is exact and has few values; None for other rows."""
         weights, v = part.weights[row], part.variance[row]
         inside = weights > 0
@@ -199,7 +199,7 @@ class Mixture:
         return merged(with_device, self.p * law(-half, True) + (1 - self.p) * absent)
 
     def _squares(self, level: float, coarse: int) -> FloatArray:
-        """Ends of the cells of the squared norm across the axis."""
+        """BracketArrays of the cells of the squared norm across the axis."""
         if self.dimension == 1:
             return np.array([0.0, np.inf])
         a = (self.dimension - 1) / 2
@@ -348,7 +348,7 @@ _Term = tuple[float, float, bool]  # a factor, a mean, whether the device's own 
 
 
 def _positive(axis: FloatArray, above: FloatArray, below: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Ends of the intervals on which above > below, one row per node; empty intervals are (0, 0)."""
+    """BracketArrays of the intervals on which above > below, one row per node; empty intervals are (0, 0)."""
     # in logarithms, as both sums may be near underflow; 0 against 0 counts as not positive
     ratio = np.log(above) - np.log(below)
     ratio = np.where(above > 0, np.nan_to_num(ratio, nan=-np.inf), -np.inf)
@@ -383,7 +383,7 @@ def _between(left: FloatArray, right: FloatArray, mean: float, sigma: FloatArray
     return out
 
 
-def least_epsilon(mixture: Mixture, delta: float, epsilon_upper: float) -> float:
+def least_epsilon(mixture: SignalTest, delta: float, epsilon_upper: float) -> float:
     """The greatest epsilon found below `epsilon_upper` at which the lower bound still exceeds `delta`; 0 if there is none."""
 
     def excess(eps: float, doublings: int) -> float:
@@ -441,7 +441,7 @@ _ABOUT = np.geomspace(0.7, 1.6, 24)  # thresholds, in units of the optimal one a
 _TEST_ROUNDING = 1e-12  # bound of the rounding error, relative to the magnitudes of the terms
 
 
-def delta_at_least(part: Participation, epsilon: float, row: int = 0) -> float:
+def delta_at_least(part: NoiseMixture, epsilon: float, row: int = 0) -> float:
     """The lower bound for kind `row` of a mixture; its device is ``absent`` in the neighbour, or its participation is
     hidden.
 

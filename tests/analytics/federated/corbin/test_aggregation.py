@@ -272,11 +272,11 @@ def test_a_majorant_is_above_what_it_was_made_from():
     at = np.linspace(0.0, 20.0, 333)
     exact = np.asarray(airtight.gaussian(1.3).delta(at))
     for shift in (0.0, 1e-3):
-        found = Majorant(eps, values, np.inf, shift).ends(at)[1]
+        found = Majorant(eps, values, np.inf, shift).delta_bracket(at)[1]
         moved = np.asarray(airtight.gaussian(1.3).delta(at - shift))
         assert np.all(found >= np.minimum(moved, exact + shift) * (1 - 1e-12))
         assert np.all(np.diff(found) <= 1e-15)
-    assert float(Majorant(eps[8:], values[8:]).ends(np.array([1.0]))[1][0]) == 1.0
+    assert float(Majorant(eps[8:], values[8:]).delta_bracket(np.array([1.0]))[1][0]) == 1.0
 
 
 @pytest.mark.parametrize("changed", [{}, {"dropout": 0.2}, {"ldp_fraction": 0.3}])

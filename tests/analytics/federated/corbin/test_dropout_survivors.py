@@ -150,7 +150,7 @@ def test_counts_that_are_told_are_paid_for(monkeypatch):
         5, 1, client=Client.UNPAIRED, epsilon=1.0, dropout=0.3, independent=1.0, bits=None, delta=0.5
     )  # fmt: skip
     for y in (0.1, 0.5, 0.9):
-        assert found.ends(np.array([y]))[1][0] >= greatest(rounds_of(system, "unpaired", 1), 1, y)[0]
+        assert found.delta_bracket(np.array([y]))[1][0] >= greatest(rounds_of(system, "unpaired", 1), 1, y)[0]
 
 
 def test_what_is_trimmed_is_not_looked_at():
@@ -293,8 +293,8 @@ def test_worst_of_curves_is_above_all():
     eps = np.linspace(0.0, 5.0, 11)
     curves = [Majorant(eps * s, np.asarray(airtight.gaussian(mu).delta(eps * s))) for mu, s in ((1.0, 1.0), (1.5, 0.7))]
     at = np.linspace(0.0, 3.5, 50)
-    found = dropout_survivors.worst(curves).ends(at)[1]
-    assert all(np.all(found >= one.ends(at)[1] * (1 - 1e-12)) for one in curves)
+    found = dropout_survivors.worst(curves).delta_bracket(at)[1]
+    assert all(np.all(found >= one.delta_bracket(at)[1] * (1 - 1e-12)) for one in curves)
 
 
 def test_one_client_and_nobody_else():

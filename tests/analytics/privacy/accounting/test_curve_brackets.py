@@ -82,7 +82,7 @@ def test_the_lower_end_of_a_subsampled_family_comes_from_a_pair_of_it():
 def test_a_joint_release_is_its_composition():
     factors = airtight.compose([airtight.gaussian(0.5), airtight.laplace(0.3)], [1, 2]).factors
     joint, eps = Joint(factors), np.array([0.0, 0.4])
-    low, high = joint.ends(eps)
+    low, high = joint.delta_bracket(eps)
     ends = airtight.compose([airtight.gaussian(0.5), airtight.laplace(0.3)], [1, 2]).bracket(epsilon=eps)
     assert np.all(low <= ends.upper) and np.all(ends.lower <= high)
     assert joint.greatest_loss() == math.inf == joint.reached_loss() and joint.bounded_below and joint.unit == ""

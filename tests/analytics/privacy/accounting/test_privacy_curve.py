@@ -97,7 +97,7 @@ def test_grids_are_kept_within_bounds():
 def test_epsilons_of_a_gaussian_are_those_of_its_curve(mu, deltas, slack):
     release, level = privacy_curve.Gaussian(mu, "", slack), np.array(deltas)
     low, high = release.epsilons(level)
-    at_high, at_low = release.ends(high)[1], release.ends(low)[0]
+    at_high, at_low = release.delta_bracket(high)[1], release.delta_bracket(low)[0]
     assert (
         np.all(low <= high)
         and np.all(at_high <= level * (1 + 1e-11))

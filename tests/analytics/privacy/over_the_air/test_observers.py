@@ -84,7 +84,7 @@ def test_codes_of_the_others_in_one_dimension():
         dimension=1,
     )
     assert float(airtight.delta(system, 0.5, observer="others")[0]) == pytest.approx(0.1307, abs=5e-5)
-    zero = signal_lower_bound.Mixture(
+    zero = signal_lower_bound.SignalTest(
         np.array([0.05, 2.05]), np.array([0.5, 0.5]), 0.0, 0.3, 1.0, 0.05, 1, Adjacency.SILENT
     )
     for code, truth in ((0.0, 0.0713), (-1.0, 0.1143), (-3.0, 0.1295)):
@@ -338,7 +338,7 @@ def test_monte_carlo_at_the_papers_dimension(paper):
     away = math.log(0.1) + mixed(axial, 0.0)
     P, Q = (np.logaddexp(math.log(0.9) + mixed(axial - x, 0.1), away) for x in (0.25, 0.0))
     excess = np.maximum(-np.expm1(eps + Q - P), 0.0)
-    one = signal_lower_bound.Mixture(noise, np.exp(chance), 0.0, 0.9, 0.25, 0.1, 784, Adjacency.SILENT)
+    one = signal_lower_bound.SignalTest(noise, np.exp(chance), 0.0, 0.9, 0.25, 0.1, 784, Adjacency.SILENT)
     found = one.delta(eps, 1e-9)
     assert np.mean(excess) == pytest.approx(found, abs=5 * np.std(excess) / math.sqrt(n))
     assert found < truth
@@ -346,7 +346,7 @@ def test_monte_carlo_at_the_papers_dimension(paper):
 
 def test_zero_codes_of_nobody():
     """Others whose noise is constant: the lower end is the exact value, from below."""
-    one = signal_lower_bound.Mixture(np.array([1.1]), np.ones(1), 0.0, 0.9, 0.4, 0.1, 784, Adjacency.SILENT)
+    one = signal_lower_bound.SignalTest(np.array([1.1]), np.ones(1), 0.0, 0.9, 0.4, 0.1, 784, Adjacency.SILENT)
     truth = 0.9 * math.exp(log_curve(1.0, 0.9, 0.4, 1.1, 0.1, 784, False)[0])
     assert truth * (1 - 2e-4) <= one.delta(1.0, 1e-9) <= truth
 
@@ -436,7 +436,7 @@ def test_zero_codes_by_a_grid(adjacency, eps):
     forward, reverse = (float(np.sum(np.maximum(A - lam * B, 0))) * cell for A, B in ((P, Q), (Q, P)))
     if adjacency is Adjacency.SILENT:
         assert reverse <= forward * (1 + 1e-6)
-    one = signal_lower_bound.Mixture(v, weights, 0.0, p, d, s, r, adjacency)
+    one = signal_lower_bound.SignalTest(v, weights, 0.0, p, d, s, r, adjacency)
     found = one.delta(eps, 1e-12)
     assert found == pytest.approx(max(forward, reverse), rel=2e-4)
 
@@ -451,7 +451,7 @@ def test_the_axial_set_may_be_several_intervals():
 
     turns = x[np.flatnonzero(np.diff(np.sign(density(P) - 2 * density(Q))))]
     np.testing.assert_allclose(turns, [0.613, 1.704, 3.523], atol=2e-3)
-    one = signal_lower_bound.Mixture(v, weights, 0.0, 0.9, 1.0, 0.05, 1, Adjacency.SILENT)
+    one = signal_lower_bound.SignalTest(v, weights, 0.0, 0.9, 1.0, 0.05, 1, Adjacency.SILENT)
     truth = reference_integrals.mixture_divergence(math.log(2), P, Q)
     assert one.delta(math.log(2), 1e-12) == pytest.approx(truth, rel=1e-4)
 
@@ -479,7 +479,7 @@ def _zero_codes_on_a_line(v, weights, p, d, s, epsilon):
 def test_zero_codes_where_tails_underflow(epsilon, d):
     """exp(epsilon) times a tail may be the greatest term although the tail is below all doubles."""
     v, weights, p, s = [1.0, 2.0], [0.5, 0.5], 0.5, 1.0
-    mixture = signal_lower_bound.Mixture(np.array(v), np.array(weights), 0.0, p, d, s, 1, Adjacency.ABSENT)
+    mixture = signal_lower_bound.SignalTest(np.array(v), np.array(weights), 0.0, p, d, s, 1, Adjacency.ABSENT)
     with mpmath.workdps(60):
         assert mixture.delta(epsilon, 1e-200) <= _zero_codes_on_a_line(v, weights, p, d, s, epsilon)
 
@@ -488,7 +488,7 @@ def test_zero_codes_where_tails_underflow(epsilon, d):
 @pytest.mark.parametrize(("p", "epsilon"), [(1.0, 1.0), (1.0, 0.0), (0.5, 0.0)])
 def test_zero_codes_where_a_term_vanishes(adjacency, p, epsilon):
     """The common component has the factor (lambda - 1)(1 - p); `silent` and `replace` are one Gaussian mechanism then."""
-    delta = signal_lower_bound.Mixture(np.ones(1), np.ones(1), 0.0, p, 1.3, 0.0, 1, adjacency).delta(epsilon, 1e-12)
+    delta = signal_lower_bound.SignalTest(np.ones(1), np.ones(1), 0.0, p, 1.3, 0.0, 1, adjacency).delta(epsilon, 1e-12)
     assert delta == pytest.approx(p * float(gaussian.delta(epsilon, sensitivity=1.3, sigma=1.0)), rel=1e-3)
 
 
@@ -497,11 +497,11 @@ def test_zero_codes_of_thousands_of_devices_whose_variances_are_rounded(paper):
     system = dataclasses.replace(
         paper, devices=4000, participation=0.999, noise_variance=1e-3, clip=1.0, weight=1.0, dimension=1, adjacency="silent"
     )
-    (part,) = observers.participations(system, np.array([0]), 0.0, observers.modelled(system, Observer.OTHERS)[1])
-    mixture = signal_lower_bound.Mixture.of(part, 0)
+    (part,) = observers.participations(system, np.array([0]), 0.0, observers.mixture_model(system, Observer.OTHERS)[1])
+    mixture = signal_lower_bound.SignalTest.of(part, 0)
     assert mixture.variance_error >= 8000 * 2.0**-52
     low = 1 - mixture.variance_error
-    rounded = signal_lower_bound.Mixture(
+    rounded = signal_lower_bound.SignalTest(
         np.array([low]), np.ones(1), 0.0, 0.999, 20.0, 1e-3, 1, Adjacency.ABSENT, mixture.variance_error
     )
     with mpmath.workdps(40):
@@ -558,7 +558,7 @@ def systems(draw):
 def test_who_sees_more_gets_more(system):
     seen, others, auto = (np.asarray(airtight.epsilon(system, observer=o)) for o in ("participants", "others", "auto"))
     assert np.all(seen >= others * (1 - 1e-9))
-    known = seen if observers.meaning(system) is Observer.PARTICIPANTS else others
+    known = seen if observers.default_observer(system) is Observer.PARTICIPANTS else others
     np.testing.assert_allclose(auto, known, rtol=1e-9)
     np.testing.assert_allclose(auto, system_privacy.epsilon(system), rtol=1e-12)
     assert np.all(np.asarray(airtight.epsilon(system, observer="signal")) == others)

@@ -528,7 +528,7 @@ def test_laws_that_differ_by_less_than_their_rounding_are_complete():
     p, q = p / p.sum(), q / q.sum()
     release, gap = discrete(p, q), float(p[0]) - float(q[0])
     for reverse in (False, True):
-        low, high = release.ends(np.zeros(1), reverse=reverse)
+        low, high = release.delta_bracket(np.zeros(1), reverse=reverse)
         assert gap * (1 - 1e-13) <= low[0] <= gap <= high[0] <= gap * (1 + 1e-13)
 
 

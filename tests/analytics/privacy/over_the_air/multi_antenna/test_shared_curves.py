@@ -13,8 +13,8 @@ from airtight import Channel, InferenceSystem
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy
 from airtight.analytics.privacy.over_the_air.multi_antenna.shared_curves import SharedCurves, edges_of
-from airtight.analytics.privacy.over_the_air.participation_mixture.evaluate import Participation
-from airtight.analytics.privacy.over_the_air.participation_mixture.hidden import Unseen
+from airtight.analytics.privacy.over_the_air.participation_mixture.evaluate import NoiseMixture
+from airtight.analytics.privacy.over_the_air.participation_mixture.hidden import HiddenParticipationMixture
 
 
 def _part(
@@ -23,8 +23,8 @@ def _part(
     own: float,
     distance: float,
     dimension: int,
-    model: type[Participation] = Participation,
-) -> Participation:
+    model: type[NoiseMixture] = NoiseMixture,
+) -> NoiseMixture:
     one = np.ones(1)
     return model(
         adjacency=adjacency,
@@ -96,7 +96,7 @@ def test_both_ends_enclose_the_mean(
     epsilon = np.array([0.0, 0.03, 0.4, 1.1, 2.5])
     for reverse in (False, True):
         for row in range(2):
-            low, high = curves.ends(epsilon, row, reverse=reverse, doubt=1e-12)
+            low, high = curves.delta_bracket(epsilon, row, reverse=reverse, doubt=1e-12)
             for i, eps in enumerate(epsilon):
                 if kind == "visible":
                     truth = p * sum(
@@ -119,7 +119,8 @@ def test_hidden_participation_lies_between_both_ends(adjacency: Adjacency) -> No
     """r = 1 by quadrature of the positive part."""
     p, own, d, v = 0.6, 0.2, 0.8, np.array([[0.3, 0.5, 0.9]])
     weights = np.array([[0.2, 0.5, 0.3]])
-    curves = SharedCurves.of(_part(adjacency, p, own, d, 1, Unseen), np.geomspace(0.3, 0.9001, 9), v, v, weights)
+    part = _part(adjacency, p, own, d, 1, HiddenParticipationMixture)
+    curves = SharedCurves.of(part, np.geomspace(0.3, 0.9001, 9), v, v, weights)
     assert curves is not None
     means = (d / 2, -d / 2) if adjacency is Adjacency.REPLACE else (d, 0.0)
 
@@ -139,7 +140,7 @@ def test_hidden_participation_lies_between_both_ends(adjacency: Adjacency) -> No
 
     epsilon = np.array([0.0, 0.2, 0.7, 1.5])
     for reverse in (False, True):
-        low, high = curves.ends(epsilon, 0, reverse=reverse, doubt=1e-12)
+        low, high = curves.delta_bracket(epsilon, 0, reverse=reverse, doubt=1e-12)
         for i, eps in enumerate(epsilon):
             value = truth(float(eps), reverse)
             assert low[i] <= value + 1e-8 and value <= high[i] + 1e-8
@@ -153,7 +154,7 @@ def test_upper_ends_beyond_the_last_edge_only_lower_the_lower_end() -> None:
     loose = SharedCurves.of(part, edges, v, np.array([[0.2, np.inf]]), weights)
     assert known is not None and loose is not None
     eps = np.array([0.5])
-    both, wide = (curves.ends(eps, 0, reverse=False, doubt=1e-12) for curves in (known, loose))
+    both, wide = (curves.delta_bracket(eps, 0, reverse=False, doubt=1e-12) for curves in (known, loose))
     assert wide[1] == both[1]
     assert wide[0][0] == pytest.approx(0.5 * _gaussian(0.5, 1 / np.sqrt(0.3)), rel=1e-3)
 
@@ -245,7 +246,7 @@ def test_an_atom_in_a_wide_cell_near_its_edge_keeps_both_ends_together() -> None
     part = _part(Adjacency.ABSENT, 1.0, 0.4, 0.2, 8)
     curves = SharedCurves.of(part, edges, v, high, np.array([[0.01, 0.99], [0.5, 0.5]]))
     assert curves is not None
-    low, up = curves.ends(np.array([12.0]), 0, reverse=False, doubt=1e-12)
+    low, up = curves.delta_bracket(np.array([12.0]), 0, reverse=False, doubt=1e-12)
     truth = 0.01 * _leaving(12.0, 0.2, 0.1, 0.4, 8, reverse=False)
     assert low[0] <= truth * (1 + 1e-9) and truth <= up[0] * (1 + 1e-9) and up[0] <= low[0] * 1.01
 

@@ -94,11 +94,11 @@ def test_the_mean_over_many_states_contains_the_truth(value: float) -> None:
     class Known:
         """A composition whose delta is known."""
 
-        def ends(self, epsilon: np.ndarray, *, reverse: bool) -> tuple[np.ndarray, np.ndarray]:
+        def delta_bracket(self, epsilon: np.ndarray, *, reverse: bool) -> tuple[np.ndarray, np.ndarray]:
             return np.array([value]), np.array([value])
 
     states = _States((Known(),) * 100_000, symmetric=True)  # type: ignore[arg-type]
-    low, high = states.ends(np.array([1.0]))
+    low, high = states.delta_bracket(np.array([1.0]))
     assert Fraction(float(low[0])) <= Fraction(value) <= Fraction(float(high[0]))
     assert high[0] - low[0] < 1e-9
 

@@ -217,9 +217,9 @@ def test_a_hidden_device_is_within_both(adjacency, participation, noise, clip, d
     eps = np.linspace(0.05, 0.39, 60)
     at = np.linspace(0.051, 0.385, 9)
     for reverse in (False, True):
-        query.ends(eps, reverse=reverse)
-        low, high = query.ends(at, reverse=reverse)
-        least, most = rounds.query(system, 0, "others").ends(at, reverse=reverse)
+        query.delta_bracket(eps, reverse=reverse)
+        low, high = query.delta_bracket(at, reverse=reverse)
+        least, most = rounds.query(system, 0, "others").delta_bracket(at, reverse=reverse)
         assert np.all(low <= most) and np.all(least <= high) and np.all(high <= most * (1 + 1e-7))
 
 
@@ -254,7 +254,7 @@ def test_own_noise_far_above_all_other_in_two_dimensions():
         receiver_noise_variance=0.13, dimension=2, delta=1e-5, delta_prime=1e-5, adjacency="silent",
     )  # fmt: skip
     query = rounds.query(system, 0, "others")
-    forward, reverse = (query.ends(np.array([1e-9]), reverse=way)[0][0] for way in (False, True))
+    forward, reverse = (query.delta_bracket(np.array([1e-9]), reverse=way)[0][0] for way in (False, True))
     assert forward == pytest.approx(reverse, rel=1e-5) and 0.0005 < reverse < 0.0006
 
 
