@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import assert_never
 
-from airtight.analytics.checks import FloatArray
+from airtight.analytics.checks import FloatArray, ParameterError
 from airtight.analytics.records import Record
 
 
@@ -58,6 +59,33 @@ class Observer(StrEnum):
     OTHERS = "others"
     SIGNAL = "signal"
     AUTO = "auto"
+
+    @property
+    def sees_device(self) -> bool:
+        """Whether the observer sees if device k itself takes part."""
+        match self:
+            case Observer.PARTICIPANTS:
+                return True
+            case Observer.OTHERS | Observer.SIGNAL:
+                return False
+            case Observer.AUTO:
+                raise ParameterError("observer", "auto", "participants, others or signal: auto depends on the system")
+        assert_never(self)
+
+    @property
+    def sees_others(self) -> bool:
+        """Whether the observer sees which of the other devices take part."""
+        match self:
+            case Observer.PARTICIPANTS | Observer.OTHERS | Observer.AUTO:
+                return True
+            case Observer.SIGNAL:
+                return False
+        assert_never(self)
+
+    @property
+    def seeing_others(self) -> Observer:
+        """This observer, who sees also which of the other devices take part."""
+        return self if self.sees_others else Observer.OTHERS
 
 
 @dataclass(frozen=True, eq=False)

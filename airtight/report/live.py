@@ -17,7 +17,6 @@ from scipy import special
 
 from airtight.analytics.forms import theorem1
 from airtight.analytics.forms.quantity import Quantity
-from airtight.analytics.guarantee import Observer
 from airtight.analytics.inference.channel import Channel, PowerLimit
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import observers
@@ -106,7 +105,7 @@ def start(name: str, system: InferenceSystem, privacy: Privacy) -> dict[str, Any
     true = privacy.asked_once
     k, over = int(np.argmax(true)), Channel() if system.channel is None else system.channel
     states = min(over.states, _MOST_STATES)
-    seen = privacy.observer if privacy.observer is not Observer.AUTO else observers.default_observer(system)
+    seen = observers.resolved(system, privacy.observer)
     vectors = [getattr(system, name) for name in ("participation", "noise_variance", "weight", "clip")]
     suffices = None
     if over.max_power is not None:

@@ -66,7 +66,7 @@ def of_inference(system: InferenceSystem, bounds: InferenceBounds, schemes: dict
 
 def relation(observer: Observer) -> str:
     """Relation sign before epsilon: for a server that sees y alone only an upper bound is known."""
-    return "≤" if observer is Observer.SIGNAL else "="
+    return "=" if observer.sees_others else "≤"
 
 
 def claimed(privacy: Privacy) -> tuple[str, TheoremBound]:
@@ -318,7 +318,7 @@ class Card:
     @property
     def upper(self) -> bool:
         """Whether only an upper bound of the exact epsilon is known, and shown."""
-        return self.observer is Observer.SIGNAL
+        return not self.observer.sees_others
 
     @property
     def slug(self) -> str:
@@ -358,7 +358,7 @@ def card(name: str, system: InferenceSystem, bounds: InferenceBounds, schemes: d
     others = {kind: float(system_privacy.epsilon(other, device=worst)) for kind, other in schemes.items()}
     rounds, composed = _composed(privacy)
     columns = [claim.epsilon, true] if composed is None else [claim.epsilon, true, composed]
-    seen = privacy.observer if privacy.observer is not Observer.AUTO else observers.default_observer(system)
+    seen = observers.resolved(system, privacy.observer)
     return Card(
         name=name,
         line=_line(system),

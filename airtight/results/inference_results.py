@@ -149,7 +149,7 @@ class Observers:
 
     def of_auto(self, system: InferenceSystem) -> FloatArray:
         """Epsilon against the observer that `auto` stands for."""
-        return self.participants if observers.default_observer(system) is Observer.PARTICIPANTS else self.others
+        return self.participants if observers.default_observer(system).sees_device else self.others
 
 
 @dataclass(frozen=True, kw_only=True)

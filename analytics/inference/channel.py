@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, ParameterError
 from airtight.analytics.inference.block_energy import peak_energy
-from airtight.analytics.inference.fading import Fading, PowerGain
+from airtight.analytics.inference.fading import LAWS, Fading, PowerGain
 from airtight.analytics.parameters import (
     Choice,
     Count,
@@ -268,13 +268,14 @@ class Channel(Described):
     eavesdropper: _Listener = _Listener("", "", "a second observer with looks of its own", default=None)  # noqa: RUF009
 
     def __post_init__(self) -> None:
-        of_fading = {"k_factor": Fading.RICIAN, "shape": Fading.NAKAGAMI, "shadowing_db": Fading.LOGNORMAL}
-        for name, fading in of_fading.items():
-            value = getattr(self, name)
+        for fading, law in LAWS.items():
+            if law.parameter is None:
+                continue
+            value = getattr(self, law.parameter)
             if self.fading is fading and value is None:
-                raise ParameterError(name, None, f"a number, since fading = {fading.value!r}")
+                raise ParameterError(law.parameter, None, f"a number, since fading = {fading.value!r}")
             if self.fading is not fading and value is not None:
-                raise ParameterError(name, value, f"absent unless fading = {fading.value!r}")
+                raise ParameterError(law.parameter, value, f"absent unless fading = {fading.value!r}")
         if self.max_power is None and self.power_limit is not PowerLimit.PER_BLOCK:
             raise ParameterError("power_limit", self.power_limit.value, "absent without max_power")
         if (self.power_limit is PowerLimit.PEAK) != (self.peak_outage is not None):
@@ -330,7 +331,8 @@ class Channel(Described):
     @property
     def power_gain(self) -> PowerGain:
         """The law of the power gain of a device at one antenna, over its mean."""
-        return PowerGain(self.fading, self.k_factor or 0.0, self.shape or 1.0, self.shadowing_db or 1.0)
+        law = LAWS[self.fading]
+        return law(*(() if law.parameter is None else (getattr(self, law.parameter),)))
 
     def threshold(self, system: Transmitters) -> FloatArray:
         r"""Power gain from which a device sends, shape (K,); 0 without a power limit.
@@ -559,7 +561,7 @@ def _ratios(
         return np.sqrt(np.broadcast_to((mean / aligned)[..., None], shape))
     zero = np.zeros(aligned.shape[1])
     phase = np.exp(2j * np.pi * rng.random(shape))
-    if channel.fading is Fading.LOGNORMAL:  # a shadow falls on all antennas of one place
+    if channel.power_gain.common_to_antennas:
         shadow = aligned if same_place else channel.power_gain.drawn_above(rng.random(aligned.shape), zero, mean)
         gains = np.broadcast_to(shadow[..., None], shape)
     else:

@@ -5,17 +5,19 @@ A law has mean 1; the power gain of a device is its mean power :math:`\Omega` ti
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray
 
 _COMMON = 1e-9  # probability of exceeding the threshold from which a Rician gain is a quantile of the law below
 _LEAST_RATIO = 1e-300  # the least threshold but 0
+_LEAST_TAIL = 1e-300  # whose quantile is drawn
 _ROUNDING = 1e-12  # of thresholds, whose logarithms are up to 700
 _ERROR = 1e-10  # more than the relative error of the mean of 1/G
 _CANCELS = 1e-3  # below, one minus the law is no longer accurate
@@ -44,156 +46,47 @@ class Fading(StrEnum):
     LOGNORMAL = "lognormal"
 
 
-@dataclass(frozen=True, kw_only=True)
-class RicianFading:
-    r"""Block fading amplitudes :math:`h = |\nu + \sigma(X + iY)|`, X and Y standard normal; constant during a block.
+class PowerGain(ABC):
+    r"""The law of the power gain G over its mean.
 
-    Parameters
-    ----------
-    k_factor : float
-        :math:`\nu^2/(2\sigma^2) \ge 0`, line of sight over scatter, a ratio (not dB); 0 is Rayleigh fading.
-    mean_power : float
-        :math:`E h^2 = \nu^2 + 2\sigma^2 > 0`, a ratio.
-
-    Notes
-    -----
-    FDP Sec. VI speaks of "a Rician channel model with a variance of sigma_m^2 = 0.1", which is the receiver noise; neither
-    K-factor nor mean power is given. :meth:`scattered` takes that variance as the scatter's.
-
-    Examples
-    --------
-    >>> float(RicianFading(k_factor=0.0, mean_power=1.0).outage(0.1))  # Rayleigh: 1 - exp(-0.01)
-    0.00995016...
-    """
-
-    k_factor: float
-    mean_power: float = 1.0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "k_factor", checks.scalar("k_factor", self.k_factor, "[0, inf)"))
-        object.__setattr__(self, "mean_power", checks.scalar("mean_power", self.mean_power, "(0, inf)"))
-
-    @classmethod
-    def rayleigh(cls, mean_power: float = 1.0) -> RicianFading:
-        """No line of sight."""
-        return cls(k_factor=0.0, mean_power=mean_power)
-
-    @classmethod
-    def scattered(cls, variance: float, *, line_of_sight: float = 1.0) -> RicianFading:
-        """A line of sight of the given amplitude plus complex scatter of the given total variance.
-
-        Examples
-        --------
-        >>> RicianFading.scattered(0.1)
-        RicianFading(k_factor=10.0, mean_power=1.1)
-        """
-        scatter = checks.scalar("variance", variance, "(0, inf)")
-        direct = checks.scalar("line_of_sight", line_of_sight, "[0, inf)") ** 2
-        return cls(k_factor=direct / scatter, mean_power=direct + scatter)
-
-    def sample(self, size: int | tuple[int, ...], rng: np.random.Generator) -> FloatArray:
-        """Independent amplitudes."""
-        scatter = np.sqrt(self.mean_power / (2 * (1 + self.k_factor)))
-        direct = np.sqrt(self.mean_power * self.k_factor / (1 + self.k_factor))
-        return np.asarray(np.hypot(direct + scatter * rng.standard_normal(size), scatter * rng.standard_normal(size)))
-
-    def outage(self, amplitude: ArrayLike) -> FloatArray:
-        r"""Pr(h < amplitude): a noncentral chi-square law of two degrees of freedom, noncentrality 2K."""
-        from scipy import special
-
-        h = checks.real("amplitude", amplitude, "[0, inf)")
-        square = 2 * (1 + self.k_factor) * h * h / self.mean_power
-        return np.asarray(special.chndtr(square, 2.0, 2 * self.k_factor))[()]
-
-
-@dataclass(frozen=True)
-class PowerGain:
-    """The law of the power gain G over its mean.
+    A new law is a subclass with its three formulas, and a line of :data:`LAWS`.
 
     Attributes
     ----------
-    fading : Fading
-    k_factor, shape, shadowing_db : float
-        Of Rician, Nakagami and log-normal fading.
+    parameter : str or None
+        The parameter of :class:`~airtight.analytics.inference.channel.Channel` that the law takes: required with this law,
+        refused with others.
+    common_to_antennas : bool
+        Whether one draw holds for all antennas of a place, as that of a shadow does.
+    relative_error : float
+        More than the relative error of :meth:`inverse_above`.
     """
 
-    fading: Fading
-    k_factor: float = 0.0
-    shape: float = 1.0
-    shadowing_db: float = 1.0
+    parameter: ClassVar[str | None] = None
+    common_to_antennas: ClassVar[bool] = False
+    relative_error: ClassVar[float] = _ERROR
 
     def exceeds(self, ratio: FloatArray) -> FloatArray:
-        r"""P(G >= ratio).
-
-        Notes
-        -----
-        Rayleigh: :math:`e^{-g}`; Nakagami: :math:`Q(m, mg)`, the regularised upper gamma function; Rician:
-        :meth:`~airtight.analytics.inference.fading.RicianFading.outage` at :math:`\sqrt g`, and in the tail a mixture of
-        gamma laws; log-normal:
-        :math:`\Phi((\mu_{dB} - 10\log_{10}g)/\sigma_{dB})`, with :math:`\mu_{dB}` such that the mean is 1.
+        """P(G >= ratio).
 
         Examples
         --------
-        >>> PowerGain(Fading.NAKAGAMI, shape=2.0).exceeds(np.array([0.0, 1.0])).round(4)
+        >>> Nakagami(2.0).exceeds(np.array([0.0, 1.0])).round(4)
         array([1.   , 0.406])
         """
-        from scipy import special
-
         with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
-            match self.fading:
-                case Fading.NONE:
-                    probability = (ratio <= 1).astype(float)
-                case Fading.RAYLEIGH:
-                    probability = np.exp(-ratio)
-                case Fading.NAKAGAMI:
-                    probability = special.gammaincc(self.shape, self.shape * ratio)
-                case Fading.RICIAN:
-                    finite = np.where(np.isfinite(ratio), ratio, 0.0)
-                    above = 1 - RicianFading(k_factor=self.k_factor).outage(np.sqrt(finite))
-                    count, poisson = self._counts()
-                    tails = special.gammaincc(count + 1, (1 + self.k_factor) * finite[..., None])
-                    above = np.where(above < _CANCELS, tails @ poisson, above)
-                    probability = np.where(np.isfinite(ratio), above, 0.0)
-                case Fading.LOGNORMAL:
-                    probability = special.ndtr((self._center - 10 * np.log10(ratio)) / self.shadowing_db)
-        return np.asarray(np.clip(probability, 0.0, 1.0))
+            return np.asarray(np.clip(self._exceeds(ratio), 0.0, 1.0))
 
     def inverse_above(self, ratio: FloatArray) -> FloatArray:
-        r"""E[1/G; G >= ratio], the mean of 1/G where G is at least `ratio`, and of 0 elsewhere; it may be infinite at 0.
-
-        Notes
-        -----
-        Rayleigh: :math:`E_1(g)`; Nakagami: :math:`m\,\Gamma(m-1, mg)/\Gamma(m)`; Rician: the Poisson mixture of gamma laws
-        that its power is; log-normal: a normal law moved by its variance.
+        """E[1/G; G >= ratio], the mean of 1/G where G is at least `ratio`, and of 0 elsewhere; it may be infinite at 0.
 
         Examples
         --------
-        >>> PowerGain(Fading.RAYLEIGH).inverse_above(np.array([0.0, 0.5])).round(4)
+        >>> Rayleigh().inverse_above(np.array([0.0, 0.5])).round(4)
         array([   inf, 0.5598])
         """
-        from scipy import special
-
         with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
-            match self.fading:
-                case Fading.NONE:
-                    found = (ratio <= 1).astype(float)
-                case Fading.RAYLEIGH:
-                    found = special.exp1(ratio)
-                case Fading.NAKAGAMI:
-                    found = _gamma_inverse(self.shape, ratio)
-                case Fading.RICIAN:
-                    count, poisson = self._counts()
-                    x = np.asarray((1 + self.k_factor) * ratio)
-                    tails = special.gammaincc(count, x[..., None]) / np.maximum(count, 1.0)
-                    none = poisson[0] * special.exp1(x) if count[0] == 0 else 0.0  # gammaincc(0, x) is 0
-                    found = (1 + self.k_factor) * (none + tails @ poisson)
-                    found = np.where(ratio > 0, found, np.inf)
-                case _:
-                    scale = np.log(10.0) / 10
-                    moved = self._center - scale * self.shadowing_db**2
-                    tail = special.log_ndtr((moved - 10 * np.log10(ratio)) / self.shadowing_db)
-                    found = np.exp(tail - scale * self._center + (scale * self.shadowing_db) ** 2 / 2)
-        return np.asarray(found, dtype=float)
+            return np.asarray(self._inverse_above(ratio), dtype=float)
 
     def threshold_for(self, inverse: FloatArray) -> FloatArray:
         r"""The least g with :math:`E[1/G; G \ge g] \le` `inverse`, shape (n,): a long-term limit of the energy, rounded up.
@@ -207,11 +100,11 @@ class PowerGain:
 
         Examples
         --------
-        >>> PowerGain(Fading.RAYLEIGH).threshold_for(np.array([0.5598, 0.0])).round(3)
+        >>> Rayleigh().threshold_for(np.array([0.5598, 0.0])).round(3)
         array([0.5, inf])
         """
         distinct, place = np.unique(inverse, return_inverse=True)
-        raised = 1.0 if self.fading is Fading.NONE else 1 + _ERROR
+        raised = 1 + self.relative_error
         always = self.inverse_above(np.zeros(distinct.size)) * raised <= distinct
         with np.errstate(divide="ignore", over="ignore"):
             low, high = (
@@ -222,36 +115,139 @@ class PowerGain:
                 middle = (low + high) / 2
                 kept = self.inverse_above(np.exp(middle)) * raised <= distinct
                 low, high = np.where(kept, low, middle), np.where(kept, middle, high)
-            found = np.where(always, 0.0, np.where(distinct > 0, np.exp(high) * (1 + _ROUNDING), np.inf))
-        return np.asarray(found[place].reshape(inverse.shape))
+            threshold = np.where(always, 0.0, np.where(distinct > 0, np.exp(high) * (1 + _ROUNDING), np.inf))
+        return np.asarray(threshold[place].reshape(inverse.shape))
 
     def drawn_above(self, u: FloatArray, threshold: FloatArray, mean: FloatArray) -> FloatArray:
         """Power gains of mean `mean` given that they are at least `threshold`, by inversion of their tail at u P(above)."""
-        from scipy import special
-
-        if self.fading is Fading.NONE:
-            return np.broadcast_to(mean, u.shape)
         with np.errstate(over="ignore", divide="ignore"):
             above = self.exceeds(threshold / mean)
-        tail = np.maximum((1 - u) * above, 1e-300)
         with np.errstate(over="ignore", under="ignore", divide="ignore"):
-            match self.fading:
-                case Fading.RAYLEIGH:
-                    gain = threshold - mean * np.log1p(-u)
-                case Fading.NAKAGAMI:
-                    gain = mean / self.shape * special.gammainccinv(self.shape, tail)
-                case Fading.RICIAN:
-                    common = np.broadcast_to(above >= _COMMON, tail.shape)
-                    unit = mean / (2 * (1 + self.k_factor))
-                    gain = unit * special.chndtrix(1 - np.where(common, tail, 0.5), 2.0, 2 * self.k_factor)
-                    if not np.all(common):  # SciPy's quantile of the tail costs a hundred times as much
-                        from scipy import stats
-
-                        rare = stats.ncx2.isf(tail[~common], 2.0, 2 * self.k_factor)
-                        gain[~common] = np.broadcast_to(unit, tail.shape)[~common] * rare
-                case _:
-                    gain = mean * 10 ** ((self._center - self.shadowing_db * special.ndtri(tail)) / 10)
+            gain = self._drawn_above(u, threshold, mean, above)
         return np.asarray(np.maximum(gain, np.maximum(threshold, np.finfo(float).tiny)))
+
+    @abstractmethod
+    def _exceeds(self, ratio: FloatArray) -> FloatArray:
+        """P(G >= ratio), up to rounding beyond [0, 1]."""
+
+    @abstractmethod
+    def _inverse_above(self, ratio: FloatArray) -> FloatArray:
+        """E[1/G; G >= ratio]."""
+
+    @abstractmethod
+    def _drawn_above(self, u: FloatArray, threshold: FloatArray, mean: FloatArray, above: FloatArray) -> FloatArray:
+        """Gains given that they are at least `threshold`, which happens with probability `above`."""
+
+
+class NoFading(PowerGain):
+    """G = 1, and every antenna receives the same."""
+
+    relative_error = 0.0
+
+    def _exceeds(self, ratio: FloatArray) -> FloatArray:
+        return (ratio <= 1).astype(float)
+
+    def _inverse_above(self, ratio: FloatArray) -> FloatArray:
+        return (ratio <= 1).astype(float)
+
+    def drawn_above(self, u: FloatArray, threshold: FloatArray, mean: FloatArray) -> FloatArray:
+        """The mean, whatever the threshold."""
+        return np.broadcast_to(mean, u.shape)
+
+    def _drawn_above(self, u: FloatArray, threshold: FloatArray, mean: FloatArray, above: FloatArray) -> FloatArray:
+        return np.broadcast_to(mean, u.shape)
+
+
+class Rayleigh(PowerGain):
+    r"""An exponential gain: :math:`P(G \ge g) = e^{-g}` and :math:`E[1/G; G \ge g] = E_1(g)`."""
+
+    def _exceeds(self, ratio: FloatArray) -> FloatArray:
+        return np.exp(-ratio)
+
+    def _inverse_above(self, ratio: FloatArray) -> FloatArray:
+        from scipy import special
+
+        return np.asarray(special.exp1(ratio))
+
+    def _drawn_above(self, u: FloatArray, threshold: FloatArray, mean: FloatArray, above: FloatArray) -> FloatArray:
+        return threshold - mean * np.log1p(-u)
+
+
+@dataclass(frozen=True)
+class Nakagami(PowerGain):
+    r"""A gamma law of shape m: :math:`P(G \ge g) = Q(m, mg)` and :math:`E[1/G; G \ge g] = m\,\Gamma(m-1, mg)/\Gamma(m)`."""
+
+    parameter = "shape"
+    shape: float
+
+    def _exceeds(self, ratio: FloatArray) -> FloatArray:
+        from scipy import special
+
+        return np.asarray(special.gammaincc(self.shape, self.shape * ratio))
+
+    def _inverse_above(self, ratio: FloatArray) -> FloatArray:
+        return _gamma_inverse(self.shape, ratio)
+
+    def _drawn_above(self, u: FloatArray, threshold: FloatArray, mean: FloatArray, above: FloatArray) -> FloatArray:
+        from scipy import special
+
+        return np.asarray(mean / self.shape * special.gammainccinv(self.shape, np.maximum((1 - u) * above, _LEAST_TAIL)))
+
+
+@dataclass(frozen=True)
+class Rician(PowerGain):
+    r"""A line of sight and scatter, K = `k_factor` the ratio of their powers (not dB); 0 is Rayleigh fading.
+
+    :math:`2(1 + K)G` is noncentral chi-square of two degrees of freedom and noncentrality 2K, which is also a Poisson mixture
+    of gamma laws; the mixture gives the tail and E[1/G; G >= g].
+
+    Notes
+    -----
+    FDP Sec. VI speaks of "a Rician channel model with a variance of sigma_m^2 = 0.1", which is the receiver noise; neither
+    K-factor nor mean power is given.
+
+    Examples
+    --------
+    >>> float(1 - Rician(0.0).exceeds(np.array(0.01)))  # Rayleigh: 1 - exp(-0.01)
+    0.00995016...
+    """
+
+    parameter = "k_factor"
+    k_factor: float
+
+    def _exceeds(self, ratio: FloatArray) -> FloatArray:
+        from scipy import special
+
+        finite = np.where(np.isfinite(ratio), ratio, 0.0)
+        amplitude = np.sqrt(finite)
+        above = 1 - special.chndtr(2 * (1 + self.k_factor) * amplitude * amplitude, 2.0, 2 * self.k_factor)
+        count, poisson = self._counts()
+        tails = special.gammaincc(count + 1, (1 + self.k_factor) * finite[..., None])
+        above = np.where(above < _CANCELS, tails @ poisson, above)
+        return np.where(np.isfinite(ratio), above, 0.0)
+
+    def _inverse_above(self, ratio: FloatArray) -> FloatArray:
+        from scipy import special
+
+        count, poisson = self._counts()
+        x = np.asarray((1 + self.k_factor) * ratio)
+        tails = special.gammaincc(count, x[..., None]) / np.maximum(count, 1.0)
+        none = poisson[0] * special.exp1(x) if count[0] == 0 else 0.0  # gammaincc(0, x) is 0
+        return np.where(ratio > 0, (1 + self.k_factor) * (none + tails @ poisson), np.inf)
+
+    def _drawn_above(self, u: FloatArray, threshold: FloatArray, mean: FloatArray, above: FloatArray) -> FloatArray:
+        from scipy import special
+
+        tail = np.maximum((1 - u) * above, _LEAST_TAIL)
+        common = np.broadcast_to(above >= _COMMON, tail.shape)
+        unit = mean / (2 * (1 + self.k_factor))
+        gain = np.asarray(unit * special.chndtrix(1 - np.where(common, tail, 0.5), 2.0, 2 * self.k_factor))
+        if not np.all(common):  # SciPy's quantile of the tail costs a hundred times as much
+            from scipy import stats
+
+            rare = stats.ncx2.isf(tail[~common], 2.0, 2 * self.k_factor)
+            gain[~common] = np.broadcast_to(unit, tail.shape)[~common] * rare
+        return gain
 
     def _counts(self) -> tuple[FloatArray, FloatArray]:
         r"""The counts of a Rician power, a Poisson mixture of gamma laws of shape count + 1, and their probabilities.
@@ -268,10 +264,51 @@ class PowerGain:
         share = np.exp(logs - np.max(logs))
         return count, share / np.sum(share)
 
+
+@dataclass(frozen=True)
+class LogNormal(PowerGain):
+    r"""Shadowing of `shadowing_db` standard deviation, the same for all antennas of a place.
+
+    :math:`P(G \ge g) = \Phi((\mu_{dB} - 10\log_{10}g)/\sigma_{dB})`, with :math:`\mu_{dB}` such that the mean is 1;
+    E[1/G; G >= g] is a tail of the normal law moved by its variance.
+    """
+
+    parameter = "shadowing_db"
+    common_to_antennas = True
+    shadowing_db: float
+
+    def _exceeds(self, ratio: FloatArray) -> FloatArray:
+        from scipy import special
+
+        return np.asarray(special.ndtr((self._center - 10 * np.log10(ratio)) / self.shadowing_db))
+
+    def _inverse_above(self, ratio: FloatArray) -> FloatArray:
+        from scipy import special
+
+        scale = np.log(10.0) / 10
+        moved = self._center - scale * self.shadowing_db**2
+        tail = special.log_ndtr((moved - 10 * np.log10(ratio)) / self.shadowing_db)
+        return np.asarray(np.exp(tail - scale * self._center + (scale * self.shadowing_db) ** 2 / 2))
+
+    def _drawn_above(self, u: FloatArray, threshold: FloatArray, mean: FloatArray, above: FloatArray) -> FloatArray:
+        from scipy import special
+
+        tail = np.maximum((1 - u) * above, _LEAST_TAIL)
+        return np.asarray(mean * 10 ** ((self._center - self.shadowing_db * special.ndtri(tail)) / 10))
+
     @property
     def _center(self) -> float:
-        """The mean of a log-normal gain in dB."""
+        """The mean of the gain in dB."""
         return float(-np.log(10.0) / 20 * self.shadowing_db * self.shadowing_db)
+
+
+LAWS: Mapping[Fading, type[PowerGain]] = {
+    Fading.NONE: NoFading,
+    Fading.RAYLEIGH: Rayleigh,
+    Fading.RICIAN: Rician,
+    Fading.NAKAGAMI: Nakagami,
+    Fading.LOGNORMAL: LogNormal,
+}
 
 
 def _gamma_inverse(m: float, ratio: FloatArray) -> FloatArray:

@@ -344,7 +344,7 @@ def calibrate(
     asked = Target(
         target,
         checks.count("rounds", rounds),
-        Observer.OTHERS if observer_kind is Observer.SIGNAL else observer_kind,
+        observer_kind.seeing_others,
         each_reported(None, "evaluations", progress=progress),
     )
     if variable_kind is Variable.CLIP:
@@ -355,9 +355,7 @@ def calibrate(
 
 
 def _noise(system: InferenceSystem, asked: Target) -> Calibration:
-    sees_participants = asked.observer is Observer.PARTICIPANTS or (
-        asked.observer is Observer.AUTO and observers.default_observer(system) is Observer.PARTICIPANTS
-    )
+    sees_participants = observers.resolved(system, asked.observer).sees_device
     noise_leaves = system.adjacency is Adjacency.ABSENT and not system.idle_noise
     longest = float(np.max(system.weight * system.clip))
     if longest == 0 and not noise_leaves:

@@ -118,7 +118,7 @@ def monotone(system: InferenceSystem, channel: Channel, observer: Observer) -> b
     p = channel.with_participation(system).participation
     random = bool(np.any((p > 0) & (p < 1)))
     stays = system.adjacency is not Adjacency.ABSENT or system.idle_noise
-    shown = not random or observer is Observer.PARTICIPANTS or system.idle_noise
+    shown = not random or observer.sees_device or system.idle_noise
     return stays and shown and not channel.decides_participation
 
 

@@ -41,7 +41,7 @@ from numpy.typing import NDArray
 from scipy import optimize, special
 
 from airtight.analytics.checks import FloatArray
-from airtight.analytics.guarantee import Adjacency, Observer
+from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.inference import combiner
 from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.features import Features
@@ -188,7 +188,7 @@ class _Scale:
         random = np.flatnonzero((p > 0) & (p < 1))
         drawn, seen = channel.draw(system), observers.resolved(system, request.observer)
         a, rounds = drawn.coefficients, request.rounds
-        sampled = bool(random.size) and seen is not Observer.PARTICIPANTS
+        sampled = bool(random.size) and not seen.sees_device
         if not channel.known or channel.decides_participation or drawn.sends is not None:
             return None
         if rounds > 1 and (random.size or (channel.fresh and bool(np.any(a != a[:1])))):

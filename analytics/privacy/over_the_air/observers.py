@@ -117,7 +117,7 @@ def exact_delta_bracket(
     else:
         equivalent, model = mixture_model(system, observer)
         lower, upper = delta_bracket(equivalent, which.ravel(), eps.ravel(), model)
-        if choice("observer", observer, Observer) is Observer.SIGNAL:
+        if not resolved(system, observer).sees_others:
             lower = np.minimum(_signal_delta(equivalent, model, which.ravel(), eps.ravel(), lower, upper), upper)
     return lower.reshape(eps.shape)[()], upper.reshape(eps.shape)[()]
 
@@ -250,7 +250,7 @@ def epsilon_bracket(
     which = _indices(system, device)
     upper = np.asarray(exact_epsilon(system, device=which, observer=observer))
     total = _target_delta(system, which)
-    if choice("observer", observer, Observer) is Observer.SIGNAL:
+    if not resolved(system, observer).sees_others:
         return signal_lower(system, upper, total, which), upper[()]
     if participation_distinguishes(system, observer):
         return upper[()], upper[()]
@@ -358,8 +358,7 @@ def _target_delta(system: Systems, which: IntArray) -> float | FloatArray:
 
 def participation_distinguishes(system: Systems, observer: Observer | str) -> bool:
     """Whether participation alone distinguishes the neighbours: one never takes part, and the observer sees this."""
-    seen = choice("observer", observer, Observer) is Observer.PARTICIPANTS
-    return seen and system.adjacency is Adjacency.ABSENT
+    return resolved(system, observer).sees_device and system.adjacency is Adjacency.ABSENT
 
 
 def _participation_delta(system: Systems, which: IntArray) -> FloatArray:
@@ -371,10 +370,7 @@ def mixture_model(system: Systems, observer: Observer | str) -> tuple[Systems, t
     """An equivalent system, and the model under which its exact privacy is that of `system` against the observer."""
     if isinstance(system, InferenceSystem) and system.channel is not None:
         raise ParameterError("channel", "given", "counted by system_privacy, which asks about the system alone")
-    seen = choice("observer", observer, Observer)
-    if seen is Observer.AUTO:
-        return system, NoiseMixture
-    if seen is Observer.PARTICIPANTS:
+    if resolved(system, observer).sees_device:
         return (_at_receiver(system) if system.idle_noise else system), NoiseMixture
     hidden = system.adjacency is not Adjacency.ABSENT and not system.idle_noise
     return system, HiddenParticipationMixture if hidden else NoiseMixture

@@ -70,7 +70,7 @@ class Query(Mechanism):
 
     @property
     def symmetric(self) -> bool:  # type: ignore[override]
-        hidden_silence = self.observer is not Observer.PARTICIPANTS and self.system.adjacency is Adjacency.SILENT
+        hidden_silence = not self.observer.sees_device and self.system.adjacency is Adjacency.SILENT
         return self.system.adjacency is not Adjacency.ABSENT and not hidden_silence
 
     @property
@@ -79,11 +79,11 @@ class Query(Mechanism):
 
     @property
     def pair(self) -> bool:  # type: ignore[override]
-        return self.observer is not Observer.SIGNAL
+        return self.observer.sees_others
 
     def dominating(self, level: float) -> Factors:
         """For observer `signal`, the query against observer `others`, who also sees which other devices take part."""
-        return ((self if self.pair else replace(self, observer=Observer.OTHERS), 1),)
+        return ((self if self.pair else replace(self, observer=self.observer.seeing_others), 1),)
 
     def attained(self, level: float) -> Factors:
         """For observer `signal`, a discrete pair: the others send zero codes, and only the cell of y is released.
@@ -218,15 +218,15 @@ def query(system: InferenceSystem, device: int, observer: Observer | str) -> Mec
     if observers.participation_distinguishes(system, seen):
         return Discrete((p, 1 - p), (0.0, 1.0), privacy_unit)
     if system.idle_noise and (
-        p == 1 or (seen is not Observer.PARTICIPANTS and system.adjacency is not Adjacency.REPLACE)
+        p == 1 or (not seen.sees_device and system.adjacency is not Adjacency.REPLACE)
     ):
         scaled = system.normalised()
         noise = float(np.sum(scaled.received_noise_variance)) + scaled.receiver_noise_variance
         release = Gaussian(_ratio(float(scaled.sensitivity[k]), noise), privacy_unit, slack)
         return release if p == 1 else Subsampled(release, p)
     general = Query(system, k, seen)
-    if seen is Observer.SIGNAL and general.constant() is not None:
-        general = Query(system, k, Observer.OTHERS)  # y is independent of who of the others takes part
+    if not seen.sees_others and general.constant() is not None:
+        general = Query(system, k, seen.seeing_others)  # y is independent of who of the others takes part
     if p == 1 and system.adjacency is not Adjacency.ABSENT and (gaussian_case := general.constant()) is not None:
         return Gaussian(_ratio(gaussian_case[1], gaussian_case[2]), privacy_unit, slack)
     return general

@@ -106,7 +106,7 @@ def certifiable(system: InferenceSystem, observer: Observer) -> bool:
         return not observers.participation_distinguishes(system, meant_observer)  # else delta = p for every design
     if system.idle_noise:
         return system.adjacency is Adjacency.SILENT
-    return meant_observer is Observer.PARTICIPANTS
+    return meant_observer.sees_device
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ class Screen:
     @property
     def hides(self) -> bool:
         """Whether the observer does not see whether the device takes part."""
-        return self.leaves or (self.system.idle_noise and self.observer is not Observer.PARTICIPANTS)
+        return self.leaves or (self.system.idle_noise and not self.observer.sees_device)
 
     @property
     def closed(self) -> bool:

@@ -167,7 +167,7 @@ def ratios(system: InferenceSystem, epsilon: float, observer: Observer, rounds: 
     """kappa of every device: an upper bound of the ratio when at most the noise of all devices together is present."""
     meant_observer = observers.resolved(system, observer)
     leaves = system.adjacency is Adjacency.ABSENT and not system.idle_noise
-    hidden = leaves or (system.idle_noise and meant_observer is not Observer.PARTICIPANTS)
+    hidden = leaves or (system.idle_noise and not meant_observer.sees_device)
     kappa = np.empty(system.devices)
     probabilities, index_of = np.unique(system.participation, return_inverse=True)
     for i, p in enumerate(probabilities.tolist()):
@@ -216,7 +216,7 @@ def exact(system: InferenceSystem, observer: Observer, rounds: int) -> bool | No
     such a pair with :math:`d\sqrt T`.
     """
     meant_observer = observers.resolved(system, observer)
-    seen, always = meant_observer is Observer.PARTICIPANTS, bool(np.all(system.participation == 1))
+    seen, always = meant_observer.sees_device, bool(np.all(system.participation == 1))
     if seen and system.adjacency is Adjacency.ABSENT:
         return None  # participation alone decides
     if system.idle_noise:

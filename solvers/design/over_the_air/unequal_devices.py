@@ -150,7 +150,7 @@ def _least_epsilon(
     if fixed and at_given.exact is not None and (relaxed := at_given.relaxed()) is not None:
         excluded.append(relaxed[2])
     if fixed and at_given.fixed_noise is not None:
-        observer = Observer.OTHERS if asked.observer is Observer.SIGNAL else asked.observer
+        observer = asked.observer.seeing_others
         silent = replace(system, weight=0.0)
         excluded.append(float(np.max(system_privacy.epsilon_bracket(silent, rounds=asked.rounds, observer=observer).lower)))
     bracket = None
@@ -265,8 +265,7 @@ class _Alternation:
         if reached is None:
             return ratio
         level, clip, kept = reached
-        observer = observers.resolved(system, self.asked.observer)
-        observer = Observer.OTHERS if observer is Observer.SIGNAL else observer  # whose epsilon is that of `others`
+        observer = observers.resolved(system, self.asked.observer).seeing_others
         for beyond in _BEYOND:
             open_rows = np.flatnonzero(np.isinf(ratio) & np.isfinite(clip))
             if not open_rows.size:

@@ -14,6 +14,7 @@ from scipy import optimize
 from support.browser import CHROMIUM, Browser
 
 from airtight import Channel, InferenceSystem
+from airtight.analytics.inference.fading import Fading
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy
 from airtight.report import live, page
@@ -63,6 +64,10 @@ class Page:
 
     def device(self, start):
         return self.value(f"airtight.finished(airtight.greatestEpsilon({json.dumps(start)})).law.device")
+
+
+def test_every_law_is_tried() -> None:
+    assert {law["fading"] for law in LAWS} == set(Fading)
 
 
 @pytest.fixture(scope="module")

@@ -12,22 +12,15 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from support.fading import EXAMPLES, drawn_gains
 
 import airtight
 from airtight import Channel, Features, InferenceSystem, ParameterError
 from airtight.analytics.inference import combiner, decoding
 from airtight.analytics.inference.channel import CodeModel
-from airtight.analytics.inference.fading import Fading, PowerGain
+from airtight.analytics.inference.fading import LAWS, Fading, Nakagami, Rayleigh, Rician
 from airtight.commands.cli import main
 from airtight.validate.experiments.monte_carlo import antennas
-
-_FADINGS = {
-    "none": {},
-    "rayleigh": {},
-    "rician": {"k_factor": 3.0},
-    "nakagami": {"shape": 2.5},
-    "lognormal": {"shadowing_db": 6.0},
-}
 
 
 def system(**changes: object) -> InferenceSystem:
@@ -46,41 +39,29 @@ def system(**changes: object) -> InferenceSystem:
     return InferenceSystem(**{**base, **changes})  # type: ignore[arg-type]
 
 
-def _powers(fading: str, mean: float, rng: np.random.Generator, size: int) -> np.ndarray:
-    """Power gains by their definitions, with NumPy's own samplers."""
-    if fading == "none":
-        return np.full(size, mean)
-    if fading == "rayleigh":
-        return rng.exponential(mean, size)
-    if fading == "rician":
-        scatter = np.sqrt(mean / 8)  # K = 3: a quarter of the power is scattered
-        return (np.sqrt(0.75 * mean) + scatter * rng.standard_normal(size)) ** 2 + (
-            scatter * rng.standard_normal(size)
-        ) ** 2
-    if fading == "nakagami":
-        return rng.gamma(2.5, mean / 2.5, size)
-    decibels = 6.0 * rng.standard_normal(size)
-    power = 10 ** (decibels / 10)
-    return mean * power / np.exp((6.0 * np.log(10) / 10) ** 2 / 2)
+def test_every_law_has_an_example() -> None:
+    assert set(EXAMPLES) == set(LAWS) == set(Fading)
+    for fading, law in LAWS.items():
+        assert [law.parameter] * (law.parameter is not None) == list(EXAMPLES[fading])
 
 
-@pytest.mark.parametrize("fading", _FADINGS)
-def test_participation_is_the_frequency_of_enough_power(fading: str) -> None:
+@pytest.mark.parametrize("fading", EXAMPLES)
+def test_participation_is_the_frequency_of_enough_power(fading: Fading) -> None:
     one = system()
-    channel = Channel(fading=fading, mean_power=[0.5, 1.0, 2.0], max_power=0.4, **_FADINGS[fading])
+    channel = Channel(fading=fading, mean_power=[0.5, 1.0, 2.0], max_power=0.4, **EXAMPLES[fading])
     rng, size = np.random.default_rng(3), 1_000_000
     for k, (p, threshold, mean) in enumerate(
         zip(channel.participation(one), channel.threshold(one), [0.5, 1.0, 2.0], strict=True)
     ):
-        frequency = float(np.mean(_powers(fading, mean, rng, size) >= threshold))
+        frequency = float(np.mean(drawn_gains(fading, mean, rng, size) >= threshold))
         assert abs(frequency - p) <= 5 * np.sqrt(p * (1 - p) / size) + 1e-12, k
 
 
-@pytest.mark.parametrize("fading", _FADINGS)
-def test_drawn_coefficients_are_those_of_the_devices_that_send(fading: str) -> None:
+@pytest.mark.parametrize("fading", EXAMPLES)
+def test_drawn_coefficients_are_those_of_the_devices_that_send(fading: Fading) -> None:
     """|h_m / h_1|^2 given that the device sends, against rejection sampling of the definition."""
     channel = Channel(
-        model="complex", antennas=2, fading=fading, mean_power=1.5, max_power=0.3, states=40_000, **_FADINGS[fading]
+        model="complex", antennas=2, fading=fading, mean_power=1.5, max_power=0.3, states=40_000, **EXAMPLES[fading]
     )
     one = channel.with_participation(system())
     if np.any(one.participation == 0):
@@ -89,8 +70,8 @@ def test_drawn_coefficients_are_those_of_the_devices_that_send(fading: str) -> N
     assert np.all(drawn.coefficients[:, :, 0] == 1)
     rng = np.random.default_rng(5)
     for k in range(3):
-        first = _powers(fading, 1.5, rng, 400_000)
-        second = first if fading == "lognormal" else _powers(fading, 1.5, rng, 400_000)
+        first = drawn_gains(fading, 1.5, rng, 400_000)
+        second = first if fading == "lognormal" else drawn_gains(fading, 1.5, rng, 400_000)
         kept = first >= channel.threshold(one)[k]
         ours, theirs = np.abs(drawn.coefficients[:, k, 1]) ** 2, (second / first)[kept]
         levels = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
@@ -122,16 +103,16 @@ def test_the_mean_energy_of_a_sent_block_keeps_the_limit() -> None:
         assert abs(np.mean(energy) - 0.8) < 5 * np.std(energy) / np.sqrt(200_000)
 
 
-@pytest.mark.parametrize("fading", [*_FADINGS, "seldom"])
-def test_a_long_term_limit_is_met_and_not_by_less_than_needed(fading: str) -> None:
+@pytest.mark.parametrize("fading", [*EXAMPLES, "seldom"])
+def test_a_long_term_limit_is_met_and_not_by_less_than_needed(fading: Fading) -> None:
     """The mean over a million gains of what is spent: the limit, unless the device can always send."""
-    law = {"fading": "nakagami", "shape": 0.6} if fading == "seldom" else {"fading": fading, **_FADINGS[fading]}
+    law = {"fading": "nakagami", "shape": 0.6} if fading == "seldom" else {"fading": fading, **EXAMPLES[fading]}
     channel = Channel(mean_power=[0.5, 1.0, 2.0], max_power=0.4, power_limit="long_term", **law)
     one, rng, size = system(), np.random.default_rng(3), 1_000_000
     threshold, block = channel.threshold(one), replace(channel, power_limit="block").threshold(one)
     assert np.all(threshold <= block * (1 + 1e-9)) or fading == "none"
     for k, mean in enumerate([0.5, 1.0, 2.0]):
-        gains = rng.gamma(0.6, mean / 0.6, size) if fading == "seldom" else _powers(fading, mean, rng, size)
+        gains = rng.gamma(0.6, mean / 0.6, size) if fading == "seldom" else drawn_gains(fading, mean, rng, size)
         energy = one.alignment**2 * (one.weight[k] ** 2 + 4 * one.noise_variance[k])
         spent = np.where(gains >= threshold[k], energy / gains, 0.0)
         margin = 5 * np.std(spent) / np.sqrt(size) + 1e-12
@@ -207,7 +188,7 @@ def test_a_rician_gain_far_in_its_tail() -> None:
                 mpmath.e**-k_factor * mpmath.mpf(k_factor) ** j / mpmath.factorial(j)
                 * mpmath.gammainc(j + 1, x, regularized=True) for j in range(700)
             )  # fmt: skip
-            found = PowerGain(Fading.RICIAN, k_factor=k_factor).exceeds(np.array([ratio]))[0]
+            found = Rician(k_factor).exceeds(np.array([ratio]))[0]
             assert abs(found / sum(terms) - 1) < 1e-9
 
 
@@ -217,7 +198,7 @@ def test_the_price_of_inverting_a_nakagami_gain(shape: float) -> None:
         m = mpmath.mpf(shape)
         for ratio in (1e-300, 1e-20, 1e-3, 0.3, 0.9999 / shape, 1 / shape, 1.5, 5.0, 30.0):
             true = m * mpmath.gammainc(m - 1, m * mpmath.mpf(ratio)) / mpmath.gamma(m)
-            found = PowerGain(Fading.NAKAGAMI, shape=shape).inverse_above(np.array([ratio]))[0]
+            found = Nakagami(shape).inverse_above(np.array([ratio]))[0]
             assert abs(found / true - 1) < 1e-13 or (found == 0 and true < 1e-300)
 
 
@@ -244,16 +225,16 @@ def test_the_price_of_inverting_a_rician_gain(k_factor: float) -> None:
             ]
             scale = density(start)  # an integral that is no number near 1 ends early
             true = scale * mpmath.quad(lambda a: density(a) / scale, sorted(places))  # noqa: B023
-            found = PowerGain(Fading.RICIAN, k_factor=k_factor).inverse_above(np.array([float(start**2)]))[0]
+            found = Rician(k_factor).inverse_above(np.array([float(start**2)]))[0]
             assert abs(found / true - 1) < 1e-11 * (1 + float(start / w)), deviations
 
 
 def test_long_term_thresholds_beside_mpmath() -> None:
     for limit in (1e-3, 0.2, 1.0, 3.0, 30.0):
-        g = PowerGain(Fading.RAYLEIGH).threshold_for(np.array([limit]))[0]
+        g = Rayleigh().threshold_for(np.array([limit]))[0]
         assert -1e-9 < mpmath.e1(g) / limit - 1 <= 0
         for m in (0.55, 0.8, 1.2):
-            g = PowerGain(Fading.NAKAGAMI, shape=m).threshold_for(np.array([limit]))[0]
+            g = Nakagami(m).threshold_for(np.array([limit]))[0]
             if g > 0:
                 found = m * mpmath.gammainc(m - 1, m * mpmath.mpf(g)) / mpmath.gamma(m)
                 assert -1e-9 < found / limit - 1 <= 0, (m, limit)
@@ -385,7 +366,7 @@ def test_one_look_is_the_best_gain() -> None:
 
 
 @given(
-    st.sampled_from(sorted(_FADINGS)),
+    st.sampled_from(sorted(EXAMPLES)),
     st.integers(1, 4),
     st.sampled_from(["real", "complex"]),
     st.floats(0, 0.5),
@@ -400,7 +381,7 @@ def test_round_trip_and_reproducible(fading: str, antennas: int, model: str, err
         csi_error=error,
         seed=seed,
         states=5,
-        **_FADINGS[fading],
+        **EXAMPLES[fading],
         eavesdropper={"antennas": 2, "mean_power": 0.5},
     )
     again = Channel(**channel.to_dict())

@@ -173,7 +173,7 @@ def test_outage(k_factor, power, amplitude):
     """A noncentral chi-square law of two degrees of freedom."""
     square = 2 * (1 + ball(k_factor)) * ball(amplitude) ** 2 / ball(power)
     enclosed = refine(lambda: gaussian_divergence.chi_square_below(square, 2, 2 * ball(k_factor)))
-    found = float(fading.RicianFading(k_factor=k_factor, mean_power=power).outage(amplitude))
+    found = 1 - float(fading.Rician(k_factor).exceeds(np.array(amplitude**2 / power)))
     lower, upper = ends(enclosed)
     assert upper - lower <= 4e-12 and lower - 1e-12 <= found <= upper + 1e-12
 

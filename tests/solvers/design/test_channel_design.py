@@ -9,11 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from support.fading import EXAMPLES, drawn_gains
 from support.over_channel import FEATURES, SYSTEM
 
 import airtight
 from airtight import Channel, Features, ParameterError
 from airtight.analytics.inference import combiner, decoding
+from airtight.analytics.inference.fading import Fading
 from airtight.commands.cli import main
 from airtight.solvers.design import channel_design
 from airtight.solvers.design.over_the_air.joint_design import Purpose
@@ -21,33 +23,15 @@ from airtight.solvers.design.requirements import InferenceRequirements
 from airtight.solvers.errors import NotSettledError
 from airtight.solvers.weights.weight_problem import _example
 
-_FADINGS = {
-    "none": {},
-    "rayleigh": {},
-    "rician": {"k_factor": 3.0},
-    "nakagami": {"shape": 0.7},
-    "lognormal": {"shadowing_db": 6.0},
-}
 
-
-@pytest.mark.parametrize("fading", _FADINGS)
-def test_energy_by_simulation(fading: str) -> None:
+@pytest.mark.parametrize("fading", EXAMPLES)
+def test_energy_by_simulation(fading: Fading) -> None:
     """Gains by their definitions; who can, sends his code and noise over the inverted channel."""
-    channel = Channel(fading=fading, mean_power=[0.5, 1.0, 2.0], max_power=1.5, **_FADINGS[fading])
+    channel = Channel(fading=fading, mean_power=[0.5, 1.0, 2.0], max_power=1.5, **EXAMPLES[fading])
     system = channel.with_participation(SYSTEM)
     rng, size = np.random.default_rng(4), 400_000
     for k, mean in enumerate((0.5, 1.0, 2.0)):
-        gain = {
-            "none": lambda mean=mean: np.full(size, mean),
-            "rayleigh": lambda mean=mean: rng.exponential(mean, size),
-            "rician": lambda mean=mean: np.sum(
-                ([[np.sqrt(0.75 * mean)], [0.0]] + np.sqrt(mean / 8) * rng.standard_normal((2, size))) ** 2, axis=0
-            ),
-            "nakagami": lambda mean=mean: rng.gamma(0.7, mean / 0.7, size),
-            "lognormal": lambda mean=mean: (
-                mean * 10 ** (0.6 * rng.standard_normal(size)) / np.exp((6 * np.log(10) / 10) ** 2 / 2)
-            ),
-        }[fading]()
+        gain = drawn_gains(fading, mean, rng, size)
         block = 0.9**2 * ((system.weight[k] * system.clip[k]) ** 2 + 4 * system.noise_variance[k])
         sent = np.where(block / gain <= 1.5, block / gain, 0.0)
         found = channel_design.transmit_energy(system, channel)[k]

@@ -79,7 +79,7 @@ def _hidden(channel: Channel, observer: Observer) -> bool:
     and adaptive features no dominating pair is proved here, and who sees the roll learns more.
     """
     shown = channel.decides_participation and (channel.known or not channel.fresh)
-    return observer is not Observer.PARTICIPANTS and not shown
+    return not observer.sees_device and not shown
 
 
 def _noise_is_known(system: InferenceSystem, channel: Channel) -> bool:
@@ -220,15 +220,14 @@ class ChannelQuery(Query):
 
     @property
     def pair(self) -> bool:  # type: ignore[override]
-        return self.channel.known and self.observer is not Observer.SIGNAL
+        return self.channel.known and self.observer.sees_others
 
     def dominating(self, level: float) -> Factors:
         """The query against an observer who knows the channel and who of the others takes part."""
         if self.pair:
             return ((self, 1),)
         known = replace(self.channel, known=True)
-        seen = Observer.OTHERS if self.observer is Observer.SIGNAL else self.observer
-        return ((replace(self, channel=known, observer=seen, _parts={}, _seen={}), 1),)
+        return ((replace(self, channel=known, observer=self.observer.seeing_others, _parts={}, _seen={}), 1),)
 
     def attained(self, level: float) -> Factors:
         """Against `signal` and a known channel, the outcomes of one combination of the looks; the others' codes are zero.
@@ -351,8 +350,8 @@ def query(
     if observers.participation_distinguishes(system, seen):
         p = float(system.participation[k])
         return Discrete((p, 1 - p), (0.0, 1.0), many.unit(system, k))
-    if seen is Observer.SIGNAL and _noise_is_known(system, channel):
-        seen = Observer.OTHERS
+    if _noise_is_known(system, channel):
+        seen = seen.seeing_others
     return ChannelQuery(system, k, seen, channel=channel, eavesdropper=eavesdropper)
 
 
@@ -435,14 +434,14 @@ def bracket(
         return _static(system, channel, which, seen, eavesdropper, total, count, width, progress)
     asked: dict[str, Any] = {"eavesdropper": eavesdropper, "times": count, "once": True}
     pair = _pairs(system, channel, which.ravel(), seen, **asked)
-    attained = _noise_is_known(system, channel) or (channel.known and seen is not Observer.SIGNAL)
+    attained = _noise_is_known(system, channel) or (channel.known and seen.sees_others)
     lower, upper = (end.reshape(which.shape)[()] for end in _least_epsilon(pair, total, exact_pair=attained))
     rolls_tell = observers.participation_distinguishes(system, Observer.PARTICIPANTS)
-    if seen is not Observer.PARTICIPANTS and not rolls_tell and not law(system, channel, eavesdropper=eavesdropper).exact:
+    if not seen.sees_device and not rolls_tell and not law(system, channel, eavesdropper=eavesdropper).exact:
         # an observer who sees less learns no more, but the law of v has fewer cells for him, which raises his bound
         more = _pairs(system, channel, which.ravel(), Observer.PARTICIPANTS, **asked)
         upper = np.minimum(upper, _least_epsilon(more, total, exact_pair=False)[1].reshape(which.shape))[()]
-    if seen is Observer.SIGNAL and channel.known and not attained:
+    if not seen.sees_others and channel.known and not attained:
         one = [query(system, channel, int(k), seen, eavesdropper=eavesdropper) for k in which.ravel()]
         in_turn = counted(one, len(one), "devices", progress=progress)
         below_signal = np.array([_attained_epsilon(each, total) for each in in_turn]).reshape(which.shape)
@@ -470,7 +469,7 @@ def _static(
         ]
     )
     lower, upper = (ends[:, i].reshape(which.shape)[()] for i in (0, 1))
-    attained = channel.known and observer is not Observer.SIGNAL
+    attained = channel.known and observer.sees_others
     return Bracket.of(lower if attained else np.zeros_like(lower), upper, width)
 
 
@@ -481,8 +480,7 @@ def _by_state(
     drawn = channel.draw(system, eavesdropper=eavesdropper)
     heard = replace(system, receiver_noise_variance=drawn.receiver_noise_variance)
     states = [Channel(model=channel.model, looks=table[None]) for table in drawn.coefficients]
-    seen = Observer.OTHERS if observer is Observer.SIGNAL else observer
-    return lambda device: [query(heard, one, device, seen) for one in states]
+    return lambda device: [query(heard, one, device, observer.seeing_others) for one in states]
 
 
 def _drawn_anew(system: InferenceSystem, channel: Channel) -> bool:
