@@ -21,8 +21,9 @@ from airtight.analytics.parameters import Vector
 from airtight.results.energy import EnergyResult
 from airtight.solvers.errors import InfeasibleError
 from airtight.system_file import units
-from airtight.system_file.config import SystemFileError, described, meant, read
+from airtight.system_file.config import SystemFileError, described, read
 from airtight.system_file.contents import SystemFile
+from airtight.system_file.tables import meant
 from airtight.validate import files, untrusted
 from airtight.validate.number_tables import TableError, csv_rows, demand_distinct
 

@@ -16,7 +16,8 @@ from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.system_file import units
-from airtight.system_file.config import keys, meant
+from airtight.system_file.config import keys
+from airtight.system_file.tables import meant
 from airtight.validate import untrusted
 
 Value = float | int | bool | str

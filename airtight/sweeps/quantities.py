@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from airtight.analytics.checks import ParameterError
 from airtight.sweeps.parts import PARTS, REDUCTIONS, Part, closed_forms, part
-from airtight.system_file.config import meant
+from airtight.system_file.tables import meant
 
 # name: path, meaning, paths of a lower and of an upper bound of the exact value where the quantity has them
 _NAMES: dict[str, tuple[str, str, str | None, str | None]] = {

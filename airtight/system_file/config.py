@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema, create_model
+from pydantic import ValidationError
 
 from airtight.analytics import checks, parameters
 from airtight.analytics.checks import AirtightError, ParameterError
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.federated.fair.device import DeviceFleet
-from airtight.analytics.inference.channel import Channel, Eavesdropper
+from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.features import Features, matched
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.solvers.design.requirements import (
@@ -29,39 +29,25 @@ from airtight.solvers.design.requirements import (
 from airtight.system_file import package_tables, units
 from airtight.system_file.contents import Scores, SystemFile, Task
 from airtight.system_file.package_tables import PackageTable
+from airtight.system_file.tables import (
+    ChannelTable,
+    DesignTable,
+    EavesdropperTable,
+    EnergyTable,
+    FeaturesTable,
+    FederatedTable,
+    FileTables,
+    InferenceTable,
+    SelectionTable,
+    Table,
+    TrainingTable,
+    VariantTable,
+    meant,
+)
 from airtight.validate import untrusted
 from airtight.validate.experiments.training.training_plan import Plan, plan
 from airtight.validate.number_tables import TableError, demand_distinct, read_csv, read_npz
 from airtight.validate.packages import TABLES, SourceError
-
-
-def _number_or_list(value: object) -> object:
-    def number(x: object) -> bool:
-        return isinstance(x, int | float) and not isinstance(x, bool)
-
-    if number(value) or (isinstance(value, list) and value and all(map(number, value))):
-        return value
-    raise ValueError("must be a number or a list of one number per device")
-
-
-def _number(value: object) -> object:
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return value
-    raise ValueError("must be a number")
-
-
-def _pair(value: object) -> object:
-    if isinstance(value, list) and len(value) == 2:
-        return [_number_or_list(part) for part in value]
-    raise ValueError("must be a list of two numbers (or of two lists, one number per device)")
-
-
-_ONE: dict[str, Any] = {"type": "number"}
-_EACH = {"anyOf": [_ONE, {"type": "array", "items": _ONE, "minItems": 1}]}
-_TWO = {"type": "array", "items": _EACH, "minItems": 2, "maxItems": 2}
-Pair = Annotated[Any, BeforeValidator(_pair), WithJsonSchema(_TWO)]
-PerDevice = Annotated[Any, BeforeValidator(_number_or_list), WithJsonSchema(_EACH)]
-Number = Annotated[Any, BeforeValidator(_number), WithJsonSchema(_ONE)]
 
 
 @lru_cache(maxsize=2)
@@ -117,163 +103,17 @@ class SystemFileError(AirtightError):
     """A system file that cannot be used; the message names the file, the key, the value and the allowed values."""
 
 
-class _Table(BaseModel):
-    """A table of the system file; unknown keys and values of another type are errors."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-
-def _table(
-    name: str,
-    rows: Iterable[parameters.Parameter[Any, Any]],
-    *,
-    optional: bool = False,
-    required: Collection[str] = (),
-) -> Any:
-    """Build the model of a table whose keys are the parameters of a value type; `required` are so in a file at least."""
-    types = {
-        parameters.Number: Number,
-        parameters.Count: int,
-        parameters.Vector: PerDevice,
-        parameters.OptionalNumber: Number | None,
-        parameters.OptionalCount: int | None,
-        parameters.OptionalVector: PerDevice | None,
-        parameters.Flag: bool,
-        parameters.Choice: str,
-        parameters.OneOf: str,
-        parameters.SomeOf: list[str],
-    }
-    fields: dict[str, Any] = {}
-    for parameter in rows:
-        field_type = next(types[held] for held in type(parameter).__mro__ if held in types)
-        needed = parameter.required or parameter.name in required
-        default = None if optional else ... if needed else parameter.default
-        fields[parameter.name] = (field_type | None if optional else field_type, default)
-    return create_model(name, __base__=_Table, **fields)
-
-
-_OF_SYSTEM = [row for name, row in parameters.of(InferenceSystem).items() if name != "channel"]
-_OF_VARIANT = [row for row in _OF_SYSTEM if row.name not in ("rounds", "observer")]  # one for all variants
-
-
-class _Variant(_table("_Changes", _OF_VARIANT, optional=True)):  # type: ignore[misc]
-    """Keys of [inference] that a variant of the system changes."""
-
-
-class _Features(_Table):
-    """The table [inference.features]."""
-
-    file: str | None = None
-    table: str | None = None
-    margin: Number
-    ideal_accuracy: Number
-    epsilon_cap: Number | None = None
-
-
-class _Selection(_Table):
-    """The table [inference.selection]."""
-
-    score: PerDevice
-    score_noise: PerDevice
-    threshold: Number
-    selected: int
-    score_sensitivity: Number | None = None
-    greatest_score: Number | None = None
-
-
-class _Eavesdropper(_table("_Listener", parameters.of(Eavesdropper).values())):  # type: ignore[misc]
-    """The table [inference.channel.eavesdropper]."""
-
-
-_DRAWN = (row for row in parameters.of(Channel).values() if row.name not in ("looks", "eavesdropper"))
-
-
-class _Channel(_table("_Drawn", _DRAWN)):  # type: ignore[misc]
-    """The table [inference.channel]."""
-
-    file: str | None = None
-    eavesdropper: _Eavesdropper | None = None
-
-
-class _Inference(_table("_System", _OF_SYSTEM, required=("participation",))):  # type: ignore[misc]
-    """The table [inference]."""
-
-    variants: dict[str, _Variant] = Field(default_factory=dict)
-    features: _Features | None = None
-    selection: _Selection | None = None
-    channel: _Channel | None = None
-
-
-class _Federated(_table("_Rounds", parameters.of(FederatedSystem).values())):  # type: ignore[misc]
-    """The table [federated]."""
-
-
-class _Energy(_table("_Fleet", (p for p in parameters.of(DeviceFleet).values() if not p.name.startswith("beta_")))):  # type: ignore[misc]
-    """The table [energy]."""
-
-    beta: Pair
-
-
-class _Training(_Table):
-    """The table [training]; every key is optional."""
-
-    dataset: str | None = None
-    hidden: list[int] | None = None
-    channels: int | None = None
-    rounds: int | None = None
-    local_steps: int | None = None
-    batch: int | None = None
-    learning_rate: Number | None = None
-    l2: Number | None = None
-    smoothing: Number | None = None
-    concentration: Number | None = None
-    patience: int | None = None
-    seed: int | None = None
-    seeds: int | None = None
-    mechanisms: list[str] | None = None
-    codec: str | None = None
-
-
 # the requirements that the table [design] holds, by the table of the designed system
-_REQUIREMENTS: dict[str, type[Requirements]] = {
+REQUIREMENTS: dict[str, type[Requirements]] = {
     "inference": InferenceRequirements,
     "federated": FederatedRequirements,
     "energy": FleetRequirements,
 }
 
 
-_DESIGN = (row for requirements in _REQUIREMENTS.values() for row in parameters.of(requirements).values())
-
-
-class _Design(_table("_Required", _DESIGN, optional=True)):  # type: ignore[misc]
-    """The table [design]: the keys of all requirements; `_design` checks which ones the system allows."""
-
-
-class FileTables(_Table):
-    """A whole system file."""
-
-    inference: _Inference | None = None
-    federated: _Federated | None = None
-    energy: _Energy | None = None
-    training: _Training | None = None
-    design: _Design | None = None
-
-
 def installed() -> dict[str, PackageTable]:
     """The tables that installed packages add, by name."""
     return package_tables.installed(frozenset([*FileTables.model_fields, *dir(FileTables)]))
-
-
-def allowing(tables: Mapping[str, PackageTable]) -> type[FileTables]:
-    """The model of a system file that may hold these tables of packages as well."""
-    if not tables:
-        return FileTables
-    added: dict[str, Any] = {name: (_package_model(table) | None, None) for name, table in tables.items()}
-    return create_model("SystemFile", __base__=FileTables, **added)
-
-
-def _package_model(table: PackageTable) -> Any:
-    return _table(f"_{table.name}", parameters.of(table.record).values())
 
 
 def load(path: str | Path, *, channel: bool = False) -> SystemFile:
@@ -374,9 +214,7 @@ def described(
         complaints.unless(_training, file.training),
         complaints.unless(_design, file.design, file.inference, file.federated, file.energy),
     )
-    records = {
-        name: complaints.unless(_record, getattr(file, name), table) for name, table in tables.items() if name in raw
-    }
+    records = {name: complaints.unless(_record, raw[name], table) for name, table in tables.items() if name in raw}
     complaints.raised()
     inference, federated, energy, training, design = parts
     name = "stdin" if str(path) == "-" else path.stem
@@ -415,7 +253,7 @@ class _Errors:
         self.path = path
         self.lines: list[str] = []
 
-    def unless(self, build: Callable[..., Any], table: BaseModel | None, *rest: Any) -> Any:
+    def unless(self, build: Callable[..., Any], table: Table | Mapping[str, Any] | None, *rest: Any) -> Any:
         """The result of `build` for a table; None, with the error recorded, where it fails, and None for no table."""
         if table is None:
             return None
@@ -433,61 +271,27 @@ class _Errors:
 
 def _checked(path: Path, raw: dict[str, Any], tables: Mapping[str, PackageTable]) -> FileTables:
     """Check that every required key is there, and that every value has the right type and lies in its interval."""
+    inference = raw.get("inference")
+    devices = inference.get("devices") if isinstance(inference, dict) else None  # which variants may leave out
+    of_packages = {name: raw[name] for name in tables if name in raw}
     file, problems = None, dict[tuple[str, ...], str]()
     try:
-        file = allowing(tables).model_validate(raw)
+        own = {name: values for name, values in raw.items() if name not in of_packages}
+        file = FileTables.model_validate(own, context={"devices": devices})
     except ValidationError as error:
         problems = _messages(error, tables)
-    for table, values, kind in _value_tables(raw, tables):
-        for key, value in values.items():
-            if (*table, key) not in problems and (problem := _value_error(kind, values, raw, key, value)):
-                problems[(*table, key)] = f"{'.'.join(table)}.{problem}"
+    for name, values in of_packages.items():
+        problems |= {(name, key): text for key, text in tables[name].problems(values).items()}
     if file is None or problems:
         raise SystemFileError("\n".join(f"{path}: {text}" for text in problems.values()))
-    if not file.model_fields_set:
+    if not file.model_fields_set and not of_packages:
         raise SystemFileError(
             f"{path}: empty; it must contain at least one of the tables {', '.join(FileTables.model_fields)}"
         )
     return file
 
 
-def _value_tables(
-    raw: dict[str, Any], tables: Mapping[str, PackageTable]
-) -> Iterator[tuple[tuple[str, ...], dict[str, Any], type]]:
-    """The tables whose keys are parameters of a value type, those within [inference] included."""
-    value_types: dict[str, type] = {"inference": InferenceSystem, "federated": FederatedSystem, "energy": DeviceFleet}
-    for name, value_type in (value_types | {name: table.record for name, table in tables.items()}).items():
-        if isinstance(values := raw.get(name), dict):
-            yield (name,), values, value_type
-            variants = values.get("variants")
-            for variant, changed in (variants if isinstance(variants, dict) else {}).items():
-                if isinstance(changed, dict):
-                    yield (name, "variants", variant), changed, value_type
-            inner: Any = values
-            place: tuple[str, ...] = (name,)
-            for nested, nested_type in (("channel", Channel), ("eavesdropper", Eavesdropper)):
-                inner, place = inner.get(nested), (*place, nested)
-                if name != "inference" or not isinstance(inner, dict):
-                    break
-                yield place, inner, nested_type
-
-
-def _value_error(value_type: type, values: dict[str, Any], raw: dict[str, Any], key: str, value: Any) -> str:
-    """The error of one value; an empty text where the value is allowed or the key is no parameter of the value type."""
-    row = parameters.of(value_type).get(key)
-    if row is None or row.holds == "table":  # which has values of its own
-        return ""
-    devices = values.get("devices", raw.get("inference", {}).get("devices")) if value_type is InferenceSystem else None
-    try:
-        row.checked(value)
-        if isinstance(row, parameters.Vector) and isinstance(value, list) and type(devices) is int and devices > 0:
-            checks.vector(key, value, devices, row.interval)
-    except ParameterError as error:
-        return str(error)
-    return ""
-
-
-def _inference(path: Path, table: _Inference, complaints: _Errors, files: Mapping[str, bytes]) -> dict[str, Any]:
+def _inference(path: Path, table: InferenceTable, complaints: _Errors, files: Mapping[str, bytes]) -> dict[str, Any]:
     base = table.model_dump(exclude={"variants", "features", "selection", "channel"})
     if table.channel is not None:
         base["channel"] = _channel(path, table.channel, files)
@@ -507,12 +311,12 @@ def _inference(path: Path, table: _Inference, complaints: _Errors, files: Mappin
 
 
 def _design(
-    path: Path, table: _Table, inference: _Inference | None, federated: _Federated | None, energy: _Energy | None
+    path: Path, table: Table, inference: InferenceTable | None, federated: FederatedTable | None, energy: EnergyTable | None
 ) -> Requirements:
     values = {name: value for name, value in table.model_dump().items() if value is not None}
     present_tables = [
         name
-        for name, system_table in zip(_REQUIREMENTS, (inference, federated, energy), strict=True)
+        for name, system_table in zip(REQUIREMENTS, (inference, federated, energy), strict=True)
         if system_table is not None
     ]
     if not present_tables:
@@ -524,7 +328,7 @@ def _design(
                 "it cannot be both fixed and free"
             )
         values.setdefault("free", [free for free in JOINTLY_FREE if free is not Free.GAIN])
-    requirements_type = _REQUIREMENTS[present_tables[0]]
+    requirements_type = REQUIREMENTS[present_tables[0]]
     for name, value in values.items():
         if name not in parameters.of(requirements_type):
             raise SystemFileError(
@@ -536,14 +340,14 @@ def _design(
         raise SystemFileError(f"{path}: design.{error}") from None
 
 
-def _federated(path: Path, table: _Federated) -> FederatedSystem:
+def _federated(path: Path, table: FederatedTable) -> FederatedSystem:
     try:
         return FederatedSystem(**table.model_dump())
     except ParameterError as error:
         raise SystemFileError(f"{path}: federated.{error}") from None
 
 
-def _energy(path: Path, table: _Energy) -> DeviceFleet:
+def _energy(path: Path, table: EnergyTable) -> DeviceFleet:
     values = table.model_dump()
     beta_1, beta_2 = values.pop("beta")
     try:
@@ -553,21 +357,21 @@ def _energy(path: Path, table: _Energy) -> DeviceFleet:
         raise SystemFileError(f"{path}: energy.{message}") from None
 
 
-def _record(path: Path, table: _Table, package: PackageTable) -> Any:
+def _record(path: Path, values: Mapping[str, Any], package: PackageTable) -> Any:
     try:
-        return package.record(**table.model_dump())
+        return package.record(**values)
     except ParameterError as error:
         raise SystemFileError(f"{path}: {package.name}.{error}") from None
 
 
-def _training(path: Path, table: _Training) -> Plan:
+def _training(path: Path, table: TrainingTable) -> Plan:
     try:
         return plan(table.model_dump(exclude_none=True))
     except ParameterError as error:
         raise SystemFileError(f"{path}: training.{error}") from None
 
 
-def _task(path: Path, table: _Features, system: InferenceSystem, files: Mapping[str, bytes]) -> Task:
+def _task(path: Path, table: FeaturesTable, system: InferenceSystem, files: Mapping[str, bytes]) -> Task:
     if table.file is None and table.table is None:
         raise SystemFileError(f"{path}: inference.features.file: missing; it is required, or else table")
     key, name = ("file", table.file) if table.table is None else ("table", table.table)
@@ -598,7 +402,7 @@ def _task(path: Path, table: _Features, system: InferenceSystem, files: Mapping[
         raise SystemFileError(f"{path}: inference.features.{error}") from None
 
 
-def _channel(path: Path, table: _Channel, files: Mapping[str, bytes]) -> Channel:
+def _channel(path: Path, table: ChannelTable, files: Mapping[str, bytes]) -> Channel:
     values = table.model_dump(exclude_none=True)
     if (file := values.pop("file", None)) is not None:
         values["looks"] = _load_coefficients(path, file, files)
@@ -618,7 +422,7 @@ def _load_coefficients(path: Path, file: str, files: Mapping[str, bytes]) -> Any
         raise SystemFileError(f"{path}: {key} = {file!r}: {error}") from None
 
 
-def _scores(path: Path, table: _Selection, devices: int) -> Scores:
+def _scores(path: Path, table: SelectionTable, devices: int) -> Scores:
     try:
         score = checks.vector("score", table.score, devices, "[-1e150, 1e150]")
         greatest = None
@@ -669,8 +473,10 @@ def _messages(error: ValidationError, tables: Mapping[str, PackageTable]) -> dic
                 messages[place] = f"{key}: unknown {unknown}; {meant(place[-1], allowed)}"
             case "missing":
                 missing.setdefault(place[:-1], []).append(place[-1])
+            case "value_error" if isinstance(refusal := problem["ctx"]["error"], ParameterError):
+                messages[place] = ".".join([*place[:-1], str(refusal)])
             case "value_error":
-                messages[place] = f"{key} = {problem['input']!r}: {problem['ctx']['error']}"
+                messages[place] = f"{key} = {problem['input']!r}: {refusal}"
             case _:
                 complaint = problem["msg"].lower().replace("input should be", "must be")
                 messages[place] = f"{key} = {problem['input']!r}: {complaint}"
@@ -684,12 +490,6 @@ def _messages(error: ValidationError, tables: Mapping[str, PackageTable]) -> dic
     return messages
 
 
-def meant(key: str, allowed: Sequence[str]) -> str:
-    """The allowed name that is closest to an unknown one, if one is close, and all allowed names."""
-    closest = difflib.get_close_matches(key, allowed, 1)
-    return (f"did you mean {closest[0]}? " if closest else "") + f"allowed: {', '.join(allowed)}"
-
-
 def keys(table: Sequence[str], added: Mapping[str, PackageTable] | None = None) -> list[str]:
     """The keys of a table of the system file, by path: ``["inference", "features"]``; ``[]`` gives the tables.
 
@@ -700,21 +500,21 @@ def keys(table: Sequence[str], added: Mapping[str, PackageTable] | None = None) 
         return [*FileTables.model_fields, *added]
     if table[0] in added:
         return list(parameters.of(added[table[0]].record))
-    tables: dict[str, type[BaseModel]] = {
-        "inference": _Inference,
-        "inference.features": _Features,
-        "inference.selection": _Selection,
-        "inference.channel": _Channel,
-        "inference.channel.eavesdropper": _Eavesdropper,
-        "inference.variants": _Variant,
-        "federated": _Federated,
-        "energy": _Energy,
-        "training": _Training,
-        "design": _Design,
+    tables: dict[str, type[Table]] = {
+        "inference": InferenceTable,
+        "inference.features": FeaturesTable,
+        "inference.selection": SelectionTable,
+        "inference.channel": ChannelTable,
+        "inference.channel.eavesdropper": EavesdropperTable,
+        "inference.variants": VariantTable,
+        "federated": FederatedTable,
+        "energy": EnergyTable,
+        "training": TrainingTable,
+        "design": DesignTable,
     }
     path = ".".join(table)
     model = tables[path if path in tables else ".".join(table[:2])]
     model_keys = list(model.model_fields)
-    if model not in (_Inference, _Variant):  # the tables that are converted from dB
+    if model not in (InferenceTable, VariantTable):  # the tables that are converted from dB
         return model_keys
     return model_keys + [key for key, (name, _, _) in units.ALTERNATIVES.items() if name in model_keys]

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import json
 import math
+from copy import deepcopy
 from typing import Any
 
 from airtight.analytics import parameters
-from airtight.analytics.federated.corbin.federated_system import FederatedSystem
-from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.analytics.guarantee import Observer
-from airtight.analytics.inference.channel import Channel, Eavesdropper
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.system_file import config, units
+from airtight.system_file import config, tables, units
+from airtight.system_file.package_tables import PackageTable
 
-_VALUE_TYPES = {  # the value type whose parameters a table holds
-    "_Inference": InferenceSystem,
-    "_Variant": InferenceSystem,
-    "_Channel": Channel,
-    "_Eavesdropper": Eavesdropper,
-    "_Federated": FederatedSystem,
-    "_Energy": DeviceFleet,
+_TYPES = {  # JSON types of the parameters of an installed package's table
+    parameters.Number: tables.NUMBER,
+    parameters.Count: {"type": "integer"},
+    parameters.Vector: tables.PER_DEVICE,
+    parameters.OptionalNumber: tables.NUMBER,
+    parameters.OptionalCount: {"type": "integer"},
+    parameters.OptionalVector: tables.PER_DEVICE,
+    parameters.Flag: {"type": "boolean"},
+    parameters.Choice: {"type": "string"},
+    parameters.OneOf: {"type": "string"},
+    parameters.SomeOf: {"type": "array", "items": {"type": "string"}},
 }
 _DECIBELS = {"type": "number"}
 
@@ -39,25 +42,43 @@ def schema() -> dict[str, Any]:
     {'type': 'integer', 'minimum': 1, 'description': 'r: encoded dimension'}
     """
     added = config.installed()
-    made = config.allowing(added).model_json_schema(ref_template="#/$defs/{model}")
-    tables = made["$defs"]
-    value_types = _VALUE_TYPES | {f"_{name}": table.record for name, table in added.items()}
-    for model, table in tables.items():
+    made = tables.FileTables.model_json_schema(ref_template="#/$defs/{model}")
+    definitions = made["$defs"]
+    models = {model.__name__: model for model in tables.Table.__subclasses__()}
+    for name, table in definitions.items():
         table.pop("description", None)
         for key, value in table["properties"].items():
             table["properties"][key] = _simple(value)
-        if model in value_types:
-            _described(table, parameters.of(value_types[model]))
-        if model in ("_Inference", "_Variant"):
+        value_type = models[name].value_type
+        if value_type is not None:
+            _described(table, parameters.of(value_type))
+        if value_type is InferenceSystem:
             _in_decibels(table, parameters.of(InferenceSystem))
-    tables["_Inference"]["properties"]["observer"]["enum"] = [each.value for each in Observer]
-    _decided(tables["_Inference"])
-    text = json.dumps({**made, "properties": {key: _simple(value) for key, value in made["properties"].items()}})
-    for model in tables:
-        text = text.replace(f'"{model}"', f'"{model[1:]}"').replace(f"#/$defs/{model}", f"#/$defs/{model[1:]}")
+    definitions["InferenceTable"]["properties"]["observer"]["enum"] = [each.value for each in Observer]
+    _decided(definitions["InferenceTable"])
+    keys = {key: _simple(value) for key, value in made["properties"].items()}
+    text = json.dumps({**made, "properties": keys | {name: {"$ref": f"#/$defs/{name}"} for name in added}})
+    for name in models:
+        text = text.replace(f'"{name}"', f'"{name[:-5]}"').replace(f"#/$defs/{name}", f"#/$defs/{name[:-5]}")  # less "Table"
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "The system file of airtight"}
     body: dict[str, Any] = json.loads(text)
+    body["$defs"] |= {name: _of_package(table) for name, table in added.items()}
     return {**head, **{key: value for key, value in body.items() if key not in ("title", "description")}}
+
+
+def _of_package(table: PackageTable) -> dict[str, Any]:
+    """The schema of the table of an installed package, all from the parameters of its record."""
+    rows = parameters.of(table.record)
+    properties = {
+        name: {
+            **({} if row.required or row.default is None else {"default": row.default}),
+            **deepcopy(next(_TYPES[held] for held in type(row).__mro__ if held in _TYPES)),
+        }
+        for name, row in rows.items()
+    }
+    made = {"additionalProperties": False, "properties": properties, "title": table.name, "type": "object"}
+    _described(made, rows)
+    return {**made, "required": [name for name, row in rows.items() if row.required]}
 
 
 def text() -> str:

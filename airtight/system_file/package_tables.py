@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -12,6 +13,7 @@ import numpy as np
 
 from airtight.analytics import parameters
 from airtight.analytics.checks import AirtightError, FloatArray, ParameterError
+from airtight.system_file.tables import meant
 from airtight.validate import packages
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
@@ -53,6 +55,23 @@ class PackageTable:
         described = isinstance(self.record, type) and issubclass(self.record, parameters.Described)
         if not described or not parameters.of(self.record):
             raise ParameterError("record", self.record, "a class of Described with parameters")
+
+    def problems(self, values: Any) -> dict[str, str]:
+        """What is wrong with a table of a file, by key: values that are not allowed, unknown and missing keys."""
+        if not isinstance(values, dict):
+            return {"": f"{self.name} = {values!r}: must be a table"}
+        rows, wrong = parameters.of(self.record), dict[str, str]()
+        for key, value in values.items():
+            try:
+                if key in rows:
+                    rows[key].checked(value)
+                else:
+                    wrong[key] = f"{self.name}.{key}: unknown key; {meant(key, list(rows))}"
+            except ParameterError as error:
+                wrong[key] = f"{self.name}.{error}"
+        guessed = {near for key in values if key not in rows for near in difflib.get_close_matches(key, rows, 1)}
+        missing = [key for key, row in rows.items() if row.required and key not in values and key not in guessed]
+        return wrong | {key: f"{self.name}.{key}: missing; it is required" for key in missing}
 
     def values(self, record: Any) -> dict[str, float | FloatArray]:
         """The quantities of a record; empty where the package gives no function.

@@ -16,9 +16,10 @@ from click.testing import CliRunner
 from support.common import FLEET, GOOD, TASK, archive, run, written
 from support.paths import ROOT
 
+from airtight.analytics import parameters
 from airtight.commands.cli import main
 from airtight.report import results_schema as schema
-from airtight.system_file import file_schema
+from airtight.system_file import config, file_schema, tables
 from airtight.system_file.config import SystemFileError, described
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
@@ -166,3 +167,39 @@ def test_results_of_designs(command: str, text: str, options: tuple[str, ...], t
     check(found)
     with pytest.raises(fastjsonschema.JsonSchemaException):
         check({**found, "more": 1})
+
+
+WRITTEN_ELSEWHERE = {"looks", "channel", "eavesdropper", "beta_1", "beta_2"}  # `file`, tables of their own, `beta`
+ANNOTATIONS = {
+    parameters.Number: "Number",
+    parameters.Count: "int",
+    parameters.Vector: "PerDevice",
+    parameters.Flag: "bool",
+    parameters.Choice: "str",
+    parameters.OneOf: "str",
+    parameters.SomeOf: "list[str]",
+    parameters.OptionalNumber: "Number",
+    parameters.OptionalCount: "int",
+    parameters.OptionalVector: "PerDevice",
+}
+
+
+def annotation(row: parameters.Parameter) -> str:
+    return next(ANNOTATIONS[held] for held in type(row).__mro__ if held in ANNOTATIONS)
+
+
+@pytest.mark.parametrize("model", tables.Table.__subclasses__(), ids=lambda model: model.__name__)
+def test_tables_have_the_keys_types_and_defaults_of_their_value_types(model: type[tables.Table]) -> None:
+    of_design = [row for kind in config.REQUIREMENTS.values() for row in parameters.of(kind).values()]
+    rows = [] if model.value_type is None else list(parameters.of(model.value_type).values())
+    rows = [row for row in rows if row.name not in WRITTEN_ELSEWHERE]
+    if model is tables.VariantTable:
+        rows = [row for row in rows if row.name not in ("rounds", "observer")]
+    for row in of_design if model is tables.DesignTable else rows:
+        text = model.__annotations__[row.name]
+        assert text.removesuffix(" | None") == annotation(row), row.name
+        field = model.model_fields[row.name]
+        if model in (tables.VariantTable, tables.DesignTable):
+            assert field.default is None
+        elif row.name != "participation":  # required in a file, unless the channel decides it
+            assert field.is_required() == row.required and (row.required or field.default == row.default)
