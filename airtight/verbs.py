@@ -6,7 +6,7 @@ import functools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeAlias, TypeVar, Unpack, overload
 
 from airtight.analytics import extras
 from airtight.validate.claims import EFFORT
@@ -21,17 +21,25 @@ if TYPE_CHECKING:
     from airtight.analytics.checks import FloatArray
     from airtight.analytics.federated.corbin.federated_system import FederatedSystem
     from airtight.analytics.federated.fair.device import DeviceFleet
-    from airtight.analytics.guarantee import Guarantee
+    from airtight.analytics.guarantee import Guarantee, ObserverName
     from airtight.analytics.inference.features import Features
     from airtight.analytics.inference.system import InferenceSystem
     from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
     from airtight.analytics.privacy.over_the_air.amplification import PublishedGuarantee
     from airtight.results.bounds import Bounds
     from airtight.results.training_run import Trained
+    from airtight.solvers.design.calibrate import VariableName
     from airtight.solvers.design.federated.federated_design import FederatedDesign
     from airtight.solvers.design.fleet.fleet_design import FleetDesign
     from airtight.solvers.design.over_the_air.joint_design import JointDesign
-    from airtight.solvers.design.requirements import Requirements
+    from airtight.solvers.design.requirements import (
+        DesignKeys,
+        FederatedKeys,
+        FleetKeys,
+        FreeName,
+        InferenceKeys,
+        Requirements,
+    )
     from airtight.solvers.energy.policy import Policy
     from airtight.solvers.energy.utility import EnergySolution
     from airtight.solvers.price import ShadowPrice
@@ -43,6 +51,8 @@ if TYPE_CHECKING:
     from airtight.validate.claims.claim import Claim, Paper
     from airtight.validate.claims.evidence import Evidence
     from airtight.validate.claims.proving.boxes import Proof
+    from airtight.validate.experiments.training.data import Splits
+    from airtight.validate.experiments.training.training_plan import Settings, TrainingKeys
 
     Source: TypeAlias = InferenceSystem | SystemFile | str | Path  # a system file, its path, or its inference system
     CapName: TypeAlias = Literal["exact", "proven", "theorem1", "eq23", "none"]
@@ -135,7 +145,7 @@ def bounds(source: Source | FederatedSystem | DeviceFleet) -> Bounds:
 
 
 @_own_errstate
-def curve(system: Source, *, device: int = 0, observer: str | None = None) -> PrivacyCurve:
+def curve(system: Source, *, device: int = 0, observer: ObserverName | None = None) -> PrivacyCurve:
     """The privacy curve of one device after all rounds of the system, its channel counted.
 
     Of a system with one round ``.compose(T)`` is that of T rounds; see
@@ -152,7 +162,7 @@ def epsilon(
     *,
     delta: float | None = None,
     rounds: int | None = None,
-    observer: str | None = None,
+    observer: ObserverName | None = None,
     progress: bool = False,
 ) -> FloatArray:
     """Least epsilon of every device after all rounds, for the system's adjacency, its channel counted: never below the truth.
@@ -176,7 +186,7 @@ def delta(
     epsilon: float,
     *,
     rounds: int | None = None,
-    observer: str | None = None,
+    observer: ObserverName | None = None,
     progress: bool = False,
 ) -> FloatArray:
     """Least delta of every device after all rounds, for the system's adjacency, its channel counted: never below the truth.
@@ -242,12 +252,15 @@ def attack_training(
     *,
     rounds: int = 3,
     runs: int = 1000,
+    seed: int = 0,
+    failure: float | None = None,
+    settings: Settings | None = None,
+    task: Splits | None = None,
     progress: bool = False,
-    **options: Any,
 ) -> TrainingAttack:
     """What the likelihood-ratio attack on one client of federated training shows, beside what is exact.
 
-    See :func:`airtight.validate.attack.training.attacked`, also for the options. With `progress`, lines on stderr say how
+    See :func:`airtight.validate.attack.training.attacked`, also for the arguments. With `progress`, lines on stderr say how
     many runs are done.
     """
     from airtight.analytics import checks
@@ -256,7 +269,17 @@ def attack_training(
 
     total = 4 * checks.count("runs", runs, "[8, inf)")
     advance = each_reported(total, "runs", progress=progress)
-    return training.attacked(system, mechanism, rounds=rounds, runs=runs, advance=advance, **options)
+    return training.attacked(
+        system,
+        mechanism,
+        settings=settings,
+        rounds=rounds,
+        runs=runs,
+        seed=seed,
+        failure=training.FAILURE if failure is None else failure,
+        task=task,
+        advance=advance,
+    )
 
 
 @_own_errstate
@@ -362,9 +385,9 @@ def calibrate(
     system: Source,
     epsilon: float,
     *,
-    variable: str = "noise",
+    variable: VariableName = "noise",
     rounds: int | None = None,
-    observer: str | None = None,
+    observer: ObserverName | None = None,
     progress: bool = False,
 ) -> FloatArray:
     """The least noise variances (greatest ``clip``, ``participation``) that keep epsilon at most at this, shape (K,).
@@ -395,9 +418,9 @@ def design(
     margin: float | None = None,
     ideal_accuracy: float | None = None,
     rounds: int | None = None,
-    observer: str | None = None,
+    observer: ObserverName | None = None,
     progress: bool = False,
-    **requirements: Any,
+    **requirements: Unpack[InferenceKeys],
 ) -> JointDesign: ...
 @overload
 def design(
@@ -407,9 +430,9 @@ def design(
     margin: float | None = None,
     ideal_accuracy: float | None = None,
     rounds: int | None = None,
-    observer: str | None = None,
+    observer: ObserverName | None = None,
     progress: bool = False,
-    **requirements: Any,
+    **requirements: Unpack[FederatedKeys],
 ) -> FederatedDesign: ...
 @overload
 def design(
@@ -419,9 +442,9 @@ def design(
     margin: float | None = None,
     ideal_accuracy: float | None = None,
     rounds: int | None = None,
-    observer: str | None = None,
+    observer: ObserverName | None = None,
     progress: bool = False,
-    **requirements: Any,
+    **requirements: Unpack[FleetKeys],
 ) -> FleetDesign: ...
 @overload
 def design(
@@ -431,9 +454,9 @@ def design(
     margin: float | None = None,
     ideal_accuracy: float | None = None,
     rounds: int | None = None,
-    observer: str | None = None,
+    observer: ObserverName | None = None,
     progress: bool = False,
-    **requirements: Any,
+    **requirements: Unpack[DesignKeys],
 ) -> JointDesign | FederatedDesign | FleetDesign: ...
 @_own_errstate
 def design(
@@ -443,9 +466,9 @@ def design(
     margin: float | None = None,
     ideal_accuracy: float | None = None,
     rounds: int | None = None,
-    observer: str | None = None,
+    observer: ObserverName | None = None,
     progress: bool = False,
-    **requirements: Any,
+    **requirements: object,
 ) -> JointDesign | FederatedDesign | FleetDesign:
     """The joint problem: ``minimise`` something, what is kept (``epsilon_at_most=2.0``), and what is ``free``.
 
@@ -511,7 +534,21 @@ def design(
 
 @_own_errstate
 def frontier(
-    system: InferenceSystem, features: Features | Sequence[Features], *, epsilon: Any, **options: Any
+    system: InferenceSystem,
+    features: Features | Sequence[Features],
+    *,
+    epsilon: ArrayLike,
+    accuracy: ArrayLike | None = None,
+    error: ArrayLike | None = None,
+    margin: float | None = None,
+    ideal_accuracy: float = 1.0,
+    free: Iterable[FreeName] | None = None,
+    alike: bool = False,
+    rounds: int | None = None,
+    observer: ObserverName | None = None,
+    gap: float | None = None,
+    effort: int | None = None,
+    progress: bool = False,
 ) -> Dataset:
     """The least energy over epsilon and ``accuracy`` or ``error``, as an xarray Dataset of designs.
 
@@ -530,9 +567,24 @@ def frontier(
     from airtight.analytics import checks
     from airtight.analytics.inference.system import InferenceSystem
     from airtight.solvers.design.over_the_air import frontier
+    from airtight.solvers.design.requirements import JOINTLY_FREE
 
-    checks.instance("system", system, InferenceSystem)
-    return frontier.surface(system, features, epsilon=epsilon, **options)
+    return frontier.surface(
+        checks.instance("system", system, InferenceSystem),
+        features,
+        epsilon=epsilon,
+        accuracy=accuracy,
+        error=error,
+        margin=margin,
+        ideal_accuracy=ideal_accuracy,
+        free=JOINTLY_FREE if free is None else free,
+        alike=alike,
+        rounds=rounds,
+        observer=observer,
+        gap=gap,
+        effort=effort,
+        progress=progress,
+    )
 
 
 @_own_errstate
@@ -636,7 +688,7 @@ def design_problem(
     epsilon_at_most: float | None = None,
     energy_at_most: float | None = None,
     rounds: int | None = None,
-    observer: str | None = None,
+    observer: ObserverName | None = None,
     free_noise: bool = True,
 ) -> tuple[cvxpy.Problem, dict[str, cvxpy.Variable]]:
     """The joint problem at given clips and participations as a cvxpy problem, with its variables by name.
@@ -700,7 +752,18 @@ def solve_energy(
 
 
 @_own_errstate
-def sweep(source: Any, over: Mapping[str | tuple[str, ...], Iterable[Any]], **options: Any) -> Dataset:
+def sweep(
+    source: Source | FederatedSystem | DeviceFleet | Mapping[str, Any],
+    over: Mapping[str | tuple[str, ...], Iterable[Any]],
+    *,
+    quantities: Sequence[str] = (),
+    out: str | Path | None = None,
+    executor: Executor | None = None,
+    workers: int | None = None,
+    progress: bool = False,
+    replace: bool = False,
+    failed: bool = False,
+) -> Dataset:
     """Quantities over a grid of systems, as an xarray Dataset; see :func:`airtight.sweeps.verb.sweep` for the options.
 
     Examples
@@ -713,7 +776,17 @@ def sweep(source: Any, over: Mapping[str | tuple[str, ...], Iterable[Any]], **op
     """
     from airtight.sweeps import verb
 
-    return verb.sweep(source, over, **options)
+    return verb.sweep(
+        source,
+        over,
+        quantities=quantities,
+        out=out,
+        executor=executor,
+        workers=workers,
+        progress=progress,
+        replace=replace,
+        failed=failed,
+    )
 
 
 @_own_errstate
@@ -738,7 +811,7 @@ def train(
     checkpoints: str | Path | None = None,
     executor: Executor | None = None,
     progress: bool = False,
-    **training: Any,
+    **training: Unpack[TrainingKeys],
 ) -> Trained:
     """Learn with a system, from features `X` and labels `y` or from handwritten digits.
 
@@ -797,7 +870,7 @@ def train(
         checks.instance("executor", executor, Executor)
     kept = None if checkpoints is None else Path(checkpoints)
     return training_run.train_on(
-        system, source, training=training, checkpoints=kept, executor=executor, progress=progress
+        system, source, training=dict(training), checkpoints=kept, executor=executor, progress=progress
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import assert_never
+from typing import Literal, TypeAlias, assert_never
 
 from airtight.analytics.checks import FloatArray, ParameterError
 from airtight.analytics.records import Record
@@ -37,6 +37,9 @@ class Adjacency(StrEnum):
     ABSENT = "absent"
     SILENT = "silent"
     REPLACE = "replace"
+
+
+AdjacencyName: TypeAlias = Adjacency | Literal["absent", "silent", "replace"]
 
 
 class Observer(StrEnum):
@@ -86,6 +89,9 @@ class Observer(StrEnum):
     def seeing_others(self) -> Observer:
         """This observer, who sees also which of the other devices take part."""
         return self if self.sees_others else Observer.OTHERS
+
+
+ObserverName: TypeAlias = Observer | Literal["participants", "others", "signal", "auto"]
 
 
 @dataclass(frozen=True, eq=False)

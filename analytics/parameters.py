@@ -156,7 +156,7 @@ class Flag(Parameter[bool, bool]):
         return checks.flag(self.name, value)
 
 
-class Choice(Parameter[Any, Held]):
+class Choice(Parameter[Given, Held]):
     """A member of the enumeration to which `default` belongs."""
 
     holds = "name"
@@ -166,7 +166,7 @@ class Choice(Parameter[Any, Held]):
         return checks.choice(self.name, value, kinds)
 
 
-class OneOf(Parameter[str | None, Held]):
+class OneOf(Parameter[Given, Held]):
     """One of some members of an enumeration; None only where that is the default."""
 
     holds = "name"
@@ -179,7 +179,7 @@ class OneOf(Parameter[str | None, Held]):
         return None if value is None is self.default else checks.member(self.name, value, self.allowed)
 
 
-class SomeOf(Parameter[Iterable[str], tuple[Member, ...]]):
+class SomeOf(Parameter[Given, tuple[Member, ...]], Generic[Given, Member]):
     """Members of an enumeration, each once: at least one of some, all of them unless there is a default."""
 
     holds = "names"

@@ -70,8 +70,17 @@ reveal_type(airtight.design(system, features, epsilon_at_most=2.0))
 reveal_type(airtight.solve_weights(system, features))
 reveal_type(airtight.bounds(system))
 reveal_type(airtight.load("x.toml").inference)
+airtight.frontier(system, features, epsilon=[1.0, 2.0], error=[0.5], free=["weight"])
 airtight.solve_weights(system, features, cap="exakt")
+airtight.design(system, features, epsilon_at_mots=2.0)
+airtight.epsilon(system, observer="signals")
+system.replace(adjacency="silent")
+airtight.InferenceSystem(devices=2, participation=1.0, noise_variance=0.1, weight=0.5, clip=1.0, alignment=1.0,
+    receiver_noise_variance=0.1, dimension=4, delta=1e-5, adjacency="silnet")
+airtight.Channel(fading="rician", k_factor=1.0)
+airtight.Channel(fading="rice")
 """
+MISSPELT = ("exakt", "epsilon_at_mots", "signals", "silnet", "rice")
 
 
 @pytest.mark.slow
@@ -83,7 +92,11 @@ def test_a_type_checker_sees_what_verbs_return(tmp_path):
     )
     seen = [line.split('"')[1].rpartition(".")[2] for line in done.stdout.splitlines() if "Revealed type" in line]
     assert seen == ["JointDesign", "Solution", "Bounds", "InferenceSystem | None"], done.stdout
-    assert "exakt" in done.stdout and done.stdout.count("error:") == 1
+    complaints = [line for line in done.stdout.splitlines() if "error:" in line]
+    assert all(sum(word in line for line in complaints) >= 1 for word in MISSPELT), done.stdout
+    assert {int(line.split(":")[1]) for line in complaints} == {
+        number for number, line in enumerate(USER.splitlines(), 1) if any(word in line for word in MISSPELT)
+    }, done.stdout
 
 
 def sources():

@@ -240,6 +240,7 @@ class TrainingTable(Table):
     learning_rate: Number | None = None
     l2: Number | None = None
     smoothing: Number | None = None
+    bits: int | None = None
     concentration: Number | None = None
     patience: int | None = None
     seed: int | None = None

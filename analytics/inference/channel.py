@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Literal, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, ParameterError
 from airtight.analytics.inference.block_energy import peak_energy
-from airtight.analytics.inference.fading import LAWS, Fading, PowerGain
+from airtight.analytics.inference.fading import LAWS, Fading, FadingName, PowerGain
 from airtight.analytics.parameters import (
     Choice,
     Count,
@@ -83,6 +83,9 @@ class CodeModel(StrEnum):
     COMPLEX = "complex"
 
 
+CodeModelName: TypeAlias = CodeModel | Literal["real", "complex"]
+
+
 class PowerLimit(StrEnum):
     """What `max_power` limits; in every case who sends depends on the channel alone, never on data.
 
@@ -98,6 +101,9 @@ class PowerLimit(StrEnum):
     PER_BLOCK = "block"
     PEAK = "peak"
     LONG_TERM = "long_term"
+
+
+PowerLimitName: TypeAlias = PowerLimit | Literal["block", "peak", "long_term"]
 
 
 def moderate(name: str, table: NDArray[Any]) -> NDArray[Any]:
@@ -229,12 +235,12 @@ class Channel(Described):
     (5, 3, 4)
     """
 
-    model: Choice[CodeModel] = Choice("", "", "what a coordinate is: real or complex", default=CodeModel.REAL)
+    model: Choice[CodeModelName, CodeModel] = Choice("", "", "what a coordinate is: real or complex", default=CodeModel.REAL)
     antennas: Count = Count("M", "[1, 4096]", "antennas of the server", default=1)
     looks: _LookTable = _LookTable(  # noqa: RUF009
         "", "", "coefficients at the looks, instead of drawn ones; in a file, `file`", default=None
     )
-    fading: Choice[Fading] = Choice(
+    fading: Choice[FadingName, Fading] = Choice(
         "",
         "",
         "law of the gain: none (all antennas receive alike), rayleigh, rician, nakagami, lognormal",
@@ -252,7 +258,7 @@ class Channel(Described):
     max_power: OptionalVector = OptionalVector(
         "P_k", "(0, inf)", "energy of a block, at most", unit="W times symbol periods", default=None
     )
-    power_limit: Choice[PowerLimit] = Choice(
+    power_limit: Choice[PowerLimitName, PowerLimit] = Choice(
         "", "", "what max_power limits: block, peak or long_term", default=PowerLimit.PER_BLOCK
     )
     peak_outage: OptionalNumber = OptionalNumber(

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar
+from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 
@@ -44,6 +44,9 @@ class Fading(StrEnum):
     RICIAN = "rician"
     NAKAGAMI = "nakagami"
     LOGNORMAL = "lognormal"
+
+
+FadingName: TypeAlias = Fading | Literal["none", "rayleigh", "rician", "nakagami", "lognormal"]
 
 
 class PowerGain(ABC):

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from airtight.analytics import checks, parameters
 from airtight.analytics.checks import FloatArray, IntArray, ParameterError
-from airtight.analytics.guarantee import Adjacency, Observer
+from airtight.analytics.guarantee import Adjacency, AdjacencyName, Observer, ObserverName
 from airtight.analytics.inference.channel import Channel
 from airtight.analytics.parameters import Choice, Count, Described, Flag, Number, Parameter, Vector
 
@@ -133,7 +133,7 @@ class InferenceSystem(Described):
         default=1e-5,
         typical=(1e-5, 1e-5),
     )
-    adjacency: Choice[Adjacency] = Choice(
+    adjacency: Choice[AdjacencyName, Adjacency] = Choice(
         "", "", "what a neighbour lacks: absent, silent or replace", default=Adjacency.ABSENT
     )
     idle_noise: Flag = Flag("", "", "whether devices that stay away send noise all the same", default=False)
@@ -145,7 +145,7 @@ class InferenceSystem(Described):
         "", "", "fading, antennas and power limit; without it every device is received once", default=None
     )
     rounds: Count = Count("T", "[1, inf)", "rounds, each with fresh participation and noise", default=1)
-    observer: Choice[Observer] = Choice("", "", "what the server sees beside y", default=Observer.AUTO)
+    observer: Choice[ObserverName, Observer] = Choice("", "", "what the server sees beside y", default=Observer.AUTO)
 
     def __post_init__(self) -> None:
         if self.power_decides:

@@ -32,6 +32,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Literal, TypeAlias
 
 import numpy as np
 from scipy import optimize
@@ -260,6 +261,9 @@ class Variable(StrEnum):
     def key(self) -> str:
         """The name of the system's parameter."""
         return "noise_variance" if self is Variable.NOISE else self.value
+
+
+VariableName: TypeAlias = Variable | Literal["noise", "clip", "participation"]
 
 
 @dataclass(frozen=True, eq=False)

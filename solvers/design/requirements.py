@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Self
+from typing import Literal, Self, TypeAlias, TypedDict
 
 from airtight.analytics import parameters
 from airtight.analytics.checks import ParameterError
@@ -25,6 +25,9 @@ class Goal(StrEnum):
     UTILITY = "utility"
 
 
+GoalName: TypeAlias = Goal | Literal["energy", "epsilon", "error", "bits", "utility"]
+
+
 class Free(StrEnum):
     """A variable that a design may change; each type of requirements allows some of them."""
 
@@ -39,6 +42,21 @@ class Free(StrEnum):
     SHARED_BITS = "shared_bits"
 
 
+FreeName: TypeAlias = (
+    Free
+    | Literal[
+        "weight",
+        "noise_variance",
+        "clip",
+        "participation",
+        "alignment",
+        "decoder_gain",
+        "idle_noise",
+        "epsilon",
+        "shared_bits",
+    ]
+)
+
 JOINTLY_FREE = (Free.WEIGHT, Free.NOISE, Free.CLIP, Free.PARTICIPATION, Free.ALIGNMENT, Free.GAIN)
 """The free variables of a joint design that names none: all except idle noise."""
 
@@ -48,6 +66,61 @@ class HeardCopies(StrEnum):
 
     OWN = "own"
     ALL = "all"
+
+
+HeardCopiesName: TypeAlias = HeardCopies | Literal["own", "all"]
+
+
+class _DesignKeys(TypedDict, total=False):
+    """What requirements of every system may say."""
+
+    minimise: GoalName
+    epsilon_at_most: float
+
+
+class InferenceKeys(_DesignKeys, total=False):
+    """The keys of :class:`InferenceRequirements`."""
+
+    error_at_most: float
+    accuracy_at_least: float
+    energy_at_most: float
+    power_at_most: float
+    outage_at_most: float
+    free: Iterable[FreeName]
+    alike: bool
+    effort: int
+
+
+class FederatedKeys(_DesignKeys, total=False):
+    """The keys of :class:`FederatedRequirements`."""
+
+    error_at_most: float
+    bits_at_most: int
+    free: Iterable[FreeName]
+
+
+class FleetKeys(_DesignKeys, total=False):
+    """The keys of :class:`FleetRequirements` but rounds, which is an argument of :func:`airtight.design` itself."""
+
+    maximise: GoalName
+    noise_at_most: float
+    energy_at_most: float
+    utility_at_least: float
+    delta: float
+    theta: float
+    hears: HeardCopiesName
+
+
+class DesignKeys(InferenceKeys, total=False):
+    """The keys of all requirements, for a system that a file describes."""
+
+    bits_at_most: int
+    maximise: GoalName
+    noise_at_most: float
+    utility_at_least: float
+    delta: float
+    theta: float
+    hears: HeardCopiesName
 
 
 @dataclass(frozen=True)
@@ -112,14 +185,14 @@ class InferenceRequirements(Requirements):
         this number, not on the time that they take.
     """
 
-    minimise: OneOf[Goal] = OneOf(Goal.ENERGY, Goal.EPSILON, Goal.ERROR, default=Goal.ENERGY)
+    minimise: OneOf[GoalName, Goal] = OneOf(Goal.ENERGY, Goal.EPSILON, Goal.ERROR, default=Goal.ENERGY)
     epsilon_at_most: OptionalNumber = OptionalNumber("", "(0, inf)", "of every device over all rounds", default=None)
     error_at_most: OptionalNumber = OptionalNumber("", "[0, inf)", "mean squared error", default=None)
     accuracy_at_least: OptionalNumber = OptionalNumber("", "[0, 1]", "accuracy by Markov's inequality", default=None)
     energy_at_most: OptionalNumber = OptionalNumber("", "(0, inf)", "energy of all devices in one query", unit="J", default=None)
     power_at_most: OptionalNumber = OptionalNumber("", "(0, inf)", "peak power of every device", unit="W", default=None)
     outage_at_most: Number = Number("", "(0, 0.5]", "probability that the peak power does not suffice", default=1e-3)
-    free: SomeOf[Free] = SomeOf(*JOINTLY_FREE, Free.IDLE, default=JOINTLY_FREE)
+    free: SomeOf[Iterable[FreeName], Free] = SomeOf(*JOINTLY_FREE, Free.IDLE, default=JOINTLY_FREE)
     alike: Flag = Flag("", "", "whether all devices have the same values", default=False)
     effort: Count = Count("", "[1, inf)", "evaluations that the search may use", default=DEFAULT)
 
@@ -172,11 +245,11 @@ class FederatedRequirements(Requirements):
         The variables that the design may change: epsilon, shared_bits.
     """
 
-    minimise: OneOf[Goal] = OneOf(Goal.ERROR, Goal.EPSILON, Goal.BITS, default=Goal.ERROR)
+    minimise: OneOf[GoalName, Goal] = OneOf(Goal.ERROR, Goal.EPSILON, Goal.BITS, default=Goal.ERROR)
     epsilon_at_most: OptionalNumber = OptionalNumber("", "(0, inf)", "epsilon of one parameter of one uplink", default=None)
     error_at_most: OptionalNumber = OptionalNumber("", "(0, inf)", "worst mean squared error of one parameter", default=None)
     bits_at_most: OptionalCount = OptionalCount("", "[1, inf)", "bits of one client in one round", default=None)
-    free: SomeOf[Free] = SomeOf(Free.EPSILON, Free.SHARED_BITS)
+    free: SomeOf[Iterable[FreeName], Free] = SomeOf(Free.EPSILON, Free.SHARED_BITS)
 
     def __post_init__(self) -> None:
         needed = "epsilon_at_most" if self.minimise is Goal.ERROR else "error_at_most"
@@ -218,8 +291,8 @@ class FleetRequirements(Requirements):
         The copies that the observer receives.
     """
 
-    minimise: OneOf[Goal | None] = OneOf(Goal.ENERGY, Goal.EPSILON, default=None)
-    maximise: OneOf[Goal | None] = OneOf(Goal.UTILITY, default=None)
+    minimise: OneOf[GoalName | None, Goal | None] = OneOf(Goal.ENERGY, Goal.EPSILON, default=None)
+    maximise: OneOf[GoalName | None, Goal | None] = OneOf(Goal.UTILITY, default=None)
     epsilon_at_most: OptionalNumber = OptionalNumber("", "(0, inf)", "epsilon over all rounds", default=None)
     noise_at_most: OptionalNumber = OptionalNumber("", "(0, inf)", "noise multiplier of the global model", default=None)
     energy_at_most: OptionalNumber = OptionalNumber("", "(0, inf)", "energy of all devices in a round", unit="J", default=None)
@@ -227,7 +300,7 @@ class FleetRequirements(Requirements):
     rounds: Count = Count("T", "[1, inf)", "rounds", default=1)
     delta: Number = Number(r"\delta", "(0, 1)", "over all rounds", default=1e-5)
     theta: Number = Number(r"\theta", "[0, 1)", "growth of the received noise in the deviation", default=0.0)
-    hears: Choice[HeardCopies] = Choice("", "", "copies that the observer receives", default=HeardCopies.OWN)
+    hears: Choice[HeardCopiesName, HeardCopies] = Choice("", "", "copies that the observer receives", default=HeardCopies.OWN)
 
     def __post_init__(self) -> None:
         if self.minimise is not None and self.maximise is not None:

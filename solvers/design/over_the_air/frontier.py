@@ -24,7 +24,7 @@ from airtight.analytics.progress import each_reported
 from airtight.solvers import weights
 from airtight.solvers.design.over_the_air.joint import design
 from airtight.solvers.design.over_the_air.joint_design import JointDesign
-from airtight.solvers.design.requirements import JOINTLY_FREE, Goal, InferenceRequirements, Requirements
+from airtight.solvers.design.requirements import JOINTLY_FREE, FreeName, Goal, InferenceRequirements, Requirements
 from airtight.solvers.errors import InfeasibleError, NotSettledError
 from airtight.solvers.weights import caps
 
@@ -246,7 +246,7 @@ def surface(
     accuracy: ArrayLike | None = None,
     error: ArrayLike | None = None,
     margin: float | None = None,
-    free: Iterable[str] = JOINTLY_FREE,
+    free: Iterable[FreeName] = JOINTLY_FREE,
     alike: bool = False,
     progress: bool = False,
     ideal_accuracy: float = 1.0,
@@ -267,7 +267,7 @@ def surface(
         Limits on one of the two; an accuracy is kept by Markov's inequality.
     margin : float, optional
         Needed for accuracies.
-    free : iterable of str
+    free : iterable of {"weight", "noise_variance", ...}
     alike : bool
         See :class:`airtight.solvers.design.requirements.InferenceRequirements`.
     progress : bool

@@ -19,8 +19,10 @@ from support.paths import ROOT
 from airtight.analytics import parameters
 from airtight.commands.cli import main
 from airtight.report import results_schema as schema
+from airtight.solvers.design import requirements
 from airtight.system_file import config, file_schema, tables
 from airtight.system_file.config import SystemFileError, described
+from airtight.validate.experiments.training.training_plan import TrainingKeys
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
 RANGES = {"inference", "channel", "eavesdropper", "federated", "energy"}  # tables whose ranges are in the schema
@@ -203,3 +205,15 @@ def test_tables_have_the_keys_types_and_defaults_of_their_value_types(model: typ
             assert field.default is None
         elif row.name != "participation":  # required in a file, unless the channel decides it
             assert field.is_required() == row.required and (row.required or field.default == row.default)
+
+
+def test_typed_keys_of_python_are_the_keys_of_the_file() -> None:
+    typed = {
+        requirements.InferenceKeys: requirements.InferenceRequirements,
+        requirements.FederatedKeys: requirements.FederatedRequirements,
+        requirements.FleetKeys: requirements.FleetRequirements,
+    }
+    for keys, kind in typed.items():
+        assert set(keys.__annotations__) == set(parameters.of(kind)) - {"rounds"}
+    assert set(requirements.DesignKeys.__annotations__) == set(tables.DesignTable.model_fields) - {"rounds"}
+    assert set(TrainingKeys.__annotations__) == set(tables.TrainingTable.model_fields)

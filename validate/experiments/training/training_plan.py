@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal, TypedDict
 
 from airtight.analytics import checks
 from airtight.analytics.parameters import Choice, Count, Number
@@ -67,7 +68,7 @@ class Settings:
         Parameter of the Dirichlet partition, in (0, 1e6]; None for equal random shares.
     """
 
-    dataset: Choice[Dataset] = Choice("", "", "digits or mnist", default=Dataset.DIGITS)
+    dataset: Choice[Dataset | str, Dataset] = Choice("", "", "digits or mnist", default=Dataset.DIGITS)
     hidden: tuple[int, ...] = (32,)
     channels: Count = Count("", "[0, 1024]", "filters of a convolution before the hidden layers; 0 for none", default=0)
     rounds: Count = Count("T", "[1, 1000000]", "rounds of communication", default=60)
@@ -97,6 +98,27 @@ class Settings:
 _CODECS = ("pca", "trained", "discriminating")
 _SHORT_ROUNDS, _SHORT_SEEDS = 15, 2  # of a shortened plan
 _DEFAULT_MECHANISMS = ("vanilla", "ldp", "corbin", "augcorbin", "laplace", "gaussian")
+
+
+class TrainingKeys(TypedDict, total=False):
+    """The keys of the table [training]."""
+
+    dataset: Dataset | Literal["digits", "mnist"]
+    hidden: Sequence[int]
+    channels: int
+    rounds: int
+    local_steps: int
+    batch: int
+    learning_rate: float
+    l2: float
+    smoothing: float
+    bits: int
+    concentration: float | None
+    patience: int
+    seed: int
+    seeds: int
+    mechanisms: Sequence[str]
+    codec: Literal["pca", "trained", "discriminating"]
 
 
 @dataclass(frozen=True)

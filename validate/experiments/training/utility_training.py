@@ -70,7 +70,7 @@ class Plan:
     epsilon: Number = Number(r"\epsilon_g", "(0, inf)", "of (25)", default=0.95)
     delta: Number = Number(r"\delta_g", "(0, 1)", "of (25)", default=1e-5)
     fading: Flag = Flag("", "", "Rayleigh fading, the same for both schemes", default=False)
-    feedback: Choice[Feedback] = Choice(
+    feedback: Choice[Feedback | str, Feedback] = Choice(
         "",
         "",
         "how deviation factors set the budgets of the next round: none, published, window",
