@@ -49,7 +49,7 @@ class Record:
     __hash__ = None  # type: ignore[assignment]
 
     def _repr_html_(self) -> str:
-        return table(type(self).__name__, [(name, told(value)) for name, value in _fields_of(self)])
+        return table(type(self).__name__, [(name, format_value(value)) for name, value in _fields_of(self)])
 
 
 def table(caption: str, rows: Iterable[tuple[str, str]]) -> str:
@@ -101,22 +101,22 @@ def plain(value: Any) -> Any:
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 
-def told(value: Any) -> str:
+def format_value(value: Any) -> str:
     """Text of a value in one line: four digits, and the first entries of an array.
 
     Examples
     --------
-    >>> told(np.linspace(0, 1, 100)), told(2 / 3), told(None)
+    >>> format_value(np.linspace(0, 1, 100)), format_value(2 / 3), format_value(None)
     ('0, 0.0101, 0.0202, 0.0303, 0.0404, 0.05051, ... (100)', '0.6667', '-')
     """
     if isinstance(value, np.ndarray):
         value = value.ravel().tolist()
     if isinstance(value, list | tuple):
-        return ", ".join(map(told, value[:_FEW])) + (f", ... ({len(value)})" if len(value) > _FEW else "")
+        return ", ".join(map(format_value, value[:_FEW])) + (f", ... ({len(value)})" if len(value) > _FEW else "")
     if hasattr(value, "_repr_html_"):
         return type(value).__name__
     if is_dataclass(value):
-        return "; ".join(f"{name} {told(item)}" for name, item in _fields_of(value))
+        return "; ".join(f"{name} {format_value(item)}" for name, item in _fields_of(value))
     if isinstance(value, float):
         return f"{value:.4g}"
     return "-" if value is None else str(value.value if isinstance(value, Enum) else value)

@@ -183,7 +183,7 @@ class OutputFolder:
             tree: Any = json.loads(text)
             sums: dict[str, list[str]] = tree["files"]
             valid = tree["schema"] == _SCHEMA and all(
-                isinstance(found, list) and all(isinstance(each, str) for each in found) for found in sums.values()
+                isinstance(names, list) and all(isinstance(each, str) for each in names) for names in sums.values()
             )
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             valid = False

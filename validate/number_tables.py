@@ -185,11 +185,11 @@ def read_npz(
             left = largest
             for name in there:
                 left -= _entries(path, archive, name, left)
-            found = {}
+            arrays = {}
             for name in there:
                 with archive.open(f"{name}.npy") as entry:
-                    found[name] = npy.read_array(entry, allow_pickle=False)
-            return found
+                    arrays[name] = npy.read_array(entry, allow_pickle=False)
+            return arrays
     except OSError as error:
         raise TableError(f"{path}: {error.strerror or 'not an .npz file'}") from None
     except _DAMAGED as error:

@@ -28,12 +28,12 @@ def brought(group: str, kind: type[_Kind]) -> Iterator[tuple[str, _Kind]]:
     for point in metadata.entry_points(group=group):
         place = f"entry point {group}: {point.name} = {point.value}"
         try:
-            found = point.load()
+            brought_object = point.load()
         except Exception as error:
             raise SourceError(f"{place}: {error_text(error)}") from error
-        if not isinstance(found, kind):
-            raise SourceError(f"{place}: must be a {kind.__name__}, is {found!r}")
-        yield place, found
+        if not isinstance(brought_object, kind):
+            raise SourceError(f"{place}: must be a {kind.__name__}, is {brought_object!r}")
+        yield place, brought_object
 
 
 def error_text(error: Exception) -> str:

@@ -328,10 +328,10 @@ def _leave_one_out(f: FloatArray, multiplicity: IntArray, most: int) -> FloatArr
 def _generating_function(f: FloatArray, multiplicity: IntArray, roots: ComplexArray) -> ComplexArray:
     """prod_k (1 + f_k (z - 1))^multiplicity_k; nodes by roots. Single devices are first multiplied in blocks of 16."""
     single = multiplicity == 1
-    versine, repeated, times = (1 - roots).real, f[:, ~single], multiplicity[~single].astype(float)
+    versine, repeated, repetitions = (1 - roots).real, f[:, ~single], multiplicity[~single].astype(float)
     with np.errstate(under="ignore"):
-        modulus = times @ np.log1p(np.multiply.outer(-2 * repeated * (1 - repeated), versine)) / 2
-        phase = times @ np.arctan2(np.multiply.outer(repeated, roots.imag), 1 - np.multiply.outer(repeated, versine))
+        modulus = repetitions @ np.log1p(np.multiply.outer(-2 * repeated * (1 - repeated), versine)) / 2
+        phase = repetitions @ np.arctan2(np.multiply.outer(repeated, roots.imag), 1 - np.multiply.outer(repeated, versine))
         value = np.exp(modulus + 1j * phase)
         single_f = f[:, single].T
         width = min(_BLOCK, max(len(single_f), 1))

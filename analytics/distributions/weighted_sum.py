@@ -277,7 +277,7 @@ def _split(law: Law, least: float, step: float) -> tuple[FloatArray, int]:
     return np.asarray(mass[:-1] if mass[-1] == 0 else mass), 2 * int(np.max(np.bincount(index)))
 
 
-def _on_grid(law: Law, step: float, times: int) -> Law:
+def _on_grid(law: Law, step: float, splits: int) -> Law:
     """A law that has just been split `times` times, without grid points of no mass, and with values rounded down."""
     inside = np.flatnonzero(law.probabilities)
     lost = _ROUNDING * float(law.values[-1])
@@ -285,7 +285,7 @@ def _on_grid(law: Law, step: float, times: int) -> Law:
         law,
         values=law.values[inside] * (1 - _ROUNDING),
         probabilities=law.probabilities[inside],
-        slack=law.slack + times * step + 2 * lost,
-        spread=law.spread + times * 0.25 * step * step + lost * lost,
+        slack=law.slack + splits * step + 2 * lost,
+        spread=law.spread + splits * 0.25 * step * step + lost * lost,
         lost=law.lost + 2 * lost,
     )

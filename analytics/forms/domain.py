@@ -137,7 +137,7 @@ class Range:
         return Range(*self.typical, self.logarithmic and self.typical[0] > 0, self.integer)
 
     @property
-    def told(self) -> str:
+    def in_words(self) -> str:
         """The range as an error message prints it."""
         extra = "".join(f" or {value}" for value in self.extra)
         return f"{'integers in ' if self.integer else ''}[{self.low}, {self.high}]{extra}"

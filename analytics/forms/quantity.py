@@ -227,7 +227,7 @@ class Quantity:
         return {
             **about,
             "latex": self.latex(),
-            "arguments": {name: allowed.told for name, allowed in self.ranges.items()},
+            "arguments": {name: allowed.in_words for name, allowed in self.ranges.items()},
         }
 
     def _key(self) -> tuple[Any, ...]:
@@ -341,9 +341,9 @@ def folded(expression: sp.Expr, devices: Sequence[tuple[sp.Symbol, ...]]) -> sp.
             return node.func(*terms)
         left, sums = list(terms), []
         for start in (0, 1):
-            own = {s[start] for s in numbered}
-            others = {symbol for symbols in numbered for symbol in symbols} - own
-            for term in [t for t in left if t.free_symbols & own and not t.free_symbols & others]:
+            indexed = {s[start] for s in numbered}
+            others = {symbol for symbols in numbered for symbol in symbols} - indexed
+            for term in [t for t in left if t.free_symbols & indexed and not t.free_symbols & others]:
                 alike = [shifted(term, start, [s[j] for s in numbered]) for j in range(start, count)]
                 if len(alike) > 1 and all(left.count(one) == 1 for one in alike):
                     left = [t for t in left if t not in alike]

@@ -168,7 +168,7 @@ def _decoded(system: InferenceSystem, features: Features, *, parts: bool) -> tup
     """D z_j of every device, for complex codes D J z_j too, and the squared norm of D."""
     decoder = matched(system, features).D / system.decoder_gain
     z = features.clipped(system.clip)
-    found = [z @ decoder.T]
+    decoded = [z @ decoder.T]
     if parts:
-        found.append(np.stack([-z[:, 1::2], z[:, 0::2]], axis=2).reshape(z.shape) @ decoder.T)
-    return found, float(np.sum(decoder**2))
+        decoded.append(np.stack([-z[:, 1::2], z[:, 0::2]], axis=2).reshape(z.shape) @ decoder.T)
+    return decoded, float(np.sum(decoder**2))

@@ -102,23 +102,23 @@ def best_gain(system: InferenceSystem, features: Tasks) -> Gain:
     >>> round(exact(replace(system, decoder_gain=best.gain), views) - best.mse, 12)
     0.0
     """
-    along, size, own = 0.0, 0.0, 0.0
+    along, size, target_square = 0.0, 0.0, 0.0
     tasks = _several(features)
     p, w = system.participation, system.weight
     variance = _noise(system)
-    for one in tasks:
-        matched(system, one)
-        decoded = one.decoded(system.clip)
+    for task in tasks:
+        matched(system, task)
+        decoded = task.decoded(system.clip)
         mean = (p * w) @ decoded
-        along += float(mean @ one.target)
+        along += float(mean @ task.target)
         size += float(mean @ mean + np.sum(p * (1 - p) * w * w * np.sum(decoded**2, axis=1)))
-        energy = float(np.sum(one.D**2))
+        energy = float(np.sum(task.D**2))
         size += variance * energy if energy > 0 else 0.0
-        own += float(one.target @ one.target)
+        target_square += float(task.target @ task.target)
     n = len(tasks)
     if not along > 0 or not size > 0 or not np.isfinite(size):
-        return Gain(0.0, own / n)
-    return Gain(along / size, max(own - along * (along / size), 0.0) / n)
+        return Gain(0.0, target_square / n)
+    return Gain(along / size, max(target_square - along * (along / size), 0.0) / n)
 
 
 @dataclass(frozen=True, eq=False)

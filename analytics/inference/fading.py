@@ -344,5 +344,5 @@ def _gamma_inverse(m: float, ratio: FloatArray) -> FloatArray:
     fraction = far
     for j in range(_CONVERGENTS, 0, -1):
         fraction = far + (j - a) / (1 + j / fraction)
-    found = np.where(x < 1, series, far**a * np.exp(-far) / fraction)
-    return np.asarray(np.where(ratio > 0, found * m / special.gamma(m), np.inf))
+    incomplete_gamma = np.where(x < 1, series, far**a * np.exp(-far) / fraction)
+    return np.asarray(np.where(ratio > 0, incomplete_gamma * m / special.gamma(m), np.inf))

@@ -239,16 +239,16 @@ class InferenceSystem(Described):
             When, for ``absent``, a device's noise would have to count as 0.
         """
         noise = np.append(self.noise_variance, self.receiver_noise_variance)
-        found = rescaled(np.asarray(self.alignment), self.clip, self.weight, noise)
-        gone = np.flatnonzero(found.lost[:-1])
-        if gone.size and self.adjacency is Adjacency.ABSENT and not self.idle_noise:
-            raise vanishing("noise_variance", noise, (int(gone[0]),))
+        scaled = rescaled(np.asarray(self.alignment), self.clip, self.weight, noise)
+        vanished = np.flatnonzero(scaled.lost[:-1])
+        if vanished.size and self.adjacency is Adjacency.ABSENT and not self.idle_noise:
+            raise vanishing("noise_variance", noise, (int(vanished[0]),))
         return self.derived(
-            alignment=float(found.alignment),
-            clip=found.clip,
-            weight=found.weight,
-            noise_variance=found.noise[:-1],
-            receiver_noise_variance=float(found.noise[-1]),
+            alignment=float(scaled.alignment),
+            clip=scaled.clip,
+            weight=scaled.weight,
+            noise_variance=scaled.noise[:-1],
+            receiver_noise_variance=float(scaled.noise[-1]),
         )
 
     @property
@@ -429,15 +429,15 @@ class HomogeneousSystems:
         array([0.167, 0.373])
         """
         noise = np.stack([self.noise_variance, self.receiver_noise_variance], axis=-1)
-        found = rescaled(self.alignment, self.clip[:, None], self.weight[:, None], noise)
-        gone = found.lost[:, 0]
-        if np.any(gone) and self.adjacency is Adjacency.ABSENT and not self.idle_noise:
-            raise vanishing("noise_variance", noise, (int(np.flatnonzero(gone)[0]), 0))
+        scaled = rescaled(self.alignment, self.clip[:, None], self.weight[:, None], noise)
+        vanished = scaled.lost[:, 0]
+        if np.any(vanished) and self.adjacency is Adjacency.ABSENT and not self.idle_noise:
+            raise vanishing("noise_variance", noise, (int(np.flatnonzero(vanished)[0]), 0))
         return replace(
             self,
-            alignment=found.alignment,
-            clip=found.clip[:, 0],
-            weight=found.weight[:, 0],
-            noise_variance=found.noise[:, 0],
-            receiver_noise_variance=found.noise[:, 1],
+            alignment=scaled.alignment,
+            clip=scaled.clip[:, 0],
+            weight=scaled.weight[:, 0],
+            noise_variance=scaled.noise[:, 0],
+            receiver_noise_variance=scaled.noise[:, 1],
         )

@@ -48,8 +48,8 @@ RELEASES = {
 def sealed(entry: dict[str, Any], previous: str) -> tuple[str, str]:
     """A line of the log: the entry, the hash of the line before it, and the hash of both; and this hash."""
     text = json.dumps({**entry, "previous": previous}, separators=(",", ":"), allow_nan=False)
-    own = hashlib.sha256(text.encode()).hexdigest()
-    return f'{text[:-1]},"hash":"{own}"}}', own
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return f'{text[:-1]},"hash":"{digest}"}}', digest
 
 
 def unsealed(line: str, previous: str) -> tuple[dict[str, Any], str]:
@@ -61,10 +61,10 @@ def unsealed(line: str, previous: str) -> tuple[dict[str, Any], str]:
     if not isinstance(entry, dict):
         raise ValueError("holds no object")
     body = {key: value for key, value in entry.items() if key not in ("previous", "hash")}
-    again, own = sealed(body, previous)
-    if line != again:
+    rewritten, digest = sealed(body, previous)
+    if line != rewritten:
         raise ValueError("was changed, or does not follow the line before it")
-    return body, own
+    return body, digest
 
 
 def kind_of(entry: dict[str, Any]) -> str:
@@ -138,9 +138,9 @@ def _table_row(row: list[Any]) -> bool:
 def _interval(domain: str) -> tuple[type, Any, bool, Any, bool]:
     """The type of a domain's numbers, and both ends with whether they belong to it."""
     name, _, interval = domain.partition(" ")
-    kind = {"real": float, "whole": int}[name]
-    low, high = map(kind, interval[1:-1].split(", "))
-    return kind, low, interval[0] == "[", high, interval[-1] == "]"
+    number_type = {"real": float, "whole": int}[name]
+    low, high = map(number_type, interval[1:-1].split(", "))
+    return number_type, low, interval[0] == "[", high, interval[-1] == "]"
 
 
 def _numbers(values: list[Any], domain: str) -> bool:

@@ -219,8 +219,8 @@ class _Problem:
 
     def epsilons(self, candidate: InferenceSystem) -> FloatArray:
         """Upper bounds over all rounds."""
-        found = system_privacy.epsilon(candidate.derived(channel=self.channel), rounds=self.rounds, observer=self.observer)
-        return np.atleast_1d(np.asarray(found))
+        epsilon = system_privacy.epsilon(candidate.derived(channel=self.channel), rounds=self.rounds, observer=self.observer)
+        return np.atleast_1d(np.asarray(epsilon))
 
     def value(self, candidate: InferenceSystem) -> float:
         """The minimised quantity."""

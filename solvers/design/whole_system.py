@@ -49,23 +49,23 @@ def calibrate(
     """
     count, seen = _asked(system, rounds, observer)
     if system.channel is None:
-        found = calibration.calibrate(
+        result = calibration.calibrate(
             system.one_round, epsilon, variable=variable, rounds=count, observer=seen, progress=progress
         )
     elif checks.choice("variable", variable, Variable) is not Variable.NOISE:
         raise ParameterError("variable", str(variable), "noise over a channel")
     else:
-        found = channel_noise.calibrate(
+        result = channel_noise.calibrate(
             system.one_round, system.channel, epsilon, rounds=count, observer=seen, progress=progress
         )
-    whole = _whole(found.system, system, count, seen)
+    whole = _whole(result.system, system, count, seen)
     if np.all(whole.participation <= system.delta):
         raise InfeasibleError(
             f"epsilon = {epsilon:g}: it is kept only where no device ever sends (participation at most delta = "
             f"{system.delta:g}): silence protects nothing that is of use. Allow a greater epsilon, or change the noise, the "
             "clips or the adjacency"
         )
-    return replace(found, system=whole)
+    return replace(result, system=whole)
 
 
 def design(
@@ -87,22 +87,22 @@ def design(
     count, seen = _asked(system, rounds, observer)
     _demand_purpose(system, requirements)
     if system.channel is None:
-        found = joint.design(
+        result = joint.design(
             system.one_round, requirements, features, margin=margin, ideal_accuracy=ideal_accuracy, rounds=count,
             observer=seen, progress=progress,
         )  # fmt: skip
     else:
-        found = channel_design.design(
+        result = channel_design.design(
             system.one_round, system.channel, requirements, features, margin=margin, ideal_accuracy=ideal_accuracy,
             rounds=count, observer=seen, progress=progress,
         )  # fmt: skip
-    whole = _whole(found.system, system, count, seen)
+    whole = _whole(result.system, system, count, seen)
     if np.all(whole.participation <= system.delta):
         raise InfeasibleError(
-            f"the {found.minimised} is least where no device ever sends (participation at most delta = {system.delta:g}): add "
+            f"the {result.minimised} is least where no device ever sends (participation at most delta = {system.delta:g}): add "
             "error_at_most or accuracy_at_least, or a greater one"
         )
-    return replace(found, system=whole)
+    return replace(result, system=whole)
 
 
 def _demand_purpose(system: InferenceSystem, wanted: InferenceRequirements) -> None:
@@ -123,5 +123,5 @@ def _asked(system: InferenceSystem, rounds: int | None, observer: Observer | str
     return count, system.observer if observer is None else checks.choice("observer", observer, Observer)
 
 
-def _whole(found: InferenceSystem, system: InferenceSystem, rounds: int, observer: Observer) -> InferenceSystem:
-    return found.derived(channel=system.channel, rounds=rounds, observer=observer)
+def _whole(designed: InferenceSystem, system: InferenceSystem, rounds: int, observer: Observer) -> InferenceSystem:
+    return designed.derived(channel=system.channel, rounds=rounds, observer=observer)

@@ -60,7 +60,7 @@ def attacked(
     (True, True)
     """
     count, channel = checks.count("samples", samples, "[8, inf)"), system.channel
-    times = system.rounds if rounds is None else checks.count("rounds", rounds)
+    round_count = system.rounds if rounds is None else checks.count("rounds", rounds)
     start = checks.count("seed", seed, "[0, inf)")
     norms = None if features is None else np.linalg.norm(features.clipped(system.clip), axis=1)
     if channel is not None and features is not None:
@@ -70,13 +70,13 @@ def attacked(
     keys = np.stack([system.participation, system.noise_variance, system.sensitivity])
     if channel is not None:
         keys = np.vstack([keys, np.arange(system.devices)])
-    _, first, kind = np.unique(keys, axis=1, return_index=True, return_inverse=True)
-    claim = amplification.published(system.one_round) if times == 1 and channel is None else None
-    exact = np.atleast_1d(system_privacy.epsilon(system, rounds=times, device=first, observer="auto"))
-    draws = 2 * count * times * first.size * (1 if norms is None else 2)
+    _, first, device_class = np.unique(keys, axis=1, return_index=True, return_inverse=True)
+    claim = amplification.published(system.one_round) if round_count == 1 and channel is None else None
+    exact = np.atleast_1d(system_privacy.epsilon(system, rounds=round_count, device=first, observer="auto"))
+    draws = 2 * count * round_count * first.size * (1 if norms is None else 2)
     if draws > _MOST_DRAWS:
-        most = _MOST_DRAWS // (draws // times)
-        raise ParameterError("rounds", times, f"at most {most} with {count} samples, so that the simulation ends")
+        most_rounds = _MOST_DRAWS // (draws // round_count)
+        raise ParameterError("rounds", round_count, f"at most {most_rounds} with {count} samples, so that the simulation ends")
     heard, drawn = reported(draws, "draws", progress=progress), 0
 
     def advance(number: int) -> None:
@@ -84,30 +84,30 @@ def attacked(
         drawn += number
         heard(drawn)
 
-    found = []
+    results = []
     for number in np.argsort(first):
-        k, alike = int(first[number]), np.flatnonzero(kind.ravel() == number)
+        k, alike = int(first[number]), np.flatnonzero(device_class.ravel() == number)
         rng = np.random.default_rng([start, 47, k])
-        sampled: dict[str, Any] = {"device": k, "samples": count, "rng": rng, "rounds": times, "heard": advance}
+        sampled: dict[str, Any] = {"device": k, "samples": count, "rng": rng, "rounds": round_count, "heard": advance}
         scores = (
             air.log_ratios(system, **sampled) if channel is None else antennas.log_ratios(system, channel, **sampled)
         )
-        own = promised = None
+        feature_epsilon = promised = None
         if norms is not None:
             longest = int(alike[np.argmax(norms[alike] / system.clip[alike])])
             norm = float(min(norms[longest], system.clip[longest]))
             of_code = air.log_ratios(
-                system, device=longest, samples=count, rng=rng, rounds=times, norm=norm, heard=advance
+                system, device=longest, samples=count, rng=rng, rounds=round_count, norm=norm, heard=advance
             )
-            own = empirical_epsilon.epsilon_at_least(*of_code, delta=system.delta, failure=failure).epsilon
+            feature_epsilon = empirical_epsilon.epsilon_at_least(*of_code, delta=system.delta, failure=failure).epsilon
         if claim is not None and claim.delta[k] < 1:
             promised = empirical_epsilon.epsilon_at_least(*scores, delta=float(claim.delta[k]), failure=failure).epsilon
-        found.append(
+        results.append(
             AttackedDevice(
                 devices=alike.tolist(),
                 attack=empirical_epsilon.epsilon_at_least(*scores, delta=system.delta, failure=failure).epsilon,
                 exact=float(exact[number]),
-                attack_on_features=own,
+                attack_on_features=feature_epsilon,
                 published_epsilon=None if claim is None else float(claim.epsilon[k]),
                 published_delta=None if claim is None else float(claim.delta[k]),
                 attack_at_published_delta=promised,
@@ -117,8 +117,8 @@ def attacked(
     return AttackResult(
         adjacency=system.adjacency,
         delta=system.delta,
-        rounds=times,
+        rounds=round_count,
         samples=count,
         confidence=1 - failure,
-        devices=found,
+        devices=results,
     )

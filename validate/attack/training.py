@@ -95,38 +95,38 @@ def attacked(
         raise ParameterError("advance", advance, "a function")
     if task is not None:
         checks.instance("task", task, data.Splits)
-    kind = checks.choice("mechanism", mechanism, Mechanism)
-    if kind not in ATTACKED:
-        raise ParameterError("mechanism", kind.value, "one of " + ", ".join(each.value for each in ATTACKED))
-    many, times = checks.count("runs", runs, "[8, inf)"), checks.count("rounds", rounds)
+    mechanism_kind = checks.choice("mechanism", mechanism, Mechanism)
+    if mechanism_kind not in ATTACKED:
+        raise ParameterError("mechanism", mechanism_kind.value, "one of " + ", ".join(each.value for each in ATTACKED))
+    run_count, round_count = checks.count("runs", runs, "[8, inf)"), checks.count("rounds", rounds)
     start = checks.count("seed", seed, "[0, inf)")
     chosen = Settings(hidden=(), local_steps=1) if settings is None else settings
-    setup = _Setup.of(system, kind, chosen, data.load(chosen.dataset, seed=chosen.seed) if task is None else task)
+    setup = _Setup.of(system, mechanism_kind, chosen, data.load(chosen.dataset, seed=chosen.seed) if task is None else task)
     shown = []
     for canary in (True, False):
-        scores = np.empty((2, many))
+        scores = np.empty((2, run_count))
         for hypothesis in (0, 1):
-            for run in range(many):
+            for run in range(run_count):
                 rng = np.random.default_rng([start, 53, int(canary), hypothesis, run])
-                scores[hypothesis, run] = setup.log_ratio(rng, rounds=times, second=bool(hypothesis), canary=canary)
+                scores[hypothesis, run] = setup.log_ratio(rng, rounds=round_count, second=bool(hypothesis), canary=canary)
                 if advance is not None:
-                    advance(kind.value)
+                    advance(mechanism_kind.value)
         shown.append(
             empirical_epsilon.epsilon_at_least(scores[0], scores[1], delta=system.delta, failure=failure).epsilon
         )
     claim = PublishedCentral.of(setup.system)
-    published = claim.epsilon if claim.condition and times == 1 and kind is not Mechanism.GAUSSIAN else None
+    published = claim.epsilon if claim.condition and round_count == 1 and mechanism_kind is not Mechanism.GAUSSIAN else None
     return TrainingAttack(
-        mechanism=kind.value,
+        mechanism=mechanism_kind.value,
         delta=system.delta,
-        rounds=times,
+        rounds=round_count,
         clients=system.clients,
         parameters=setup.network.parameters,
-        runs=many,
+        runs=run_count,
         confidence=1 - failure,
         attack=shown[0],
         attack_on_data=shown[1],
-        exact=float(exact_curve(setup.system, kind).compose(times).epsilon(system.delta)),
+        exact=float(exact_curve(setup.system, mechanism_kind).compose(round_count).epsilon(system.delta)),
         published=published,
         refuted=published is not None and max(shown) > published,
     )
@@ -178,7 +178,7 @@ class _Setup:
 
     def log_ratio(self, rng: np.random.Generator, *, rounds: int, second: bool, canary: bool) -> float:
         """Log-likelihood ratio of one training with the updates of the client or, if `second`, of its neighbour."""
-        weights, found, n = self.initial, 0.0, self.system.clients
+        weights, log_ratio, n = self.initial, 0.0, self.system.clients
         for _ in range(rounds):
             center, radius = loop.layer_ranges(self.network, weights)
             updates = loop.trained(self.network, self.shard, weights, self.settings, rng)
@@ -194,9 +194,9 @@ class _Setup:
             total, _ = loop.summed(local, here, center, radius, self.system, self.kind, rng, order=order)
             if here[_CLIENT]:
                 inside = np.clip((local - center) / radius, -1.0, 1.0), np.clip((mine - center) / radius, -1.0, 1.0)
-                found += self._told((total - here.sum() * center) / radius, *inside, here, order)
+                log_ratio += self._told((total - here.sum() * center) / radius, *inside, here, order)
             weights = (1 - self.settings.smoothing) * weights + self.settings.smoothing * total / int(here.sum())
-        return found
+        return log_ratio
 
     def _told(
         self, total: FloatArray, local: FloatArray, mine: FloatArray, here: NDArray[np.bool_], order: IntArray
@@ -245,19 +245,19 @@ class _Setup:
 
 def _convolved(first: FloatArray, second: FloatArray) -> FloatArray:
     """Convolution of two arrays, row by row."""
-    found = np.zeros((len(first), first.shape[1] + second.shape[1] - 1))
+    products = np.zeros((len(first), first.shape[1] + second.shape[1] - 1))
     for k in range(second.shape[1]):
-        found[:, k : k + first.shape[1]] += first * second[:, k : k + 1]
-    return found
+        products[:, k : k + first.shape[1]] += first * second[:, k : k + 1]
+    return products
 
 
 def _at(first: FloatArray, second: FloatArray, place: IntArray) -> FloatArray:
     """One entry of each row of the convolution."""
-    found = np.zeros(len(first))
+    entries = np.zeros(len(first))
     for k in range(second.shape[1]):
         rest = place - k
         inside = (rest >= 0) & (rest < first.shape[1])
-        found += np.where(
+        entries += np.where(
             inside, first[np.arange(len(first)), np.clip(rest, 0, first.shape[1] - 1)] * second[:, k], 0.0
         )
-    return found
+    return entries

@@ -376,8 +376,8 @@ class Claim:
     @property
     def quantities(self) -> tuple[Quantity, ...]:
         """The quantities of the registry that are sides of the claim or of its form, each once."""
-        found = (*self.relation.quantities, *self.provable.quantities)
-        return tuple({quantity.key: quantity for quantity in found}.values())
+        quantities = (*self.relation.quantities, *self.provable.quantities)
+        return tuple({quantity.key: quantity for quantity in quantities}.values())
 
     @property
     def hypotheses(self) -> list[str]:

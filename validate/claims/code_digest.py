@@ -80,7 +80,7 @@ def covered(claim: Claim) -> dict[str, str]:
     >>> sorted(name.rpartition(".")[2].partition(":")[0] for name in covered(INSTALLED.claims()["UF-E4"]))
     ['<lambda>', '_slope']
     """
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     reached: dict[ast.AST, int] = {}  # with so many steps left
     classes: dict[type, tuple[str, int]] = {}  # with the module that names each
     attributes: set[str] = set()
@@ -90,7 +90,7 @@ def covered(claim: Claim) -> dict[str, str]:
     while pending:
         for caller, left, name, value in pending:
             if caller and (text := _value_text(value)):
-                found[f"{caller}.{name}"] = f"{name} = {text}"
+                texts[f"{caller}.{name}"] = f"{name} = {text}"
             if isinstance(value, type) and _left(caller, left, value.__module__) > classes.get(value, ("", -1))[1]:
                 classes[value] = caller, left
         # of which class an object is shows only when it runs: all these classes, where a method has the name of an attribute
@@ -108,12 +108,12 @@ def covered(claim: Claim) -> dict[str, str]:
                         continue
                     if node not in reached:
                         place = f"{function.__module__}.{function.__qualname__}:{node.lineno}"
-                        found[place] = found.get(place, "") + _text(node)
+                        texts[place] = texts.get(place, "") + _text(node)
                         attributes |= _attributes(node)
                     reached[node] = remaining
                     used += [(function.__module__, remaining, *each) for each in _used(function, node)]
         pending = used
-    return found
+    return texts
 
 
 def _left(caller: str, left: int, module: str) -> int:
@@ -154,12 +154,12 @@ def _source(path: str) -> str:
 @cache
 def _definitions(path: str) -> dict[int, list[ast.FunctionDef | ast.Lambda]]:
     """The functions of a file by the line that their code object names: the first decorator's, if there is one."""
-    found: dict[int, list[ast.FunctionDef | ast.Lambda]] = {}
+    functions: dict[int, list[ast.FunctionDef | ast.Lambda]] = {}
     for node in ast.walk(ast.parse(_source(path))):
         if isinstance(node, ast.FunctionDef | ast.Lambda):
             first = node.decorator_list[0] if isinstance(node, ast.FunctionDef) and node.decorator_list else node
-            found.setdefault(first.lineno, []).append(node)
-    return found
+            functions.setdefault(first.lineno, []).append(node)
+    return functions
 
 
 def _nodes(function: FunctionType) -> list[ast.FunctionDef | ast.Lambda]:
@@ -253,8 +253,8 @@ def _used(function: FunctionType, node: ast.AST) -> Iterator[tuple[str, Any]]:
 def _names(node: ast.AST) -> tuple[list[str], list[tuple[str, str]], list[tuple[str, str, str]]]:
     """Names in a function that are not its own, attributes of such names, and what it imports from the package."""
     inside = _inside(node)
-    own = {each.arg for each in inside if isinstance(each, ast.arg)} | set(_assigned(node))
-    free = dict.fromkeys(each.id for each in inside if isinstance(each, ast.Name) and each.id not in own)
+    local_names = {each.arg for each in inside if isinstance(each, ast.arg)} | set(_assigned(node))
+    free = dict.fromkeys(each.id for each in inside if isinstance(each, ast.Name) and each.id not in local_names)
     attributes = (each for each in inside if isinstance(each, ast.Attribute))
     pairs = ((each.value.id, each.attr) for each in attributes if isinstance(each.value, ast.Name))
     imports = (
@@ -263,12 +263,12 @@ def _names(node: ast.AST) -> tuple[list[str], list[tuple[str, str]], list[tuple[
         if isinstance(each, ast.ImportFrom) and each.module and each.module.startswith("airtight.")
         for alias in each.names
     )
-    return list(free), [pair for pair in dict.fromkeys(pairs) if pair[0] not in own], list(imports)
+    return list(free), [pair for pair in dict.fromkeys(pairs) if pair[0] not in local_names], list(imports)
 
 
 def _imported(module: str, name: str) -> Any:
-    found = importlib.import_module(module)
-    return getattr(found, name) if hasattr(found, name) else importlib.import_module(f"{module}.{name}")
+    imported = importlib.import_module(module)
+    return getattr(imported, name) if hasattr(imported, name) else importlib.import_module(f"{module}.{name}")
 
 
 def _range_text(allowed: Range) -> list[str]:

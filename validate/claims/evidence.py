@@ -17,7 +17,7 @@ from typing import Annotated, Any, TypedDict
 
 from airtight.analytics.forms.balls.ball import Ball
 from airtight.analytics.forms.domain import Value
-from airtight.analytics.records import plain, table, told
+from airtight.analytics.records import format_value, plain, table
 from airtight.validate.claims import EFFORT, proof_reviews
 from airtight.validate.claims.claim import REFUTED, Claim, Implementation, Item, Reference, Verdict
 from airtight.validate.claims.proof_reviews import Reading
@@ -350,7 +350,7 @@ class Evidence:
     def _repr_html_(self) -> str:
         names = ("location", "statement", "verdict", "claimed", "actual", "certified", "corrected_by")
         row = {**self.as_json(), "statement": self.claim._repr_latex_(), "verdict": self.said}
-        return table(self.claim.id, [(name, told(row[name])) for name in names if row[name] is not None])
+        return table(self.claim.id, [(name, format_value(row[name])) for name in names if row[name] is not None])
 
 
 def item_as_json(item: Item) -> dict[str, Any]:

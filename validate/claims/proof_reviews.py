@@ -146,14 +146,14 @@ def main(names: Sequence[str]) -> None:
             stream.write(text(record() | {name: today(argued[name]) for name in read}).encode())
         print(f"read today: {', '.join(read)}")
         return
-    found = {name: of(claim) for name, claim in argued.items()}
-    for name, reading in found.items():
+    readings = {name: of(claim) for name, claim in argued.items()}
+    for name, reading in readings.items():
         if reading is None or reading.changed:
             since = "never read" if reading is None else f"read on {reading.read}, since then new {reading.changed}"
             covered = ", ".join(part.rpartition(":")[0] or part for part in sorted(code_digest.covered(argued[name])))
             print(f"{name}: {since}. The proof: {argued[name].argued}. The code: {covered or 'an expression'}")
-    left = sum(reading is None or bool(reading.changed) for reading in found.values())
-    print(f"{left} of {len(found)} proofs are to be read again")
+    left = sum(reading is None or bool(reading.changed) for reading in readings.values())
+    print(f"{left} of {len(readings)} proofs are to be read again")
 
 
 if __name__ == "__main__":

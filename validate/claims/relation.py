@@ -347,8 +347,8 @@ def _symbols_by_name(expressions: Sequence[sp.Basic]) -> dict[str, sp.Symbol]:
 
 
 def _range_text(symbol: sp.Symbol) -> str:
-    told: str = symbol.range.told if isinstance(symbol, Parameter) else "a symbol without a range"
-    return told
+    in_words: str = symbol.range.in_words if isinstance(symbol, Parameter) else "a symbol without a range"
+    return in_words
 
 
 def _order(claimed: Ball, actual: Ball) -> int | None:
@@ -393,7 +393,7 @@ def at_most(actual: Side, claimed: Side, **rest: Any) -> Relation:
 
     >>> from airtight.solvers.quantities import quantities
     >>> claim = at_most(quantities()["slack"], quantities()["slack as printed"])
-    >>> claim.domain()["d"].told, [quantity.key for quantity in claim.quantities]
+    >>> claim.domain()["d"].in_words, [quantity.key for quantity in claim.quantities]
     ('integers in [0, 60]', ['slack', 'slack_as_printed'])
     """
     return _related(actual, claimed, Sign.AT_MOST, **rest)

@@ -82,9 +82,9 @@ def _home(paper: Paper) -> Path:
 def _installed() -> dict[str, Paper]:
     from airtight.validate import papers
 
-    found = papers.found()
-    found += [paper for _, paper in brought(GROUP, Paper)]
-    return _distinct(found, f"entry points {GROUP}")
+    core_papers = papers.found()
+    core_papers += [paper for _, paper in brought(GROUP, Paper)]
+    return _distinct(core_papers, f"entry points {GROUP}")
 
 
 @cache

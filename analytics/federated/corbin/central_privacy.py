@@ -151,11 +151,11 @@ def local_epsilon(epsilon: ArrayLike, parameters: int) -> FloatArray:
     """
     count = checks.count("parameters", parameters)
 
-    def times(x: float) -> float:
+    def rounded_up(x: float) -> float:
         value = x * count
         return math.nextafter(value, math.inf) if value < math.inf and Fraction(value) < count * Fraction(x) else value
 
-    return np.asarray(np.vectorize(times, otypes=[float])(real("epsilon", epsilon, "(0, inf]")))[()]
+    return np.asarray(np.vectorize(rounded_up, otypes=[float])(real("epsilon", epsilon, "(0, inf]")))[()]
 
 
 def contributions(

@@ -223,14 +223,14 @@ def central_epsilon(
     >>> central_epsilon(2000, 1, epsilon=1.0, delta=1e-5, dropout=0.2)
     0.23...
     """
-    level, times = checks.scalar("delta", delta, "(0, 1)"), checks.count("rounds", rounds)
+    level, round_count = checks.scalar("delta", delta, "(0, 1)"), checks.count("rounds", rounds)
     m, eps = checks.count("parameters", parameters), checks.scalar("epsilon", epsilon, "(0, inf)")
     independent = independent if bits != 0 else 1.0  # without shared bits both clients of a pair quantize alone
     kinds = dropout_survivors.laws(clients, dropout=dropout, independent=independent)
     if dropout == 0:
         cases_of_kinds = [[(how, law.start) for _, how, law in cases] for cases in kinds.values()]
         return max(
-            central_privacy.mixed_epsilon(cases, m, epsilon=eps, delta=level, bits=bits, rounds=times)
+            central_privacy.mixed_epsilon(cases, m, epsilon=eps, delta=level, bits=bits, rounds=round_count)
             for cases in cases_of_kinds
         )
     how: _Settings = {
@@ -238,13 +238,13 @@ def central_epsilon(
         "dropout": dropout,
         "independent": independent,
         "bits": bits,
-        "rounds": times,
+        "rounds": round_count,
     }
-    if any(dropout_survivors.told(clients, m, client=kind, **how) > level for kind in kinds):
+    if any(dropout_survivors.probability_of_impossible(clients, m, client=kind, **how) > level for kind in kinds):
         return math.inf
     curves = [dropout_survivors.curve(clients, m, client=kind, delta=level, **how) for kind in kinds]
-    pure = float(central_privacy.local_epsilon(eps, m * times)) if list(kinds) == [Client.UNPAIRED] else math.inf
-    return min(max(Composition(((curve, times),)).epsilon(level)[1] for curve in curves), pure)
+    pure = float(central_privacy.local_epsilon(eps, m * round_count)) if list(kinds) == [Client.UNPAIRED] else math.inf
+    return min(max(Composition(((curve, round_count),)).epsilon(level)[1] for curve in curves), pure)
 
 
 class _Settings(TypedDict):

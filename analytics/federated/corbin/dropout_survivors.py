@@ -174,7 +174,7 @@ def worst(curves: Sequence[Majorant]) -> Majorant:
     )
 
 
-def told(
+def probability_of_impossible(
     clients: int,
     parameters: int,
     *,
@@ -192,7 +192,7 @@ def told(
     Examples
     --------
     >>> common = {"client": Client.PAIRED, "epsilon": 1.0, "dropout": 0.1, "independent": 0.0, "bits": None}
-    >>> told(20, 100, **common) > 0.5, told(20_000, 100, **common) < 1e-100
+    >>> probability_of_impossible(20, 100, **common) > 0.5, probability_of_impossible(20_000, 100, **common) < 1e-100
     (True, True)
     """
     cases = laws(clients, dropout=dropout, independent=independent)[client]

@@ -788,7 +788,7 @@ class Meter:
     @classmethod
     def _opened(cls, line: str) -> Meter:
         """The meter of a first line."""
-        head, own = meter_log.unsealed(line, meter_log.START)
+        head, digest = meter_log.unsealed(line, meter_log.START)
         if head.get("schema") not in meter_log.SCHEMAS:
             raise ValueError(
                 f"has the format {head.get('schema')!r}; this version reads {', '.join(meter_log.SCHEMAS)}: take the version "
@@ -804,17 +804,17 @@ class Meter:
         if np.any(promised > meter._budget * (1 + (_SAME_SHARE if fixed else _SAME))):
             raise ValueError("promises a budget that its epsilon does not allow")
         meter._budget = np.minimum(promised, meter._budget)
-        meter.lines, meter._hash = [line], own
+        meter.lines, meter._hash = [line], digest
         return meter
 
     def _again(self, line: str) -> None:
         """Record what a line says, after its round was computed again."""
-        entry, own = meter_log.unsealed(line, self._hash)
-        kind = meter_log.kind_of(entry)
-        meter_log.require(entry, meter_log.LINES[kind], self.devices)
+        entry, digest = meter_log.unsealed(line, self._hash)
+        line_kind = meter_log.kind_of(entry)
+        meter_log.require(entry, meter_log.LINES[line_kind], self.devices)
         if entry["round"] != self.rounds + 1:
             raise ValueError(f"is round {entry['round']}, where {self.rounds + 1} is due")
-        if kind == "declared":
+        if line_kind == "declared":
             place, curve = entry["fixed"], PrivacyCurve.from_json(json.dumps(entry["curve"]))
             if place >= len(self.fixed) or not self._left_of_fixed[place]:
                 raise ValueError("uses a declared release that is not left")
@@ -822,7 +822,7 @@ class Meter:
                 raise ValueError("uses a declared release that does not cover it")
             self._left_of_fixed[place] -= 1
         else:
-            if kind == "curve":
+            if line_kind == "curve":
                 present = checks.subset("participants", entry["participants"], self.devices)
                 cost = np.where(present, self._cost_of_curve(PrivacyCurve.from_json(json.dumps(entry["curve"]))), 0.0)
             else:
@@ -833,12 +833,12 @@ class Meter:
             stated = np.zeros(self.devices)
             stated[present] = entry["cost"]
             # absolutely, too: a divergence near 0 has a bound that is mostly rounding
-            doubt = 1e-300 if self.order is None else 1e-9
-            if np.any(np.abs(stated - cost) > _SAME * cost + doubt):
+            rounding = 1e-300 if self.order is None else 1e-9
+            if np.any(np.abs(stated - cost) > _SAME * cost + rounding):
                 raise ValueError("does not say what the round spends")
             self._total = self._allowed(np.maximum(stated, cost))
         self.lines.append(line)
-        self._hash = own
+        self._hash = digest
 
 
 _Total = tuple[FloatArray, FloatArray]  # a sum as two doubles

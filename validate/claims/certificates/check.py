@@ -414,20 +414,20 @@ def erfc_point(x):
 @lru_cache(maxsize=16)
 def tangent_numbers(most):
     """The numbers T_1 to T_most in tan x = sum of T_k x^(2k - 1) / (2k - 1)!, by the recurrence of Brent and Harvey (2011)."""
-    found = [1] * most
+    tangents = [1] * most
     for k in range(1, most):
-        found[k] = k * found[k - 1]
+        tangents[k] = k * tangents[k - 1]
     for k in range(1, most):
         for j in range(k, most):
-            found[j] = (j - k) * found[j - 1] + (j - k + 2) * found[j]
-    return found
+            tangents[j] = (j - k) * tangents[j - 1] + (j - k + 2) * tangents[j]
+    return tangents
 
 
 def bernoulli(n):
     """Bernoulli's number B_n for an even n > 0: (-1)^(k - 1) n T_k / (4^k (4^k - 1)) with k = n / 2."""
     k = n // 2
-    found = Fraction(n * tangent_numbers(1 << k.bit_length())[k - 1], 4**k * (4**k - 1))
-    return found if k % 2 else -found
+    magnitude = Fraction(n * tangent_numbers(1 << k.bit_length())[k - 1], 4**k * (4**k - 1))
+    return magnitude if k % 2 else -magnitude
 
 
 def lgamma(x):
@@ -610,8 +610,8 @@ def value(tree, at):
 
 def slopes(tree, at):
     """Its interval, and a dictionary from parameter to the interval of the partial derivative (absent: 0)."""
-    found, ds = evaluated(tree, {name: (x, {name: ONE}) for name, x in at.items()})
-    return interval(found), ds
+    result, ds = evaluated(tree, {name: (x, {name: ONE}) for name, x in at.items()})
+    return interval(result), ds
 
 
 def evaluated(tree, at):
@@ -638,16 +638,16 @@ def evaluated(tree, at):
             raise TooLarge(f"a sum of more than {TERMS} terms")
         terms = (evaluated(args[0], {**at, args[1]: (Fraction(k), {})}) for k in range(low, high + 1))
         return reduce(lambda one, other: pair("+", one, other), terms, (Fraction(0), {}))
-    found = [evaluated(arg, at) for arg in args]
-    op = "negative" if op == "-" and len(found) == 1 else op
-    if op == "pi" and not found:
+    operands = [evaluated(arg, at) for arg in args]
+    op = "negative" if op == "-" and len(operands) == 1 else op
+    if op == "pi" and not operands:
         return pi_at(BITS[-1]), {}
-    if op in (*ELEMENTARY, "negative", "abs", "floor") and len(found) == 1:
-        return unary(op, *found[0])
-    if op == "binomial" and len(found) == 2:
-        return chosen(*(whole(x) for x, _ in found)), {}
-    if op in BINARY and (len(found) == 2 or (found and op not in ("/", "pow"))):
-        return reduce(lambda one, other: pair(op, one, other), found)
+    if op in (*ELEMENTARY, "negative", "abs", "floor") and len(operands) == 1:
+        return unary(op, *operands[0])
+    if op == "binomial" and len(operands) == 2:
+        return chosen(*(whole(x) for x, _ in operands)), {}
+    if op in BINARY and (len(operands) == 2 or (operands and op not in ("/", "pow"))):
+        return reduce(lambda one, other: pair(op, one, other), operands)
     raise Malformed(f"no operation {brief(op)} of {len(args)} arguments")
 
 
@@ -687,33 +687,33 @@ def floor(x):
     return low if low == high else Interval.of(low, high)
 
 
-def pair(op, one, other):
+def pair(op, first, second):
     """An operation on two values, exact on exact ones, and its derivative."""
-    (x, ds), (y, es) = one, other
+    (x, ds), (y, es) = first, second
     spend(len(ds) + len(es) + (32 if op == "pow" else 0))
     if not ds and not es and (simple := simplified(op, x, y)) is not None:
         return simple, {}
     as_they_are = op == "pow" or (exact(x, y) and (op != "/" or y))
     sides = (x, y) if as_they_are else (interval(x), interval(y))
-    found = BINARY[op](*sides)
+    result = BINARY[op](*sides)
     if not ds and not es:
-        return found, {}
+        return result, {}
     a, b = interval(x), interval(y)
     if op in ("+", "-"):
-        return found, combined([(ds, ONE), (es, ONE if op == "+" else -ONE)])
+        return result, combined([(ds, ONE), (es, ONE if op == "+" else -ONE)])
     if op == "*":
-        return found, combined([(ds, b), (es, a)])
+        return result, combined([(ds, b), (es, a)])
     if op == "/":
-        return found, combined([(ds, b.inverse()), (es, -(a * b.inverse() * b.inverse()))])
+        return result, combined([(ds, b.inverse()), (es, -(a * b.inverse() * b.inverse()))])
     if op == "pow" and es:  # exp(y ln x)
-        return found, combined([(es, interval(found) * log(a)), (ds, interval(found) * b / a)])
+        return result, combined([(es, interval(result) * log(a)), (ds, interval(result) * b / a)])
     if op == "pow":
-        return found, combined([(ds, b * interval(raised(x, y - 1 if exact(y) else b - ONE)))])
+        return result, combined([(ds, b * interval(raised(x, y - 1 if exact(y) else b - ONE)))])
     below = compared("<=", x, y)
     if below is None:
         both = {n: (ds.get(n, ZERO), es.get(n, ZERO)) for n in {**ds, **es}}
-        return found, {n: Interval(least(d.lo, e.lo), greatest(d.hi, e.hi)) for n, (d, e) in both.items()}
-    return found, ds if below is (op == "min") else es
+        return result, {n: Interval(least(d.lo, e.lo), greatest(d.hi, e.hi)) for n, (d, e) in both.items()}
+    return result, ds if below is (op == "min") else es
 
 
 def simplified(op, x, y):
@@ -815,14 +815,14 @@ def loaded(text):
 
     try:
         text = text if isinstance(text, str) else text.decode("utf-8")
-        found = json.loads(text, object_pairs_hook=once, parse_constant=never, parse_int=integer)
+        loaded = json.loads(text, object_pairs_hook=once, parse_constant=never, parse_int=integer)
     except ValueError as error:
         raise Malformed(f"no JSON: {error}") from None
     except RecursionError:
         raise TooLarge("JSON that is nested too deep") from None
-    if not isinstance(found, dict):
+    if not isinstance(loaded, dict):
         raise Malformed("no JSON object")
-    return found
+    return loaded
 
 
 def field(given, name, kind):
@@ -889,19 +889,19 @@ def refuted(claim, point, given, digits):
         raise Rejected("the relation holds at the point")
     if known is None:
         return "the relation is not decided at the point"
-    for name, found in (("actual", actual), ("claimed", claimed)):
-        if not told(field(given, name, list), found, digits):
+    for name, quantity in (("actual", actual), ("claimed", claimed)):
+        if not rounds_to(field(given, name, list), quantity, digits):
             return f"{name}: the value is not known to so many digits"
     return ""
 
 
-def told(stated, found, digits):
+def rounds_to(stated, value, digits):
     """Whether the stated ends are the value, rounded down and up to so many digits; false where that is not known yet."""
     if len(stated) != 2 or not all(isinstance(s, str) and DECIMAL.fullmatch(s) for s in stated):
         raise Malformed("an interval is two decimals")
     if max(map(len, stated)) > TEXT + 10:
         raise TooLarge(f"a decimal of more than {TEXT} digits")
-    low, high = (found, found) if isinstance(found, Fraction) else (fraction(found.lo), fraction(found.hi))
+    low, high = (value, value) if isinstance(value, Fraction) else (fraction(value.lo), fraction(value.hi))
     for text, up in zip(stated, (False, True), strict=True):
         least, most = to_digits(low, digits, up), to_digits(high, digits, up)
         if not least <= Decimal(text) <= most:
@@ -940,7 +940,7 @@ def proved(claim, text):
 
 def leaves(claim, parted):
     """The boxes into which trees of cuts part theirs, each with its sign: "+", or the number of the hypothesis that fails."""
-    found, nodes = [], 0
+    signed_boxes, nodes = [], 0
     while parted:
         tree, box = parted.pop()
         nodes += 1
@@ -952,7 +952,7 @@ def leaves(claim, parted):
             sign = tree["sign"]
             if sign != "+" and (type(sign) is not int or not 0 <= sign < len(claim.given)):
                 raise Malformed("the sign of a box is + or the number of a hypothesis")
-            found.append((box, sign))
+            signed_boxes.append((box, sign))
             continue
         name, at, halves = field(tree, "cut", str), rational(tree["at"]), field(tree, "parts", list)
         if name not in box or len(halves) != 2:
@@ -962,7 +962,7 @@ def leaves(claim, parted):
         if not low <= at <= after <= high:
             raise Rejected(f"a cut of {brief(name)} outside {shown(box)}")
         parted += [(halves[0], {**box, name: (low, at)}), (halves[1], {**box, name: (after, high)})]
-    return found
+    return signed_boxes
 
 
 def shown(box):

@@ -65,8 +65,8 @@ RELEASES = {
 def sealed(entry: dict[str, Any], previous: str) -> tuple[str, str]:
     """A line of the log: the entry, the hash of the line before it, and the hash of both; and this hash."""
     text = json.dumps({**entry, "previous": previous}, separators=(",", ":"), allow_nan=False)
-    own = hashlib.sha256(text.encode()).hexdigest()
-    return f'{text[:-1]},"hash":"{own}"}}', own
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return f'{text[:-1]},"hash":"{digest}"}}', digest
 
 
 def unsealed(line: str, previous: str) -> tuple[dict[str, Any], str]:
@@ -78,10 +78,10 @@ def unsealed(line: str, previous: str) -> tuple[dict[str, Any], str]:
     if not isinstance(entry, dict):
         raise ValueError("holds no object")
     body = {key: value for key, value in entry.items() if key not in ("previous", "hash")}
-    again, own = sealed(body, previous)
-    if line != again:
+    rewritten, digest = sealed(body, previous)
+    if line != rewritten:
         raise ValueError("was changed, or does not follow the line before it")
-    return body, own
+    return body, digest
 
 
 def kind_of(entry: dict[str, Any]) -> str:

@@ -211,12 +211,12 @@ def _scaled(low: Any, high: Any, at: dict[str, Fraction], names: Mapping[str, st
         fine = abs(_magnitude({"op": "-", "args": [high, low]}, at)) < _THIN * max(values)
     stops = [max(ceil(sqrt(y * y + 2 * _NEGLIGIBLE) - y), 1) for y in roots]
     name = "scaled_fine" if fine else "scaled"
-    found = []
+    tactics = []
     for (text, arg), stop in zip(arguments.items(), stops, strict=True):
         plain = f"({_term(arg, at)})"
-        found += [f"replace {text} with {plain} by resolved; "] if re.search(r"\bR(min|max)\b", text) else []
-        found.append(f"{name} {plain} {stop}; ")
-    return "".join(found)
+        tactics += [f"replace {text} with {plain} by resolved; "] if re.search(r"\bR(min|max)\b", text) else []
+        tactics.append(f"{name} {plain} {stop}; ")
+    return "".join(tactics)
 
 
 def _inside(op: str, tree: Any) -> Iterator[Any]:

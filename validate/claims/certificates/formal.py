@@ -102,10 +102,10 @@ def _digest(file: Path, out: Path, version: str) -> str:
 
 def _kept(out: Path) -> dict[str, list[object]]:
     try:
-        found = json.loads((out / LIBRARY / _KEPT).read_text("utf-8"))
+        kept = json.loads((out / LIBRARY / _KEPT).read_text("utf-8"))
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return kept if isinstance(kept, dict) else {}
 
 
 def assumptions(out: Path) -> set[str]:
@@ -189,9 +189,9 @@ def main(out: Path, workers: int) -> int:
         print(f"{kind} rows: {len(rows & accepted)} of {len(rows)} in the kernel")
         for row in sorted(rows - accepted):
             print(f"  not {row}: {_reason(out / row)}")
-    found = assumptions(out)
-    print(f"axioms: {', '.join(sorted(found))}")
-    if further := beyond(found):
+    axioms = assumptions(out)
+    print(f"axioms: {', '.join(sorted(axioms))}")
+    if further := beyond(axioms):
         print(f"neither of the classical reals nor of the machine's numbers: {', '.join(sorted(further))}")
     return 1 if further or _second(out) else code
 

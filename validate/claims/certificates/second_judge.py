@@ -136,19 +136,19 @@ def _limited(tree: Any, at: dict[str, Fraction], boxes: int = 1) -> None:
 def _verdict(expression: Any, box: dict[str, Any], least: Fraction, leancert: Any) -> bool | None:
     """Whether an expression is at least so much on a box: false where it is less on all of it, None where that is not known."""
     try:
-        found = leancert.verify_bound(
+        judged = leancert.verify_bound(
             expression, box or {"unused": (0, 0)}, lower=least, config=leancert.Config(taylor_depth=_DEPTH)
         )
     except leancert.LeanCertError as error:
         raise _Silent(type(error).__name__) from None
     except ValueError:  # of Python, which reads no integers of more than 4300 digits
         raise _Silent("its fractions grow too long") from None
-    if isinstance(found, leancert.Unsupported | leancert.DomainObstruction):
-        raise _Silent(found.reason)
-    if isinstance(found, leancert.Verified):
+    if isinstance(judged, leancert.Unsupported | leancert.DomainObstruction):
+        raise _Silent(judged.reason)
+    if isinstance(judged, leancert.Verified):
         return True
-    below = any(known.enclosure is not None and known.enclosure.hi < least for known in found.checks)
-    return False if below or isinstance(found, leancert.Rejected) else None
+    below = any(known.enclosure is not None and known.enclosure.hi < least for known in judged.checks)
+    return False if below or isinstance(judged, leancert.Rejected) else None
 
 
 def _expression(tree: Any, at: dict[str, Fraction], leancert: Any) -> Any:

@@ -301,13 +301,13 @@ def _claim_text(claim: Claim, digest: str) -> str:
 def files_of(claim: Claim, digest: str = "") -> dict[str, str]:
     """The files of one claim by name."""
     text = _claim_text(claim, digest)
-    found, proof = examined(claim)  # what is met decides, not what is ruled
-    if found.fault or found.verdict is Verdict.UNSETTLED:
-        raise _Skipped(f"unsettled: {found.fault or 'no proved witness'}")
-    if found.witness:
-        return {"claim.json": text, "witness.json": _json(witness_json(claim, found.witness, text))}
+    evidence, proof = examined(claim)  # what is met decides, not what is ruled
+    if evidence.fault or evidence.verdict is Verdict.UNSETTLED:
+        raise _Skipped(f"unsettled: {evidence.fault or 'no proved witness'}")
+    if evidence.witness:
+        return {"claim.json": text, "witness.json": _json(witness_json(claim, evidence.witness, text))}
     if not claim.ruling.survives:
-        raise _Skipped(f"no proved witness: {found.verdict.value}")
+        raise _Skipped(f"no proved witness: {evidence.verdict.value}")
     proof = proof or prove(claim.provable, claim.domain, claim.given)
     if proof.proved:
         return {"claim.json": text, "proof.json": _json(proof_json(claim, proof, text))}
@@ -341,11 +341,11 @@ def witness_json(claim: Claim, witness: Witness, claim_text: str) -> dict[str, A
     }
 
 
-def proof_json(claim: Claim, found: Proof, claim_text: str) -> dict[str, Any]:
+def proof_json(claim: Claim, proof: Proof, claim_text: str) -> dict[str, Any]:
     """The cuts that part the domain into boxes, each with its sign."""
-    if found.method != "boxes":
-        raise _Skipped(f"true, and proved by more than boxes: {found.method}")
-    return {**_of(claim, claim_text), "trees": list(found.trees)}
+    if proof.method != "boxes":
+        raise _Skipped(f"true, and proved by more than boxes: {proof.method}")
+    return {**_of(claim, claim_text), "trees": list(proof.trees)}
 
 
 def decimals(side: sp.Expr, point: Exact) -> tuple[str, str]:

@@ -90,8 +90,8 @@ def _sum(expression: sp.Add) -> Sloped:
     parts = [sloped(part) for part in expression.args]
 
     def total(values: Values) -> tuple[Ball, Slopes]:
-        found = [part(values) for part in parts]
-        return reduce(lambda a, b: a + b, (v for v, _ in found)), _combined([(d, None) for _, d in found])
+        terms = [part(values) for part in parts]
+        return reduce(lambda a, b: a + b, (v for v, _ in terms)), _combined([(d, None) for _, d in terms])
 
     return total
 
@@ -122,13 +122,13 @@ def _power(expression: sp.Pow) -> Sloped:
             at = {_BASE.name: below}
             return value(at), _combined([(slopes, factor(at) * lower(at))])
         above, theirs = inner(values)
-        found = below**above
-        outer: list[tuple[Slopes, Ball | None]] = [(theirs, found * (below.log() if below > 0 else _UNKNOWN))]
+        power = below**above
+        outer: list[tuple[Slopes, Ball | None]] = [(theirs, power * (below.log() if below > 0 else _UNKNOWN))]
         if not slopes:
-            return found, _combined(outer)
+            return power, _combined(outer)
         whole = above.unique_fmpz() if above.is_exact() else None
-        steep = found * above / below if whole is None else above * below ** (int(whole) - 1)
-        return found, _combined([*outer, (slopes, steep)])
+        steep = power * above / below if whole is None else above * below ** (int(whole) - 1)
+        return power, _combined([*outer, (slopes, steep)])
 
     return raised
 
@@ -176,8 +176,8 @@ def _constant_here(expression: sp.Expr) -> Sloped:
     value = compiled(expression)
 
     def fixed(values: Values) -> tuple[Ball, Slopes]:
-        found = value(values)
-        return (found, {}) if found.is_exact() else (_UNKNOWN, dict.fromkeys(values, _UNKNOWN))
+        constant = value(values)
+        return (constant, {}) if constant.is_exact() else (_UNKNOWN, dict.fromkeys(values, _UNKNOWN))
 
     return fixed
 
@@ -188,12 +188,12 @@ def _function(expression: sp.Expr) -> Sloped:
         raise UnsupportedExpression(f"{expression.func.__name__} in {expression}: no derivative for it")
     value, inner = compiled(expression.func(_BASE)), sloped(expression.args[0])
 
-    def found(values: Values) -> tuple[Ball, Slopes]:
+    def composed(values: Values) -> tuple[Ball, Slopes]:
         x, slopes = inner(values)
         y = value({_BASE.name: x})
         return y, _combined([(slopes, derivative(x, y))])
 
-    return found
+    return composed
 
 
 def _combined(weighted: list[tuple[Slopes, Ball | None]]) -> dict[str, Ball]:

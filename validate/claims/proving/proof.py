@@ -47,8 +47,8 @@ def prove(
     --------
     >>> from airtight.analytics.forms.domain import parameter
     >>> x = parameter("x", 0.0, 1.0)
-    >>> found = prove(sp.exp(x) >= 1 + x / 2)
-    >>> found.status.value, found.boxes
+    >>> proof = prove(sp.exp(x) >= 1 + x / 2)
+    >>> proof.status.value, proof.boxes
     ('proved', 1)
     >>> prove(sp.exp(x) <= 1 + x).counterexample
     {'x': Fraction(1, 2)}
@@ -58,12 +58,12 @@ def prove(
     whole = {**made.domain(), **(domain or {})}
     try:
         if beyond := _beyond_assumptions(made, whole):
-            found = Proof(Status.OPEN, reason=beyond)
+            proof = Proof(Status.OPEN, reason=beyond)
         else:
-            found = _proved(made, whole, given, boxes)
+            proof = _proved(made, whole, given, boxes)
     except (UnsupportedExpression, TypeError) as reason:  # python-flint's, of a function that intervals do not have
-        found = Proof(Status.OPEN, reason=" ".join(str(reason).split()))
-    return Proof(**{**vars(found), "seconds": time.perf_counter() - started})
+        proof = Proof(Status.OPEN, reason=" ".join(str(reason).split()))
+    return Proof(**{**vars(proof), "seconds": time.perf_counter() - started})
 
 
 def _beyond_assumptions(made: Relation, domain: Mapping[str, Range]) -> str:
@@ -86,10 +86,10 @@ def _proved(made: Relation, domain: Mapping[str, Range], given: Sequence[Any], b
         return Proof(Status.OPEN, reason="a side is computed by code")
     if any(not isinstance(condition, sp.Basic) for condition in given):
         return Proof(Status.OPEN, reason="a hypothesis is computed by code")
-    found = _by_algebra(made, domain, given, budget)
-    if found.proved and found.method not in ("boxes", "faces") and not _defined(made, domain, given, budget):
-        return Proof(Status.OPEN, found.method, found.boxes, reason="a side may be undefined somewhere in the domain")
-    return found
+    proof = _by_algebra(made, domain, given, budget)
+    if proof.proved and proof.method not in ("boxes", "faces") and not _defined(made, domain, given, budget):
+        return Proof(Status.OPEN, proof.method, proof.boxes, reason="a side may be undefined somewhere in the domain")
+    return proof
 
 
 def _defined(made: Relation, domain: Mapping[str, Range], given: Sequence[Any], budget: int) -> bool:
@@ -105,13 +105,13 @@ def _by_algebra(made: Relation, domain: Mapping[str, Range], given: Sequence[Any
     high, low = (made.claimed, made.actual) if made.sign is Sign.AT_MOST else (made.actual, made.claimed)
     lows = low.args if isinstance(low, sp.Max) else (low,)
     highs = high.args if isinstance(high, sp.Min) else (high,)
-    found = [_inequality(a, b, domain, given, budget) for a, b in product(highs, lows)]
-    if len(found) == 1:
-        return found[0]
-    status = next((s for s in (Status.REFUTED, Status.OPEN) if any(f.status is s for f in found)), Status.PROVED)
-    broken = next((f.counterexample for f in found if f.counterexample), None)
-    total, depth = sum(f.boxes for f in found), max(f.depth for f in found)
-    reason = "; ".join(f.reason for f in found if f.reason)
+    proofs = [_inequality(a, b, domain, given, budget) for a, b in product(highs, lows)]
+    if len(proofs) == 1:
+        return proofs[0]
+    status = next((s for s in (Status.REFUTED, Status.OPEN) if any(f.status is s for f in proofs)), Status.PROVED)
+    broken = next((f.counterexample for f in proofs if f.counterexample), None)
+    total, depth = sum(f.boxes for f in proofs), max(f.depth for f in proofs)
+    reason = "; ".join(f.reason for f in proofs if f.reason)
     return Proof(status, "parts", total, depth, reason=reason, counterexample=broken)
 
 
@@ -121,16 +121,16 @@ def _inequality(high: sp.Expr, low: sp.Expr, domain: Mapping[str, Range], given:
     if operations > _OPERATIONS:
         return Proof(Status.OPEN, reason="the expressions are too large")
     budget = min(budget, _WORK // (operations + 1))
-    found = Search(high, low, domain, given, budget).run()
-    if found.status is not Status.OPEN:
-        return found
+    proof = Search(high, low, domain, given, budget).run()
+    if proof.status is not Status.OPEN:
+        return proof
     if large(high - low):
-        return found
+        return proof
     task = _Task(high - low, dict(domain), tuple(given), budget)
     for way in (_by_factors, _by_ends, _by_diagonal):
         if (other := way(task)) is not None:
             return other
-    return found
+    return proof
 
 
 @dataclass(frozen=True)
@@ -146,12 +146,12 @@ class _Task:
         """The same of another expression, with a share of the boxes."""
         if large(expression):
             return Proof(Status.OPEN, reason="the expressions are too large")
-        found = Proof(Status.OPEN)
-        for one in dict.fromkeys((expression, tidy(expression))):
-            found = Search(one, sp.Integer(0), self.domain, self.given, self.budget // share).run()
-            if found.status is not Status.OPEN:
+        proof = Proof(Status.OPEN)
+        for difference in dict.fromkeys((expression, tidy(expression))):
+            proof = Search(difference, sp.Integer(0), self.domain, self.given, self.budget // share).run()
+            if proof.status is not Status.OPEN:
                 break
-        return found
+        return proof
 
     def symbols(self) -> dict[str, sp.Symbol]:
         return {s.name: s for s in self.difference.free_symbols}
@@ -161,7 +161,7 @@ def _by_ends(task: _Task) -> Proof | None:
     """Monotone in a parameter: its worse end is set, a number or what a hypothesis bounds it by; zero or shown at last."""
     if task.difference.has(*_JUMPS):
         return None
-    looked, depth = 0, 0
+    boxes, depth = 0, 0
     kinked = set().union(*(part.free_symbols for part in task.difference.atoms(sp.Max, sp.Min)))
     for name, symbol in sorted(task.symbols().items()):
         if symbol in kinked:  # its slope would hold a step
@@ -175,20 +175,20 @@ def _by_ends(task: _Task) -> Proof | None:
             if slope.has(sp.Derivative, sp.Subs, sp.Heaviside, sp.DiracDelta) or slope == 0:
                 break
             ends = _ends(task, symbol, upper=sign < 0)
-            if not ends or not (one := within.shown(sign * slope, 8)).proved:
+            if not ends or not (monotone := within.shown(sign * slope, 8)).proved:
                 continue
-            looked, depth = looked + one.boxes, max(depth, one.depth)
+            boxes, depth = boxes + monotone.boxes, max(depth, monotone.depth)
             for end in ends:
                 rest = task.difference.subs(symbol, end)
                 if identical(rest, sp.Integer(0)):
-                    return Proof(Status.PROVED, "ends", looked, depth)
+                    return Proof(Status.PROVED, "ends", boxes, depth)
                 allowed = {n: r for n, r in task.domain.items() if n != name}
                 kept = tuple(c for c in task.given if symbol not in c.free_symbols)
                 smaller = _Task(rest, allowed, kept, task.budget // 2)
                 shown = smaller.shown(rest)
-                found = shown if shown.proved else _by_ends(smaller)
-                if found is not None:
-                    return Proof(Status.PROVED, "ends", looked + found.boxes, max(depth, found.depth))
+                proof = shown if shown.proved else _by_ends(smaller)
+                if proof is not None:
+                    return Proof(Status.PROVED, "ends", boxes + proof.boxes, max(depth, proof.depth))
             break
     return None
 

@@ -248,8 +248,8 @@ def _mse_over_looks(setup: Setup, system: InferenceSystem, air: Air, u: NDArray[
     per_image = []
     state = _states(setup, air, seed, 0)
     for i in range(setup.labels.size):
-        found = combiner.errors(system, views.of_image(setup, i), air.drawn, u)
-        per_image.append(float(np.mean(found)) if air.fresh else float(found[state[i]]))
+        errors = combiner.errors(system, views.of_image(setup, i), air.drawn, u)
+        per_image.append(float(np.mean(errors)) if air.fresh else float(errors[state[i]]))
     return float(np.mean(per_image))
 
 

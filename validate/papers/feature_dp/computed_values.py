@@ -202,8 +202,8 @@ def _of_others(way: int, epsilon: float, u: float) -> tuple[float, float]:
                 asked, p, q
             )
         case 4:
-            found = laplace.delta(asked, sensitivity=2.0, scale=2 / epsilon)
-            return float(found), _laplace_divergence(asked, epsilon)
+            delta = laplace.delta(asked, sensitivity=2.0, scale=2 / epsilon)
+            return float(delta), _laplace_divergence(asked, epsilon)
         case _:
             present, absent = [(u, epsilon, 1.0), (1 - u, 0.0, 1.0)], [(1.0, 0.0, 1.0)]
             orders = (present, absent), (absent, present)

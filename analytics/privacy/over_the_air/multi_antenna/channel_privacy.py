@@ -47,7 +47,7 @@ from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.privacy.mechanisms.discrete_pair import Discrete
 from airtight.analytics.privacy.mechanisms.mechanism import BracketArrays, Factors, Mechanism, register
 from airtight.analytics.privacy.over_the_air import observers
-from airtight.analytics.privacy.over_the_air import rounds as many
+from airtight.analytics.privacy.over_the_air import rounds as one_look_rounds
 from airtight.analytics.privacy.over_the_air.multi_antenna import combined_antennas
 from airtight.analytics.privacy.over_the_air.multi_antenna.effective_noise import BY_STATE, law, received
 from airtight.analytics.privacy.over_the_air.multi_antenna.effective_noise import others_noise as others_noise
@@ -116,11 +116,11 @@ def _pairs(
     observer: Observer,
     *,
     eavesdropper: bool = False,
-    times: int = 1,
+    rounds: int = 1,
     once: bool = False,
     by_state: bool = False,
 ) -> _Pair:
-    """The mixtures of `devices`; over a static channel, `times` rounds are one release of as many times the coordinates.
+    """The mixtures of `devices`; over a static channel, T `rounds` are one release of T times the coordinates.
 
     With `by_state` there is a row for every device and state.
 
@@ -130,29 +130,30 @@ def _pairs(
     features; those of the other adjacencies likewise.
     """
     scaled = system.normalised()
-    of_v = law(system, channel, eavesdropper=eavesdropper)
-    adjacency, own = system.adjacency, scaled.received_noise_variance[devices]
+    noise_law = law(system, channel, eavesdropper=eavesdropper)
+    adjacency, own_noise = system.adjacency, scaled.received_noise_variance[devices]
     p, model = system.participation[devices], NoiseMixture
-    share = np.ones(devices.size)
+    sending_probability = np.ones(devices.size)
     hidden = _hidden(channel, observer)
     if adjacency is Adjacency.ABSENT or (system.idle_noise and adjacency is Adjacency.SILENT and hidden):
         if not hidden or channel.decides_participation:
-            share, p = p, np.ones(devices.size)
+            sending_probability, p = p, np.ones(devices.size)
     elif hidden and np.any((p > 0) & (p < 1)):
         model = HiddenParticipationMixture
     idle = system.idle_noise
-    kind = "hidden" if model is HiddenParticipationMixture else "visible"
+    divergence_kind = "hidden" if model is HiddenParticipationMixture else "visible"
     if idle and adjacency is Adjacency.SILENT and hidden:
         adjacency = Adjacency.ABSENT  # its noise does not leave: as a device without noise that is absent
     if adjacency is Adjacency.ABSENT:
-        kind = "absent"
+        divergence_kind = "absent"
     if by_state:
-        low, high, weights = of_v.by_state(devices, BY_STATE)
-        devices = np.repeat(devices, of_v.low.shape[1])
-        own, p, share = (np.repeat(part, of_v.low.shape[1]) for part in (own, p, share))
+        low, high, weights = noise_law.by_state(devices, BY_STATE)
+        devices = np.repeat(devices, noise_law.low.shape[1])
+        per_device = own_noise, p, sending_probability
+        own_noise, p, sending_probability = (np.repeat(part, noise_law.low.shape[1]) for part in per_device)
     else:
-        low, high, weights = of_v.pooled(devices, _CELLS[kind] * (_ONE_ROUND if once else 1))
-    moved = own[:, None] * (1 - 4 * UNIT) if idle else 0.0
+        low, high, weights = noise_law.pooled(devices, _CELLS[divergence_kind] * (_ONE_ROUND if once else 1))
+    moved = own_noise[:, None] * (1 - 4 * UNIT) if idle else 0.0
     greatest = _FAR * max(float(np.max(scaled.received_noise_variance)), scaled.receiver_noise_variance, 1e-300)
     common: dict[str, Any] = {
         "adjacency": adjacency,
@@ -160,21 +161,21 @@ def _pairs(
         "devices": np.arange(devices.size),
         "kind": np.arange(devices.size),
         "among": np.full(devices.size, system.devices),
-        "dimension": np.full(devices.size, system.dimension * times),
+        "dimension": np.full(devices.size, system.dimension * rounds),
         "everybody": np.full(devices.size, np.nan),  # of idle noise only, which is part of v here
         "participation": p,
-        "own_noise": np.zeros(devices.size) if idle else own * (1 if adjacency is Adjacency.ABSENT else 1 - 4 * UNIT),
-        "sensitivity": scaled.sensitivity[devices] * np.sqrt(times) * (1 + 6 * UNIT),
+        "own_noise": own_noise * (0 if idle else 1 if adjacency is Adjacency.ABSENT else 1 - 4 * UNIT),
+        "sensitivity": scaled.sensitivity[devices] * np.sqrt(rounds) * (1 + 6 * UNIT),
         "missing": np.zeros(devices.size),
         "slack": 0.0,
         "spread": 0.0,
-        "error": of_v.error,
+        "error": noise_law.error,
         "lost": 0.0,
         "nats": _NATS,
     }
     variance = np.minimum(low + moved, greatest)
     lower = model(variance=variance, weights=weights, receiver=variance[:, 0], **common)
-    high = high + (own[:, None] * (1 + 4 * UNIT) if idle else 0.0)
+    high = high + (own_noise[:, None] * (1 + 4 * UNIT) if idle else 0.0)
     known = high < greatest  # where v may be greater, delta is bounded below by 0
     # the order of the atoms is that of their lower ends; only sums over them are used
     raised = np.maximum.accumulate(np.where(known, high, 0.0), axis=1)
@@ -182,7 +183,7 @@ def _pairs(
     bounded = np.any(known & (weights > 0), axis=1)
     weights = np.where(known | ~bounded[:, None], weights, 0.0)
     upper = model(variance=raised, weights=weights, receiver=raised[:, 0], **common)
-    return _Pair(lower, upper, share, bounded)
+    return _Pair(lower, upper, sending_probability, bounded)
 
 
 def one_look_system(system: InferenceSystem, channel: Channel) -> InferenceSystem | None:
@@ -285,14 +286,14 @@ class ChannelQuery(Query):
             curves = _shared(self.system, self.channel, self.observer, self.eavesdropper, int(members[0]))
             if curves is not None:
                 row, share = int(np.searchsorted(members, self.device)), float(self._mixtures.share[0])
-                lower, upper = curves.delta_bracket(eps, row, reverse=reverse, doubt=many.SHORTENED)
+                lower, upper = curves.delta_bracket(eps, row, reverse=reverse, doubt=one_look_rounds.SHORTENED)
                 return lower * share * (1 - 3e-15), np.minimum(upper * share * (1 + 3e-15) + SMALLEST, 1.0)
         pair, low, high = self._mixtures, np.empty(eps.size), np.empty(eps.size)
         share, steps = float(pair.share[0]), -(-eps.size * pair.low.weights.shape[1] // _AT_ONCE)
         with np.errstate(under="ignore"):
             for start in range(steps):
                 chunk = eps[start::steps]
-                given: dict[str, Any] = {"reverse": reverse, "doubt": many.SHORTENED}
+                given: dict[str, Any] = {"reverse": reverse, "doubt": one_look_rounds.SHORTENED}
                 rows = np.zeros(chunk.size, dtype=np.int64)
                 high[start::steps] = evaluate.log_ends(pair.low, chunk, rows, **given)[1]
                 low[start::steps] = evaluate.log_ends(pair.high, chunk, rows, **given)[0]
@@ -325,11 +326,12 @@ def _shared(
     """The curves of all devices like the first one; None where divergences are not regular."""
     members = _alike(system, first)
     pair = _pairs(system, channel, members[:1], observer, eavesdropper=eavesdropper)
-    of_v = law(system, channel, eavesdropper=eavesdropper)
-    low, high, weights = (part[members].reshape(members.size, -1) for part in (of_v.low, of_v.high, of_v.weights))
+    noise_law = law(system, channel, eavesdropper=eavesdropper)
+    of_law = noise_law.low, noise_law.high, noise_law.weights
+    low, high, weights = (part[members].reshape(members.size, -1) for part in of_law)
     if system.idle_noise:
-        own = float(system.normalised().received_noise_variance[first])
-        low, high = low + own * (1 - 4 * UNIT), high + own * (1 + 4 * UNIT)
+        own_noise = float(system.normalised().received_noise_variance[first])
+        low, high = low + own_noise * (1 - 4 * UNIT), high + own_noise * (1 + 4 * UNIT)
     if not np.all(pair.bounded) or not np.all(np.isfinite(low)) or pair.low.participation[0] == 0:
         return None
     return SharedCurves.of(pair.low, edges_of(pair.low, low, high, weights), low, high, weights)
@@ -346,10 +348,10 @@ def query(
     """The mechanism of one query over a channel; that of the system alone where the channel adds nothing."""
     k, seen = checks.count("device", device, f"[0, {system.devices - 1}]"), observers.resolved(system, observer)
     if (plain := _plain(system, channel, eavesdropper)) is not None:
-        return many.query(plain, k, seen)
+        return one_look_rounds.query(plain, k, seen)
     if observers.participation_distinguishes(system, seen):
         p = float(system.participation[k])
-        return Discrete((p, 1 - p), (0.0, 1.0), many.unit(system, k))
+        return Discrete((p, 1 - p), (0.0, 1.0), one_look_rounds.unit(system, k))
     if _noise_is_known(system, channel):
         seen = seen.seeing_others
     return ChannelQuery(system, k, seen, channel=channel, eavesdropper=eavesdropper)
@@ -417,7 +419,7 @@ def bracket(
     total = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
     which, seen = device_indices(system, device), observers.resolved(system, observer)
     if (plain := _plain(system, channel, eavesdropper)) is not None:
-        return many.bracket(
+        return one_look_rounds.bracket(
             plain, delta=total, rounds=count, device=which, observer=seen, width=width, progress=progress
         )
     if observers.participation_distinguishes(system, seen):
@@ -427,23 +429,24 @@ def bracket(
     if channel.fresh and count > 1:
         curves = [query(system, channel, int(k), seen, eavesdropper=eavesdropper) for k in which.ravel()]
         in_turn = counted(curves, len(curves), "devices", progress=progress)
-        ends = np.array([PrivacyCurve.of(one).compose(count).bracket(delta=total, width=width)[:2] for one in in_turn])
-        lower, upper = (ends[:, i].reshape(which.shape)[()] for i in (0, 1))
+        composed = (PrivacyCurve.of(release).compose(count) for release in in_turn)
+        brackets = np.array([each.bracket(delta=total, width=width)[:2] for each in composed])
+        lower, upper = (brackets[:, i].reshape(which.shape)[()] for i in (0, 1))
         return Bracket.of(lower, upper, width)
     if count > 1 and _drawn_anew(system, channel):
         return _static(system, channel, which, seen, eavesdropper, total, count, width, progress)
-    asked: dict[str, Any] = {"eavesdropper": eavesdropper, "times": count, "once": True}
-    pair = _pairs(system, channel, which.ravel(), seen, **asked)
+    options: dict[str, Any] = {"eavesdropper": eavesdropper, "rounds": count, "once": True}
+    pair = _pairs(system, channel, which.ravel(), seen, **options)
     attained = _noise_is_known(system, channel) or (channel.known and seen.sees_others)
     lower, upper = (end.reshape(which.shape)[()] for end in _least_epsilon(pair, total, exact_pair=attained))
     rolls_tell = observers.participation_distinguishes(system, Observer.PARTICIPANTS)
     if not seen.sees_device and not rolls_tell and not law(system, channel, eavesdropper=eavesdropper).exact:
         # an observer who sees less learns no more, but the law of v has fewer cells for him, which raises his bound
-        more = _pairs(system, channel, which.ravel(), Observer.PARTICIPANTS, **asked)
+        more = _pairs(system, channel, which.ravel(), Observer.PARTICIPANTS, **options)
         upper = np.minimum(upper, _least_epsilon(more, total, exact_pair=False)[1].reshape(which.shape))[()]
     if not seen.sees_others and channel.known and not attained:
-        one = [query(system, channel, int(k), seen, eavesdropper=eavesdropper) for k in which.ravel()]
-        in_turn = counted(one, len(one), "devices", progress=progress)
+        queries = [query(system, channel, int(k), seen, eavesdropper=eavesdropper) for k in which.ravel()]
+        in_turn = counted(queries, len(queries), "devices", progress=progress)
         below_signal = np.array([_attained_epsilon(each, total) for each in in_turn]).reshape(which.shape)
         lower = np.minimum(below_signal, upper)[()]
     return Bracket.of(lower, upper, width)
@@ -606,7 +609,7 @@ def _static_delta(
     if observers.participation_distinguishes(system, observer):
         return np.asarray(_seen_once(system, channel, which, rounds))[()]
     if not _drawn_anew(system, channel):
-        pair = _pairs(system, channel, device, observer, times=rounds, once=True)
+        pair = _pairs(system, channel, device, observer, rounds=rounds, once=True)
         with np.errstate(under="ignore"):
             delta = np.exp(pair.low.log_upper(at, np.arange(device.size)))
         upper = np.minimum(pair.share * delta * (1 + 4 * UNIT) + SMALLEST, 1.0)
@@ -722,34 +725,37 @@ def epsilon_of_fading(
     seen = observers.resolved(system, observer)
     if channel.looks is not None:
         return None
-    found = np.atleast_1d(np.asarray(epsilon(system, channel, delta=total, observer=seen)))
+    epsilon_upper = np.atleast_1d(np.asarray(epsilon(system, channel, delta=total, observer=seen)))
     if _plain(system, channel, eavesdropper=False) is not None or observers.participation_distinguishes(system, seen):
-        return found
+        return epsilon_upper
     p = system.participation
     amplified = _hidden(channel, seen) & (p < 1)
     scaled = system.normalised()
     bounded = (system.adjacency is not Adjacency.ABSENT) & ~amplified
-    reach, own = scaled.sensitivity, np.sqrt(scaled.received_noise_variance)
+    sensitivity, own_deviation = scaled.sensitivity, np.sqrt(scaled.received_noise_variance)
     greatest = np.where(p <= total, 0.0, np.inf)
     some = bounded & (p > total)
-    greatest[some] = gaussian.epsilon(total / p[some] * (1 - 4 * UNIT), sensitivity=reach[some], sigma=own[some])
+    share_of_delta = total / p[some] * (1 - 4 * UNIT)
+    greatest[some] = gaussian.epsilon(share_of_delta, sensitivity=sensitivity[some], sigma=own_deviation[some])
     # even where all divergences are 0
     hopeless = ~bounded & (-p * math.expm1(math.log(alpha) / channel.states) > total)
-    found = np.where(hopeless, np.inf, found)
+    epsilon_upper = np.where(hopeless, np.inf, epsilon_upper)
 
-    for k in np.flatnonzero(np.isfinite(found) & (found < greatest)).tolist():
-        one = PrivacyCurve.of(query(system, channel, k, seen))
+    for k in np.flatnonzero(np.isfinite(epsilon_upper) & (epsilon_upper < greatest)).tolist():
+        device_curve = PrivacyCurve.of(query(system, channel, k, seen))
 
-        def kept(at: FloatArray, k: int = k, one: PrivacyCurve = one) -> NDArray[np.bool_]:
-            most = np.full(at.shape, p[k])
+        def kept(at: FloatArray, k: int = k, device_curve: PrivacyCurve = device_curve) -> NDArray[np.bool_]:
+            divergence_upper = np.full(at.shape, p[k])
             if bounded[k]:
-                most *= np.minimum(1.0, gaussian.delta(at, sensitivity=reach[k], sigma=own[k]))
-            most = np.maximum(most, SMALLEST)
-            mean = _greatest_mean(np.minimum(one.delta(at) / most * (1 + UNIT), 1.0), channel.states, alpha)
-            return np.asarray(most * mean * (1 + 4 * UNIT) <= total)
+                of_own_noise = gaussian.delta(at, sensitivity=sensitivity[k], sigma=own_deviation[k])
+                divergence_upper *= np.minimum(1.0, of_own_noise)
+            divergence_upper = np.maximum(divergence_upper, SMALLEST)
+            ratio = np.minimum(device_curve.delta(at) / divergence_upper * (1 + UNIT), 1.0)
+            mean = _greatest_mean(ratio, channel.states, alpha)
+            return np.asarray(divergence_upper * mean * (1 + 4 * UNIT) <= total)
 
-        found[k] = min(max(found[k], least_safe(kept, 1)), greatest[k])
-    return found
+        epsilon_upper[k] = min(max(epsilon_upper[k], least_safe(kept, 1)), greatest[k])
+    return epsilon_upper
 
 
 def _greatest_mean(mean: FloatArray, n: int, alpha: float) -> FloatArray:

@@ -335,13 +335,13 @@ def _enumerated(a: NDArray[Any], noise: FloatArray, N: float, p: FloatArray, eff
     everything = np.ones(sets.shape[0], dtype=bool)
     low, high, weights = np.zeros((3, K, states, min(sets.shape[0], cells)))
     for s in range(states):
-        found = _eliminated(a[s], noise, N, p, order) if sets.shape[0] >= _MANY_SETS else None
-        if found is None:
-            found = others_noise(a[s], noise_variance=noise, receiver_noise_variance=N, present=present)
+        noise_ends = _eliminated(a[s], noise, N, p, order) if sets.shape[0] >= _MANY_SETS else None
+        if noise_ends is None:
+            noise_ends = others_noise(a[s], noise_variance=noise, receiver_noise_variance=N, present=present)
         for k in range(K):
             places = kept.get(k, everything)
             weight = probability[places] / ((1 - p[k]) * states if k in kept else states)
-            row = _cells(found[0][places, k], found[1][places, k], weight, cells)
+            row = _cells(noise_ends[0][places, k], noise_ends[1][places, k], weight, cells)
             for target, part in zip((low, high, weights), row, strict=True):
                 target[k, s, : part.size] = part
                 target[k, s, part.size :] = part[-1] if target is not weights else 0.0

@@ -122,7 +122,7 @@ def test_pairs_against_all_who_may_stay(clients, fraction, bits, parameters, loc
 def test_what_is_impossible_for_the_neighbour(bits, drop, client):
     """Likely here, whoever stays, and seen at every epsilon."""
     system = airtight.FederatedSystem(clients=2, parameters=3, epsilon=4.5, shared_bits=bits, dropout=drop)
-    told = dropout_survivors.told(
+    told = dropout_survivors.probability_of_impossible(
         2, 3, client=Client.PAIRED, epsilon=4.5, dropout=drop, independent=0.0, bits=bits
     )  # fmt: skip
     curve = airtight.aggregation(system, client=client)
