@@ -155,9 +155,9 @@ def _table_row(row: list[Any]) -> bool:
 def _interval(domain: str) -> tuple[type, Any, bool, Any, bool]:
     """The type of a domain's numbers, and both ends with whether they belong to it."""
     name, _, interval = domain.partition(" ")
-    kind = {"real": float, "whole": int}[name]
-    low, high = map(kind, interval[1:-1].split(", "))
-    return kind, low, interval[0] == "[", high, interval[-1] == "]"
+    number_type = {"real": float, "whole": int}[name]
+    low, high = map(number_type, interval[1:-1].split(", "))
+    return number_type, low, interval[0] == "[", high, interval[-1] == "]"
 
 
 def _numbers(values: list[Any], domain: str) -> bool:
