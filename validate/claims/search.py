@@ -264,6 +264,8 @@ def examined(
             fault = search.fault(how) or search.computed_otherwise()
             if not fault and how is How.SEARCHED and claim.ruling.survives:
                 proof, fault = search.proof()
+            if not fault and (claim.form is not None or proof is None or not proof.proved):
+                fault = search.far_from_tight(proof)
         if search.violations:
             how, witness = How.WITNESS, simplest(claim, search.violations)
             extent = search.extent()
@@ -593,10 +595,19 @@ class _Search:
             return "both quantities are constant over the domain"
         if idle := self._idle():
             return f"parameter {idle} changes neither side"
-        if not self.violations and claim.ruling.survives and self.margin > claim.room:
-            factor = claim.scale.factor(self.margin - claim.allowance)
-            return f"never nearer to a violation than {factor:.4g}, where a slack of {claim.slack:g} is stated"
         return ""
+
+    def far_from_tight(self, proof: Proof | None) -> str:
+        """Why a claim that is not proved may be one that no error would break; empty where the search came near to one."""
+        claim = self.claim
+        if not claim.ruling.survives or self.margin <= claim.room:
+            return ""
+        factor = claim.scale.factor(self.margin - claim.allowance)
+        tried = f"a proof was tried, and stays open: {proof.reason}. " if proof is not None and claim.form is None else ""
+        return (
+            f"never nearer to a violation than {factor:.4g}, where a slack of {claim.slack:g} is stated. {tried}Say "
+            f"slack={_rounded_up(factor):g} if the claim is known to be as far from tight as that"
+        )
 
     def _idle(self) -> str:
         """A parameter that changes neither side in any tried exchange of its value; empty if there is none."""
@@ -615,6 +626,12 @@ class _Search:
             else:
                 return name
         return ""
+
+
+def _rounded_up(factor: float) -> float:
+    """A factor in three digits, not below it."""
+    rounded = float(f"{factor:.3g}")
+    return rounded if rounded >= factor else float(f"{factor * 1.005:.3g}")
 
 
 def _share(margins: list[float]) -> float | None:

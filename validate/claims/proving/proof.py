@@ -25,6 +25,7 @@ from airtight.validate.claims.relation import Relation, Sign, relation
 BOXES = 1000  # of one claim
 _OPERATIONS = 1000  # an expression of more is left alone
 _WORK = 40_000  # boxes times operations
+_ORDERS = 4  # derivatives beyond the slope whose signs are asked for
 _JUMPS = (sp.Piecewise, sp.sign, sp.floor, sp.ceiling)  # SymPy's derivatives leave the jumps out
 
 
@@ -153,6 +154,12 @@ class _Task:
                 break
         return proof
 
+    def without(self, symbol: sp.Symbol, difference: sp.Expr) -> _Task:
+        """Another expression, from which a parameter is gone."""
+        allowed = {name: range_ for name, range_ in self.domain.items() if name != symbol.name}
+        kept = tuple(condition for condition in self.given if not _speaks_of(condition, symbol))
+        return _Task(difference, allowed, kept, self.budget // 2)
+
     def symbols(self) -> dict[str, sp.Symbol]:
         return {s.name: s for s in self.difference.free_symbols}
 
@@ -175,16 +182,14 @@ def _by_ends(task: _Task) -> Proof | None:
             if slope.has(sp.Derivative, sp.Subs, sp.Heaviside, sp.DiracDelta) or slope == 0:
                 break
             ends = _ends(task, symbol, upper=sign < 0)
-            if not ends or not (monotone := within.shown(sign * slope, 8)).proved:
+            if not ends or not (monotone := _one_sign(within, sign * slope, between, _ORDERS)).proved:
                 continue
             boxes, depth = boxes + monotone.boxes, max(depth, monotone.depth)
             for end in ends:
                 rest = task.difference.subs(symbol, end)
                 if identical(rest, sp.Integer(0)):
                     return Proof(Status.PROVED, "ends", boxes, depth)
-                allowed = {n: r for n, r in task.domain.items() if n != name}
-                kept = tuple(c for c in task.given if symbol not in c.free_symbols)
-                smaller = _Task(rest, allowed, kept, task.budget // 2)
+                smaller = task.without(symbol, rest)
                 shown = smaller.shown(rest)
                 proof = shown if shown.proved else _by_ends(smaller)
                 if proof is not None:
@@ -193,13 +198,52 @@ def _by_ends(task: _Task) -> Proof | None:
     return None
 
 
+def _one_sign(task: _Task, slope: sp.Expr, symbol: sp.Symbol, orders: int) -> Proof:
+    """Show slope >= 0: on boxes, or as least at one end, since its own slope in `symbol` has one sign.
+
+    Repeated, this is Taylor's theorem about an end of the range: every derivative is shown not negative (not positive) there, and
+    the last one everywhere. Near an end where many derivatives are 0 no enclosure settles the sign of the difference itself.
+    """
+    direct = task.shown(slope, 8)
+    if direct.status is not Status.OPEN or not orders or large(slope) or slope.has(sp.Max, sp.Min):
+        return direct
+    derivative = sp.diff(slope, symbol)
+    if derivative == 0 or derivative.has(sp.Derivative, sp.Subs, sp.Heaviside, sp.DiracDelta):
+        return direct
+    sign = _sign_inside(task, derivative)
+    ends = _ends(task, symbol, upper=sign < 0) if sign else []
+    if not ends or not (remainder := _one_sign(task, sign * derivative, symbol, orders - 1)).proved:
+        return direct
+    looked, depth = remainder.boxes, remainder.depth
+    for end in ends:
+        least = slope.subs(symbol, end)
+        if not identical(least, sp.Integer(0)):
+            at_end = task.without(symbol, least).shown(least)
+            if not at_end.proved:
+                return direct
+            looked, depth = looked + at_end.boxes, max(depth, at_end.depth)
+    return Proof(Status.PROVED, "ends", looked, depth)
+
+
+def _speaks_of(condition: Any, symbol: sp.Symbol) -> bool:
+    """By name, since a real parameter may stand for an integer one."""
+    return symbol.name in {free.name for free in condition.free_symbols}
+
+
+def _sign_inside(task: _Task, expression: sp.Expr) -> int:
+    """The sign in the middle of the domain, the only one that the expression can have everywhere; 0 where it is not known."""
+    middle = {s: sp.Rational(exact((r.low + r.high) / 2)) for s in expression.free_symbols for r in [task.domain[s.name]]}
+    value = sp.N(expression.xreplace(middle))
+    return int(sp.sign(value)) if value.is_real and value.is_finite else 0
+
+
 def _ends(task: _Task, symbol: sp.Symbol, *, upper: bool) -> list[sp.Expr]:
     """What bounds a parameter from one side: the parameter that its one hypothesis names, else the end of its range.
 
     The way there must stay in the domain, where the slope has its sign: so no other hypothesis may speak of the parameter, it
     has no values outside its range, and what bounds it has no others than it.
     """
-    allowed, spoken = task.domain[symbol.name], [c for c in task.given if symbol in c.free_symbols]
+    allowed, spoken = task.domain[symbol.name], [c for c in task.given if _speaks_of(c, symbol)]
     if allowed.extra or len(spoken) > 1:
         return []
     last = [sp.Rational(exact(allowed.high if upper else allowed.low))]
