@@ -1,5 +1,6 @@
 """Shared settings: hypothesis without deadlines, repeatable; the paper's system."""
 
+import gc
 import os
 
 import pytest
@@ -14,6 +15,13 @@ settings.register_profile(
 settings.load_profile("airtight")
 os.environ.pop("COLUMNS", None)  # which xdist sets: tables are as wide as they need to be
 take_one()
+gc.disable()  # until all tests are imported: modules, claims and expressions are no garbage
+
+
+def pytest_collection_finish():
+    """Of the millions of objects that stay none is looked at again for garbage."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture

@@ -120,10 +120,17 @@ def test_the_schema_is_published_and_kept(tmp_path):
         check(found)
 
 
+CLAIMS = """from airtight import *
+x = parameter("x", 0.1, 1.0)
+paper = Paper("mine", "Mine", "I", 2026, [Claim(f"A{n}", "l", x <= 1) for n in range(9)])
+"""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("sent", ["SIGINT", "SIGTERM", "SIGHUP"])
-def test_a_signal_ends_the_children(sent):
-    arguments = [sys.executable, "-m", "airtight", "verify", "CB", "--effort", "1000000"]
+def test_a_signal_ends_the_children(sent, tmp_path):
+    (tmp_path / "mine.py").write_text(CLAIMS)
+    arguments = [sys.executable, "-m", "airtight", "try", str(tmp_path / "mine.py"), "--effort", "1000000"]
     before = signal.signal(
         signal.SIGINT, signal.default_int_handler
     )  # a shell's background jobs ignore it, and so would theirs
@@ -197,8 +204,11 @@ def _of_session(leader):
 
 
 def test_what_a_terminal_cannot_show_is_said_in_words():
-    bounds, verify = ["bounds", "examples/paper.toml"], ["verify", "FDP-T1", "--effort", "8"]
-    for encoding, arguments in (("ascii", bounds), ("cp1252", bounds), ("ascii", verify)):
+    for encoding, arguments in (
+        ("ascii", ["bounds", "examples/good.toml"]),
+        ("cp1252", ["bounds", "examples/paper.toml"]),
+        ("ascii", ["try", "examples/lemmas.py", "L2", "--effort", "100"]),
+    ):
         done = subprocess.run(
             [sys.executable, "-m", "airtight", *arguments],
             capture_output=True,

@@ -1,11 +1,15 @@
 """Running the command as a user does: a good system file, and what a refusal must look like."""
 
+import functools
+from contextlib import contextmanager
+
 import numpy as np
+import pytest
 from click.testing import CliRunner
 
 from airtight import Features, InferenceSystem
 from airtight.commands.cli import main
-from airtight.validate.experiments.training import data
+from airtight.validate.experiments.training import data, utility_training
 
 GOOD = """
 [inference]
@@ -82,6 +86,14 @@ def two_classes(rng, inputs=2, samples=120):
     x = rng.random((samples, inputs))
     part = data.Part(x, (x[:, 0] > 0.5).astype(np.int64))
     return data.Splits(part, part, part, 2)
+
+
+@contextmanager
+def few_rounds():
+    """The training of a fleet ends after three rounds instead of fifty: what is shown of it is the same."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(utility_training, "Plan", functools.partial(utility_training.Plan, rounds=3))
+        yield
 
 
 def run(*arguments, **environment):

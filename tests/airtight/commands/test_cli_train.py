@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 from scipy import stats
-from support.common import FLEET, TRAINING, refused, run, written
+from support.common import FLEET, TRAINING, few_rounds, refused, run, written
 
 
 def test_json(tmp_path):
@@ -101,7 +101,8 @@ seed = 3
 
 def test_all_parts(tmp_path):
     path = written(tmp_path, OTHERS)
-    result = run("train", path, "--json", "--checkpoints", tmp_path / "kept")
+    with few_rounds():
+        result = run("train", path, "--json", "--checkpoints", tmp_path / "kept")
     assert result.exit_code == 0, result.output
     tree = json.loads(result.stdout)
     assert set(tree) == {"inference", "energy"}
@@ -121,7 +122,8 @@ def test_all_parts(tmp_path):
     half = stats.t.ppf(0.975, 1) * apart.std(ddof=1) / np.sqrt(2)
     assert second["difference_interval"] == pytest.approx([apart.mean() - half, apart.mean() + half])
     assert policies["proposed"]["over_seeds"]["base"] == "benchmark"
-    again = run("train", path, "--part", "energy", "--checkpoints", tmp_path / "kept")
+    with few_rounds():
+        again = run("train", path, "--part", "energy", "--checkpoints", tmp_path / "kept")
     assert again.exit_code == 0 and "mean-update" in again.stdout and "Scheme" not in again.stdout
     assert refused(run("train", path, "--part", "federated"), "federated: missing")
 

@@ -12,7 +12,6 @@ from airtight.analytics.federated.corbin import two_output_bounds
 from airtight.commands.cli import main
 from airtight.report import document, page, rows
 from airtight.report.verdicts import severities, verdicts
-from airtight.validate.claims import audit
 from airtight.validate.claims.claim import FAILING, REFUTED, Ruling, Verdict
 from airtight.validate.claims.evidence import shipped
 from airtight.validate.claims.search import floats, judged, noticed, trial
@@ -96,7 +95,7 @@ def test_a_reading_names_the_row_of_the_charitable_one():
 
 def test_a_reading_is_expected_and_no_refutation(capsys):
     """FDP-R1, said of epsilon, is true; the plain reading fails: as ruled, exit code 0, and not among the refuted."""
-    found = list(audit.run(["UF-loss-any", "FDP-fn2", "FDP-T1"]))
+    found = [SHIPPED[name] for name in ("UF-loss-any", "FDP-fn2", "FDP-T1")]
     readings = [e for e in found if e.verdict is Verdict.OTHER_READING]
     assert [e.claim.id for e in readings] == ["UF-loss-any", "FDP-fn2"]
     assert all(e.as_expected and e.witness.certified and e.as_json()["severity"] is None for e in readings)
@@ -129,16 +128,12 @@ def test_what_is_false_is_corrected_or_says_why_not():
     for claim in CLAIMS.values():
         if claim.expected in REFUTED and claim.implementation is None and not claim.ruling.exhibited:
             assert bool(claim.ruling.corrected_by) is not bool(claim.ruling.uncorrected), claim.id
-    found = list(audit.run(["UF-TabI"]))
-    assert "No row corrects it: a number" in page.audit_page("Audit", found, "", home=False)
+    assert "No row corrects it: a number" in page.audit_page("Audit", [SHIPPED["UF-TabI"]], "", home=False)
 
 
 def test_the_six_numbered_statements_that_had_no_row():
-    found = {
-        e.claim.id: e
-        for e in audit.run(["CB-A2-line14", "CB-E15-first", "FDP-E37", "FDPs-T2-local", "FDP-F6-reliable"])
-    }
-    assert all(e.as_expected and e.verdict is Verdict.FALSE for e in found.values())
+    names = ["CB-A2-line14", "CB-E15-first", "FDP-E37", "FDPs-T2-local", "FDP-F6-reliable"]
+    assert all(SHIPPED[name].verdict is CLAIMS[name].expected is Verdict.FALSE for name in names)
     point = {"first": 0.75, "second": 0.55, "shared": 3}
     assert CLAIMS["CB-A2-line14"].relation.values(point) == pytest.approx((0.45, 0.675))
 
@@ -158,7 +153,7 @@ def test_the_least_error_is_nothing_at_every_pair():
 
 def test_the_witness_near_the_paper_leads():
     """FDP-T1: p = 1, no receiver noise and no signal come second; a domain that was chosen is called so."""
-    found = list(audit.run(["FDP-T1", "FDP-L6-raw"]))
+    found = [SHIPPED["FDP-T1"], SHIPPED["FDP-L6-raw"]]
     papers = [INSTALLED.papers()["feature-dp"]]
     text = "".join(document.ledger(found, papers).values())
     assert "**refuted: false**: nearest to the paper's own parameters, at" in text and "\nSimplest: at" in text
