@@ -203,6 +203,54 @@ def proven(system: InferenceSystem, features: Features) -> float:
         return float((bias + spread + terms.local_noise + terms.receiver_noise) * (1 + 1e-12))
 
 
+def worst_case(system: InferenceSystem) -> Breakdown:
+    r"""The MSE of the mean of the codes, the greatest over all codes of norm C_k at most; where no features are given.
+
+    .. math:: \Bigl(\sum_k\bigl|gp_kw_k - \tfrac1K\bigr|C_k\Bigr)^2 + g^2\sum_kp_k(1-p_k)w_k^2C_k^2
+              + g^2r\Bigl(\sum_kp_k\sigma_k^2 + \frac{\sigma_m^2}{\gamma^2}\Bigr) .
+
+    Features are their own codes (W and D are identities, d = r), so that no clip cuts them. The best output that ignores y is 0,
+    whose greatest error is :math:`(\sum_kC_k/K)^2` (:func:`worst_constant_output`).
+
+    Notes
+    -----
+    *Proof.* For codes z_k the MSE is :math:`\|\sum_k(gp_kw_k - 1/K)z_k\|^2 + g^2\sum_kp_k(1-p_k)w_k^2\|z_k\|^2` and the noise,
+    which no code changes (:func:`breakdown`). By the triangle inequality the first term is at most its square above; the second
+    grows with every norm. :math:`z_k = \pm C_ku`, with one unit vector u and the signs of :math:`gp_kw_k - 1/K`, attains both.
+
+    Examples
+    --------
+    >>> worst = worst_case(_lossless()[0])
+    >>> round(worst.bias, 9), round(worst.participation, 9), worst.total > worst_constant_output(_lossless()[0])
+    (1.0, 4.5, False)
+    """
+    p, w, g = system.participation, system.weight, system.decoder_gain
+    sends = np.ones_like(p) if system.idle_noise else p
+    with np.errstate(over="ignore"):
+        terms = (
+            np.sum(np.abs(g * p * w - 1 / system.devices) * system.clip) ** 2,
+            g * g * np.sum(p * (1 - p) * (w * system.clip) ** 2),
+            g * g * system.dimension * np.sum(sends * system.noise_variance),
+            g * g * system.dimension * system.decoded_receiver_noise,
+        )
+    return Breakdown(*map(float, terms))
+
+
+def worst_constant_output(system: InferenceSystem) -> float:
+    r"""The greatest error of the output 0 over all codes of norm C_k at most, :math:`(\sum_kC_k/K)^2`.
+
+    No constant does better: with u of norm 1, the codes :math:`\pm C_ku` have means on both sides of 0 at this distance, and one
+    of them is as far from any constant. See :func:`worst_case`.
+
+    Examples
+    --------
+    >>> worst_constant_output(_lossless()[0])
+    100.0
+    """
+    with np.errstate(over="ignore"):
+        return float(np.mean(system.clip) ** 2)
+
+
 def unbiased_weight(system: InferenceSystem) -> FloatArray:
     """w_k = 1/(K p_k), the weights that make the decoded feature unbiased for a lossless codec without clipping.
 

@@ -105,6 +105,28 @@ def test_permutation_and_units(pair, seed):
     )
 
 
+@given(INSTANCES, st.integers(0, 2**32 - 1), st.booleans())
+def test_no_codes_within_the_clips_exceed_the_worst_case(pair, seed, idle):
+    """And codes along one line, with the signs of the biases, attain it; no constant has a smaller greatest error."""
+    system, rng = dataclasses.replace(pair[0], idle_noise=idle), np.random.default_rng(seed)
+    K, r = system.devices, system.dimension
+    worst, identity = distortion.worst_case(system).total, np.eye(r)
+
+    def error(codes):
+        return distortion.exact(system, Features(f=codes, W=identity, D=identity))
+
+    codes = rng.standard_normal((K, r))
+    codes *= (system.clip * rng.uniform(0, 1, K) / np.linalg.norm(codes, axis=1))[:, None]
+    assert error(codes) <= worst * (1 + 1e-12)
+    signs = np.sign(system.decoder_gain * system.participation * system.weight - 1 / K)
+    line = np.outer(np.where(signs == 0, 1.0, signs) * system.clip, np.eye(r)[0])
+    assert error(line) == pytest.approx(worst, rel=1e-12)
+    constant, mean = rng.standard_normal(r), np.outer(system.clip, np.eye(r)[0]).mean(axis=0)
+    assert max(np.sum((mean - constant) ** 2), np.sum((mean + constant) ** 2)) >= distortion.worst_constant_output(system) * (
+        1 - 1e-12
+    )
+
+
 @given(INSTANCES, st.integers(0, 4))
 def test_noise_adds_to_the_mse(pair, device):
     system, features = pair
