@@ -28,7 +28,7 @@ from airtight.report.tables import number
 from airtight.report.verdicts import format_counts, known, numbered, refuted, severities
 from airtight.solvers.quantities import quantities
 from airtight.system_file import file_schema
-from airtight.validate import papers, program
+from airtight.validate import program
 from airtight.validate.claims import audit, evidence
 from airtight.validate.claims.certificates import writing
 from airtight.validate.claims.claim import Claim, Item, Paper, Verdict
@@ -391,7 +391,10 @@ def main(folder: str, names: Sequence[str] = ()) -> None:
             [(each, worst(each, samples=300)) for each in quantities().values()], INSTALLED.claims().values()
         )
     pages = {Path(folder) / name: text for name, text in made.items()}
-    pages[Path(papers.__file__).parent / evidence.NAME] = evidence.text(ordered)
+    kept: dict[Path, list[Evidence]] = {}
+    for e in ordered:
+        kept.setdefault(INSTALLED.records(e.claim.paper) / evidence.NAME, []).append(e)
+    pages |= {file: evidence.text(rows) for file, rows in kept.items()}
     for path, text in pages.items():
         path.parent.mkdir(exist_ok=True)
         with whole(path) as stream:

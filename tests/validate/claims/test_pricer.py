@@ -3,6 +3,8 @@
 import cvxpy as cp
 import numpy as np
 import pytest
+from airtight.validate.papers.pricer import PAPER
+from airtight.validate.papers.pricer.relaying import Relays, classical_noise, sole_good_client
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -10,8 +12,6 @@ from airtight.analytics.checks import ParameterError
 from airtight.validate.claims import audit
 from airtight.validate.claims.claim import REFUTED, Verdict
 from airtight.validate.claims.sources import INSTALLED
-from airtight.validate.papers.pricer import PAPER
-from airtight.validate.papers.pricer.relaying import Relays, classical_noise, sole_good_client
 
 
 def network(seed, n=3):

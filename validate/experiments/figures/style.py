@@ -6,6 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,6 +38,13 @@ def figure_of(width: float = 6.4, height: float = 4.0) -> Figure:
 
 
 COLOURS = ("#2166ac", "#b2182b", "#1b7837", "#e08214", "#762a83", "#4d4d4d", "#35978f", "#bf812d", "#c51b7d")
+
+
+def applied() -> AbstractContextManager[None]:
+    """A context in which plots have this style, and the colours "C0", "C1", ... are those of :data:`COLOURS`."""
+    import matplotlib as mpl
+
+    return mpl.rc_context({**STYLE, "axes.prop_cycle": mpl.cycler(color=COLOURS)})
 
 
 def whole_rounds(axes: Axes) -> None:
