@@ -115,7 +115,11 @@ def _ours() -> dict[str, _Installed]:
 def _all() -> dict[str, _Installed]:
     others = [_Installed(each.object, each.module, each.package) for each in brought(GROUP, Paper)]
     installed = [*_ours().values(), *others]
-    _distinct([each.paper for each in installed], f"entry points {GROUP}")
+    where = f"entry points {GROUP}"
+    for each in installed:
+        if strangers := [claim.id for claim in each.paper if claim.paper != each.paper.id]:
+            raise SourceError(f"{where}: {', '.join(strangers)} in {each.paper.id} must have no other paper")
+    _distinct([each.paper for each in installed], where)
     return {each.paper.id: each for each in installed}
 
 

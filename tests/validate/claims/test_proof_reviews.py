@@ -127,7 +127,8 @@ def test_the_record_is_whole():
     """A line for each argued row and no other, in the order of the papers, with a day that has come."""
     lines = proof_reviews.record()
     assert set(lines) == set(ARGUED), "make read ID=... writes the line of a new row"
-    assert (ROOT / "validate" / "papers" / proof_reviews.NAME).read_text() == proof_reviews.text(lines)
+    for file, papers in proof_reviews._files().items():
+        assert file.read_text() == proof_reviews.text(lines, papers)
     for line in lines.values():
         assert line.read <= datetime.now(UTC).date()
         assert all(re.fullmatch(r"[0-9a-f]{16}|", digest) for digest in (line.code, line.proof))
@@ -178,7 +179,7 @@ OTHERS = ("CB-E1", "UF-E4", "FDP-L3*", "PC-bound", "AT-V4-sets")
             "total += 1.0 * chance * (float",
             ("FDP-MSE*", "FDP-MSE**"),
         ),
-        ("pricer/relaying.py", "heard = p * (1 - p) @", "heard = (1 - p) * p @", ("PC-bound",)),
+        ("private_relaying/relaying.py", "heard = p * (1 - p) @", "heard = (1 - p) * p @", ("PC-bound",)),
         (
             "inference/distortion.py",
             "heard = matched(system, features)",
@@ -205,12 +206,12 @@ def test_a_planted_change_is_told_and_a_reading_ends_it(monkeypatch, afresh, tmp
     """By verify and by the list of what is to be read; another text of a proof counts too, other line breaks do not."""
     record = tmp_path / proof_reviews.NAME
     record.write_text((ROOT / "validate" / "papers" / proof_reviews.NAME).read_text())
-    monkeypatch.setattr(proof_reviews, "_file", lambda: record)
+    monkeypatch.setattr(proof_reviews, "_files", lambda source=None: {record: ["corbin-fl"]})
     sections = {
         label: replace(one, body=one.body.replace(" ", "\n")) for label, one in proofs.sections("corbin-fl").items()
     }
     sections["cb-e1"] = replace(sections["cb-e1"], body=sections["cb-e1"].body + " Planted.")
-    monkeypatch.setattr(proof_reviews, "_sections", lambda paper: sections)
+    monkeypatch.setattr(proof_reviews, "_sections", lambda paper, source: sections)
     claims = {name: ARGUED[name] for name in ("CB-E1", "CB-X3")}
     monkeypatch.setattr(proof_reviews.INSTALLED.__class__, "claims", lambda source: claims)
     rows = json.loads(run("verify", *claims, "--json", "--effort", "20").stdout)

@@ -43,8 +43,9 @@ COLOURS = ("#2166ac", "#b2182b", "#1b7837", "#e08214", "#762a83", "#4d4d4d", "#3
 def applied() -> AbstractContextManager[None]:
     """A context in which plots have this style, and the colours "C0", "C1", ... are those of :data:`COLOURS`."""
     import matplotlib as mpl
+    from matplotlib.rcsetup import cycler
 
-    return mpl.rc_context({**STYLE, "axes.prop_cycle": mpl.cycler(color=COLOURS)})
+    return mpl.rc_context({**STYLE, "axes.prop_cycle": cycler(color=COLOURS)})
 
 
 def whole_rounds(axes: Axes) -> None:

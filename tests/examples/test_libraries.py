@@ -9,12 +9,12 @@ import sys
 
 import mpmath
 import pytest
-from airtight.validate.papers.libraries import PAPER
 from support.paths import ROOT
 
 from airtight.validate.claims import audit
 from airtight.validate.claims.claim import REFUTED
 from airtight.validate.claims.sources import INSTALLED
+from airtight_published_code.libraries import PAPER
 
 ANSWERS = json.loads((ROOT / "benchmarks" / "libraries" / "answers.json").read_text())
 PAGES = {page.stem: page.read_text() for page in sorted((ROOT / "docs" / "implementations").glob("*.md"))}

@@ -5,7 +5,6 @@ import re
 
 import numpy as np
 import pytest
-from airtight.validate.papers.implementations import PAPER, airfl_dp, baselines, corbin_fl, libraries
 from support.common import run
 from support.paths import ROOT
 
@@ -15,6 +14,7 @@ from airtight.validate.claims import audit
 from airtight.validate.claims.claim import REFUTED
 from airtight.validate.claims.evidence import shipped
 from airtight.validate.claims.sources import INSTALLED
+from airtight_published_code.implementations import PAPER, airfl_dp, baselines, corbin_fl, libraries
 
 PAGE = (ROOT / "docs" / "implementations.md").read_text()
 CLAIMS = {claim.id: claim for claim in PAPER.claims}

@@ -3,8 +3,6 @@
 import cvxpy as cp
 import numpy as np
 import pytest
-from airtight.validate.papers.pricer import PAPER
-from airtight.validate.papers.pricer.relaying import Relays, classical_noise, sole_good_client
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +10,8 @@ from airtight.analytics.checks import ParameterError
 from airtight.validate.claims import audit
 from airtight.validate.claims.claim import REFUTED, Verdict
 from airtight.validate.claims.sources import INSTALLED
+from airtight_private_relaying import PAPER
+from airtight_private_relaying.relaying import Relays, classical_noise, sole_good_client
 
 
 def network(seed, n=3):
@@ -21,8 +21,8 @@ def network(seed, n=3):
 
 
 def test_the_rows_are_found_and_selected():
-    assert INSTALLED.papers()["pricer"] is PAPER
-    assert [claim.id for claim in audit.selected(["pricer"])] == [claim.id for claim in PAPER.claims]
+    assert INSTALLED.papers()["private-relaying"] is PAPER
+    assert [claim.id for claim in audit.selected(["private-relaying"])] == [claim.id for claim in PAPER.claims]
     kinds = {claim.ruling.verdict for claim in PAPER.claims}
     assert {Verdict.HOLDS, Verdict.FALSE, Verdict.OTHER_READING} <= kinds
 
