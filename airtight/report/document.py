@@ -138,10 +138,23 @@ def _index(evidence: Sequence[Evidence], tried: Sequence[Paper]) -> str:
         cells = " | ".join(str(counts[verdict] or "") for verdict in shown)
         lines.append(f"| [{paper.title}](ledger/{paper.id}.md) | {counts.total()} | {cells} |")
     items = [item for paper in tried for item in paper.items]
-    lines += ["", _count(evidence, items), "", _GLOSSARY, _compared(evidence), ""]
+    lines += ["", _count(evidence, items), *_of_packages(evidence, tried), "", _GLOSSARY, _compared(evidence), ""]
     lines += ["`make ledger` writes these pages from what `airtight verify --all` finds.", ""]
     lines += ["```{toctree}", ":hidden:", "", *(f"ledger/{paper.id}" for paper in tried), "```"]
     return "\n".join(lines) + "\n"
+
+
+def _of_packages(evidence: Sequence[Evidence], tried: Sequence[Paper]) -> list[str]:
+    """How many of the items other packages bring; `airtight verify` without these packages tries the rest."""
+    others = [paper for paper in tried if INSTALLED.package(paper.id)]
+    names = {paper.id for paper in others}
+    claims = sum(e.claim.paper in names for e in evidence)
+    items = claims + sum(len(paper.items) for paper in others)
+    listed = ", ".join(f"[{paper.id}](ledger/{paper.id}.md)" for paper in others)
+    rest = len(evidence) + sum(len(paper.items) for paper in tried) - items
+    said = f"airtight itself has {rest} of these items, {len(evidence) - claims} of them claims that `airtight verify` tries. "
+    said += f"Packages of their own ({{doc}}`add-your-paper`) bring the other {items}, {claims} of them claims: {listed}."
+    return ["", said] if others else []
 
 
 def row(e: Evidence) -> str:
@@ -394,7 +407,7 @@ def main(folder: str, names: Sequence[str] = ()) -> None:
     kept: dict[Path, list[Evidence]] = {}
     for e in ordered:
         kept.setdefault(INSTALLED.records(e.claim.paper) / evidence.NAME, []).append(e)
-    pages |= {file: evidence.text(rows) for file, rows in kept.items()}
+    pages |= {file: evidence.text(rows) for file, rows in kept.items() if any(e.claim.id in tried for e in rows)}
     for path, text in pages.items():
         path.parent.mkdir(exist_ok=True)
         with whole(path) as stream:

@@ -3,6 +3,7 @@
 import ast
 import dataclasses
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -100,11 +101,16 @@ def beside(tmp_path, monkeypatch):
         points = metadata.PathDistribution(info).entry_points
         monkeypatch.setattr(metadata, "entry_points", lambda group: [each for each in points if each.group == group])
         monkeypatch.syspath_prepend(tmp_path)
-        sources._all.cache_clear()
+        forget()
         return tmp_path / "stranger"
 
+    def forget():
+        for kept in (sources._all, proof_reviews._of_installed, proof_reviews._record, proof_reviews._sections):
+            kept.cache_clear()
+
     yield installed
-    sources._all.cache_clear()
+    monkeypatch.undo()
+    forget()
     sys.modules.pop("stranger", None)
 
 
@@ -170,6 +176,21 @@ def test_evidence_of_another_package_says_nothing_of_our_rows(beside):
     (folder / evidence.NAME).write_text(json.dumps(forged))
     told = [e.verdict.value for e in evidence.shipped().evidence if e.claim.id == "FDP-T1"]
     assert told == ["false"]
+
+
+def test_the_package_of_the_page_is_the_example_shortened(beside):
+    """docs/add-your-paper.md: its files, as they stand, are a package whose claim is EI-present and is argued."""
+    page = (ROOT / "docs" / "add-your-paper.md").read_text()
+    blocks = dict(re.findall(r"^```(\w+)\n(.*?)^```", page, re.M | re.S))
+    assert tomllib.loads(blocks["toml"])["project"]["entry-points"] == {packages.PAPERS: {"mine": "my_paper:PAPER"}}
+    beside(blocks["python"], **{"proofs.md": blocks["markdown"]})
+    ours, theirs = airtight.claims()["MY-present"], airtight_edge_inference.PAPER.claims[0]
+    point = {"devices": 7, "participation": 0.3}
+    assert ours.relation.values(point) == pytest.approx(theirs.relation.values(point), rel=1e-14)
+    result = run("verify", "mine", "--json")
+    (row,) = json.loads(result.stdout)
+    assert result.exit_code == 0 and (row["verdict"], row["how"]) == ("holds", "argued")
+    assert len(page.splitlines()) <= 150
 
 
 @pytest.mark.slow
