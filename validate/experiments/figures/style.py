@@ -41,7 +41,7 @@ COLOURS = ("#2166ac", "#b2182b", "#1b7837", "#e08214", "#762a83", "#4d4d4d", "#3
 
 
 def applied() -> AbstractContextManager[None]:
-    """A context in which plots have this style, and the colours "C0", "C1", ... are those of :data:`COLOURS`."""
+    """A context in which new plots have this style, and their lines the colours of :data:`COLOURS` in turn."""
     import matplotlib as mpl
     from matplotlib.rcsetup import cycler
 

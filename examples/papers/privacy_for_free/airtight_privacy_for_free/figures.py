@@ -92,6 +92,7 @@ def _drawn(
     name: str, axis: str, values: FloatArray, cases: Callable[[float], tuple[float, float]], effort: Effort
 ) -> Redrawn:
     """Mean gaps over Rician channels (factor 10), over the air and in turn; `cases` maps a value to epsilon and power."""
+    from matplotlib import rcParams
     from matplotlib.figure import Figure
 
     rng, draws = np.random.default_rng(0), 20 if effort.seeds > 1 else 2
@@ -108,12 +109,13 @@ def _drawn(
         {"gap": (("access", "line", axis), table)},
         coords={"access": list(access_modes), "line": list(_LINES), axis: values},
     )
+    colours = rcParams["axes.prop_cycle"].by_key()["color"]
     figure = Figure(figsize=(8.0, 3.6), layout="constrained")
     for i, mode in enumerate(access_modes):
         axes = figure.add_subplot(1, 2, i + 1)
-        for number, (line, label) in enumerate(_LINES.items()):
+        for colour, (line, label) in zip(colours, _LINES.items(), strict=False):  # a line has one colour in both panels
             if line != "corrected" or mode == "in turn":
-                axes.plot(values, data.gap.sel(access=mode, line=line), color=f"C{number}", label=label)
+                axes.plot(values, data.gap.sel(access=mode, line=line), color=colour, label=label)
         axes.set(title=mode, xlabel=axis, yscale="log")
     figure.axes[0].set_ylabel("normalized optimality gap")
     figure.axes[1].legend()
