@@ -239,3 +239,28 @@ def test_docstrings_that_python_has_dropped_are_read_from_the_source():
     finally:
         function.__doc__ = kept
     assert dropped == proof_reviews.today(INSTALLED.claims()["CB-T4*-privacy"]).proof
+
+
+def test_a_digest_follows_the_modules_of_a_package(tmp_path, monkeypatch):
+    """Functions that a side takes from another module of its own package, as an attribute or by an import inside."""
+    monkeypatch.syspath_prepend(tmp_path)
+    side = """from {0} import law
+from airtight.analytics.forms.domain import Range
+from airtight.validate.claims.claim import Claim
+from airtight.validate.claims.relation import at_most
+def _side(x):
+    from {0} import noise
+    return law.square(x) + noise.cube(x)
+CLAIM = Claim("A", "here", at_most(_side, lambda x: 10.0 * x), domain={{"x": Range(0.0, 1.0)}}, statement="A")
+"""
+    digests = []
+    bodies = {"one": ("x * x", "x**3"), "two": ("x * x", "x**3"), "three": ("x", "x**3"), "four": ("x * x", "x")}
+    for name, (square, cube) in bodies.items():
+        package = tmp_path / f"package_{name}"
+        package.mkdir()
+        (package / "__init__.py").write_text("")
+        (package / "law.py").write_text(f"def square(x):\n    return {square}\n")
+        (package / "noise.py").write_text(f"def cube(x):\n    return {cube}\n")
+        (package / "claims.py").write_text(side.format(package.name))
+        digests.append(code_digest.digest(pydoc.locate(f"{package.name}.claims.CLAIM")))
+    assert digests[0] == digests[1] and len(set(digests)) == 3
