@@ -6,6 +6,7 @@ BIN := .venv/bin
 SECONDS ?= 600
 ID ?=
 PYODIDE ?= build/pyodide
+PAPERS := $(patsubst %/pyproject.toml,./%,$(wildcard examples/papers/*/pyproject.toml))
 LOWEST := $(foreach name,gaussian privacy_curve energy_utility constrained proof report sweep,$(shell find tests -name test_$(name).py))
 
 report: .venv/installed
@@ -79,11 +80,11 @@ lock:
 	printf 'pytest>=8.0\nhypothesis>=6.150\n' | $(COMPILED) --resolution lowest-direct -o requirements-lowest.lock pyproject.toml -
 	rm -rf .lock-venv
 
-.venv/installed: pyproject.toml requirements.lock
+.venv/installed: pyproject.toml requirements.lock $(PAPERS:%=%/pyproject.toml)
 	@echo "airtight: installing into .venv, once; about a minute"
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements.lock
-	$(BIN)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	$(BIN)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e . $(PAPERS:%=-e %)
 	touch $@
 
 .bare/installed: pyproject.toml requirements.lock  # a folder has no hash: the versions alone

@@ -40,20 +40,28 @@ from airtight.solvers.errors import NotSettledError as NotSettledError
 from airtight.solvers.quantities import quantities as quantities
 from airtight.system_file.contents import SystemFile as SystemFile
 from airtight.validate.claims.claim import Claim as Claim
+from airtight.validate.claims.claim import Implementation as Implementation
 from airtight.validate.claims.claim import Item as Item
 from airtight.validate.claims.claim import Paper as Paper
 from airtight.validate.claims.claim import Reference as Reference
+from airtight.validate.claims.claim import Ruling as Ruling
+from airtight.validate.claims.claim import definition as definition
 from airtight.validate.claims.claim import false as false
 from airtight.validate.claims.claim import holds as holds
 from airtight.validate.claims.claim import holds_under as holds_under
 from airtight.validate.claims.claim import ill_defined as ill_defined
 from airtight.validate.claims.claim import not_reproducible as not_reproducible
 from airtight.validate.claims.claim import other_reading as other_reading
+from airtight.validate.claims.claim import undecidable as undecidable
+from airtight.validate.claims.proofs import proofs_beside as proofs_beside
+from airtight.validate.claims.relation import Relation as Relation
 from airtight.validate.claims.relation import absolute as absolute
 from airtight.validate.claims.relation import at_least as at_least
 from airtight.validate.claims.relation import at_most as at_most
 from airtight.validate.claims.relation import equal as equal
 from airtight.validate.claims.relation import relative_to as relative_to
+from airtight.validate.experiments.figures.figure import Effort as Effort
+from airtight.validate.experiments.figures.figure import Redrawn as Redrawn
 from airtight.verbs import accuracy as accuracy
 from airtight.verbs import attack as attack
 from airtight.verbs import attack_training as attack_training
@@ -93,9 +101,11 @@ __all__ = [
     "Claim",
     "ConvergenceError",
     "DeviceFleet",
+    "Effort",
     "Face",
     "Features",
     "FederatedSystem",
+    "Implementation",
     "InfeasibleError",
     "InferenceSystem",
     "Item",
@@ -109,8 +119,11 @@ __all__ = [
     "PrivacyCurve",
     "Quantity",
     "Range",
+    "Redrawn",
     "Reference",
+    "Relation",
     "Round",
+    "Ruling",
     "SystemFile",
     "absolute",
     "accuracy",
@@ -129,6 +142,7 @@ __all__ = [
     "claims",
     "compose",
     "curve",
+    "definition",
     "delta",
     "design",
     "design_problem",
@@ -155,6 +169,7 @@ __all__ = [
     "papers",
     "parameter",
     "participation",
+    "proofs_beside",
     "prove",
     "proven",
     "published",
@@ -169,6 +184,7 @@ __all__ = [
     "sweep",
     "train",
     "try_claims",
+    "undecidable",
     "utility_fair",
     "verify",
     "weight_problem",

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-FLOORS = ("analytics", "solvers", "validate", "airtight")
+FLOORS = ("analytics", "solvers", "validate", "airtight", "examples/papers")
 SOURCES = [path for floor in FLOORS for path in ROOT.joinpath(floor).rglob("*.py") if path.resolve() == path]
 
 
@@ -27,7 +27,8 @@ def tests_of(source: Path, seen: frozenset[Path] = frozenset()) -> set[Path]:
     """test_<module>.py, else the tests that import the module or name its file, else those of its importers."""
     if named := set(ROOT.glob(f"tests/**/test_{source.stem}.py")):
         return named
-    module = ".".join(in_package(source).with_suffix("").parts).removesuffix(".__init__")
+    parts = in_package(source).with_suffix("").parts
+    module = ".".join(parts[3:] if parts[0] == "examples" else parts).removesuffix(".__init__")
     tests = list(ROOT.glob("tests/**/test_*.py"))
     direct = {test for test in tests if module in imported(test)}
     if direct or (direct := {test for test in tests if source.name in test.read_text(encoding="utf-8")}):
@@ -37,9 +38,9 @@ def tests_of(source: Path, seen: frozenset[Path] = frozenset()) -> set[Path]:
 
 
 def in_package(source: Path) -> Path:
-    """Where the package has the file: below `airtight`, to which the other floors are linked."""
+    """Where the package has the file: below `airtight`, to which the other floors are linked, or in a package of a paper."""
     inside = source.relative_to(ROOT)
-    return inside if inside.parts[0] == "airtight" else Path("airtight") / inside
+    return inside if inside.parts[0] in ("airtight", "examples") else Path("airtight") / inside
 
 
 @cache
@@ -51,7 +52,7 @@ def imported(path: Path) -> frozenset[str]:
 
 def wanted(files: list[Path]) -> list[str]:
     """The files themselves for their doctests, and the tests of each."""
-    sources = {file for file in files if file.relative_to(ROOT).parts[0] in FLOORS}
+    sources = set(files) & set(SOURCES)
     tests = {file for file in files if file.relative_to(ROOT).parts[0] == "tests" and file.stem.startswith("test_")}
     tests |= {test for source in sources for test in tests_of(source)}
     return sorted(str(file) for file in {ROOT / in_package(file) for file in sources} | tests)

@@ -85,9 +85,10 @@ class _Group(click.Group):
     def _of_packages(self) -> dict[str, click.Command]:
         """The commands of other installed packages, by the entry points ``airtight.commands``."""
         found: dict[str, click.Command] = {}
-        for place, command in brought(COMMANDS, click.Command):
+        for each in brought(COMMANDS, click.Command):
+            command = each.object
             if not command.name or command.name in self.commands or command.name in found:
-                raise SourceError(f"{place}: {command.name!r} must be the name of a new command")
+                raise SourceError(f"{each.place}: {command.name!r} must be the name of a new command")
             found[command.name] = command
         return found
 
@@ -407,6 +408,7 @@ def verify(ids: tuple[str, ...], seed: int, effort: int, limit: float, complete:
         verdicts.verdicts(evidence)
         if others:
             verdicts.items(others)
+        verdicts.packages(dict.fromkeys(e.claim.paper for e in evidence))
     if not all(e.as_expected for e in evidence):
         sys.exit(1)
 

@@ -52,7 +52,7 @@ LEAVE_OUT = click.option(
 
 
 def _identifiers(ctx: click.Context, argument: click.Parameter, begun: str) -> list[str]:
-    """Identifiers of claims for the completion in a shell, from the evidence, which is read faster than the papers."""
+    """Identifiers of our claims for the completion in a shell, from the evidence, which is read faster than the papers."""
     rows = json.loads(
         resources.files("airtight.validate.papers").joinpath("evidence.json").read_text(encoding="utf-8")
     )["rows"]

@@ -68,12 +68,13 @@ def report(
 
     def audit() -> tuple[Shipped, str]:
         from airtight.validate.claims.evidence import Shipped, shipped
+        from airtight.validate.claims.sources import OURS
 
-        known = shipped()
+        known = shipped(OURS)
         if not anew:
             return known, f"evidence shipped with the version: seed {known.seed}, {known.effort} evaluations a claim"
         spoken = [prefix for part, prefix in _PAPERS.items() if getattr(description, part) is not None]
-        fresh = audited(spoken or (), seed, effort, limit)
+        fresh = audited(spoken or (), seed, effort, limit, OURS)
         return Shipped(seed, effort, fresh), f"tried for this report: seed {seed}, {effort} evaluations a claim"
 
     with OutputFolder(out) as folder:

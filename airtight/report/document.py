@@ -28,7 +28,7 @@ from airtight.report.tables import number
 from airtight.report.verdicts import format_counts, known, numbered, refuted, severities
 from airtight.solvers.quantities import quantities
 from airtight.system_file import file_schema
-from airtight.validate import papers, program
+from airtight.validate import program
 from airtight.validate.claims import audit, evidence
 from airtight.validate.claims.certificates import writing
 from airtight.validate.claims.claim import Claim, Item, Paper, Verdict
@@ -138,10 +138,23 @@ def _index(evidence: Sequence[Evidence], tried: Sequence[Paper]) -> str:
         cells = " | ".join(str(counts[verdict] or "") for verdict in shown)
         lines.append(f"| [{paper.title}](ledger/{paper.id}.md) | {counts.total()} | {cells} |")
     items = [item for paper in tried for item in paper.items]
-    lines += ["", _count(evidence, items), "", _GLOSSARY, _compared(evidence), ""]
+    lines += ["", _count(evidence, items), *_of_packages(evidence, tried), "", _GLOSSARY, _compared(evidence), ""]
     lines += ["`make ledger` writes these pages from what `airtight verify --all` finds.", ""]
     lines += ["```{toctree}", ":hidden:", "", *(f"ledger/{paper.id}" for paper in tried), "```"]
     return "\n".join(lines) + "\n"
+
+
+def _of_packages(evidence: Sequence[Evidence], tried: Sequence[Paper]) -> list[str]:
+    """How many of the items other packages bring; `airtight verify` without these packages tries the rest."""
+    others = [paper for paper in tried if INSTALLED.package(paper.id)]
+    names = {paper.id for paper in others}
+    claims = sum(e.claim.paper in names for e in evidence)
+    items = claims + sum(len(paper.items) for paper in others)
+    listed = ", ".join(f"[{paper.id}](ledger/{paper.id}.md)" for paper in others)
+    rest = len(evidence) + sum(len(paper.items) for paper in tried) - items
+    said = f"airtight itself has {rest} of these items, {len(evidence) - claims} of them claims that `airtight verify` tries. "
+    said += f"Packages of their own ({{doc}}`add-your-paper`) bring the other {items}, {claims} of them claims: {listed}."
+    return ["", said] if others else []
 
 
 def row(e: Evidence) -> str:
@@ -391,7 +404,10 @@ def main(folder: str, names: Sequence[str] = ()) -> None:
             [(each, worst(each, samples=300)) for each in quantities().values()], INSTALLED.claims().values()
         )
     pages = {Path(folder) / name: text for name, text in made.items()}
-    pages[Path(papers.__file__).parent / evidence.NAME] = evidence.text(ordered)
+    kept: dict[Path, list[Evidence]] = {}
+    for e in ordered:
+        kept.setdefault(INSTALLED.records(e.claim.paper) / evidence.NAME, []).append(e)
+    pages |= {file: evidence.text(rows) for file, rows in kept.items() if any(e.claim.id in tried for e in rows)}
     for path, text in pages.items():
         path.parent.mkdir(exist_ok=True)
         with whole(path) as stream:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from rich import box
 from rich.table import Table
@@ -15,6 +15,7 @@ from airtight.validate.claims.certificates.writing import writable
 from airtight.validate.claims.claim import REFUTED, Item, Severity, Verdict
 from airtight.validate.claims.evidence import Evidence, How
 from airtight.validate.claims.relation import Sign
+from airtight.validate.claims.sources import INSTALLED
 
 _NUMBERED = re.compile(r"(?:Theorem|Lemma|Proposition|Corollary) \d+")
 _COLOURS = {
@@ -65,6 +66,16 @@ def verdicts(evidence: Sequence[Evidence]) -> None:
         console.print(f"{sum(counts.values())} refuted{by_whom}: {format_counts(counts)}{statements}", highlight=False)
     if readings := sum(e.verdict is Verdict.OTHER_READING for e in evidence):
         console.print(f"{readings} false in another reading only", highlight=False)
+
+
+def packages(papers: Iterable[str]) -> None:
+    """Print which of these papers other installed packages bring, a line for each package; nothing where there is none."""
+    brought: dict[str, list[str]] = {}
+    for paper in papers:
+        brought.setdefault(INSTALLED.package(paper), []).append(paper)
+    for package, named in brought.items():
+        if package:
+            screen().print(f"from the package {package}: {', '.join(named)}", highlight=False, markup=False)
 
 
 def bound(e: Evidence) -> str:

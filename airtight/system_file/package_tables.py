@@ -106,9 +106,10 @@ def installed(ours: frozenset[str] = frozenset()) -> dict[str, PackageTable]:
         When an entry point does not import, names an object of another kind, or a table whose name is taken.
     """
     found: dict[str, PackageTable] = {}
-    for place, table in packages.brought(packages.TABLES, PackageTable):
+    for each in packages.brought(packages.TABLES, PackageTable):
+        table = each.object
         if table.name in ours or table.name in found:
-            raise packages.SourceError(f"{place}: {table.name!r} must be the name of a new table")
+            raise packages.SourceError(f"{each.place}: {table.name!r} must be the name of a new table")
         found[table.name] = table
     return found
 

@@ -207,8 +207,9 @@ def page(found: dict[str, list[str]]) -> str:
     lines = [
         "# What the audit covers",
         "",
-        "Made by `python tests/adversarial/covered.py`, which evaluates every row of `airtight verify` while Python tells",
-        "what is called; a test holds it. A public quantity is a function that returns numbers and that the results, the",
+        "Made by `python tests/adversarial/covered.py`, which evaluates every row of `airtight verify`, those of",
+        "`examples/papers` too, while Python tells what is called; a test holds it. A public quantity is a function that",
+        "returns numbers and that the results, the",
         "sweep, the attack, the verbs or the designs name. That a row calls a quantity does not say that it would notice an",
         "error in it:",
         "`tests/adversarial/test_planted.py` plants some.",

@@ -14,13 +14,13 @@ from airtight.validate.experiments.figures import gallery
 
 
 class Point:
-    name, value = "mine", "my_package:OBJECT"
+    name, value, dist = "mine", "my_package:OBJECT", None
 
     def __init__(self, found):
         self.found = found
 
     def load(self):
-        if isinstance(self.found, Exception):
+        if isinstance(self.found, BaseException):
             raise self.found
         return self.found
 
@@ -60,6 +60,7 @@ def test_without_packages_there_is_no_such_command():
     [
         (3, "must be a Command"),
         (ImportError("no such thing"), "ImportError: no such thing"),
+        (SystemExit(0), "SystemExit: 0"),
         (click.Command("verify"), "must be the name of a new command"),
         (click.Command(None), "must be the name of a new command"),
     ],
@@ -78,19 +79,19 @@ def test_two_commands_of_one_name_are_refused(plug):
 
 
 def draw(effort, advance):
-    return gallery.FIGURES["EI-privacy"](effort, advance)
+    return gallery.FIGURES["FDP-10"](effort, advance)
 
 
 def test_figures_are_added(plug):
     plug(packages.FIGURES, {"MY-1": draw})
-    assert gallery._of_packages({"EI-privacy": draw}) == {"MY-1": draw}
+    assert gallery._of_packages({"FDP-10": draw}) == {"MY-1": draw}
 
 
-@pytest.mark.parametrize("found", [{"EI-privacy": draw}, {"MY-1": 3}, 3, ImportError("no")])
+@pytest.mark.parametrize("found", [{"FDP-10": draw}, {"MY-1": 3}, 3, ImportError("no")])
 def test_figures_that_are_none_are_refused(plug, found):
     plug(packages.FIGURES, found)
     with pytest.raises(packages.SourceError, match="mine = my_package:OBJECT"):
-        gallery._of_packages({"EI-privacy": draw})
+        gallery._of_packages({"FDP-10": draw})
 
 
 def test_figures_of_two_packages_do_not_collide(plug):

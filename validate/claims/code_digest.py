@@ -236,7 +236,7 @@ def _used(function: FunctionType, node: ast.AST) -> Iterator[tuple[str, Any]]:
     yield from zip(positional[len(positional) - len(defaults) :], defaults, strict=True)
     yield from (function.__kwdefaults__ or {}).items()
     free, owned, imports = _names(node)
-    scope = {name: _imported(module, imported) for name, module, imported in imports}
+    scope = {name: _imported(module, imported) for name, module, imported in imports if _is_followed(module, function)}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         with suppress(ValueError):  # a variable that has no value yet
             scope[name] = cell.cell_contents
@@ -245,13 +245,18 @@ def _used(function: FunctionType, node: ast.AST) -> Iterator[tuple[str, Any]]:
             yield name, scope.get(name, function.__globals__.get(name))
     for name, attribute in owned:
         owner = scope.get(name, function.__globals__.get(name))
-        if isinstance(owner, ModuleType) and owner.__name__.startswith("airtight."):
+        if isinstance(owner, ModuleType) and _is_followed(owner.__name__, function):
             yield attribute, getattr(owner, attribute, None)
+
+
+def _is_followed(module: str, function: FunctionType) -> bool:
+    """Whether the digest looks into a module that a function uses: one of ours, or of the function's own package."""
+    return module.startswith("airtight.") or module.partition(".")[0] == function.__module__.partition(".")[0]
 
 
 @cache
 def _names(node: ast.AST) -> tuple[list[str], list[tuple[str, str]], list[tuple[str, str, str]]]:
-    """Names in a function that are not its own, attributes of such names, and what it imports from the package."""
+    """Names in a function that are not its own, attributes of such names, and what it imports."""
     inside = _inside(node)
     local_names = {each.arg for each in inside if isinstance(each, ast.arg)} | set(_assigned(node))
     free = dict.fromkeys(each.id for each in inside if isinstance(each, ast.Name) and each.id not in local_names)
@@ -260,7 +265,7 @@ def _names(node: ast.AST) -> tuple[list[str], list[tuple[str, str]], list[tuple[
     imports = (
         (alias.asname or alias.name, each.module, alias.name)
         for each in inside
-        if isinstance(each, ast.ImportFrom) and each.module and each.module.startswith("airtight.")
+        if isinstance(each, ast.ImportFrom) and each.module
         for alias in each.names
     )
     return list(free), [pair for pair in dict.fromkeys(pairs) if pair[0] not in local_names], list(imports)

@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass, field, fields
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
 from enum import StrEnum
 from fractions import Fraction
-from importlib import resources
 from typing import Annotated, Any, TypedDict
 
 from airtight.analytics.forms.balls.ball import Ball
@@ -21,7 +20,8 @@ from airtight.analytics.records import format_value, plain, table
 from airtight.validate.claims import EFFORT, proof_reviews
 from airtight.validate.claims.claim import REFUTED, Claim, Implementation, Item, Reference, Verdict
 from airtight.validate.claims.proof_reviews import Reading
-from airtight.validate.claims.sources import INSTALLED
+from airtight.validate.claims.sources import INSTALLED, Source
+from airtight.validate.packages import SourceError, error_text
 
 _BOUND_DIGITS = 25  # significant digits of the decimal bounds of a ball
 
@@ -386,7 +386,7 @@ def item_as_json(item: Item) -> dict[str, Any]:
     }
 
 
-NAME = "evidence.json"  # file name, in the folder of the papers
+NAME = "evidence.json"  # file name, in the folder of the records of a paper
 
 
 @dataclass(frozen=True)
@@ -411,20 +411,38 @@ def text(evidence: Sequence[Evidence], *, seed: int = 0, effort: int = EFFORT) -
     return json.dumps({"seed": seed, "effort": effort, "rows": rows}, indent=0) + "\n"
 
 
-def shipped() -> Shipped:
-    """The evidence of the installed version.
+def shipped(source: Source = INSTALLED) -> Shipped:
+    """The evidence that installed papers have beside them, ours and those of other packages.
+
+    Raises
+    ------
+    SourceError
+        When the evidence of another package cannot be read, or was found with another seed or effort than ours.
 
     Examples
     --------
     >>> shipped().evidence[0].verdict.value
     'false'
     """
-    contents = json.loads(resources.files("airtight.validate.papers").joinpath(NAME).read_text(encoding="utf-8"))
-    claims = INSTALLED.claims()
-    evidence = [
-        Evidence(claim=claims[name], **_fields_of_row(row)) for name, row in contents["rows"].items() if name in claims
-    ]
-    return Shipped(contents["seed"], contents["effort"], evidence)
+    claims, evidence = source.claims(), []
+    files = dict.fromkeys(source.records(paper) / NAME for paper in source.papers())
+    plans = {}
+    for file in (file for file in files if file.is_file()):
+        try:
+            contents = json.loads(file.read_text(encoding="utf-8"))
+            plans[file] = (contents["seed"], contents["effort"])
+            evidence += [
+                Evidence(claim=claims[name], **_fields_of_row(row))
+                for name, row in contents["rows"].items()
+                if name in claims and source.records(claims[name].paper) == file.parent
+            ]
+        except (ValueError, TypeError, LookupError, AttributeError) as error:
+            raise SourceError(f"{file}: no evidence of claims: {error_text(error)}") from error
+    (seed, effort), *others = dict.fromkeys(plans.values())
+    if others:
+        listed = ", ".join(f"{file}: seed {plan[0]}, effort {plan[1]}" for file, plan in plans.items())
+        raise SourceError(f"evidence must be of one seed and one effort: {listed}")
+    return Shipped(seed, effort, evidence)
 
 
 def _plain(value: Any) -> Any:

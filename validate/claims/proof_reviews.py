@@ -1,6 +1,6 @@
 """When each proof by hand was last read, and whether what it speaks of has changed since.
 
-``proofs.toml`` in the folder of the papers has a line for each row that is argued: the day on which the proof was last read
+``proofs.toml`` beside the evidence of a paper has a line for each row that is argued: the day on which the proof was last read
 against the code, a digest of the code (:mod:`airtight.validate.claims.code_digest`) and one of the text of the proof. Where
 a digest is no longer that of the line, the row is shown as *argued, to be read again*. A reader then compares the proof with the
 code and renews the line::
@@ -12,19 +12,19 @@ code and renews the line::
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import cache
-from importlib import resources
 from pathlib import Path
 
 from airtight.validate import program
 from airtight.validate.claims import code_digest, proofs, sources
 from airtight.validate.claims.claim import Claim
 from airtight.validate.claims.proofs import Section
-from airtight.validate.claims.sources import INSTALLED
+from airtight.validate.claims.sources import INSTALLED, OURS, Source
 from airtight.validate.files import whole
+from airtight.validate.packages import SourceError, error_text
 
 NAME = "proofs.toml"
 _HEAD = """\
@@ -76,20 +76,35 @@ class Reading:
     changed: str
 
 
-def record() -> dict[str, Line]:
-    """The lines of the installed version, by row.
+def record(source: Source = INSTALLED) -> dict[str, Line]:
+    """The lines of the installed papers, by row.
+
+    Raises
+    ------
+    SourceError
+        When the record of another package cannot be read.
 
     Examples
     --------
     >>> record()["CB-A2"].read.year
     2026
     """
-    papers = tomllib.loads(_file().read_text(encoding="utf-8"))
-    return {row: Line(**line) for lines in papers.values() for row, line in lines.items()}
+    lines: dict[str, Line] = {}
+    for file, papers in _files(source).items():
+        try:
+            tables = tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+            lines |= {row: Line(**line) for paper in papers for row, line in tables.get(paper, {}).items()}
+        except (ValueError, TypeError, AttributeError) as error:
+            raise SourceError(f"{file}: no readings of proofs: {error_text(error)}") from error
+    return lines
 
 
-def _file() -> Path:
-    return Path(str(resources.files("airtight.validate.papers"))) / NAME
+def _files(source: Source = INSTALLED) -> dict[Path, list[str]]:
+    """The files of the record, and the papers of which each has the lines."""
+    files: dict[Path, list[str]] = {}
+    for paper in source.papers():
+        files.setdefault(source.records(paper) / NAME, []).append(paper)
+    return files
 
 
 def of(claim: Claim) -> Reading | None:
@@ -101,21 +116,25 @@ def of(claim: Claim) -> Reading | None:
     >>> of(INSTALLED.claims()["FDP-D2"]) is None
     True
     """
-    return _of_installed(claim.id) if claim.argued and INSTALLED.claims().get(claim.id) is claim else None
+    if claim.argued:
+        for source in (OURS, INSTALLED):  # ours needs no other package, which may not import
+            if source.claims().get(claim.id) is claim:
+                return _of_installed(claim.id, source)
+    return None
 
 
 @cache
-def _of_installed(row: str) -> Reading | None:
-    line = _record().get(row)
-    return None if line is None else Reading(line.read, line.changed(today(INSTALLED.claims()[row])))
+def _of_installed(row: str, source: Source) -> Reading | None:
+    line = _record(source).get(row)
+    return None if line is None else Reading(line.read, line.changed(today(source.claims()[row], source)))
 
 
 _record, _sections = cache(record), cache(proofs.sections)
 
 
-def today(claim: Claim) -> Line:
+def today(claim: Claim, source: Source = INSTALLED) -> Line:
     """The line of a claim whose proof is read today (UTC)."""
-    section = proofs.of(claim, _sections(claim.paper))
+    section = proofs.of(claim, _sections(claim.paper, source))
     return Line(datetime.now(UTC).date(), code_digest.digest(claim), _of_text(section))
 
 
@@ -124,12 +143,13 @@ def _of_text(section: Section | None) -> str:
     return "" if section is None else code_digest.short([section.hypotheses.split(), section.body.split()])
 
 
-def text(lines: dict[str, Line]) -> str:
-    """The contents of the record, in the order of the papers; lines of rows that are not argued are dropped."""
+def text(lines: dict[str, Line], papers: Iterable[str]) -> str:
+    """The contents of the record of these papers; lines of rows that are not argued are dropped."""
     made = _HEAD
-    for paper in INSTALLED.papers().values():
-        if here := [claim.id for claim in paper.claims if claim.argued and claim.id in lines]:
-            made += f"\n[{paper.id}]\n" + "".join(_line(row, lines[row]) for row in here)
+    for paper in papers:
+        claims = INSTALLED.papers()[paper].claims
+        if here := [claim.id for claim in claims if claim.argued and claim.id in lines]:
+            made += f"\n[{paper}]\n" + "".join(_line(row, lines[row]) for row in here)
     return made
 
 
@@ -142,8 +162,11 @@ def main(names: Sequence[str]) -> None:
     argued = {name: claim for name, claim in INSTALLED.claims().items() if claim.argued}
     if names:
         read = sources.select(names, list(argued))
-        with whole(_file()) as stream:
-            stream.write(text(record() | {name: today(argued[name]) for name in read}).encode())
+        lines = record() | {name: today(argued[name]) for name in read}
+        for file, papers in _files().items():
+            if any(argued[name].paper in papers for name in read):
+                with whole(file) as stream:
+                    stream.write(text(lines, papers).encode())
         print(f"read today: {', '.join(read)}")
         return
     readings = {name: of(claim) for name, claim in argued.items()}

@@ -54,13 +54,13 @@ def sections(paper: str, source: Source = INSTALLED) -> dict[str, Section]:
     return {section.label: section for _, section in _beside(source.home(paper))}
 
 
-def by_row(module: str) -> dict[str, str]:
+def proofs_beside(module: str) -> dict[str, str]:
     """Addresses of the proofs in the folder of a module, by the rows that their headings name.
 
     Examples
     --------
     >>> from airtight.validate.papers import corbin_fl
-    >>> by_row(corbin_fl.__file__)["CB-T1*-bits"]
+    >>> proofs_beside(corbin_fl.__file__)["CB-T1*-bits"]
     'docs/proofs.md#cb-t1'
     """
     return {

@@ -1,4 +1,4 @@
-"""Sources of claims: the installed papers (folders here, entry points ``airtight.papers``), or a Python file of a user.
+"""Sources of claims: our papers and those of installed packages (entry points ``airtight.papers``), or a Python file of a user.
 
 Users select claims by identifiers, or by prefixes of identifiers.
 """
@@ -17,6 +17,7 @@ from pathlib import Path
 from types import ModuleType
 
 from airtight.analytics.checks import ParameterError
+from airtight.validate import papers
 from airtight.validate.claims.claim import Claim, Item, Paper
 from airtight.validate.packages import PAPERS as GROUP
 from airtight.validate.packages import SourceError, brought, error_text
@@ -24,9 +25,18 @@ from airtight.validate.packages import SourceError, brought, error_text
 
 @dataclass(frozen=True)
 class Source:
-    """All installed papers, or the papers of one file. A source can be pickled; the claims cannot."""
+    """All installed papers, or the papers of one file. A source can be pickled; the claims cannot.
+
+    Attributes
+    ----------
+    path : str
+        The file; empty for the installed papers.
+    packages : bool
+        Whether the papers of other installed packages count.
+    """
 
     path: str = ""
+    packages: bool = True
 
     def papers(self) -> dict[str, Paper]:
         """Papers by identifier.
@@ -36,7 +46,7 @@ class Source:
         SourceError
             When something does not import, holds no claim, or uses an identifier twice.
         """
-        return _of_file(self.path) if self.path else _installed()
+        return _of_file(self.path) if self.path else {name: each.paper for name, each in self._installed().items()}
 
     def claims(self) -> dict[str, Claim]:
         """Claims by identifier, in the order of the papers."""
@@ -53,38 +63,64 @@ class Source:
 
     def home(self, paper: str) -> Path:
         """The file that defines a paper."""
-        return Path(self.path) if self.path else _home(self.papers()[paper])
+        return Path(self.path) if self.path else self._installed()[paper].home
+
+    def records(self, paper: str) -> Path:
+        """The folder with the records of an installed paper, its evidence and the readings of its proofs.
+
+        Ours are together, in the folder of our papers; another package has its own beside the module of the paper.
+        """
+        each = self._installed()[paper]
+        return each.home.parent if each.package else Path(papers.__path__[0])
+
+    def package(self, paper: str) -> str:
+        """Name and version of the package that brings a paper; empty for our papers and those of a file."""
+        return "" if self.path else self._installed()[paper].package
+
+    def _installed(self) -> dict[str, _Installed]:
+        """Our papers, and those of other packages if they count."""
+        return _all() if self.packages else _ours()
 
     def items(self) -> dict[str, Item]:
         """The numbered items that are not claims, by identifier."""
         return {item.id: item for paper in self.papers().values() for item in paper.items}
 
 
-INSTALLED = Source()
+INSTALLED, OURS = Source(), Source(packages=False)
 
 
-def _home(paper: Paper) -> Path:
-    """The file of the module that defines the paper."""
-    holders = [
-        name
-        for name, module in list(sys.modules.items())
-        if getattr(module, "__file__", None) and any(value is paper for value in vars(module).values())
-    ]
-    if not holders:
-        raise SourceError(f"{paper.id}: no imported module holds this paper")
-    first = min(
-        holders, key=lambda name: (name == "__main__", not name.startswith("airtight.validate.papers."))
-    )  # the module that defines the paper, not one that imports it
-    return Path(str(sys.modules[first].__file__))
+@dataclass(frozen=True)
+class _Installed:
+    """An installed paper, the module that holds it, and the package that brings it: empty for our papers."""
+
+    paper: Paper
+    module: str
+    package: str = ""
+
+    @property
+    def home(self) -> Path:
+        """The file of the module."""
+        file = getattr(sys.modules.get(self.module), "__file__", None)
+        if file is None:
+            raise SourceError(f"{self.paper.id}: the module {self.module} has no file")
+        return Path(file)
 
 
 @cache
-def _installed() -> dict[str, Paper]:
-    from airtight.validate import papers
+def _ours() -> dict[str, _Installed]:
+    return {paper.id: _Installed(paper, module) for module, paper in papers.found()}
 
-    core_papers = papers.found()
-    core_papers += [paper for _, paper in brought(GROUP, Paper)]
-    return _distinct(core_papers, f"entry points {GROUP}")
+
+@cache
+def _all() -> dict[str, _Installed]:
+    others = [_Installed(each.object, each.module, each.package) for each in brought(GROUP, Paper)]
+    installed = [*_ours().values(), *others]
+    where = f"entry points {GROUP}"
+    for each in installed:
+        if strangers := [claim.id for claim in each.paper if claim.paper != each.paper.id]:
+            raise SourceError(f"{where}: {', '.join(strangers)} in {each.paper.id} must have no other paper")
+    _distinct([each.paper for each in installed], where)
+    return {each.paper.id: each for each in installed}
 
 
 @cache
@@ -140,14 +176,21 @@ def _failing_line(error: Exception, path: str) -> str:
 
 
 def _distinct(papers: list[Paper], where: str) -> dict[str, Paper]:
-    """Papers by identifier; every identifier must be used once, and every `corrected_by` must exist."""
+    """Papers by identifier; every identifier must be used once, and every `corrected_by` must exist.
+
+    A paper of a package can so replace neither one of ours nor a claim of it, under its own name or as a reference.
+    """
     paper_of: dict[str, str] = {}
     for paper in papers:
-        for name in paper.names():
+        references = [reference.id for claim in paper.claims for reference in claim.also]
+        for name in [*paper.names(), *references]:
             if name in paper_of:
                 raise SourceError(f"{where}: the identifier {name} is used in {paper_of[name]} and in {paper.id}")
             paper_of[name] = paper.id
+    ids = [paper.id for paper in papers]
     for paper in papers:
+        if ids.count(paper.id) > 1:
+            raise SourceError(f"{where}: two papers have the identifier {paper.id}")
         if not paper.names():
             raise SourceError(f"{where}: the paper {paper.id} holds no claim")
         for claim in paper.claims:

@@ -186,7 +186,7 @@ def test_quantities_are_numbers_and_arrays():
 @pytest.mark.parametrize("name", ["inference", "copy", "relaying"])
 def test_a_name_that_is_taken_is_refused_by_its_entry_point(monkeypatch, tmp_path, name):
     class Point:
-        value = "other:TABLE"
+        value, dist = "other:TABLE", None
 
         def __init__(self, label):
             self.name = label

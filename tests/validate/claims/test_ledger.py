@@ -13,7 +13,7 @@ from airtight.report import document
 from airtight.solvers.quantities import quantities
 from airtight.validate.claims.claim import Verdict
 from airtight.validate.claims.evidence import shipped
-from airtight.validate.claims.sources import INSTALLED
+from airtight.validate.claims.sources import INSTALLED, Source
 
 DOCS = ROOT / "docs"
 CLAIMS, ITEMS, PAPERS = INSTALLED.claims(), INSTALLED.items(), INSTALLED.papers()
@@ -90,7 +90,7 @@ def test_a_claim_is_tried_anew_alone(tmp_path, monkeypatch):
     """`make ledger ID=FDP-D2`: the others keep their evidence and their certificates; the page of the quantities stays."""
     sums = (DOCS / "certificates.sha256").read_text()
     (tmp_path / "certificates.sha256").write_text(sums.replace("FDP-D2/", "FDP-gone/"))
-    monkeypatch.setattr(document.papers, "__file__", str(tmp_path / "papers" / "__init__.py"))
+    monkeypatch.setattr(Source, "records", lambda source, paper: tmp_path / "papers")
     monkeypatch.setattr(document, "ProcessPoolExecutor", lambda *given: Here())
     document.main(str(tmp_path), ["FDP-D2"])
     written = sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.*"))

@@ -127,7 +127,8 @@ def test_the_record_is_whole():
     """A line for each argued row and no other, in the order of the papers, with a day that has come."""
     lines = proof_reviews.record()
     assert set(lines) == set(ARGUED), "make read ID=... writes the line of a new row"
-    assert (ROOT / "validate" / "papers" / proof_reviews.NAME).read_text() == proof_reviews.text(lines)
+    for file, papers in proof_reviews._files().items():
+        assert file.read_text() == proof_reviews.text(lines, papers)
     for line in lines.values():
         assert line.read <= datetime.now(UTC).date()
         assert all(re.fullmatch(r"[0-9a-f]{16}|", digest) for digest in (line.code, line.proof))
@@ -178,7 +179,7 @@ OTHERS = ("CB-E1", "UF-E4", "FDP-L3*", "PC-bound", "AT-V4-sets")
             "total += 1.0 * chance * (float",
             ("FDP-MSE*", "FDP-MSE**"),
         ),
-        ("pricer/relaying.py", "heard = p * (1 - p) @", "heard = (1 - p) * p @", ("PC-bound",)),
+        ("private_relaying/relaying.py", "heard = p * (1 - p) @", "heard = (1 - p) * p @", ("PC-bound",)),
         (
             "inference/distortion.py",
             "heard = matched(system, features)",
@@ -205,12 +206,12 @@ def test_a_planted_change_is_told_and_a_reading_ends_it(monkeypatch, afresh, tmp
     """By verify and by the list of what is to be read; another text of a proof counts too, other line breaks do not."""
     record = tmp_path / proof_reviews.NAME
     record.write_text((ROOT / "validate" / "papers" / proof_reviews.NAME).read_text())
-    monkeypatch.setattr(proof_reviews, "_file", lambda: record)
+    monkeypatch.setattr(proof_reviews, "_files", lambda source=None: {record: ["corbin-fl"]})
     sections = {
         label: replace(one, body=one.body.replace(" ", "\n")) for label, one in proofs.sections("corbin-fl").items()
     }
     sections["cb-e1"] = replace(sections["cb-e1"], body=sections["cb-e1"].body + " Planted.")
-    monkeypatch.setattr(proof_reviews, "_sections", lambda paper: sections)
+    monkeypatch.setattr(proof_reviews, "_sections", lambda paper, source: sections)
     claims = {name: ARGUED[name] for name in ("CB-E1", "CB-X3")}
     monkeypatch.setattr(proof_reviews.INSTALLED.__class__, "claims", lambda source: claims)
     rows = json.loads(run("verify", *claims, "--json", "--effort", "20").stdout)
@@ -238,3 +239,28 @@ def test_docstrings_that_python_has_dropped_are_read_from_the_source():
     finally:
         function.__doc__ = kept
     assert dropped == proof_reviews.today(INSTALLED.claims()["CB-T4*-privacy"]).proof
+
+
+def test_a_digest_follows_the_modules_of_a_package(tmp_path, monkeypatch):
+    """Functions that a side takes from another module of its own package, as an attribute or by an import inside."""
+    monkeypatch.syspath_prepend(tmp_path)
+    side = """from {0} import law
+from airtight.analytics.forms.domain import Range
+from airtight.validate.claims.claim import Claim
+from airtight.validate.claims.relation import at_most
+def _side(x):
+    from {0} import noise
+    return law.square(x) + noise.cube(x)
+CLAIM = Claim("A", "here", at_most(_side, lambda x: 10.0 * x), domain={{"x": Range(0.0, 1.0)}}, statement="A")
+"""
+    digests = []
+    bodies = {"one": ("x * x", "x**3"), "two": ("x * x", "x**3"), "three": ("x", "x**3"), "four": ("x * x", "x")}
+    for name, (square, cube) in bodies.items():
+        package = tmp_path / f"package_{name}"
+        package.mkdir()
+        (package / "__init__.py").write_text("")
+        (package / "law.py").write_text(f"def square(x):\n    return {square}\n")
+        (package / "noise.py").write_text(f"def cube(x):\n    return {cube}\n")
+        (package / "claims.py").write_text(side.format(package.name))
+        digests.append(code_digest.digest(pydoc.locate(f"{package.name}.claims.CLAIM")))
+    assert digests[0] == digests[1] and len(set(digests)) == 3

@@ -321,7 +321,7 @@ def test_workers_read_the_same_file(pool):
 
 
 class _Point:
-    name, value = "mine", "my_package:PAPER"
+    name, value, dist = "mine", "my_package:PAPER", None
 
     def __init__(self, paper):
         self.paper = paper
@@ -333,11 +333,11 @@ class _Point:
 @pytest.fixture
 def plugged(monkeypatch):
     def plug(paper):
-        sources._installed.cache_clear()
+        sources._all.cache_clear()
         monkeypatch.setattr(metadata, "entry_points", lambda group: [_Point(paper)] if group == sources.GROUP else [])
 
     yield plug
-    sources._installed.cache_clear()
+    sources._all.cache_clear()
 
 
 def test_papers_as_plug_ins(plugged):

@@ -119,10 +119,11 @@ def write(out: Path) -> tuple[list[str], dict[str, str]]:
     (out / LIBRARY).mkdir(exist_ok=True)
     for name in SHARED:
         shutil.copyfile(Path(__file__).with_name(name), out / LIBRARY / name)
-    for paper in INSTALLED.papers():
+    of_folder = {INSTALLED.home(paper): coq_name(paper) for paper in reversed(INSTALLED.papers())}  # the first paper of each
+    for home, paper in of_folder.items():
         for name, ending in _BY_HAND.items():
-            if (source := INSTALLED.home(paper).with_name(name)).is_file():
-                shutil.copyfile(source, out / LIBRARY / f"{source.parent.name}{ending}.v")
+            if (source := home.with_name(name)).is_file():
+                shutil.copyfile(source, out / LIBRARY / f"{paper}{ending}.v")
     for folder in sorted(path.parent for path in out.glob("*/claim.json")):
         try:
             text = stated(folder)

@@ -6,11 +6,11 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, as_completed
+from contextlib import nullcontext
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 
-from airtight.validate import packages, papers, program
+from airtight.validate import packages, program
 from airtight.validate.claims import sources
 from airtight.validate.experiments.figures import (
     collaborative,
@@ -25,23 +25,15 @@ from airtight.validate.experiments.figures.figure import Advance, Effort, Redraw
 from airtight.validate.files import OutputFolder
 
 
-def _of_papers() -> dict[str, Callable[[Effort, Advance], Redrawn]]:
-    """The figures of the papers' folders: ``FIGURES`` of every module ``airtight.validate.papers.PAPER.figures``."""
-    figures: dict[str, Callable[[Effort, Advance], Redrawn]] = {}
-    for folder in sorted(Path(papers.__path__[0]).glob("*/figures.py")):
-        figures |= import_module(f"{papers.__name__}.{folder.parent.name}.figures").FIGURES
-    return figures
-
-
 def _of_packages(
     ours: Mapping[str, Callable[[Effort, Advance], Redrawn]],
 ) -> dict[str, Callable[[Effort, Advance], Redrawn]]:
     """The figures of other installed packages: mappings like ``FIGURES``, by the entry points ``airtight.figures``."""
     figures: dict[str, Callable[[Effort, Advance], Redrawn]] = {}
-    for place, found in packages.brought(packages.FIGURES, Mapping):  # type: ignore[type-abstract]
-        for name, draw in found.items():
+    for each in packages.brought(packages.FIGURES, Mapping):  # type: ignore[type-abstract]
+        for name, draw in each.object.items():
             if name in ours or name in figures or not callable(draw):
-                raise packages.SourceError(f"{place}: {name!r} must be a new identifier of a function")
+                raise packages.SourceError(f"{each.place}: {name!r} must be a new identifier of a function")
             figures[name] = draw
     return figures
 
@@ -52,7 +44,6 @@ _OURS: dict[str, Callable[[Effort, Advance], Redrawn]] = {
     **corbin.FIGURES,
     **utility_figures.FIGURES,
     **few_bits_figures.FIGURES,
-    **_of_papers(),
 }
 FIGURES: dict[str, Callable[[Effort, Advance], Redrawn]] = {**_OURS, **_of_packages(_OURS)}
 _LONG = (
@@ -95,6 +86,8 @@ class Rendered:
 def redrawn(name: str, effort: Effort | None = None) -> Redrawn:
     """Draw one figure: computed with this effort, or from the shipped data if it is None.
 
+    A figure of another package is drawn in our style and colours.
+
     Examples
     --------
     >>> redrawn("FDP-6").caption[:30]
@@ -103,7 +96,8 @@ def redrawn(name: str, effort: Effort | None = None) -> Redrawn:
     study = FIGURES[name]
     if effort is None and isinstance(study, Study):
         return study.drawn(figure.read(name))
-    return study(effort or Effort.full(), lambda done: None)
+    with style.applied() if name not in _OURS else nullcontext():
+        return study(effort or Effort.full(), lambda done: None)
 
 
 def rendered(name: str, effort: Effort | None) -> Rendered:

@@ -6,6 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,6 +38,14 @@ def figure_of(width: float = 6.4, height: float = 4.0) -> Figure:
 
 
 COLOURS = ("#2166ac", "#b2182b", "#1b7837", "#e08214", "#762a83", "#4d4d4d", "#35978f", "#bf812d", "#c51b7d")
+
+
+def applied() -> AbstractContextManager[None]:
+    """A context in which new plots have this style, and their lines the colours of :data:`COLOURS` in turn."""
+    import matplotlib as mpl
+    from matplotlib.rcsetup import cycler
+
+    return mpl.rc_context({**STYLE, "axes.prop_cycle": cycler(color=COLOURS)})
 
 
 def whole_rounds(axes: Axes) -> None:

@@ -1,7 +1,7 @@
 """papers/corbin-fl (CB), in the order of the paper."""
 
 from airtight.validate.claims.claim import Paper
-from airtight.validate.claims.proofs import by_row
+from airtight.validate.claims.proofs import proofs_beside
 from airtight.validate.papers.corbin_fl import (
     aggregation,
     appendices,
@@ -35,5 +35,5 @@ PAPER = Paper(
     ),
     items.ITEMS,
     {"Eq.": 22, "Theorem": 4, "Proposition": 1, "Algorithm": 3, "Fig.": 4, "Experiment": 8},
-    proofs=by_row(__file__),
+    proofs=proofs_beside(__file__),
 )

@@ -1,7 +1,7 @@
 """papers/feature-dp (FDP) and its short version (FDPs), in the order of the paper."""
 
 from airtight.validate.claims.claim import Paper
-from airtight.validate.claims.proofs import by_row
+from airtight.validate.claims.proofs import proofs_beside
 from airtight.validate.papers.feature_dp import (
     accuracy,
     appendices,
@@ -43,7 +43,7 @@ PAPER = Paper(
     [claim for claim in _CLAIMS if not claim.id.startswith("FDPs")],
     items.FULL,
     {"Eq.": 63, "Definition": 3, "Theorem": 3, "Lemma": 6, "Remark": 8, "Algorithm": 3, "Fig.": 11},
-    proofs=by_row(__file__),
+    proofs=proofs_beside(__file__),
 )
 
 SHORT = Paper(
@@ -54,5 +54,5 @@ SHORT = Paper(
     [claim for claim in _CLAIMS if claim.id.startswith("FDPs")],
     items.SHORT,
     {"Eq.": 10, "Definition": 1, "Theorem": 2, "Remark": 2, "Algorithm": 2, "Fig.": 3},
-    proofs=by_row(__file__),
+    proofs=proofs_beside(__file__),
 )

@@ -14,7 +14,7 @@ from airtight.analytics.forms.gaussian_mechanism import hockey_stick, least_delt
 from airtight.analytics.forms.quantity import normal_cdf
 from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy
 from airtight.validate.claims.claim import Claim, Paper, false, holds
-from airtight.validate.claims.proofs import by_row
+from airtight.validate.claims.proofs import proofs_beside
 from airtight.validate.claims.relation import absolute, at_most, equal
 
 _MODERATE = (0.5, 2.0)
@@ -220,4 +220,4 @@ _CLAIMS: tuple[Claim, ...] = (
     ),
 )
 
-PAPER = Paper("airtight", "Privacy over the air with several looks", "airtight", 2026, _CLAIMS, proofs=by_row(__file__))
+PAPER = Paper("airtight", "Privacy over the air with several looks", "airtight", 2026, _CLAIMS, proofs=proofs_beside(__file__))

@@ -1,7 +1,7 @@
 """papers/utility-fairness (UF), in the order of the paper."""
 
 from airtight.validate.claims.claim import Paper
-from airtight.validate.claims.proofs import by_row
+from airtight.validate.claims.proofs import proofs_beside
 from airtight.validate.papers.utility_fairness import (
     composition,
     computed_values,
@@ -47,5 +47,5 @@ PAPER = Paper(
         "Algorithm": 1,
         "Fig.": 4,
     },
-    proofs=by_row(__file__),
+    proofs=proofs_beside(__file__),
 )

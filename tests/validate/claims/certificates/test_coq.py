@@ -88,7 +88,9 @@ def test_files_beside_the_certificates(tmp_path):
 
 
 def test_proofs_by_hand_are_of_rows_that_hold():
-    for path in Path(papers.__file__).parent.glob("*/proved.v"):
+    for path in {INSTALLED.home(paper).with_name("proved.v") for paper in INSTALLED.papers()}:
+        if not path.is_file():
+            continue
         text = path.read_text()
         assert not re.search(r"\b(Admitted|admit|Axiom|Parameter|Conjecture)\b", text)
         for name in re.findall(r"^Theorem (\w+)", text, re.M):
