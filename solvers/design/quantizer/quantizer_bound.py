@@ -297,7 +297,7 @@ class BitsBound:
     ----------
     outputs : int
     marks : tuple of Fraction
-        BracketArrays of the cells [marks[0], marks[1]], ...; the first is at least -alpha, the last at most alpha.
+        Ends of the cells [marks[0], marks[1]], ...; the first is at least -alpha, the last at most alpha.
     certificates : tuple of (Certificate, frozenset of int)
         Each certificate with the cells that it leaves out: it bounds every alphabet without an output in these cells.
     """

@@ -276,7 +276,7 @@ def log_largest(
 
 
 def _panel_ends(eps: FloatArray, d: FloatArray, w: FloatArray) -> FloatArray:
-    """BracketArrays of panels of zeta, from 0 to where the remaining integral at the variance w is negligible."""
+    """Ends of panels of zeta, from 0 to where the remaining integral at the variance w is negligible."""
     m = d / np.sqrt(w)
     start = eps / m - m / 2
     # alpha^2 / 2 at the end exceeds its least value by _TAIL nats; zeta = m (alpha - start)

@@ -199,7 +199,7 @@ class SignalTest:
         return merged(with_device, self.p * law(-half, True) + (1 - self.p) * absent)
 
     def _squares(self, level: float, coarse: int) -> FloatArray:
-        """BracketArrays of the cells of the squared norm across the axis."""
+        """Ends of the cells of the squared norm across the axis."""
         if self.dimension == 1:
             return np.array([0.0, np.inf])
         a = (self.dimension - 1) / 2
@@ -348,11 +348,8 @@ _Term = tuple[float, float, bool]  # a factor, a mean, whether the device's own 
 
 
 def _positive(axis: FloatArray, above: FloatArray, below: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """BracketArrays of the intervals on which above > below, one row per node; empty intervals are (0, 0)."""
-    # in logarithms, as both sums may be near underflow; 0 against 0 counts as not positive
-    ratio = np.log(above) - np.log(below)
-    ratio = np.where(above > 0, np.nan_to_num(ratio, nan=-np.inf), -np.inf)
-    inside = ratio > 0
+    """Ends of the intervals on which above > below, one row per node; empty intervals are (0, 0)."""
+    inside = above > below
     # +1 where an interval begins, -1 after its end; the padding closes intervals at both ends of the axis
     edges = np.diff(np.pad(inside, ((0, 0), (1, 1))).astype(np.int8), axis=1)
     interval_count = int(np.max(np.sum(edges == 1, axis=1), initial=0))
@@ -362,7 +359,7 @@ def _positive(axis: FloatArray, above: FloatArray, below: FloatArray) -> tuple[F
         order = np.cumsum(edges == side, axis=1)[row, place] - 1
         before, after = np.maximum(place - 1, 0), np.minimum(place, axis.size - 1)
         # the root by linear interpolation of the log ratio between the two grid points; any place between them is valid
-        a, b = ratio[row, before], ratio[row, after]
+        a, b = (np.log(above[row, at]) - np.log(below[row, at]) for at in (before, after))
         share = np.where(np.isfinite(a) & np.isfinite(b) & (a != b), a / (a - b), 0.5)
         x = axis[before] + np.clip(share, 0.0, 1.0) * (axis[after] - axis[before])
         # an interval that reaches the end of the grid goes on to infinity
