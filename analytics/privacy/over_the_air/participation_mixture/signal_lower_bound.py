@@ -350,21 +350,21 @@ _Term = tuple[float, float, bool]  # a factor, a mean, whether the device's own 
 def _positive(axis: FloatArray, above: FloatArray, below: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Ends of the intervals on which above > below, one row per node; empty intervals are (0, 0)."""
     inside = above > below
-    # +1 where an interval begins, -1 after its end; the padding closes intervals at both ends of the axis
-    edges = np.diff(np.pad(inside, ((0, 0), (1, 1))).astype(np.int8), axis=1)
-    interval_count = int(np.max(np.sum(edges == 1, axis=1), initial=0))
-    left, right = np.zeros((above.shape[0], interval_count)), np.zeros((above.shape[0], interval_count))
-    for side, target in ((1, left), (-1, right)):
-        row, place = np.nonzero(edges == side)
-        order = np.cumsum(edges == side, axis=1)[row, place] - 1
-        before, after = np.maximum(place - 1, 0), np.minimum(place, axis.size - 1)
-        # the root by linear interpolation of the log ratio between the two grid points; any place between them is valid
-        a, b = (np.log(above[row, at]) - np.log(below[row, at]) for at in (before, after))
-        share = np.where(np.isfinite(a) & np.isfinite(b) & (a != b), a / (a - b), 0.5)
-        x = axis[before] + np.clip(share, 0.0, 1.0) * (axis[after] - axis[before])
-        # an interval that reaches the end of the grid goes on to infinity
-        x = np.where(place == 0, -np.inf, np.where(place == axis.size, np.inf, x))
-        target[row, order] = x
+    # places where `inside` changes, a row's alternately begin and end an interval; the padding closes those at the axis' ends
+    row, place = np.nonzero(np.diff(np.pad(inside, ((0, 0), (1, 1))), axis=1))
+    first_of_row = np.searchsorted(row, np.arange(above.shape[0]))
+    order, ends_interval = np.divmod(np.arange(row.size) - first_of_row[row], 2)
+    before, after = np.maximum(place - 1, 0), np.minimum(place, axis.size - 1)
+    # the root by linear interpolation of the log ratio between the two grid points; any place between them is valid
+    a, b = (np.log(above[row, at]) - np.log(below[row, at]) for at in (before, after))
+    share = np.where(np.isfinite(a) & np.isfinite(b) & (a != b), a / (a - b), 0.5)
+    x = axis[before] + np.clip(share, 0.0, 1.0) * (axis[after] - axis[before])
+    # an interval that reaches the end of the grid goes on to infinity
+    x = np.where(place == 0, -np.inf, np.where(place == axis.size, np.inf, x))
+    left, right = np.zeros((2, above.shape[0], int(np.max(order, initial=-1)) + 1))
+    for side, target in ((0, left), (1, right)):
+        of_side = ends_interval == side
+        target[row[of_side], order[of_side]] = x[of_side]
     return left, right
 
 
