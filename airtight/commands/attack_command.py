@@ -6,26 +6,27 @@ from pathlib import Path
 
 import click
 
-from airtight.commands.options import DEVICES, FEATURES, FILE, JSON, SEED, print_json
+from airtight.commands.options import ALL, DEVICES, FEATURES, FILE, JSON, SEED, print_json
 from airtight.running import heard, progress
 from airtight.system_file.config import SystemFileError
 from airtight.system_file.contents import SystemFile
 
 
-@click.command()
+@click.command(short_help="The best attack, run on simulated signals.")
 @FILE
-@click.option("--samples", type=click.IntRange(8, 10**10), help="Outputs under either neighbour; 100000 by default.")
+@click.option("--samples", type=click.IntRange(8, 10**10), help="Number of signals drawn under either neighbour; 100000 by default.")
 @click.option(
-    "--rounds", type=click.IntRange(min=1), help="Queries that are attacked together; as FILE says by default."
+    "--rounds", type=click.IntRange(min=1), help="Number of rounds that are attacked together; as FILE says by default."
 )
 @click.option(
     "--runs",
     type=click.IntRange(min=8),
-    help="Attack federated training instead, in so many runs of it under either neighbour.",
+    help="Attack federated training instead, in this many runs under either neighbour.",
 )
 @SEED
 @DEVICES
 @FEATURES
+@ALL
 @JSON
 def attack(
     file: Path,
@@ -35,14 +36,16 @@ def attack(
     seed: int,
     devices: Path | None,
     features: Path | None,
+    complete: bool,
     as_json: bool,
 ) -> None:
-    """The optimal attack on the simulated channel of FILE: epsilon from samples, beside the exact and the published one.
+    """Run the best attack on simulated signals of FILE: a lower bound of epsilon beside the exact and the published one.
 
-    With --runs on one client of its federated training, by each mechanism of [training] whose sums have a known law.
+    With --runs the attack is on one client of the federated training in FILE, by each mechanism of [training] whose sums have
+    a known law.
     """
     from airtight.commands import fleet_csv as fleets
-    from airtight.report import tables
+    from airtight.report.screens import training_screens
     from airtight.validate.attack import system_attack
 
     description, _, _ = fleets.load(file, devices, "inference", channel=True, features=features)
@@ -63,11 +66,12 @@ def attack(
     if as_json:
         print_json(result)
     else:
-        tables.attacked(description.name, result)
+        system, names = description.inference, description.names
+        training_screens.attacked(str(file), description.name, result, system, names, complete=complete)
 
 
 def _on_training(file: Path, description: SystemFile, runs: int, rounds: int | None, seed: int, as_json: bool) -> None:
-    from airtight.report import tables
+    from airtight.report.screens import training_screens
     from airtight.validate.attack import training
 
     if description.federated is None or description.training is None:
@@ -95,4 +99,4 @@ def _on_training(file: Path, description: SystemFile, runs: int, rounds: int | N
     if as_json:
         print_json(found)
     else:
-        tables.trained(description.name, found)
+        training_screens.trained(str(file), description.name, found)

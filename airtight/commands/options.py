@@ -24,27 +24,28 @@ QUIET = click.option(
     is_flag=True,
     expose_value=False,
     callback=lambda ctx, option, value: ctx.meta.update({SILENT: value}),
-    help="Say nothing on the way.",
+    help="Print no progress.",
 )
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 
+ALL = click.option("--all", "complete", is_flag=True, help="Print every number, and every device in a row of its own.")
 DEVICES = click.option(
     "--devices",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="CSV",
-    help="A device a row, the header names keys of FILE; they take the place of those in FILE.",
+    help="Table with a row for each device; its header names keys of FILE, which it replaces.",
 )
 FEATURES = click.option(
     "--features",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="CSV",
-    help="Features, a device a row; they take the place of those in FILE.",
+    help="Table with the features, a row for each device; it replaces that of FILE.",
 )
 PLAN = click.option(
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="CSV",
-    help="Write the answer, a device a row; - to print it.",
+    help="Write the answer to a CSV file, a device a row (- prints it).",
 )
 LEAVE_OUT = click.option(
     "--leave-out", is_flag=True, help="Leave out devices of the CSV file that cannot be used, and name them on stderr."

@@ -20,7 +20,7 @@ from airtight.analytics.privacy.over_the_air import observers, system_privacy
 from airtight.report.page import edition, environment, secured
 from airtight.report.paper import escaped
 from airtight.report.summary import QUESTIONS, SEEN
-from airtight.report.tables import groups
+from airtight.report.console import groups
 from airtight.results import headline
 from airtight.results.schema import as_json
 from airtight.system_file.contents import SystemFile
