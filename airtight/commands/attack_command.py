@@ -66,8 +66,8 @@ def attack(
     if as_json:
         print_json(result)
     else:
-        system, names = description.inference, description.names
-        training_screens.attacked(str(file), description.name, result, system, names, complete=complete)
+        system, labels = description.inference, description.labels
+        training_screens.attacked(str(file), description.name, result, system, labels, complete=complete)
 
 
 def _on_training(file: Path, description: SystemFile, runs: int, rounds: int | None, seed: int, as_json: bool) -> None:

@@ -187,10 +187,13 @@ def main() -> None:
 @click.argument("files", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="FILE...")
 @DEVICES
 @FEATURES
+@click.option(
+    "--link", is_flag=True, help="Print the link budget instead: path loss, received power, margin, probability, energy."
+)
 @ALL
 @_JSON
 def bounds(
-    files: tuple[Path, ...], devices: Path | None, features: Path | None, complete: bool, as_json: bool
+    files: tuple[Path, ...], devices: Path | None, features: Path | None, link: bool, complete: bool, as_json: bool
 ) -> None:
     """Say whether the systems in FILE are private and useful: exact, proven and published bounds.
 
@@ -211,6 +214,8 @@ def bounds(
     if (devices is not None or features is not None) and len(files) > 1:
         raise click.UsageError(f"{'--features' if devices is None else '--devices'}: with one FILE")
     descriptions = {str(file): fleets.load(file, devices, channel=True, features=features)[0] for file in files}
+    if link and as_json:
+        raise click.UsageError("--link: not together with --json; airtight.analytics.inference.link_budget has the numbers")
     if as_json:
         found = {file: Bounds.joined(warned(description)) for file, description in descriptions.items()}
         print_json(found if len(files) > 1 else found[str(files[0])])
@@ -220,6 +225,9 @@ def bounds(
     for number, (file, description) in enumerate(descriptions.items()):
         if number:
             click.echo()
+        if link:
+            bounds_screen.link(file, description, complete=complete)
+            continue
         parts: dict[str, list[Part]] = {}
         for name, part in warned(description):
             parts.setdefault(name, []).append(part)
@@ -301,8 +309,8 @@ def weights(
         if cap != "none" and task.epsilon_cap is not None:
             promise = ", which the published bound does not guarantee" if cap in ("theorem1", "eq23") else ""
             limit = f"Epsilon at most {task.epsilon_cap:g} for every device{promise}."
-        name, names = variant or description.name, description.names
-        solve_screens.weights(str(file), name, found, system, limit, names, complete=complete)
+        name, labels = variant or description.name, description.labels
+        solve_screens.weights(str(file), name, found, system, limit, labels, complete=complete)
 
 
 @solve.command(short_help="Iterations and power of greatest utility for each device.")
@@ -375,8 +383,8 @@ def energy(
     else:
         from airtight.report.screens import solve_screens
 
-        names = [row.name for row in rows]
-        solve_screens.energy(str(file), description.name, method, found, names, complete=complete)
+        labels = [row.label for row in rows]
+        solve_screens.energy(str(file), description.name, method, found, labels, complete=complete)
 
 
 def _export(fleet: DeviceFleet, out: Path | None, loss: float, as_json: bool) -> None:

@@ -63,8 +63,8 @@ def calibrate(
     if as_json:
         print_json(result)
     else:
-        before, names = description.inference, description.names
-        design_screens.calibration(str(file), description.name, result, before, names, complete=complete)
+        before, labels = description.inference, description.labels
+        design_screens.calibration(str(file), description.name, result, before, labels, complete=complete)
 
 
 @click.command(short_help="The best weights, clips, noise and power under your limits.")
@@ -148,7 +148,7 @@ def design(
         print_json({**tree_of(result), **{name: None for name in absent if getattr(result, name) is None}})
     else:
         design_screens.design(
-            str(file), description.name, result, system, wanted, description.names, complete=complete
+            str(file), description.name, result, system, wanted, description.labels, complete=complete
         )
     _settled(found)
 
@@ -218,7 +218,7 @@ def _fleet(
     if as_json:
         print_json(result)
     else:
-        design_screens.fleet_design(str(file), description.name, result, description.names, complete=complete)
+        design_screens.fleet_design(str(file), description.name, result, description.labels, complete=complete)
 
 
 def _before(description: SystemFile) -> dict[str, float]:

@@ -157,15 +157,17 @@ class Sheet:
         return line
 
 
-def groups(rows: Sequence[tuple[float, ...]], names: Sequence[str] = ()) -> list[tuple[str, tuple[float, ...]]]:
+def groups(rows: Sequence[tuple[float, ...]], labels: Sequence[str] = ()) -> list[tuple[str, tuple[float, ...]]]:
     """Merge runs of equal rows, each with the devices that it stands for; a device alone has its name beside its number.
+
+    `labels` are the numbers of the devices with their names; by default the numbers from 0.
 
     Examples
     --------
     >>> groups([(1.0,), (1.0,), (2.0,)])
     [('0-1', (1.0,)), ('2', (2.0,))]
-    >>> groups([(1.0,), (2.0,)], ["hall", "roof"])
-    [('0 hall', (1.0,)), ('1 roof', (2.0,))]
+    >>> groups([(1.0,), (2.0,), (2.0,)], ["0 hall", "1 roof", "2 yard"])
+    [('0 hall', (1.0,)), ('1-2', (2.0,))]
     """
     runs: list[tuple[int, int, tuple[float, ...]]] = []
     for k, row in enumerate(rows):
@@ -173,19 +175,24 @@ def groups(rows: Sequence[tuple[float, ...]], names: Sequence[str] = ()) -> list
             runs[-1] = (runs[-1][0], k, row)
         else:
             runs.append((k, k, row))
-    return [(labelled(a, names) if a == b else f"{a}-{b}", row) for a, b, row in runs]
 
 
-def labelled(device: int, names: Sequence[str] = ()) -> str:
+    def number(k: int) -> str:
+        return labelled(k, labels).partition(" ")[0]
+
+    return [(labelled(a, labels) if a == b else f"{number(a)}-{number(b)}", row) for a, b, row in runs]
+
+
+def labelled(device: int, labels: Sequence[str] = ()) -> str:
     """Number of a device, counted from 0, and its name where it has one."""
-    return f"{device} {names[device]}" if names and names[device] != str(device) else str(device)
+    return labels[device] if labels else str(device)
 
 
 def device_rows(
     columns: Mapping[str, FloatArray],
     *,
     by: FloatArray,
-    names: Sequence[str] = (),
+    labels: Sequence[str] = (),
     complete: bool = False,
     among: Sequence[int] | None = None,
     places: tuple[str, str, str] = ("worst", "median", "best"),
@@ -210,10 +217,10 @@ def device_rows(
     [('worst: 8', (8.0,)), ('median: 4', (4.0,)), ('best: 0', (0.0,))]
     """
     rows = list(zip(*(np.asarray(column).tolist() for column in columns.values()), strict=True))
-    merged = groups(rows, names)
+    merged = groups(rows, labels)
     if complete or len(merged) <= FEW:
         return merged
     kept = np.arange(len(rows)) if among is None or not len(among) else np.asarray(among)
     order = kept[np.argsort(-by[kept], kind="stable")]
     chosen = int(np.argmax(by)), int(order[(len(order) - 1) // 2]), int(order[-1])
-    return [(f"{place}: {labelled(k, names)}", rows[k]) for place, k in zip(places, chosen, strict=True)]
+    return [(f"{place}: {labelled(k, labels)}", rows[k]) for place, k in zip(places, chosen, strict=True)]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:  # what is printed has been made before: a table of energies n
     )
 
 
-def privacy_rows(privacy: Privacy, names: Sequence[str] = ()) -> list[tuple[str, tuple[float, ...]]]:
+def privacy_rows(privacy: Privacy, labels: Sequence[str] = ()) -> list[tuple[str, tuple[float, ...]]]:
     """Epsilon by Theorem 1 with either t, proven and exact, one row for each run of equal devices."""
     columns = (
         privacy.published.theorem1.epsilon,
@@ -40,14 +40,14 @@ def privacy_rows(privacy: Privacy, names: Sequence[str] = ()) -> list[tuple[str,
         privacy.proven.epsilon,
         privacy.exact.epsilon,
     )
-    return groups(list(zip(*columns, strict=True)), names)
+    return groups(list(zip(*columns, strict=True)), labels)
 
 
-def observer_rows(privacy: Privacy, names: Sequence[str] = ()) -> list[tuple[str, tuple[float, ...]]]:
+def observer_rows(privacy: Privacy, labels: Sequence[str] = ()) -> list[tuple[str, tuple[float, ...]]]:
     """Epsilon for the observers participants, others and signal (both ends), one row for each run of equal devices."""
     seen = privacy.observers
     columns = (seen.participants, seen.others, seen.signal.lower, seen.signal.epsilon)
-    return groups(list(zip(*columns, strict=True)), names)
+    return groups(list(zip(*columns, strict=True)), labels)
 
 
 def meter_rows(meter: Meter) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def quantile_columns(part: ChannelBounds) -> dict[str, FloatArray]:
     return {f"{float(level):.0%} of states": value for level, value in part.epsilon_quantiles.items()}
 
 
-def details(console: Console, name: str, part: Part, names: Sequence[str] = ()) -> None:
+def details(console: Console, name: str, part: Part, labels: Sequence[str] = ()) -> None:
     """Print every number of a part of ``bounds``."""
     from airtight.results.bounds import PackageBounds
     from airtight.results.federated_results import FederatedBounds
@@ -83,17 +83,17 @@ def details(console: Console, name: str, part: Part, names: Sequence[str] = ()) 
 
     match part:
         case InferenceBounds():
-            _inference(console, name, part, names)
+            _inference(console, name, part, labels)
             if part.channel is not None:
-                _channel(console, part.channel, names)
+                _channel(console, part.channel, labels)
             if part.selection is not None:
-                _selection(console, part.selection, names)
+                _selection(console, part.selection, labels)
         case FederatedBounds():
             federated(console, name, part)
         case PackageBounds():
             of_package(console, name, part)
         case _:
-            fleet(console, name, part, names, complete=True)
+            fleet(console, name, part, labels, complete=True)
 
 
 def _listed(console: Console, title: str, headings: Sequence[str], rows: Iterable[tuple[str, Sequence[str]]]) -> None:
@@ -103,7 +103,7 @@ def _listed(console: Console, title: str, headings: Sequence[str], rows: Iterabl
     console.print(table)
 
 
-def _channel(console: Console, part: ChannelBounds, names: Sequence[str]) -> None:
+def _channel(console: Console, part: ChannelBounds, labels: Sequence[str]) -> None:
     """Print who sends, and epsilon of one round: the guarantee, and how it varies over the states."""
     sends = {"sends with probability": part.participation}
     tables = {
@@ -112,7 +112,7 @@ def _channel(console: Console, part: ChannelBounds, names: Sequence[str]) -> Non
     }
     for title, columns in tables.items():
         shown = [plain if heading in sends else rounded_up for heading in columns]
-        rows = groups(list(zip(*columns.values(), strict=True)), names)
+        rows = groups(list(zip(*columns.values(), strict=True)), labels)
         _listed(
             console,
             title,
@@ -135,7 +135,7 @@ def _channel(console: Console, part: ChannelBounds, names: Sequence[str]) -> Non
     notes(console, said)
 
 
-def _inference(console: Console, name: str, part: InferenceBounds, names: Sequence[str]) -> None:
+def _inference(console: Console, name: str, part: InferenceBounds, labels: Sequence[str]) -> None:
     """Print the privacy of one system and, where it has features, its MSE and accuracy."""
     privacy = part.privacy
 
@@ -146,7 +146,7 @@ def _inference(console: Console, name: str, part: InferenceBounds, names: Sequen
         console,
         f"{name}: epsilon of one round at delta {plain(privacy.exact.delta)}, adjacency {privacy.adjacency}",
         ("devices", "published (Theorem 1)", "published (Eq. 23)", "proven", "exact"),
-        upper(privacy_rows(privacy, names)),
+        upper(privacy_rows(privacy, labels)),
     )
     asked = "" if privacy.observer is Observer.AUTO else f" (asked for: {privacy.observer})"
     _listed(
@@ -155,7 +155,7 @@ def _inference(console: Console, name: str, part: InferenceBounds, names: Sequen
         ("devices", "participants", "others", "signal, at least", "signal, at most"),
         [
             (label, [rounded_up(a), rounded_up(b), rounded_down(low), rounded_up(high)])
-            for label, (a, b, low, high) in observer_rows(privacy, names)
+            for label, (a, b, low, high) in observer_rows(privacy, labels)
         ],
     )
     if privacy.composed is not None:
@@ -167,7 +167,7 @@ def _inference(console: Console, name: str, part: InferenceBounds, names: Sequen
             ("devices", "epsilon, at least", "epsilon, at most"),
             [
                 (label, [rounded_down(low), rounded_up(high)])
-                for label, (low, high) in groups(list(zip(total.lower, total.epsilon, strict=True)), names)
+                for label, (low, high) in groups(list(zip(total.lower, total.epsilon, strict=True)), labels)
             ],
         )
     said = []
@@ -180,13 +180,13 @@ def _inference(console: Console, name: str, part: InferenceBounds, names: Sequen
 
 
 def fleet(
-    console: Console, name: str, rows: Sequence[DeviceBounds], names: Sequence[str] = (), *, complete: bool = False
+    console: Console, name: str, rows: Sequence[DeviceBounds], labels: Sequence[str] = (), *, complete: bool = False
 ) -> None:
     """Print what the devices of a fleet can reach."""
     headings = ("gain (1/W)", "least power (W)", "most iterations", "least deadline (s)", "feasible")
     of = ("gain", "min_power", "max_iterations", "least_deadline", "feasible")
     columns = {heading: np.array([getattr(row, key) for row in rows]) for heading, key in zip(headings, of, strict=True)}
-    shown = device_rows(columns, by=columns["least deadline (s)"], names=names, complete=complete)
+    shown = device_rows(columns, by=columns["least deadline (s)"], labels=labels, complete=complete)
     _listed(
         console,
         f"{name}: limits of the devices",
@@ -385,7 +385,7 @@ def _task(console: Console, mse: Distortion, accuracy: Accuracy) -> None:
     notes(console, said)
 
 
-def selection_rows(selection: Selection, names: Sequence[str] = ()) -> list[tuple[str, tuple[float, ...]]]:
+def selection_rows(selection: Selection, labels: Sequence[str] = ()) -> list[tuple[str, tuple[float, ...]]]:
     """Participation by Scheme 2.1, then published, proven and exact by Scheme 2.2, one row for each run of equal devices."""
     local, lowest = selection.scheme_2_1, selection.scheme_2_2
     columns = (
@@ -396,12 +396,12 @@ def selection_rows(selection: Selection, names: Sequence[str] = ()) -> list[tupl
         lowest.proven_upper,
         lowest.exact,
     )
-    return groups(list(zip(*columns, strict=True)), names)
+    return groups(list(zip(*columns, strict=True)), labels)
 
 
-def _selection(console: Console, selection: Selection, names: Sequence[str]) -> None:
+def _selection(console: Console, selection: Selection, labels: Sequence[str]) -> None:
     headings = ("devices", "scheme 2.1", "2.2, at least (20)", "at most (21)", "proven, at least", "proven, at most", "exact")
-    rows = selection_rows(selection, names)
+    rows = selection_rows(selection, labels)
     _listed(
         console,
         "participation probabilities",

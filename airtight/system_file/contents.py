@@ -82,6 +82,11 @@ class SystemFile:
     names: tuple[str, ...] = ()
 
     @property
+    def labels(self) -> list[str]:
+        """Number of each named device, counted from 0, with its name."""
+        return [f"{k} {name}" if name != str(k) else name for k, name in enumerate(self.names)]
+
+    @property
     def features(self) -> Features | None:
         """The first task's features."""
         return None if self.task is None else self.task.features

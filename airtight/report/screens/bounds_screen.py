@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from rich.console import Console
 
-from airtight.analytics.checks import FloatArray
+from airtight.analytics.checks import FloatArray, ParameterError
 from airtight.analytics.guarantee import Observer
 from airtight.analytics.inference import distortion
+from airtight.analytics.inference.link_budget import link_budget
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.report import tables
 from airtight.report.console import Sheet, device_rows, headline, next_step, notes, say, screen
 from airtight.results.bounds import PackageBounds, Part
 from airtight.results.federated_results import FederatedBounds
-from airtight.results.headline import SERVERS, devices
+from airtight.results.headline import SERVERS, devices, who_sends
 from airtight.results.inference_results import InferenceBounds, TheoremBound
 from airtight.results.numerals import plain, prose, rounded_down, rounded_up, share
 from airtight.system_file.contents import SystemFile, Task
@@ -41,14 +42,14 @@ def bounds(path: str, description: SystemFile, parts: Mapping[str, Sequence[Part
     complete : bool
         Whether every number follows.
     """
-    console, names = screen(), description.names
+    console, labels = screen(), description.labels
     of_systems = {name: one for name, found in parts.items() for one in found if isinstance(one, InferenceBounds)}
     others: list[tuple[str, Part]] = [
         (name, one) for name, found in parts.items() for one in found if not isinstance(one, InferenceBounds)
     ]
     if len(of_systems) == 1:
         ((name, part),) = of_systems.items()
-        _one_system(console, name, description.systems[name], part, description.task, names)
+        _one_system(console, name, description.systems[name], part, description.task, labels)
     elif of_systems:
         _variants(console, description, of_systems)
     said = [(one, _other(description, one)) for _, one in others]
@@ -65,8 +66,52 @@ def bounds(path: str, description: SystemFile, parts: Mapping[str, Sequence[Part
     if complete:
         for name, found in parts.items():
             for one in found:
-                tables.details(console, name, one, names)
+                tables.details(console, name, one, labels)
     next_step(console, *_next(path, description, of_systems, complete))
+
+
+def link(path: str, description: SystemFile, *, complete: bool = False) -> None:
+    """Print the link budget of the inference system of a file."""
+    console, system = screen(), description.inference
+    if system is None:
+        raise ParameterError("--link", path, "a file with [inference.channel]")
+    budget = link_budget(system)
+    short = np.flatnonzero(budget.margin < 0).tolist()
+    limited = not np.all(np.isnan(budget.margin))
+    if not limited:
+        verdict = "no max_power in [inference.channel]: every device sends, with the energy that it needs"
+    elif short:
+        verdict = f"{len(short)} of {system.devices} devices are below the power that they need at their mean gain: {devices(short)}"
+    else:
+        least = int(np.argmin(budget.margin))
+        verdict = f"all {system.devices} devices have a margin; the least is {plain(budget.margin[least], 3)} dB (device {least})"
+    headline(console, description.name, [f"{verdict}.", who_sends(system)])
+    columns = {
+        "distance (m)": budget.distance,
+        "path loss (dB)": budget.path_loss,
+        "received (dB)": budget.received,
+        "margin (dB)": budget.margin,
+        "probability of sending": budget.sends,
+        "energy of a block": budget.energy,
+    }
+    shown = {name: column for name, column in columns.items() if not np.all(np.isnan(column))}
+    table = Sheet(("devices", *shown))
+    worst = -budget.margin if limited else budget.path_loss
+    for label, values in device_rows(shown, by=worst, labels=description.labels, complete=complete):
+        table.add_row(label, *map(plain, values))
+    console.print(table)
+    notes(console, _on_link(system, limited))
+    next_step(console, (f"airtight bounds {path}", "epsilon and error of these devices"))
+
+
+def _on_link(system: InferenceSystem, limited: bool) -> list[str]:
+    said = ["Energies in W times symbol periods, of a block whose code is as long as the clip."]
+    if limited and system.channel is not None:
+        said.append(
+            "Received: max_power at the mean gain, in dB of one W times symbol period. Margin: mean gain over the least gain at "
+            f"which the device sends (power_limit {system.channel.power_limit!s})."
+        )
+    return said
 
 
 def _next(
@@ -81,7 +126,7 @@ def _next(
 
 
 def _one_system(
-    console: Console, name: str, system: InferenceSystem, part: InferenceBounds, task: Task | None, names: Sequence[str]
+    console: Console, name: str, system: InferenceSystem, part: InferenceBounds, task: Task | None, labels: Sequence[str]
 ) -> None:
     """The verdict on one system, its numbers beside the published ones and a constant answer, and what to know of them."""
     headline(console, name, part.headline)
@@ -93,14 +138,14 @@ def _one_system(
     def row(label: str, exact: str, claim: str, constant: str) -> None:
         table.add_row(label, exact, *(() if published is None else (claim,)), constant)
 
-    _of_privacy(row, system, part, published, names)
+    _of_privacy(row, system, part, published, labels)
     _of_error(row, part, task)
     console.print(table)
     notes(console, _notes(system, part, task))
 
 
 def _of_privacy(
-    row: Row, system: InferenceSystem, part: InferenceBounds, published: FloatArray | None, names: Sequence[str]
+    row: Row, system: InferenceSystem, part: InferenceBounds, published: FloatArray | None, labels: Sequence[str]
 ) -> None:
     """Rows of epsilon after all rounds; of one round too where the published bound is for one."""
     senders = [k for k in range(system.devices) if k not in set(part.never_send)]
@@ -111,7 +156,7 @@ def _of_privacy(
         one_round = label != f"epsilon, {system.rounds:,} rounds"
         claims = published if published is not None and one_round else np.full(system.devices, np.nan)
         columns = {"exact": epsilon, "published": claims}
-        rows = device_rows(columns, by=epsilon, names=names, among=senders)
+        rows = device_rows(columns, by=epsilon, labels=labels, among=senders)
         for kind, (exact, claim) in rows:
             of = "all devices" if len(rows) == 1 else kind if ":" in kind else f"device {kind}"
             row(f"{label}, {of}", rounded_up(exact), _stated(claim) if one_round else "1 round only", "0")
@@ -305,4 +350,4 @@ def _table_of(console: Console, description: SystemFile, part: Part) -> None:
         case InferenceBounds():
             raise TypeError(part)
         case _:
-            tables.fleet(console, description.name, part, description.names)
+            tables.fleet(console, description.name, part, description.labels)

@@ -36,7 +36,7 @@ def calibration(
     name: str,
     found: CalibrationResult,
     before: InferenceSystem,
-    names: Sequence[str] = (),
+    labels: Sequence[str] = (),
     *,
     complete: bool = False,
 ) -> None:
@@ -51,7 +51,7 @@ def calibration(
     table = Sheet(("devices", *columns))
     safe = rounded_up if found.variable == "noise" else rounded_down
     senders = [k for k in range(found.epsilon.size) if k not in set(found.never_send)]
-    rows = device_rows(columns, by=found.epsilon, names=names, complete=complete, among=senders)
+    rows = device_rows(columns, by=found.epsilon, labels=labels, complete=complete, among=senders)
     for label, (now, needed, epsilon) in rows:
         table.add_row(label, plain(now), safe(needed), rounded_up(epsilon))
     console.print(table)
@@ -83,7 +83,7 @@ def design(
     found: DesignResult,
     before: InferenceSystem,
     wanted: InferenceRequirements,
-    names: Sequence[str] = (),
+    labels: Sequence[str] = (),
     *,
     complete: bool = False,
 ) -> None:
@@ -91,7 +91,7 @@ def design(
     console = screen()
     headline(console, name, found.headline)
     console.print(_limits(found, wanted))
-    for table in _parameters(found, before, names, complete=complete):
+    for table in _parameters(found, before, labels, complete=complete):
         console.print(table)
     notes(console, _known(found, complete=complete))
     if wanted.epsilon_at_most is not None and before.channel is None:
@@ -132,7 +132,7 @@ def _change(price: ShadowPrice) -> str:
 
 
 def _parameters(
-    found: DesignResult, before: InferenceSystem, names: Sequence[str], *, complete: bool
+    found: DesignResult, before: InferenceSystem, labels: Sequence[str], *, complete: bool
 ) -> list[Sheet]:
     """The free parameters before and after; those of unlike devices as a range, or in rows of their own."""
     table = Sheet(("free parameter", "now", "best"), left=("free parameter",))
@@ -145,7 +145,7 @@ def _parameters(
         return [table]
     each = Sheet(("devices", *unlike, "epsilon"))
     columns = {**unlike, "epsilon": found.epsilon}
-    for label, values in device_rows(columns, by=found.epsilon, names=names, complete=True):
+    for label, values in device_rows(columns, by=found.epsilon, labels=labels, complete=True):
         each.add_row(label, *map(plain, values[:-1]), rounded_up(values[-1]))
     return [table, each]
 
@@ -210,7 +210,7 @@ def federated_design(path: str, name: str, found: FederatedDesignResult, *, comp
 
 
 def fleet_design(
-    path: str, name: str, found: FleetDesignResult, names: Sequence[str] = (), *, complete: bool = False
+    path: str, name: str, found: FleetDesignResult, labels: Sequence[str] = (), *, complete: bool = False
 ) -> None:
     """Print a design of a utility-fair fleet."""
     console, before = screen(), found.baseline["greatest_power"]
@@ -235,7 +235,7 @@ def fleet_design(
         "epsilon of its copy": found.own_epsilon,
     }
     table = Sheet(("devices", *columns))
-    for label, values in device_rows(columns, by=-found.utility, names=names, complete=complete):
+    for label, values in device_rows(columns, by=-found.utility, labels=labels, complete=complete):
         table.add_row(label, *map(plain, values[:-1]), rounded_up(values[-1]))
     console.print(table)
     bound = found.lower_bound if found.upper_bound is None else found.upper_bound

@@ -27,7 +27,7 @@ def weights(
     found: WeightResult,
     system: InferenceSystem,
     limit: str,
-    names: Sequence[str] = (),
+    labels: Sequence[str] = (),
     *,
     complete: bool = False,
 ) -> None:
@@ -40,7 +40,7 @@ def weights(
     columns = {"weight": found.w, "greatest allowed weight": found.w_max}
     table = Sheet(("devices", *columns))
     places = ("greatest", "median", "least")
-    for label, (w, most) in device_rows(columns, by=found.w, names=names, complete=complete, places=places):
+    for label, (w, most) in device_rows(columns, by=found.w, labels=labels, complete=complete, places=places):
         table.add_row(label, plain(w), rounded_down(most))
     console.print(table)
     said = [f"Error {plain(found.exact_mse)}; printed formula {plain(found.published_mse)}; sum {plain(float(found.w.sum()))}."]
@@ -66,7 +66,7 @@ def energy(
     name: str,
     method: str,
     rows: Sequence[EnergyResult],
-    names: Sequence[str] = (),
+    labels: Sequence[str] = (),
     *,
     complete: bool = False,
 ) -> None:
@@ -94,13 +94,13 @@ def energy(
         "utility": utility,
         "published utility": np.array([row.published.utility for row in rows]),
     }
-    chosen = device_rows(columns, by=-utility, names=names, complete=complete)
+    chosen = device_rows(columns, by=-utility, labels=labels, complete=complete)
     table = Sheet(("devices", *columns))
     for label, values in chosen:
         table.add_row(label, *map(plain, values))
     console.print(table)
     if complete:
-        _plans(rows, names)
+        _plans(rows, labels)
     said = [f"Energy: mean {plain(float(spent.mean()))} mJ, standard deviation {plain(float(spent.std()))} mJ."]
     prices = np.array([1e3 * row.price.energy.rising for row in rows])
     if np.all(np.isfinite(prices)):
@@ -114,13 +114,13 @@ def energy(
     next_step(console, *steps)
 
 
-def _plans(rows: Sequence[EnergyResult], names: Sequence[str]) -> None:
+def _plans(rows: Sequence[EnergyResult], labels: Sequence[str]) -> None:
     """Print the rest of every plan: rate, case, gap, the published iterations, and the prices of the deadline."""
     headings = ("rate (Mbit/s)", "gap", "published iterations", "dE/dT (mW)", "dU/dT (1/s)", "case")
     table = Sheet(("devices", *headings), left=("devices", "case"))
     for k, row in enumerate(rows):
         table.add_row(
-            labelled(k, names),
+            labelled(k, labels),
             plain(row.rate / 1e6),
             f"{row.certificate.gap:.1g}",
             plain(row.published.iterations),

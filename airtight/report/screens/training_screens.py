@@ -24,7 +24,7 @@ def attacked(
     name: str,
     found: AttackResult,
     system: InferenceSystem,
-    names: Sequence[str] = (),
+    labels: Sequence[str] = (),
     *,
     complete: bool = False,
 ) -> None:
@@ -37,7 +37,7 @@ def attacked(
         console,
         name,
         [
-            f"EPSILON AT LEAST {rounded_down(worst.attack)} (attack), AT MOST {rounded_up(most)} (proof), {_those(worst, names)}.",
+            f"EPSILON AT LEAST {rounded_down(worst.attack)} (attack), AT MOST {rounded_up(most)} (proof), {_those(worst, labels)}.",
             of_question(system.replace(rounds=found.rounds, observer="auto")),
             *([f"Theorem 1 is REFUTED for {devices([k for one in refuted for k in one.devices])}."] if refuted else []),
         ],
@@ -58,7 +58,7 @@ def attacked(
         own = [_least(one.attack_on_features)] if on_features else []
         stated = "" if one.published_epsilon is None else plain(one.published_epsilon)
         claims = [stated, _least(one.attack_at_published_delta)] if published else []
-        table.add_row(_numbers(one, names), rounded_down(one.attack), *own, rounded_up(one.exact), *claims)
+        table.add_row(_numbers(one, labels), rounded_down(one.attack), *own, rounded_up(one.exact), *claims)
     console.print(table)
     said = [f"Each number of the attack: {found.samples:,} samples, {100 * found.confidence:g} % confidence."]
     if len(shown) < len(found.devices):
@@ -71,12 +71,12 @@ def _least(value: float | None) -> str:
     return "" if value is None else rounded_down(value)
 
 
-def _those(one: AttackedDevice, names: Sequence[str]) -> str:
-    return f"device {labelled(one.devices[0], names)}" if len(one.devices) == 1 else devices(one.devices)
+def _those(one: AttackedDevice, labels: Sequence[str]) -> str:
+    return f"device {labelled(one.devices[0], labels)}" if len(one.devices) == 1 else devices(one.devices)
 
 
-def _numbers(one: AttackedDevice, names: Sequence[str]) -> str:
-    return labelled(one.devices[0], names) if len(one.devices) == 1 else devices(one.devices).partition(" ")[2]
+def _numbers(one: AttackedDevice, labels: Sequence[str]) -> str:
+    return labelled(one.devices[0], labels) if len(one.devices) == 1 else devices(one.devices).partition(" ")[2]
 
 
 def trained(path: str, name: str, found: list[TrainingAttack]) -> None:
