@@ -227,11 +227,13 @@ def read_arrays(
 
 def _read_npy(path: Path, names: Sequence[str], largest: int, content: bytes | None) -> NDArray[Any]:
     if len(names) > 1:
-        raise TableError(f"{path}: must hold the arrays {', '.join(names)}; an .npy file holds one, an .npz or .mat file several")
+        raise TableError(
+            f"{path}: must hold the arrays {', '.join(names)}; an .npy file holds one, an .npz or .mat file several"
+        )
     try:
         data = untrusted.content(path) if content is None else content
         stream = io.BytesIO(data)
-        entries, size = _header(path, names[0], stream, largest)
+        _, size = _header(path, names[0], stream, largest)
         if len(data) != size:
             raise TableError(f"{path}: {names[0]}: must be as long as its header says")
         stream.seek(0)

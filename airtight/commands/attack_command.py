@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from airtight.commands.options import ALL, DEVICES, FEATURES, FILE, JSON, SEED, print_json
+from airtight.commands.options import ALL, DEVICES, FEATURES, FILE, JSON, SEED, as_given, print_json
 from airtight.running import heard, progress
 from airtight.system_file.config import SystemFileError
 from airtight.system_file.contents import SystemFile
@@ -14,7 +15,11 @@ from airtight.system_file.contents import SystemFile
 
 @click.command(short_help="The best attack, run on simulated signals.")
 @FILE
-@click.option("--samples", type=click.IntRange(8, 10**10), help="Number of signals drawn under either neighbour; 100000 by default.")
+@click.option(
+    "--samples",
+    type=click.IntRange(8, 10**10),
+    help="Number of signals drawn under either neighbour; 100000 by default.",
+)
 @click.option(
     "--rounds", type=click.IntRange(min=1), help="Number of rounds that are attacked together; as FILE says by default."
 )
@@ -47,6 +52,7 @@ def attack(
     from airtight.commands import fleet_csv as fleets
     from airtight.report.screens import training_screens
     from airtight.validate.attack import system_attack
+    from airtight.validate.attack.attack_results import AttackedDevice
 
     description, _, _ = fleets.load(file, devices, "inference", channel=True, features=features)
     if runs is not None:
@@ -55,19 +61,29 @@ def attack(
     if description.inference is None:
         raise SystemFileError(f"{file}: inference: missing; there is nothing to attack")
     task = description.task if description.inference.channel is None else None
-    result = system_attack.attacked(
-        description.inference,
-        features=None if task is None else task.features,
-        rounds=rounds,
-        samples=system_attack.SAMPLES if samples is None else samples,
-        seed=seed,
-        progress=heard(),
-    )
+    system, name, labels = description.inference, description.name, description.labels
+    given = as_given(file, devices, features)
+    done = list[AttackedDevice]()
+    options: dict[str, Any] = {"rounds": rounds, "samples": system_attack.SAMPLES if samples is None else samples}
+    try:
+        with progress("attacking"):
+            result = system_attack.attacked(
+                system,
+                features=None if task is None else task.features,
+                seed=seed,
+                progress=heard(),
+                finished=done.append,
+                **options,
+            )
+    except KeyboardInterrupt:  # the devices that are done are shown, and the exit status is that of an interruption
+        if done and not as_json:
+            result = system_attack.result(system, done, **options)
+            training_screens.attacked(given, name, result, system, labels, complete=complete)
+        raise
     if as_json:
         print_json(result)
     else:
-        system, labels = description.inference, description.labels
-        training_screens.attacked(str(file), description.name, result, system, labels, complete=complete)
+        training_screens.attacked(given, name, result, system, labels, complete=complete)
 
 
 def _on_training(file: Path, description: SystemFile, runs: int, rounds: int | None, seed: int, as_json: bool) -> None:

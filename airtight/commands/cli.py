@@ -20,7 +20,7 @@ from airtight.commands import plain_text
 from airtight.commands.attack_command import attack
 from airtight.commands.design_command import calibrate, design
 from airtight.commands.meter_command import meter
-from airtight.commands.options import ALL, DEVICES, FEATURES, LEAVE_OUT, as_typed, demand_plain, print_json
+from airtight.commands.options import ALL, DEVICES, FEATURES, LEAVE_OUT, as_given, as_typed, demand_plain, print_json
 from airtight.commands.options import EFFORT as _EFFORT
 from airtight.commands.options import FILE as _FILE
 from airtight.commands.options import IDS as _IDS
@@ -83,7 +83,9 @@ class _WholeHelp(click.Group):
             shown = [name for name in names if name in left]
             left = [name for name in left if name not in shown]
             commands = {name: self.get_command(ctx, name) for name in shown}
-            lines = [(name, command.get_short_help_str(_UNCUT)) for name, command in commands.items() if command is not None]
+            lines = [
+                (name, command.get_short_help_str(_UNCUT)) for name, command in commands.items() if command is not None
+            ]
             if lines:
                 formatter.write_paragraph()
                 formatter.write(f"{title}\n")
@@ -162,7 +164,9 @@ class _Group(_WholeHelp):
             plain_text.tell(f"not settled: {error}")
             ctx.exit(4)
         except AirtightError as error:
-            plain_text.tell(str(as_typed(error, self, ctx.meta[_WORDS]) if isinstance(error, ParameterError) else error))
+            plain_text.tell(
+                str(as_typed(error, self, ctx.meta[_WORDS]) if isinstance(error, ParameterError) else error)
+            )
             ctx.exit(1 if isinstance(error, ConvergenceError) else 2)
         except click.UsageError as error:
             plain_text.tell(error.format_message())
@@ -188,7 +192,9 @@ def main() -> None:
 @DEVICES
 @FEATURES
 @click.option(
-    "--link", is_flag=True, help="Print the link budget instead: path loss, received power, margin, probability, energy."
+    "--link",
+    is_flag=True,
+    help="Print the link budget instead: path loss, received power, margin, probability, energy.",
 )
 @ALL
 @_JSON
@@ -215,7 +221,9 @@ def bounds(
         raise click.UsageError(f"{'--features' if devices is None else '--devices'}: with one FILE")
     descriptions = {str(file): fleets.load(file, devices, channel=True, features=features)[0] for file in files}
     if link and as_json:
-        raise click.UsageError("--link: not together with --json; airtight.analytics.inference.link_budget has the numbers")
+        raise click.UsageError(
+            "--link: not together with --json; airtight.analytics.inference.link_budget has the numbers"
+        )
     if as_json:
         found = {file: Bounds.joined(warned(description)) for file, description in descriptions.items()}
         print_json(found if len(files) > 1 else found[str(files[0])])
@@ -225,13 +233,21 @@ def bounds(
     for number, (file, description) in enumerate(descriptions.items()):
         if number:
             click.echo()
+        given = as_given(file, devices, features)
         if link:
-            bounds_screen.link(file, description, complete=complete)
+            bounds_screen.link(given, description, complete=complete)
             continue
         parts: dict[str, list[Part]] = {}
-        for name, part in warned(description):
-            parts.setdefault(name, []).append(part)
-        bounds_screen.bounds(file, description, parts, complete=complete)
+        try:
+            with progress("bounds", len(description.systems) or None) as advance:
+                for name, part in warned(description):
+                    parts.setdefault(name, []).append(part)
+                    advance(name)
+        except KeyboardInterrupt:  # what is done is shown, and the exit status is that of an interruption
+            if parts:
+                bounds_screen.bounds(given, description, parts, complete=complete)
+            raise
+        bounds_screen.bounds(given, description, parts, complete=complete)
 
 
 @main.group(cls=_WholeHelp, short_help="One design problem: weights, energy or a quantizer.")
@@ -310,7 +326,7 @@ def weights(
             promise = ", which the published bound does not guarantee" if cap in ("theorem1", "eq23") else ""
             limit = f"Epsilon at most {task.epsilon_cap:g} for every device{promise}."
         name, labels = variant or description.name, description.labels
-        solve_screens.weights(str(file), name, found, system, limit, labels, complete=complete)
+        solve_screens.weights(as_given(file, devices, features), name, found, system, limit, labels, complete=complete)
 
 
 @solve.command(short_help="Iterations and power of greatest utility for each device.")
@@ -384,7 +400,7 @@ def energy(
         from airtight.report.screens import solve_screens
 
         labels = [row.label for row in rows]
-        solve_screens.energy(str(file), description.name, method, found, labels, complete=complete)
+        solve_screens.energy(as_given(file, devices), description.name, method, found, labels, complete=complete)
 
 
 def _export(fleet: DeviceFleet, out: Path | None, loss: float, as_json: bool) -> None:
@@ -414,8 +430,12 @@ def _export(fleet: DeviceFleet, out: Path | None, loss: float, as_json: bool) ->
 
 @solve.command(short_help="The unbiased quantizer with the least worst error.")
 @_FILE
-@click.option("--bits", type=click.IntRange(1, 6), default=2, show_default=True, help="Number of bits of one parameter's output.")
-@click.option("--pairs", is_flag=True, help="Design for two clients that share randomness, so that their outputs cancel.")
+@click.option(
+    "--bits", type=click.IntRange(1, 6), default=2, show_default=True, help="Number of bits of one parameter's output."
+)
+@click.option(
+    "--pairs", is_flag=True, help="Design for two clients that share randomness, so that their outputs cancel."
+)
 @click.option("--prove", is_flag=True, help="Prove a bound for alphabets of this size too (two bits; half a minute).")
 @_JSON
 def quantizer(file: Path, bits: int, pairs: bool, prove: bool, as_json: bool) -> None:
@@ -541,7 +561,9 @@ def try_(
 @click.option(
     "--coq", is_flag=True, help="Write OUT/ID/theorem.v too, for coqc with coq-interval, where it has the functions."
 )
-@click.option("--all", "complete", is_flag=True, help="Print a line for each claim: its certificate, or why it has none.")
+@click.option(
+    "--all", "complete", is_flag=True, help="Print a line for each claim: its certificate, or why it has none."
+)
 @_QUIET
 def certify(ids: tuple[str, ...], out: Path, coq: bool, complete: bool) -> None:
     """Write certificates and a checker that needs only Python: OUT/ID/*.json, OUT/check.py.
@@ -581,7 +603,11 @@ def _certified(ids: Sequence[str], out: Path, source: Source, *, quiet: bool, li
 
     console = screen()
     verb = "verdict is" if certified == 1 else "verdicts are"
-    say(console, f"{certified} of {len(found)} {verb} certified in {out}; {len(found) - certified} skipped.", style="bold")
+    say(
+        console,
+        f"{certified} of {len(found)} {verb} certified in {out}; {len(found) - certified} skipped.",
+        style="bold",
+    )
     if listed:
         for one in found:
             say(console, f"{one.id}: {one.note}" if one.certified else f"{one.id}: skipped: {one.note}", indent=2)

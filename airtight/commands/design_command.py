@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from airtight.analytics.checks import ParameterError
-from airtight.commands.options import ALL, DEVICES, FEATURES, FILE, JSON, LEAVE_OUT, PLAN, QUIET, print_json
+from airtight.commands.options import ALL, DEVICES, FEATURES, FILE, JSON, LEAVE_OUT, PLAN, QUIET, as_given, print_json
 from airtight.running import heard, progress
 from airtight.system_file.config import SystemFileError
 from airtight.system_file.contents import SystemFile
@@ -58,13 +58,15 @@ def calibrate(
         raise SystemFileError(f"{file}: inference: missing; there is nothing to calibrate")
     if description.inference.channel is not None and variable != "noise":
         raise click.UsageError(f"--variable {variable}: over a channel only the noise is calibrated")
-    found = whole_system.calibrate(description.inference, epsilon, variable=variable, rounds=rounds, progress=heard())
+    system = description.inference
+    with progress("calibrating"):
+        found = whole_system.calibrate(system, epsilon, variable=variable, rounds=rounds, progress=heard())
     result = CalibrationResult.of(found, epsilon, description.task)
     if as_json:
         print_json(result)
     else:
         before, labels = description.inference, description.labels
-        design_screens.calibration(str(file), description.name, result, before, labels, complete=complete)
+        design_screens.calibration(as_given(file, devices), description.name, result, before, labels, complete=complete)
 
 
 @click.command(short_help="The best weights, clips, noise and power under your limits.")
@@ -130,12 +132,13 @@ def design(
         return
     if not isinstance(wanted, InferenceRequirements) or system is None:
         raise SystemFileError(
-            f"{file}: design: missing. Add at least: [design] minimise = \"error\", epsilon_at_most = 2, free = "
+            f'{file}: design: missing. Add at least: [design] minimise = "error", epsilon_at_most = 2, free = '
             '["noise_variance"]'
         )
     options: dict[str, Any] = {} if task is None else {"margin": task.margin, "ideal_accuracy": task.ideal_accuracy}
     samples = None if task is None else task.samples
-    found = whole_system.design(system, wanted, samples, progress=heard(), **options)
+    with progress("designing"):
+        found = whole_system.design(system, wanted, samples, progress=heard(), **options)
     if out is not None:
         fleets.write(out, fleets.designed(found, rows))
         if str(out) == "-":
@@ -148,7 +151,13 @@ def design(
         print_json({**tree_of(result), **{name: None for name in absent if getattr(result, name) is None}})
     else:
         design_screens.design(
-            str(file), description.name, result, system, wanted, description.labels, complete=complete
+            as_given(file, devices, features),
+            description.name,
+            result,
+            system,
+            wanted,
+            description.labels,
+            complete=complete,
         )
     _settled(found)
 
@@ -169,7 +178,9 @@ def _federated(
     from airtight.solvers.design.federated import federated_design
 
     assert description.federated is not None
-    result = FederatedDesignResult.of(federated_design.design(description.federated, wanted, progress=heard()), wanted)
+    with progress("designing"):
+        found = federated_design.design(description.federated, wanted, progress=heard())
+    result = FederatedDesignResult.of(found, wanted)
     if as_json:
         print_json(result)
     else:
@@ -209,7 +220,8 @@ def _fleet(
     from airtight.solvers.design.fleet import fleet_design
 
     assert description.energy is not None
-    found = fleet_design.design(description.energy, wanted, progress=heard())
+    with progress("designing"):
+        found = fleet_design.design(description.energy, wanted, progress=heard())
     if out is not None:
         fleets.write(out, fleets.planned(found, rows))
         if str(out) == "-":

@@ -11,7 +11,7 @@ import click
 
 from airtight.analytics.checks import ParameterError
 from airtight.commands.options import ALL, JSON, print_json
-from airtight.running import heard
+from airtight.running import heard, progress
 from airtight.system_file.config import SystemFileError
 from airtight.validate import untrusted
 
@@ -25,9 +25,14 @@ LONG = 1000  # rounds from which on a file beside the log says how far it was ch
 @click.command(short_help="Count privacy spent by real rounds, refuse overspending.")
 @click.argument("log", type=click.Path(path_type=Path, dir_okay=False))
 @click.option(
-    "--add", type=click.Path(path_type=Path, dir_okay=False), metavar="ROUND", help="Record the round of this TOML file, or refuse it."
+    "--add",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="ROUND",
+    help="Record the round of this TOML file, or refuse it.",
 )
-@click.option("--budget", type=float, metavar="EPSILON", help="Begin a new log with this epsilon as the budget of every device.")
+@click.option(
+    "--budget", type=float, metavar="EPSILON", help="Begin a new log with this epsilon as the budget of every device."
+)
 @click.option("--delta", type=float, help="Delta of the privacy budget (required for a new log).")
 @click.option("--devices", type=click.IntRange(min=1), help="Number of devices (required for a new log).")
 @click.option("--order", type=float, help="Order of the Renyi filter of a new log that takes releases of all kinds.")
@@ -71,7 +76,9 @@ def meter(
     fresh = None if budget is None else Meter(budget, delta or 0.0, devices=devices or 1, order=order)
     beside = _beside(log)
     if fresh is not None and beside.exists():
-        raise SystemFileError(f"{beside}: tells of a log that is gone; delete this file, too, if you mean to begin anew")
+        raise SystemFileError(
+            f"{beside}: tells of a log that is gone; delete this file, too, if you mean to begin anew"
+        )
     with files.appending(log) as stream:
         stream.seek(0)
         content = stream.read()
@@ -131,7 +138,8 @@ def _meter(log: Path, content: bytes, checked: str | None, *, again: bool = Fals
     from airtight.analytics.privacy.over_the_air.meter import Meter
 
     try:
-        return Meter.from_json(content.decode(), checked=checked, again=again, progress=heard())
+        with progress("checking the log"):
+            return Meter.from_json(content.decode(), checked=checked, again=again, progress=heard())
     except UnicodeDecodeError:
         raise SystemFileError(f"{log}: not a text in UTF-8") from None
     except ParameterError as error:

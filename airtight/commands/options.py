@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 from collections.abc import Iterator, Sequence
 from importlib import resources
 from itertools import pairwise
@@ -50,6 +51,20 @@ PLAN = click.option(
 LEAVE_OUT = click.option(
     "--leave-out", is_flag=True, help="Leave out devices of the CSV file that cannot be used, and name them on stderr."
 )
+
+
+def as_given(file: Path | str, devices: Path | None = None, features: Path | None = None) -> str:
+    """The file and the tables that replace parts of it, as they are typed after the name of a command.
+
+    Examples
+    --------
+    >>> as_given("mine.toml", Path("fleet.csv"))
+    'mine.toml --devices fleet.csv'
+    """
+    options = (("--devices", devices), ("--features", features))
+    return shlex.join(
+        [str(file), *(word for flag, table in options if table is not None for word in (flag, str(table)))]
+    )
 
 
 def _identifiers(ctx: click.Context, argument: click.Parameter, begun: str) -> list[str]:
@@ -129,7 +144,9 @@ def demand_plain(command: click.Command, words: Sequence[str]) -> None:
             try:
                 untrusted.number(value)
             except ValueError:
-                raise click.UsageError(f"{flag} {value}: must be a number, in ASCII digits without underscores") from None
+                raise click.UsageError(
+                    f"{flag} {value}: must be a number, in ASCII digits without underscores"
+                ) from None
 
 
 def _same(typed: str, value: object) -> bool:

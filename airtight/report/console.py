@@ -113,7 +113,9 @@ class Sheet:
                 yield Text()
             height = max(len(heads[j]) for j in part)
             for line in range(height):
-                cells = [heads[j][line - height + len(heads[j])] if line >= height - len(heads[j]) else "" for j in part]
+                cells = [
+                    heads[j][line - height + len(heads[j])] if line >= height - len(heads[j]) else "" for j in part
+                ]
                 yield self._line([Text(cell) for cell in cells], part, widths, style="bold")
             for row in self.rows:
                 yield from self._folded(row, part, widths)
@@ -139,7 +141,9 @@ class Sheet:
         lines = []
         for j in part:
             cell = Text().append(row[j])
-            folded = list(cell.wrap(Console(width=widths[j]), widths[j])) if cell_len(cell.plain) > widths[j] else [cell]
+            folded = (
+                list(cell.wrap(Console(width=widths[j]), widths[j])) if cell_len(cell.plain) > widths[j] else [cell]
+            )
             lines.append(folded)
         for line in range(max(map(len, lines))):
             yield self._line([one[line] if line < len(one) else Text() for one in lines], part, widths)
@@ -175,7 +179,6 @@ def groups(rows: Sequence[tuple[float, ...]], labels: Sequence[str] = ()) -> lis
             runs[-1] = (runs[-1][0], k, row)
         else:
             runs.append((k, k, row))
-
 
     def number(k: int) -> str:
         return labelled(k, labels).partition(" ")[0]

@@ -22,11 +22,11 @@ class LinkBudget:
     path_loss : ndarray
         :math:`-10\log_{10}\Omega_k` dB, of the mean power gain.
     received : ndarray
-        :math:`10\log_{10}(P_k\Omega_k)`: energy of a block sent at `max_power`, as it is received at the mean gain, in dB of one W
-        times symbol period.
+        :math:`10\log_{10}(P_k\Omega_k)`: energy of a block sent at `max_power`, as it is received at the mean gain, in dB of one
+        W times symbol period.
     margin : ndarray
-        :math:`10\log_{10}(\Omega_k/g_k)` dB: the mean gain over the least one at which the device sends. Below 0 it is silent unless
-        the fading lifts it.
+        :math:`10\log_{10}(\Omega_k/g_k)` dB: the mean gain over the least one at which the device sends. Below 0 it
+        is silent unless the fading lifts it.
     sends : ndarray
         Probability of sending.
     energy : ndarray
@@ -52,8 +52,8 @@ def link_budget(system: InferenceSystem) -> LinkBudget:
 
     Notes
     -----
-    A block has the mean energy :math:`\gamma^2e_k/|h_k|^2` with :math:`e_k = w_k^2C_k^2 + r\sigma_k^2`, and the device sends where
-    :math:`|h_k|^2 \ge g_k` (:meth:`~airtight.analytics.inference.channel.Channel.threshold`). With ``power_limit="block"``
+    A block has the mean energy :math:`\gamma^2e_k/|h_k|^2` with :math:`e_k = w_k^2C_k^2 + r\sigma_k^2`, and the device sends
+    where :math:`|h_k|^2 \ge g_k` (:meth:`~airtight.analytics.inference.channel.Channel.threshold`). With ``power_limit="block"``
     :math:`g_k = \gamma^2e_k/P_k`, so that the margin is the received level less :math:`10\log_{10}(\gamma^2e_k)`.
 
     Examples
@@ -77,7 +77,9 @@ def link_budget(system: InferenceSystem) -> LinkBudget:
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         inverse = channel.inverse_gain(system)
         return LinkBudget(
-            distance=unknown if channel.distance is None else checks.vector("distance", channel.distance, K, "(0, inf)"),
+            distance=unknown
+            if channel.distance is None
+            else checks.vector("distance", channel.distance, K, "(0, inf)"),
             path_loss=0.0 - 10 * np.log10(gain),
             received=10 * (np.log10(power) + np.log10(gain)),
             # of logarithms, since the quotient of two doubles may overflow

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from airtight.results.energy import DeviceBounds
 
 Row = Callable[[str, str, str, str], None]
+_SENDS = "P(sends)"
 _TASKS = 1000  # over so many the mean error is shown, at most
 _MORE_ROUNDS = (10, 100)  # rounds after which the first screen of one round says what epsilon would be
 
@@ -81,7 +82,8 @@ def link(path: str, description: SystemFile, *, complete: bool = False) -> None:
     if not limited:
         verdict = "no max_power in [inference.channel]: every device sends, with the energy that it needs"
     elif short:
-        verdict = f"{len(short)} of {system.devices} devices are below the power that they need at their mean gain: {devices(short)}"
+        below = f"{len(short)} of {system.devices} devices are below the power that they need at their mean gain"
+        verdict = f"{below}: {devices(short)}"
     else:
         least = int(np.argmin(budget.margin))
         verdict = f"all {system.devices} devices have a margin; the least is {plain(budget.margin[least], 3)} dB (device {least})"
@@ -91,14 +93,17 @@ def link(path: str, description: SystemFile, *, complete: bool = False) -> None:
         "path loss (dB)": budget.path_loss,
         "received (dB)": budget.received,
         "margin (dB)": budget.margin,
-        "probability of sending": budget.sends,
-        "energy of a block": budget.energy,
+        _SENDS: budget.sends,
+        "block energy": budget.energy,
     }
     shown = {name: column for name, column in columns.items() if not np.all(np.isnan(column))}
     table = Sheet(("devices", *shown))
     worst = -budget.margin if limited else budget.path_loss
     for label, values in device_rows(shown, by=worst, labels=description.labels, complete=complete):
-        table.add_row(label, *map(plain, values))
+        table.add_row(
+            label,
+            *((share if name == _SENDS else plain)(value) for name, value in zip(shown, values, strict=True)),
+        )
     console.print(table)
     notes(console, _on_link(system, limited))
     next_step(console, (f"airtight bounds {path}", "epsilon and error of these devices"))
@@ -117,16 +122,22 @@ def _on_link(system: InferenceSystem, limited: bool) -> list[str]:
 def _next(
     path: str, description: SystemFile, systems: Mapping[str, InferenceBounds], complete: bool
 ) -> list[tuple[str, str]]:
-    steps = [(f"airtight report {path} --out report", "sliders, figures")]
-    if not complete:
+    # a report takes no --devices: it would show another system
+    steps = [] if " --" in path else [(f"airtight report {path} --out report", "sliders, figures")]
+    if not complete or not steps:
         steps.append((f"airtight bounds {path} --all", "all numbers"))
     if not systems and description.energy is not None:
-        steps[0] = f"airtight solve energy {path}", "the best plan of each device"
+        steps[:1] = [(f"airtight solve energy {path}", "the best plan of each device")]
     return steps
 
 
 def _one_system(
-    console: Console, name: str, system: InferenceSystem, part: InferenceBounds, task: Task | None, labels: Sequence[str]
+    console: Console,
+    name: str,
+    system: InferenceSystem,
+    part: InferenceBounds,
+    task: Task | None,
+    labels: Sequence[str],
 ) -> None:
     """The verdict on one system, its numbers beside the published ones and a constant answer, and what to know of them."""
     headline(console, name, part.headline)
@@ -208,8 +219,9 @@ def _notes(system: InferenceSystem, part: InferenceBounds, task: Task | None) ->
     if channel is not None:
         if channel.fading is not None:
             said.append(
-                f"{channel.states} drawn channels stand for the fading. For the fading itself, with {channel.fading.confidence:.0%} "
-                f"confidence, after 1 round: epsilon at most {rounded_up(float(np.max(channel.fading.epsilon)))}."
+                f"{channel.states} drawn channels stand for the fading. For the fading itself, with "
+                f"{channel.fading.confidence:.0%} confidence, after 1 round: epsilon at most "
+                f"{rounded_up(float(np.max(channel.fading.epsilon)))}."
             )
         if channel.eavesdropper is not None:
             heard = channel.eavesdropper
@@ -225,7 +237,6 @@ def _notes(system: InferenceSystem, part: InferenceBounds, task: Task | None) ->
 
 def _variants(console: Console, description: SystemFile, systems: Mapping[str, InferenceBounds]) -> None:
     """The verdict on several variants of a system, a row each."""
-    from airtight.analytics.privacy.over_the_air import observers
 
     base = next(iter(description.systems.values()))
     rounds = "1 round" if base.rounds == 1 else f"{base.rounds:,} rounds"
@@ -272,7 +283,8 @@ def _notes_on_variants(description: SystemFile, systems: Mapping[str, InferenceB
     if len(constants) == 1:
         said.append(f"Useful: an error below that of a constant answer, {plain(constants.pop())}.")
     seen: dict[Observer, list[str]] = {}
-    for name, system in description.systems.items():
+    for name in systems:
+        system = description.systems[name]
         seen.setdefault(observers.resolved(system, system.observer), []).append(name)
     for observer, of in seen.items():
         which = "" if len(seen) == 1 else f" ({', '.join(of)})"

@@ -108,7 +108,11 @@ def _limits(found: DesignResult, wanted: InferenceRequirements) -> Sheet:
     reached: dict[str, tuple[str, str, str]] = {
         "epsilon_at_most": ("epsilon", "epsilon of each device", rounded_up(float(np.max(found.epsilon)))),
         "error_at_most": ("error", "mean squared error", "" if found.error is None else plain(found.error)),
-        "accuracy_at_least": ("accuracy", "accuracy, at least", "" if found.accuracy is None else share(found.accuracy)),
+        "accuracy_at_least": (
+            "accuracy",
+            "accuracy, at least",
+            "" if found.accuracy is None else share(found.accuracy),
+        ),
         "energy_at_most": ("energy", "energy of all devices, 1 round", plain(found.energy)),
         "power_at_most": ("power", "peak power of a device", "kept"),
     }
@@ -131,9 +135,7 @@ def _change(price: ShadowPrice) -> str:
     return f"{price.of} {price.rising:+.4g}" + (" (upwards only)" if price.one_sided else "")
 
 
-def _parameters(
-    found: DesignResult, before: InferenceSystem, labels: Sequence[str], *, complete: bool
-) -> list[Sheet]:
+def _parameters(found: DesignResult, before: InferenceSystem, labels: Sequence[str], *, complete: bool) -> list[Sheet]:
     """The free parameters before and after; those of unlike devices as a range, or in rows of their own."""
     table = Sheet(("free parameter", "now", "best"), left=("free parameter",))
     unlike: dict[str, Any] = {}
@@ -163,15 +165,22 @@ def _known(found: DesignResult, *, complete: bool) -> list[str]:
         none = Designs(found.bound_for).none
         share_of = f", {100 * found.gap / found.value:.2g} % of it" if found.value > 0 else ""
         said.append(
-            f"Proved: {none} has less than {rounded_down(found.lower_bound)} (gap {found.gap:.2g}{share_of}). {_upper(found.method)}."
+            f"Proved: {none} has less than {rounded_down(found.lower_bound)} (gap {found.gap:.2g}{share_of}). "
+            f"{_upper(found.method)}."
         )
     else:
         said.append("Nothing is proved of other designs: a better one may exist.")
     if not found.settled:
-        said.append("Not settled: the effort ([design] effort) was spent before the gap was reached; this is the best found.")
+        said.append(
+            "Not settled: the effort ([design] effort) was spent before the gap was reached; this is the best found."
+        )
     if found.baseline is not None and found.baseline.published_design:
         now = found.baseline.published_design
-        before = [f"{key} {rounded_up(now[key]) if key == 'epsilon' else plain(now[key])}" for key in ("epsilon", "error") if key in now]
+        before = [
+            f"{key} {rounded_up(now[key]) if key == 'epsilon' else plain(now[key])}"
+            for key in ("epsilon", "error")
+            if key in now
+        ]
         said.append(f"As the file describes the system: {', '.join(before)}.")
     if complete:
         accuracy = "" if found.accuracy is None else f"; accuracy at least {share(found.accuracy)}"
@@ -221,9 +230,10 @@ def fleet_design(
         console,
         name,
         [
-            f"{sought} {plain(found.value)} (at greatest power: energy {plain(before['energy'])} J, utility {plain(before['utility'])}).",
-            f"Epsilon {rounded_up(found.epsilon)} after {found.rounds:,} rounds, delta {plain(found.delta)}, against a device that "
-            f"receives {heard}, whatever the deviations.",
+            f"{sought} {plain(found.value)} (at greatest power: energy {plain(before['energy'])} J, "
+            f"utility {plain(before['utility'])}).",
+            f"Epsilon {rounded_up(found.epsilon)} after {found.rounds:,} rounds, delta {plain(found.delta)}, against a device "
+            f"that receives {heard}, whatever the deviations.",
         ],
     )
     columns = {

@@ -31,7 +31,11 @@ def metered(path: str, account: Meter, *, complete: bool = False) -> None:
     else:
         halted = np.flatnonzero(left < 1).tolist()
         of = f"{len(halted)} of {account.devices} devices" if halted else f"All {account.devices} devices"
-        can = f"cannot send another round like the last one: {devices(halted)}" if halted else "can send another round like the last one"
+        can = (
+            f"cannot send another round like the last one: {devices(halted)}"
+            if halted
+            else "can send another round like the last one"
+        )
         verdict = f"{of} {can}."
     headline(
         console,
@@ -52,7 +56,9 @@ def metered(path: str, account: Meter, *, complete: bool = False) -> None:
     shown = {"budget used": _percent, f"epsilon so far{'*' if reading else ''}": rounded_up}
     table = Sheet(("devices", *columns))
     for label, values in device_rows(columns, by=used, complete=complete):
-        table.add_row(label, *(shown.get(heading, plain)(value) for heading, value in zip(columns, values, strict=True)))
+        table.add_row(
+            label, *(shown.get(heading, plain)(value) for heading, value in zip(columns, values, strict=True))
+        )
     console.print(table)
     said = ["* holds only if no round depended on earlier outputs; the guarantee is the budget."] if reading else []
     if complete:

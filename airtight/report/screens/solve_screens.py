@@ -43,7 +43,9 @@ def weights(
     for label, (w, most) in device_rows(columns, by=found.w, labels=labels, complete=complete, places=places):
         table.add_row(label, plain(w), rounded_down(most))
     console.print(table)
-    said = [f"Error {plain(found.exact_mse)}; printed formula {plain(found.published_mse)}; sum {plain(float(found.w.sum()))}."]
+    said = [
+        f"Error {plain(found.exact_mse)}; printed formula {plain(found.published_mse)}; sum {plain(float(found.w.sum()))}."
+    ]
     if found.price is not None:
         said.append(f"Price of privacy: {found.price}.")
     if complete:
@@ -159,7 +161,9 @@ def pair(path: str, name: str, found: PairResult) -> None:
         f"WORST ERROR {plain(found.worst_mse)} of a pair's sum with {found.bits} bits "
         f"(one bit each, CorBinQ: {plain(found.one_bit_mse)})."
     )
-    against = f"Epsilon {rounded_up(found.epsilon)}, exact, against one uplink; infinite against the server, which sees both."
+    against = (
+        f"Epsilon {rounded_up(found.epsilon)}, exact, against one uplink; infinite against the server, which sees both."
+    )
     _law(path, name, [verdict, against], found, [f"Mean error {plain(found.mean_mse)}."])
 
 

@@ -37,7 +37,8 @@ def attacked(
         console,
         name,
         [
-            f"EPSILON AT LEAST {rounded_down(worst.attack)} (attack), AT MOST {rounded_up(most)} (proof), {_those(worst, labels)}.",
+            f"EPSILON AT LEAST {rounded_down(worst.attack)} (attack, {_those(worst, labels)}), AT MOST "
+            f"{rounded_up(most)} (proof).",
             of_question(system.replace(rounds=found.rounds, observer="auto")),
             *([f"Theorem 1 is REFUTED for {devices([k for one in refuted for k in one.devices])}."] if refuted else []),
         ],
@@ -95,7 +96,9 @@ def trained(path: str, name: str, found: list[TrainingAttack]) -> None:
             *([f"Theorem 3 is REFUTED for {', '.join(refuted)}."] if refuted else []),
         ],
     )
-    table = Sheet(("mechanism", "canary, at least", "on these data", "exact, at most", "Theorem 3"), left=("mechanism",))
+    table = Sheet(
+        ("mechanism", "canary, at least", "on these data", "exact, at most", "Theorem 3"), left=("mechanism",)
+    )
     for one in found:
         published = "" if one.published is None else plain(one.published)
         table.add_row(
@@ -130,7 +133,9 @@ def _learned(tree: dict[str, Any]) -> list[str]:
     """The best of each part beside what it is compared with."""
     said = []
     if "federated" in tree:
-        accuracy = {kind: one["over_seeds"]["test_accuracy"]["mean"] for kind, one in tree["federated"]["mechanisms"].items()}
+        accuracy = {
+            kind: one["over_seeds"]["test_accuracy"]["mean"] for kind, one in tree["federated"]["mechanisms"].items()
+        }
         private = {kind: value for kind, value in accuracy.items() if kind != "vanilla"} or accuracy
         best = max(private, key=lambda kind: private[kind])
         epsilon = tree["federated"]["mechanisms"][best]["epsilon_spent_one_parameter"]
