@@ -20,7 +20,7 @@ from airtight.commands.options import DEVICES, FEATURES, FILE, QUIET
     help="Vary KEY over a,b,c or FIRST:LAST:COUNT[:log]; several axes make a product.",
 )
 @click.option("--zip", "together", multiple=True, metavar="KEY,KEY", help="Move these axes together instead of in a product.")
-@click.option("--quantity", multiple=True, metavar="NAME", help="Compute this quantity (default: the usual ones); may be given several times.")
+@click.option("--quantity", multiple=True, metavar="NAME", help="Compute this quantity; the usual ones by default.")
 @click.option(
     "--out", type=click.Path(path_type=Path, file_okay=False), help="Folder of the store, in which an unfinished sweep goes on."
 )

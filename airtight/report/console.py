@@ -104,8 +104,9 @@ class Sheet:
             max(cell_len(line) for line in (*heads[j], *(str(row[j]) for row in self.rows), ""))
             for j in range(len(heads))
         ]
-        # a text that is wider than a third of the screen, or than what is beside it leaves, is folded
-        widths[0] = min(widths[0], max(options.max_width // 2 - len(_GAP), _NARROW))
+        # a text is folded where it is wider than half of the screen and than what the other columns leave
+        room = options.max_width - sum(width + len(_GAP) for width in widths[1:]) - len(_GAP)
+        widths[0] = min(widths[0], max(options.max_width // 2 - len(_GAP), room, _NARROW))
         for j in range(1, len(widths)):
             widths[j] = min(widths[j], max(options.max_width - widths[0] - 2 * len(_GAP), 1))
         for number, part in enumerate(self._parts(widths, options.max_width)):

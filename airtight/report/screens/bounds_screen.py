@@ -94,7 +94,7 @@ def link(path: str, description: SystemFile, *, complete: bool = False) -> None:
         "received (dB)": budget.received,
         "margin (dB)": budget.margin,
         _SENDS: budget.sends,
-        "block energy": budget.energy,
+        "energy": budget.energy,
     }
     shown = {name: column for name, column in columns.items() if not np.all(np.isnan(column))}
     table = Sheet(("devices", *shown))
@@ -110,7 +110,7 @@ def link(path: str, description: SystemFile, *, complete: bool = False) -> None:
 
 
 def _on_link(system: InferenceSystem, limited: bool) -> list[str]:
-    said = ["Energies in W times symbol periods, of a block whose code is as long as the clip."]
+    said = ["Energy: of a sent block whose code is as long as the clip, in W times symbol periods."]
     if limited and system.channel is not None:
         said.append(
             "Received: max_power at the mean gain, in dB of one W times symbol period. Margin: mean gain over the least gain at "
