@@ -1,6 +1,7 @@
 """The first screens: tables that fit and cut nothing, numbers on their safe side, devices by number and name."""
 
 import math
+import re
 from decimal import Decimal
 from io import BytesIO, StringIO
 from pathlib import Path
@@ -15,9 +16,11 @@ from scipy.io import savemat
 from support.common import GOOD, refused, run, written
 
 import airtight
+from airtight.analytics import progress
 from airtight.report.console import Sheet, device_rows, groups
-from airtight.results import headline
+from airtight.results import bounds, headline
 from airtight.results.numerals import rounded_down, rounded_up
+from airtight.validate.attack import system_attack
 from airtight.validate.number_tables import TableError, read_arrays
 
 CHANNEL = """
@@ -205,3 +208,57 @@ def test_a_damaged_matlab_file_is_an_error_of_ours(seed):
         read_arrays(Path("looks.mat"), ["looks"], content=bytes(data))
     except TableError as error:
         assert "looks.mat" in str(error)
+
+
+def test_an_interrupted_attack_shows_what_is_done(tmp_path, monkeypatch):
+    """One of three unlike devices is finished; exit 130, one line on stderr."""
+    whole = system_attack.attacked
+
+    def interrupted(*given, finished, **options):
+        def first(device):
+            finished(device)
+            raise KeyboardInterrupt
+
+        return whole(*given, finished=first, **options)
+
+    monkeypatch.setattr(system_attack, "attacked", interrupted)
+    ended = run("attack", written(tmp_path, GOOD), "--samples", 1000)
+    assert ended.exit_code == 130 and ended.stderr == "airtight: interrupted\n"
+    assert "EPSILON AT LEAST" in ended.stdout and "device 0" in ended.stdout
+
+
+def test_interrupted_bounds_show_what_is_done(tmp_path, monkeypatch):
+    whole = bounds.each
+
+    def interrupted(description):
+        yield next(whole(description))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(bounds, "each", interrupted)
+    ended = run("bounds", written(tmp_path, GOOD + "[inference.variants.loud]\nclip = 9.0\n"))
+    assert ended.exit_code == 130 and ended.stderr == "airtight: interrupted\n"
+    assert ended.stdout.startswith("system: ") and "loud" not in ended.stdout
+
+
+def test_long_work_estimates_what_is_left(capsys, monkeypatch):
+    monkeypatch.setattr(progress, "_SECONDS", 0.0)
+    done = progress.reported(4, "devices", progress=True)
+    done(1)
+    done(4)
+    first, last = capsys.readouterr().err.splitlines()
+    assert re.fullmatch(r"airtight: 1 of 4 devices \(0 s, about 0 s left\)", first) and last.endswith("(0 s)")
+
+
+def test_a_refusal_names_who_may_send(tmp_path):
+    """Exit 3, nothing recorded, and the devices that still may."""
+    log, one = tmp_path / "log.jsonl", tmp_path / "round.toml"
+    meter = airtight.Meter([0.5, 5.0], 1e-5, devices=2)
+    log.write_text(meter.to_json())
+    one.write_text(
+        "participants = [0, 1]\ndevices = 2\nnoise_variance = 6.0\nweight = 1.0\nclip = 1.0\nreceiver_noise_variance = 0.1\n"
+    )
+    ended = run("meter", log, "--add", one)
+    assert ended.exit_code == 3 and log.read_text() == meter.to_json()
+    assert "refused, nothing recorded: device 0 would exceed epsilon 0.5" in ended.stderr
+    assert "its participants device 1 may send" in ended.stderr
+    assert "0 rounds recorded" in " ".join(run("meter", log).stdout.split())
