@@ -599,7 +599,7 @@ def _certified(ids: Sequence[str], out: Path, source: Source, *, quiet: bool, li
     certified = sum(one.certified for one in found)
     if quiet:
         return certified
-    from airtight.report.console import next_step, say, screen
+    from airtight.console import next_step, say, screen
 
     console = screen()
     verb = "verdict is" if certified == 1 else "verdicts are"

@@ -61,8 +61,8 @@ def report(
 ) -> None:
     """Write a page on one system: OUT/index.html, OUT/audit.html, OUT/report.json, OUT/figures, part by part."""
     require("report")
+    from airtight.console import next_step, say, screen
     from airtight.report import assembly
-    from airtight.report.console import next_step, say, screen
 
     description = load(file, channel=True)
     meter = None if log is None else read(log)
@@ -103,8 +103,8 @@ def report(
 def card(file: Path, out: Path) -> None:
     """Write one page in plain words on the privacy of FILE: OUT/card.html, card.json and card.tex."""
     require("report")
+    from airtight.console import headline, next_step, say, screen
     from airtight.report.card import Card
-    from airtight.report.console import headline, next_step, say, screen
 
     description = load(file, channel=True)
     content = None if str(file) == "-" else file.read_bytes()
@@ -139,7 +139,7 @@ def _redrawn(description: SystemFile) -> list[Rendered]:
 def figures(ids: tuple[str, ...], out: Path, quick: bool, anew: bool) -> None:
     """Redraw the papers' figures: all, those named, or those that begin with a name (FDP, CB-2, UF)."""
     require("report")
-    from airtight.report.console import next_step, say, screen
+    from airtight.console import next_step, say, screen
     from airtight.validate.experiments.figures import gallery
     from airtight.validate.experiments.figures.figure import Effort
     from airtight.validate.experiments.figures.gallery import Rendered

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.guarantee import Observer
-from airtight.report.console import Sheet, device_rows, groups, notes, screen
+from airtight.console import Sheet, device_rows, groups, notes, screen
 from airtight.results.numerals import number, plain, rounded_down, rounded_up, share
 
 if TYPE_CHECKING:  # what is printed has been made before: a table of energies needs no module of privacy

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from airtight.report.console import Sheet, next_step, notes, say, screen
+from airtight.console import Sheet, next_step, notes, say, screen
 from airtight.results.numerals import plain
 from airtight.validate.claims.certificates.writing import writable
 from airtight.validate.claims.claim import REFUTED, Item, Severity, Verdict

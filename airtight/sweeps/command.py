@@ -63,7 +63,7 @@ def swept(
 
 
 def _print_cost(plan: Sweep, out: Path | None) -> None:
-    from airtight.report.console import Sheet, next_step, say, screen
+    from airtight.console import Sheet, next_step, say, screen
 
     headings = ("quantity", "dimensions", "cells", "blocks missing", "processor time (s)", "size (MB)")
     table = Sheet(headings, left=headings[:2])
@@ -94,7 +94,7 @@ def _print_cost(plan: Sweep, out: Path | None) -> None:
 
 
 def _report(file: str, plan: Sweep, out: Path, outcome: Outcome) -> None:
-    from airtight.report.console import next_step, say, screen
+    from airtight.console import next_step, say, screen
     from airtight.sweeps.dataset import opened
 
     for note in outcome.notes:

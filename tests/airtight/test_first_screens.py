@@ -17,7 +17,7 @@ from support.common import GOOD, refused, run, written
 
 import airtight
 from airtight.analytics import progress
-from airtight.report.console import Sheet, device_rows, groups
+from airtight.console import Sheet, device_rows, groups
 from airtight.results import bounds, headline
 from airtight.results.numerals import rounded_down, rounded_up
 from airtight.validate.attack import system_attack

@@ -13,8 +13,8 @@ from airtight.analytics.guarantee import Observer
 from airtight.analytics.inference import distortion
 from airtight.analytics.inference.link_budget import link_budget
 from airtight.analytics.inference.system import InferenceSystem
+from airtight.console import Sheet, device_rows, headline, next_step, notes, say, screen
 from airtight.report import tables
-from airtight.report.console import Sheet, device_rows, headline, next_step, notes, say, screen
 from airtight.results.bounds import PackageBounds, Part
 from airtight.results.federated_results import FederatedBounds
 from airtight.results.headline import SERVERS, devices, who_sends

@@ -10,7 +10,7 @@ import numpy as np
 
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.report.console import Sheet, device_rows, headline, next_step, notes, screen
+from airtight.console import Sheet, device_rows, headline, next_step, notes, screen
 from airtight.results.headline import of_use
 from airtight.results.numerals import plain, rounded_down, rounded_up, share
 from airtight.solvers.design.known import Designs

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from airtight.report.console import Sheet, device_rows, headline, next_step, notes, screen
+from airtight.console import Sheet, device_rows, headline, next_step, notes, screen
 from airtight.results.headline import devices
 from airtight.results.numerals import plain, rounded_up
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.report.console import Sheet, device_rows, headline, labelled, next_step, notes, screen
+from airtight.console import Sheet, device_rows, headline, labelled, next_step, notes, screen
 from airtight.results.headline import of_question, of_use, who_sends
 from airtight.results.numerals import plain, rounded_down, rounded_up
 

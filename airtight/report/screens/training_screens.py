@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.report.console import Sheet, headline, labelled, next_step, notes, say, screen
+from airtight.console import Sheet, headline, labelled, next_step, notes, say, screen
 from airtight.report.tables import training_rows
 from airtight.results.headline import devices, of_question
 from airtight.results.numerals import plain, rounded_down, rounded_up
