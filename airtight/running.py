@@ -86,8 +86,11 @@ def heard() -> bool:
 
 
 @contextmanager
-def progress(title: str, total: int) -> Iterator[Callable[[str], None]]:
-    """A progress bar on stderr where that is a terminal; the yielded function advances it by one and names what was done."""
+def progress(title: str, total: int | None = None) -> Iterator[Callable[[str], None]]:
+    """A progress bar on stderr where that is a terminal; the yielded function advances it by one and names what was done.
+
+    It is there at once and shows the time that has passed; without `total`, where nobody knows how much is to do, no estimate.
+    """
     from rich.console import Console
     from rich.progress import (
         BarColumn,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.abc import MetaPathFinder
 from types import FrameType, ModuleType
 from typing import Any
@@ -36,10 +37,43 @@ class MissingExtraError(AirtightError, ModuleNotFoundError):
 
     def __init__(self, name: str, extra: str) -> None:
         self.extra = extra
-        super().__init__(f"needs {name}, which is not installed: pip install 'airtight-dp[{extra}]'", name=name)
+        super().__init__(f"needs {name}, which is not installed: {installation(extra)}", name=name)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.name, self.extra)
+
+
+def installation(extra: str) -> str:
+    """The command that installs an extra, where this copy came from: a folder, a file or address, or a package index.
+
+    Examples
+    --------
+    >>> installation("report").startswith("pip install ")
+    True
+    """
+    return _command(extra, _origin())
+
+
+def _origin() -> Mapping[str, Any]:
+    """What pip wrote down of where the package came from (PEP 610); nothing for an index."""
+    from importlib.metadata import PackageNotFoundError, distribution  # slow to load, and seldom needed
+
+    try:
+        text = distribution("airtight-dp").read_text("direct_url.json")
+    except PackageNotFoundError:
+        return {}
+    return {} if text is None else dict(json.loads(text))
+
+
+def _command(extra: str, origin: Mapping[str, Any]) -> str:
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname
+
+    url = str(origin.get("url", ""))
+    if "dir_info" in origin:
+        return f"pip install '.[{extra}]' in {url2pathname(urlsplit(url).path)}"
+    source = f" @ {url}" if url else ""
+    return f"pip install 'airtight-dp[{extra}]{source}'"
 
 
 def require(extra: str) -> None:

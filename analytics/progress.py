@@ -16,7 +16,8 @@ Item = TypeVar("Item")
 def reported(total: int | None, what: str, *, progress: bool) -> Callable[[int], None]:
     """A function of how much is done; where `progress` is true, it says so on stderr, at most every two seconds.
 
-    `total` is None where it is not known beforehand, as in a search for a root.
+    With `total` it estimates the time that is left, from the time per part so far; `total` is None where it is not known
+    beforehand, as in a search for a root.
 
     Examples
     --------
@@ -30,8 +31,10 @@ def reported(total: int | None, what: str, *, progress: bool) -> Callable[[int],
         nonlocal last
         now = time.monotonic()
         if told and number and now - last >= _SECONDS:
-            part = f"{number}" if total is None else f"{number} of {total}"
-            print(f"airtight: {part} {what} ({now - start:.0f} s)", file=sys.stderr, flush=True)
+            part, left = f"{number}" if total is None else f"{number} of {total}", ""
+            if total is not None and total > number:
+                left = f", about {(now - start) / number * (total - number):.0f} s left"
+            print(f"airtight: {part} {what} ({now - start:.0f} s{left})", file=sys.stderr, flush=True)
             last = now
 
     return done

@@ -14,7 +14,7 @@ from pathlib import Path
 from click.testing import CliRunner
 
 import airtight
-from airtight.analytics.extras import _HOLDS, MODULES
+from airtight.analytics.extras import _HOLDS, MODULES, installation
 from airtight.commands.cli import main
 
 FILE = """[inference]
@@ -106,7 +106,7 @@ def faults():
 
     def judge(name, extra, said):
         if extra in missing:
-            if said.count("\n") > 1 or f"pip install 'airtight-dp[{extra}]'" not in said:
+            if said.count("\n") > 1 or installation(extra) not in said:
                 found.append(f"{name}: does not name {extra}: {said!r}")
         elif said and "nonsense://x" not in said:
             found.append(f"{name}: {said}")

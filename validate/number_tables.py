@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 import numpy as np
 from numpy.lib import format as npy
@@ -21,6 +21,7 @@ from airtight.analytics.checks import AirtightError, FloatArray
 from airtight.validate import untrusted
 
 LARGEST = 10**9  # entries of an array, or of a table, that are read at most
+_PART = 1 << 20  # bytes that are unpacked at a time
 _INDEX = re.compile(r"index|unnamed(:.*)?", re.IGNORECASE)  # what pandas calls an index when it writes it as a column
 _NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?|[-+]?(nan|inf|infinity)", re.IGNORECASE)
 _DAMAGED = (  # what NumPy and zipfile raise where an archive is damaged
@@ -196,13 +197,121 @@ def read_npz(
         raise TableError(f"{path}: must be an .npz file of numeric arrays: {' '.join(str(error).split())}") from None
 
 
+MATLAB = ".mat"
+_CLASSES = {"double", "single", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))}
+_COMPRESSED = 15  # type of an element of a MATLAB file that holds another one, deflated
+
+
+def read_arrays(
+    path: Path,
+    names: Sequence[str],
+    optional: Sequence[str] = (),
+    *,
+    largest: int = 1 << 27,
+    content: bytes | None = None,
+) -> dict[str, NDArray[Any]]:
+    """Arrays by name of an ``.npz``, ``.npy`` or ``.mat`` file; an ``.npy`` file holds the first name alone.
+
+    All are judged alike before their data are read, see :func:`read_npz`. Of MATLAB's formats up to 7 are read; 7.3 is HDF5.
+
+    Raises
+    ------
+    TableError
+    """
+    if path.suffix == ".npy":
+        return {names[0]: _read_npy(path, names, largest, content)}
+    if path.suffix == MATLAB:
+        return _read_mat(path, names, optional, largest, content)
+    return read_npz(path, names, optional, largest=largest, content=content)
+
+
+def _read_npy(path: Path, names: Sequence[str], largest: int, content: bytes | None) -> NDArray[Any]:
+    if len(names) > 1:
+        raise TableError(
+            f"{path}: must hold the arrays {', '.join(names)}; an .npy file holds one, an .npz or .mat file several"
+        )
+    try:
+        data = untrusted.content(path) if content is None else content
+        stream = io.BytesIO(data)
+        _, size = _header(path, names[0], stream, largest)
+        if len(data) != size:
+            raise TableError(f"{path}: {names[0]}: must be as long as its header says")
+        stream.seek(0)
+        return np.asarray(npy.read_array(stream, allow_pickle=False))
+    except OSError as error:
+        raise TableError(f"{path}: {error.strerror or 'not an .npy file'}") from None
+    except _DAMAGED as error:
+        raise TableError(f"{path}: must be an .npy file of numbers: {' '.join(str(error).split())}") from None
+
+
+def _read_mat(
+    path: Path, names: Sequence[str], optional: Sequence[str], largest: int, content: bytes | None
+) -> dict[str, NDArray[Any]]:
+    from scipy.io import loadmat, whosmat
+    from scipy.io.matlab import MatReadError
+
+    try:
+        data = untrusted.content(path) if content is None else content
+        if data[:10] == b"MATLAB 7.3" or data[:8] == b"\x89HDF\r\n\x1a\n":
+            raise TableError(f"{path}: a MATLAB file of version 7.3; save it with save(file, {names[0]!r}, '-v7')")
+        # a deflated element may unpack to a thousand times its size: it is measured before anything is kept
+        _demand_moderate(path, data, 16 * largest)
+        held = {name: (shape, kind) for name, shape, kind in whosmat(io.BytesIO(data))}
+        if missing := [name for name in names if name not in held]:
+            wanted = f"the array{'s' if len(names) > 1 else ''} {', '.join(names)}"
+            raise TableError(f"{path}: must hold {wanted}; missing: {', '.join(missing)}")
+        there = [name for name in (*names, *optional) if name in held]
+        left = largest
+        for name in there:
+            shape, kind = held[name]
+            if kind not in _CLASSES:
+                raise TableError(f"{path}: {name}: must be numbers, not of class {kind}")
+            entries = math.prod(shape)
+            if entries > left:
+                raise TableError(f"{path}: {name}: must have at most {left:,} entries; its header says {entries:,}")
+            left -= entries
+        found = loadmat(io.BytesIO(data), variable_names=there, mat_dtype=False)
+        return {name: np.asarray(found[name]) for name in there}
+    except OSError as error:
+        raise TableError(f"{path}: {error.strerror or 'not a MATLAB file'}") from None
+    except (*_DAMAGED, MatReadError, LookupError, OverflowError, MemoryError) as error:
+        raise TableError(f"{path}: must be a MATLAB file of numeric arrays: {' '.join(str(error).split())}") from None
+
+
+def _demand_moderate(path: Path, data: bytes, most: int) -> None:
+    """Check that the deflated elements of a MATLAB file of version 5 to 7 unpack to so many bytes at most, all together."""
+    if data[126:128] not in (b"IM", b"MI"):
+        return  # version 4, which deflates nothing
+    order: Literal["little", "big"] = "little" if data[126:128] == b"IM" else "big"
+    place, left = 128, most
+    while place + 8 <= len(data):
+        kind = int.from_bytes(data[place : place + 4], order)
+        size = int.from_bytes(data[place + 4 : place + 8], order)
+        if kind == _COMPRESSED:
+            unpacking, rest = zlib.decompressobj(), data[place + 8 : place + 8 + size]
+            while rest and not unpacking.eof:
+                left -= len(unpacking.decompress(rest, _PART))
+                rest = unpacking.unconsumed_tail
+                if left < 0:
+                    raise TableError(f"{path}: must unpack to at most {most:,} bytes")
+        place += 8 + size
+
+
 def _entries(path: Path, archive: zipfile.ZipFile, name: str, most: int) -> int:
     entry = f"{name}.npy"
     with archive.open(entry) as stream:
-        version = npy.read_magic(stream)
-        read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-        shape, _, kind = read(stream)
-        head = stream.tell()
+        entries, size = _header(path, name, stream, most)
+    if archive.getinfo(entry).file_size != size:
+        raise TableError(f"{path}: {name}: must be as long as its header says")
+    return entries
+
+
+def _header(path: Path, name: str, stream: IO[bytes], most: int) -> tuple[int, int]:
+    """Number of entries of an array in NumPy's format, and of bytes with its header; its type and size are judged."""
+    version = npy.read_magic(stream)
+    read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+    shape, _, kind = read(stream)
+    head = stream.tell()
     if kind.hasobject:
         raise TableError(f"{path}: {name}: must be numbers; pickled objects are not loaded")
     if kind.kind not in "iufc":
@@ -210,6 +319,4 @@ def _entries(path: Path, archive: zipfile.ZipFile, name: str, most: int) -> int:
     entries = math.prod(shape)
     if entries > most:
         raise TableError(f"{path}: {name}: must have at most {most:,} entries; its header says {entries:,}")
-    if archive.getinfo(entry).file_size != head + entries * kind.itemsize:
-        raise TableError(f"{path}: {name}: must be as long as its header says")
-    return entries
+    return entries, head + entries * kind.itemsize

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import click
 
@@ -20,7 +20,7 @@ from airtight.commands import plain_text
 from airtight.commands.attack_command import attack
 from airtight.commands.design_command import calibrate, design
 from airtight.commands.meter_command import meter
-from airtight.commands.options import DEVICES, FEATURES, LEAVE_OUT, as_typed, demand_plain, print_json
+from airtight.commands.options import ALL, DEVICES, FEATURES, LEAVE_OUT, as_given, as_typed, demand_plain, print_json
 from airtight.commands.options import EFFORT as _EFFORT
 from airtight.commands.options import FILE as _FILE
 from airtight.commands.options import IDS as _IDS
@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 
 
 _READER_GONE = 141  # 128 + SIGPIPE, as a shell counts a program that ends so
+_REASONS = 5  # for which claims were skipped: the most frequent ones are printed
+_UNCUT = 10_000  # characters of a line of help
 _WORDS = "airtight.words"  # key of what was typed in the meta data of the click context
 
 
@@ -70,8 +72,36 @@ def _give_up(error: OSError) -> NoReturn:
     sys.exit(2)
 
 
-class _Group(click.Group):
+class _WholeHelp(click.Group):
+    """A group whose help shows its commands in groups of their own, with whole sentences."""
+
+    sections: ClassVar[dict[str, tuple[str, ...]]] = {}
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        left = self.list_commands(ctx)
+        for title, names in {**self.sections, "Further commands" if self.sections else "Commands": tuple(left)}.items():
+            shown = [name for name in names if name in left]
+            left = [name for name in left if name not in shown]
+            commands = {name: self.get_command(ctx, name) for name in shown}
+            lines = [
+                (name, command.get_short_help_str(_UNCUT)) for name, command in commands.items() if command is not None
+            ]
+            if lines:
+                formatter.write_paragraph()
+                formatter.write(f"{title}\n")
+                with formatter.indentation():
+                    formatter.write_dl(lines)
+
+
+class _Group(_WholeHelp):
     """Turns every expected error into one line on stderr and exit code 2; knows the commands of installed packages."""
+
+    sections: ClassVar[dict[str, tuple[str, ...]]] = {
+        "Is my system private and useful?": ("bounds", "report", "attack", "card"),
+        "What should my devices do?": ("calibrate", "design", "solve", "sweep", "meter", "train"),
+        "Is a theorem true?": ("verify", "try", "certify", "paper", "figures", "quantities"),
+        "Write a system file": ("schema",),
+    }
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         try:
@@ -134,7 +164,9 @@ class _Group(click.Group):
             plain_text.tell(f"not settled: {error}")
             ctx.exit(4)
         except AirtightError as error:
-            plain_text.tell(str(as_typed(error, self, ctx.meta[_WORDS]) if isinstance(error, ParameterError) else error))
+            plain_text.tell(
+                str(as_typed(error, self, ctx.meta[_WORDS]) if isinstance(error, ParameterError) else error)
+            )
             ctx.exit(1 if isinstance(error, ConvergenceError) else 2)
         except click.UsageError as error:
             plain_text.tell(error.format_message())
@@ -146,19 +178,33 @@ class _Group(click.Group):
             _give_up(error)
 
 
-@click.group(cls=_Group)
+@click.group(cls=_Group, epilog="airtight COMMAND --help shows the options of a command.")
 @click.version_option(package_name="airtight-dp")
 def main() -> None:
-    """Bounds, exact values and machine-checked theorems for private wireless learning."""
+    """Exact privacy and error of learning over wireless channels.
+
+    Start with: airtight bounds examples/good.toml
+    """
 
 
-@main.command()
+@main.command(short_help="Epsilon and error of each system in FILE, with a verdict.")
 @click.argument("files", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="FILE...")
 @DEVICES
 @FEATURES
+@click.option(
+    "--link",
+    is_flag=True,
+    help="Print the link budget instead: path loss, received power, margin, probability, energy.",
+)
+@ALL
 @_JSON
-def bounds(files: tuple[Path, ...], devices: Path | None, features: Path | None, as_json: bool) -> None:
-    """Every bound of the systems in FILE: published, proven, exact. For several files the JSON is an object by file."""
+def bounds(
+    files: tuple[Path, ...], devices: Path | None, features: Path | None, link: bool, complete: bool, as_json: bool
+) -> None:
+    """Say whether the systems in FILE are private and useful: exact, proven and published bounds.
+
+    For several files the JSON is an object by file.
+    """
     from airtight.commands import fleet_csv as fleets
     from airtight.results.bounds import Bounds, each
     from airtight.results.inference_results import InferenceBounds
@@ -174,22 +220,42 @@ def bounds(files: tuple[Path, ...], devices: Path | None, features: Path | None,
     if (devices is not None or features is not None) and len(files) > 1:
         raise click.UsageError(f"{'--features' if devices is None else '--devices'}: with one FILE")
     descriptions = {str(file): fleets.load(file, devices, channel=True, features=features)[0] for file in files}
+    if link and as_json:
+        raise click.UsageError(
+            "--link: not together with --json; airtight.analytics.inference.link_budget has the numbers"
+        )
     if as_json:
         found = {file: Bounds.joined(warned(description)) for file, description in descriptions.items()}
         print_json(found if len(files) > 1 else found[str(files[0])])
         return
-    from airtight.report import tables
+    from airtight.report.screens import bounds_screen
 
-    for description in descriptions.values():
-        tables.bounds(warned(description))
+    for number, (file, description) in enumerate(descriptions.items()):
+        if number:
+            click.echo()
+        given = as_given(file, devices, features)
+        if link:
+            bounds_screen.link(given, description, complete=complete)
+            continue
+        parts: dict[str, list[Part]] = {}
+        try:
+            with progress("bounds", len(description.systems) or None) as advance:
+                for name, part in warned(description):
+                    parts.setdefault(name, []).append(part)
+                    advance(name)
+        except KeyboardInterrupt:  # what is done is shown, and the exit status is that of an interruption
+            if parts:
+                bounds_screen.bounds(given, description, parts, complete=complete)
+            raise
+        bounds_screen.bounds(given, description, parts, complete=complete)
 
 
-@main.group()
+@main.group(cls=_WholeHelp, short_help="One design problem: weights, energy or a quantizer.")
 def solve() -> None:
-    """Design problems."""
+    """Solve one design problem: weights, energy or a quantizer."""
 
 
-@solve.command()
+@solve.command(short_help="The weights with the least error under a cap on epsilon.")
 @_FILE
 @click.option(
     "--method", type=click.Choice(["published", "cvxpy", "structured"]), default="structured", show_default=True
@@ -197,19 +263,20 @@ def solve() -> None:
 @click.option(
     "--objective",
     type=click.Choice(["exact", "published"]),
-    help="Which MSE to minimise; exact by default, published for --method published.",
+    help="Which mean squared error to minimise; exact by default, published for --method published.",
 )
 @click.option(
     "--cap",
     type=click.Choice(["exact", "proven", "theorem1", "eq23", "none"]),
     default="exact",
     show_default=True,
-    help="What the privacy cap is reckoned with.",
+    help="Bound of epsilon that the privacy cap is computed with.",
 )
 @click.option("--free", is_flag=True, help="Drop the constraint that the weights sum to one.")
 @click.option("--variant", help="Solve for this variant of the system.")
 @DEVICES
 @FEATURES
+@ALL
 @_JSON
 def weights(
     file: Path,
@@ -220,9 +287,10 @@ def weights(
     variant: str | None,
     devices: Path | None,
     features: Path | None,
+    complete: bool,
     as_json: bool,
 ) -> None:
-    """The weights that minimise the MSE of the system in FILE under its privacy cap."""
+    """Find the weights with the least mean squared error of the system in FILE under its privacy cap."""
     import numpy as np
 
     from airtight.commands import fleet_csv as fleets
@@ -237,8 +305,9 @@ def weights(
         raise ParameterError(
             "--variant", variant, "one of " + (", ".join(description.variants) or "none: FILE has no variants")
         )
+    system = base if variant is None else description.variants[variant]
     solution = problem.solve(
-        base if variant is None else description.variants[variant],
+        system,
         task.features,
         epsilon_cap=np.inf if task.epsilon_cap is None else task.epsilon_cap,
         cap=cap,
@@ -250,23 +319,28 @@ def weights(
     if as_json:
         print_json(found)
     else:
-        from airtight.report import tables
+        from airtight.report.screens import solve_screens
 
-        tables.weights(variant or description.name, found)
+        limit = "Nothing bounds epsilon."
+        if cap != "none" and task.epsilon_cap is not None:
+            promise = ", which the published bound does not guarantee" if cap in ("theorem1", "eq23") else ""
+            limit = f"Epsilon at most {task.epsilon_cap:g} for every device{promise}."
+        name, labels = variant or description.name, description.labels
+        solve_screens.weights(as_given(file, devices, features), name, found, system, limit, labels, complete=complete)
 
 
-@solve.command()
+@solve.command(short_help="Iterations and power of greatest utility for each device.")
 @_FILE
 @click.option(
     "--method", type=click.Choice(["closed-form", "cvxpy", "published"]), default="closed-form", show_default=True
 )
-@click.option("--integer", is_flag=True, help="Whole iterations, the transmission re-optimised for them.")
+@click.option("--integer", is_flag=True, help="Take whole numbers of iterations, and the best transmission for them.")
 @DEVICES
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
     metavar="CSV|DIR",
-    help="Write the answer, a device a row; - to print it. With --export a folder.",
+    help="Write the answer to a CSV file, a device a row (- prints it); with --export a folder.",
 )
 @LEAVE_OUT
 @click.option(
@@ -279,8 +353,9 @@ def weights(
     type=float,
     default=1e-4,
     show_default=True,
-    help="Of --export: relative loss of utility that its table may have.",
+    help="Relative loss of utility that the table of --export may have.",
 )
+@ALL
 @_JSON
 def energy(
     file: Path,
@@ -291,9 +366,10 @@ def energy(
     leave_out: bool,
     export: str | None,
     loss: float,
+    complete: bool,
     as_json: bool,
 ) -> None:
-    """The iterations and the transmit power of greatest utility for every device in FILE, or in a CSV file beside it."""
+    """Find the iterations and the transmit power of greatest utility for every device in FILE, or in a CSV file beside it."""
     from airtight.commands import fleet_csv as fleets
     from airtight.results.energy import EnergyResult
     from airtight.solvers import energy as energy_utility
@@ -321,9 +397,10 @@ def energy(
     if as_json:
         print_json(found)
     else:
-        from airtight.report import tables
+        from airtight.report.screens import solve_screens
 
-        tables.energy(description.name, method, found, [row.name for row in rows])
+        labels = [row.label for row in rows]
+        solve_screens.energy(as_given(file, devices), description.name, method, found, labels, complete=complete)
 
 
 def _export(fleet: DeviceFleet, out: Path | None, loss: float, as_json: bool) -> None:
@@ -351,14 +428,18 @@ def _export(fleet: DeviceFleet, out: Path | None, loss: float, as_json: bool) ->
     click.echo(f"cc -std=c99 -o test {out / c_policy.TEST} -lm && ./test")
 
 
-@solve.command()
+@solve.command(short_help="The unbiased quantizer with the least worst error.")
 @_FILE
-@click.option("--bits", type=click.IntRange(1, 6), default=2, show_default=True, help="Bits of one parameter's output.")
-@click.option("--pairs", is_flag=True, help="For two clients that share randomness, so that their outputs cancel.")
-@click.option("--prove", is_flag=True, help="Two bits: prove a bound for alphabets of this size too (half a minute).")
+@click.option(
+    "--bits", type=click.IntRange(1, 6), default=2, show_default=True, help="Number of bits of one parameter's output."
+)
+@click.option(
+    "--pairs", is_flag=True, help="Design for two clients that share randomness, so that their outputs cancel."
+)
+@click.option("--prove", is_flag=True, help="Prove a bound for alphabets of this size too (two bits; half a minute).")
 @_JSON
 def quantizer(file: Path, bits: int, pairs: bool, prove: bool, as_json: bool) -> None:
-    """The unbiased quantizer of so many bits with the least worst error at the epsilon of FILE, and a bound for any."""
+    """Find the unbiased quantizer of so many bits with the least worst error at the epsilon of FILE, and a bound for any."""
     from airtight.results import quantizer as results
 
     if pairs and (prove or bits > 4):
@@ -373,26 +454,40 @@ def quantizer(file: Path, bits: int, pairs: bool, prove: bool, as_json: bool) ->
     if as_json:
         print_json(found)
         return
-    from airtight.report import tables
+    from airtight.report.screens import solve_screens
 
     if isinstance(found, results.PairResult):
-        tables.pair(description.name, found)
+        solve_screens.pair(str(file), description.name, found)
     else:
-        tables.quantizer(description.name, found)
+        solve_screens.quantizer(str(file), description.name, found)
 
 
-@main.command()
+@main.command(short_help="Try published theorems: true, or a counterexample.")
 @_IDS
 @_SEED
 @_EFFORT
 @_LIMIT
+@click.option("--list", "listed", is_flag=True, help="Print every claim with its counterexample.")
+@click.option("--refuted", is_flag=True, help="Print every refuted claim with its counterexample.")
 @click.option(
-    "--all", "complete", is_flag=True, help="Definitions and what cannot be decided too: every numbered item."
+    "--all", "complete", is_flag=True, help="Print every numbered item: definitions and what cannot be decided too."
 )
 @_JSON
 @_QUIET
-def verify(ids: tuple[str, ...], seed: int, effort: int, limit: float, complete: bool, as_json: bool) -> None:
-    """Try the published theorems: all claims, those named, or those that begin with a name (FDP, CB, UF-E)."""
+def verify(
+    ids: tuple[str, ...],
+    seed: int,
+    effort: int,
+    limit: float,
+    listed: bool,
+    refuted: bool,
+    complete: bool,
+    as_json: bool,
+) -> None:
+    """Try published theorems: all claims, those named, or those that begin with a name (FDP, CB, UF-E).
+
+    Exit code 1 where a verdict differs from ours.
+    """
     from airtight.validate.claims.evidence import item_as_json
     from airtight.validate.claims.sources import INSTALLED
 
@@ -405,7 +500,10 @@ def verify(ids: tuple[str, ...], seed: int, effort: int, limit: float, complete:
     else:
         from airtight.report import verdicts
 
-        verdicts.verdicts(evidence)
+        steps = [("airtight certify --out certificates", "proofs as files, with a checker in plain Python")]
+        if not ids and not listed:
+            steps.insert(0, ("airtight verify --refuted", "each refuted claim; --list for all, or name one"))
+        verdicts.verdicts(evidence, listed=listed or complete or bool(ids), refuted_only=refuted, steps=steps)
         if others:
             verdicts.items(others)
         verdicts.packages(dict.fromkeys(e.claim.paper for e in evidence))
@@ -413,7 +511,7 @@ def verify(ids: tuple[str, ...], seed: int, effort: int, limit: float, complete:
         sys.exit(1)
 
 
-@main.command("try")
+@main.command("try", short_help="Try claims of your own, written in Python.")
 @click.argument("file", type=click.Path(path_type=Path))
 @_IDS
 @_SEED
@@ -427,7 +525,10 @@ def verify(ids: tuple[str, ...], seed: int, effort: int, limit: float, complete:
 def try_(
     file: Path, ids: tuple[str, ...], seed: int, effort: int, limit: float, out: Path | None, as_json: bool
 ) -> None:
-    """Put the claims of a Python FILE on trial: a Paper, or Claims at its top level."""
+    """Try the claims of a Python FILE: a Paper, or Claims at its top level.
+
+    Exit code 1 where a verdict differs from the one that FILE expects.
+    """
     if out is not None:
         require("report")
     from airtight.validate.claims.sources import Source
@@ -443,7 +544,8 @@ def try_(
     else:
         from airtight.report import verdicts
 
-        verdicts.verdicts(evidence)
+        steps = [] if out is not None else [(f"airtight try {file} --out trial", "a page and certificates")]
+        verdicts.verdicts(evidence, steps=steps)
     broken = [e for e in evidence if e.error]
     for e in broken:
         click.echo(f"airtight: {file}: {e.claim.id}: {e.fault}", err=True)
@@ -453,21 +555,24 @@ def try_(
         sys.exit(1)
 
 
-@main.command()
+@main.command(short_help="Write proofs and counterexamples for a checker in plain Python.")
 @_IDS
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder to write to.")
 @click.option(
-    "--coq", is_flag=True, help="Also OUT/ID/theorem.v for coqc with coq-interval, where it has the functions."
+    "--coq", is_flag=True, help="Write OUT/ID/theorem.v too, for coqc with coq-interval, where it has the functions."
+)
+@click.option(
+    "--all", "complete", is_flag=True, help="Print a line for each claim: its certificate, or why it has none."
 )
 @_QUIET
-def certify(ids: tuple[str, ...], out: Path, coq: bool) -> None:
-    """Write what a stranger needs to check the verdicts: OUT/ID/*.json and OUT/check.py, plain Python without packages.
+def certify(ids: tuple[str, ...], out: Path, coq: bool, complete: bool) -> None:
+    """Write certificates and a checker that needs only Python: OUT/ID/*.json, OUT/check.py.
 
-    Exit code 1 where no claim can be certified: the lines say why.
+    Exit code 1 where no claim can be certified.
     """
     from airtight.validate.claims.sources import INSTALLED
 
-    if not _certified(ids, out, INSTALLED, quiet=False):
+    if not _certified(ids, out, INSTALLED, quiet=False, listed=complete or bool(ids)):
         sys.exit(1)
     if coq:
         from airtight.validate.claims.certificates.coq import write
@@ -478,8 +583,10 @@ def certify(ids: tuple[str, ...], out: Path, coq: bool) -> None:
         click.echo(f"{len(done)} theorems for coqc")
 
 
-def _certified(ids: Sequence[str], out: Path, source: Source, *, quiet: bool) -> int:
+def _certified(ids: Sequence[str], out: Path, source: Source, *, quiet: bool, listed: bool = False) -> int:
     """Certify the claims, say which were certified, and return their number; only what check.py rebuilds is a certificate."""
+    from collections import Counter
+
     from airtight.validate.claims import audit
     from airtight.validate.claims.certificates import writing
 
@@ -492,26 +599,42 @@ def _certified(ids: Sequence[str], out: Path, source: Source, *, quiet: bool) ->
     certified = sum(one.certified for one in found)
     if quiet:
         return certified
-    for one in found:
-        click.echo(f"{one.id}: {one.note}" if one.certified else f"{one.id}: skipped: {one.note}")
-    next_step = f"; python {out / 'check.py'} rebuilds them" if certified else ""
-    click.echo(f"{certified} certified, {len(found) - certified} skipped{next_step}")
+    from airtight.console import next_step, say, screen
+
+    console = screen()
+    verb = "verdict is" if certified == 1 else "verdicts are"
+    say(
+        console,
+        f"{certified} of {len(found)} {verb} certified in {out}; {len(found) - certified} skipped.",
+        style="bold",
+    )
+    if listed:
+        for one in found:
+            say(console, f"{one.id}: {one.note}" if one.certified else f"{one.id}: skipped: {one.note}", indent=2)
+    else:
+        for note, count in Counter(one.note for one in found if not one.certified).most_common(_REASONS):
+            say(console, f"{count} skipped: {note}", indent=2)
+    steps = [(f"python {out / 'check.py'}", "rebuilds them with nothing installed")] if certified else []
+    if not listed:
+        steps.append((f"airtight certify --out {out} --all", "a line for each claim"))
+    if steps:
+        next_step(console, *steps)
     return certified
 
 
-@main.command()
+@main.command(short_help="Train on digits, or on your own data.")
 @_FILE
 @click.option(
     "--checkpoints",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder of checkpoints: an interrupted training goes on from there.",
+    help="Folder of checkpoints, from which an interrupted training goes on.",
 )
 @click.option(
     "--part",
     "parts",
     multiple=True,
     type=click.Choice(["federated", "inference", "energy"]),
-    help="Only this part of FILE; may be given several times.",
+    help="Train this part of FILE only; may be given several times.",
 )
 @click.option(
     "--data",
@@ -526,12 +649,12 @@ def _certified(ids: Sequence[str], out: Path, source: Source, *, quiet: bool) ->
 def train(
     file: Path, checkpoints: Path | None, parts: tuple[str, ...], own: Path | None, devices: Path | None, as_json: bool
 ) -> None:
-    """Learn with the systems in FILE from handwritten digits, or from data of your own.
+    """Train the systems in FILE on handwritten digits, or on your own data.
 
     Federated learning by every mechanism, collaborative inference by every scheme, and learning under energy policies.
     """
     from airtight.commands import fleet_csv as fleets
-    from airtight.report import tables
+    from airtight.report.screens import training_screens
     from airtight.results import training_run
     from airtight.validate.experiments.training.own_data import OwnData
     from airtight.validate.experiments.training.training_plan import plan as planned
@@ -551,13 +674,13 @@ def train(
     if as_json:
         print_json(found.tree)
     else:
-        tables.training(description.name, {**found.tree})
+        training_screens.training(str(file), description.name, {**found.tree})
 
 
-@main.command()
-@click.option("--results", is_flag=True, help="The schema of what the commands print with --json.")
+@main.command(short_help="The keys of a system file, as JSON Schema for editors.")
+@click.option("--results", is_flag=True, help="Print the schema of what the commands print with --json.")
 def schema(results: bool) -> None:
-    """The JSON Schema of the system file, with which editors complete and check its keys."""
+    """Print the JSON Schema of the system file, with which editors complete and check its keys."""
     if results:
         from airtight.report.results_schema import text
     else:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from airtight.analytics.checks import ParameterError
-from airtight.commands.options import DEVICES, FEATURES, FILE, JSON, LEAVE_OUT, PLAN, QUIET, print_json
+from airtight.commands.options import ALL, DEVICES, FEATURES, FILE, JSON, LEAVE_OUT, PLAN, QUIET, as_given, print_json
 from airtight.running import heard, progress
 from airtight.system_file.config import SystemFileError
 from airtight.system_file.contents import SystemFile
@@ -21,22 +21,35 @@ if TYPE_CHECKING:
     from airtight.solvers.design.requirements import FederatedRequirements, FleetRequirements
 
 
-@click.command()
+@click.command(short_help="The least noise, largest clip or participation for an epsilon.")
 @FILE
-@click.option("--epsilon", type=float, required=True, help="What no device's epsilon may exceed.")
-@click.option("--variable", type=click.Choice(["noise", "clip", "participation"]), default="noise", show_default=True)
+@click.option("--epsilon", type=float, required=True, help="Greatest epsilon that is allowed for any device.")
 @click.option(
-    "--rounds", type=click.IntRange(min=1), help="Queries that epsilon is of together; as FILE says by default."
+    "--variable",
+    type=click.Choice(["noise", "clip", "participation"]),
+    default="noise",
+    show_default=True,
+    help="What is calibrated.",
+)
+@click.option(
+    "--rounds", type=click.IntRange(min=1), help="Number of rounds that epsilon is for; as FILE says by default."
 )
 @DEVICES
+@ALL
 @JSON
 @QUIET
 def calibrate(
-    file: Path, epsilon: float, variable: str, rounds: int | None, devices: Path | None, as_json: bool
+    file: Path,
+    epsilon: float,
+    variable: str,
+    rounds: int | None,
+    devices: Path | None,
+    complete: bool,
+    as_json: bool,
 ) -> None:
-    """The least noise (greatest clips, greatest participation) with which every device in FILE keeps epsilon."""
+    """Find the least noise, the greatest clips or participation with which every device in FILE keeps epsilon."""
     from airtight.commands import fleet_csv as fleets
-    from airtight.report import tables
+    from airtight.report.screens import design_screens
     from airtight.results.design import CalibrationResult
     from airtight.solvers.design import whole_system
 
@@ -45,15 +58,18 @@ def calibrate(
         raise SystemFileError(f"{file}: inference: missing; there is nothing to calibrate")
     if description.inference.channel is not None and variable != "noise":
         raise click.UsageError(f"--variable {variable}: over a channel only the noise is calibrated")
-    found = whole_system.calibrate(description.inference, epsilon, variable=variable, rounds=rounds, progress=heard())
+    system = description.inference
+    with progress("calibrating"):
+        found = whole_system.calibrate(system, epsilon, variable=variable, rounds=rounds, progress=heard())
     result = CalibrationResult.of(found, epsilon, description.task)
     if as_json:
         print_json(result)
     else:
-        tables.calibration(description.name, result)
+        before, labels = description.inference, description.labels
+        design_screens.calibration(as_given(file, devices), description.name, result, before, labels, complete=complete)
 
 
-@click.command()
+@click.command(short_help="The best weights, clips, noise and power under your limits.")
 @FILE
 @DEVICES
 @FEATURES
@@ -63,11 +79,12 @@ def calibrate(
     "--frontier",
     multiple=True,
     metavar="KEY=VALUES",
-    help="A design for each value of what is kept: a,b,c or FIRST:LAST:COUNT[:log], once or twice.",
+    help="Design once for each value of a limit, such as epsilon_at_most: a,b,c or FIRST:LAST:COUNT[:log]; once or twice.",
 )
 @click.option(
     "--plot", type=click.Path(path_type=Path, dir_okay=False), help="Draw the frontier: FILE.svg, .png or .pdf."
 )
+@ALL
 @JSON
 @QUIET
 def design(
@@ -78,11 +95,12 @@ def design(
     leave_out: bool,
     frontier: tuple[str, ...],
     plot: Path | None,
+    complete: bool,
     as_json: bool,
 ) -> None:
-    """The joint problem of the table [design] in FILE: what is free, what is kept, what is least."""
+    """Find the best weights, clips, noise and power for the table [design] in FILE: what is free, kept and least."""
     from airtight.commands import fleet_csv as fleets
-    from airtight.report import tables
+    from airtight.report.screens import design_screens
     from airtight.results.design import DesignResult
     from airtight.results.schema import as_json as tree_of
     from airtight.solvers.design import whole_system
@@ -102,21 +120,25 @@ def design(
             raise click.UsageError("--frontier: not together with --out")
         if system is not None and system.channel is not None and isinstance(wanted, InferenceRequirements):
             raise click.UsageError("--frontier: designs of one look; inference.channel: design one limit at a time")
-        _frontier(description, frontier, plot, as_json)
+        _frontier(file, description, frontier, plot, as_json)
         return
     if plot is not None:
         raise click.UsageError("--plot: needs --frontier")
     if isinstance(wanted, FederatedRequirements):
-        _federated(description, wanted, as_json)
+        _federated(file, description, wanted, complete, as_json)
         return
     if isinstance(wanted, FleetRequirements):
-        _fleet(description, wanted, rows, out, as_json)
+        _fleet(file, description, wanted, rows, out, complete, as_json)
         return
     if not isinstance(wanted, InferenceRequirements) or system is None:
-        raise SystemFileError(f"{file}: design: missing; it says what is free and what is kept")
+        raise SystemFileError(
+            f'{file}: design: missing. Add at least: [design] minimise = "error", epsilon_at_most = 2, free = '
+            '["noise_variance"]'
+        )
     options: dict[str, Any] = {} if task is None else {"margin": task.margin, "ideal_accuracy": task.ideal_accuracy}
     samples = None if task is None else task.samples
-    found = whole_system.design(system, wanted, samples, progress=heard(), **options)
+    with progress("designing"):
+        found = whole_system.design(system, wanted, samples, progress=heard(), **options)
     if out is not None:
         fleets.write(out, fleets.designed(found, rows))
         if str(out) == "-":
@@ -128,7 +150,15 @@ def design(
         absent = dict.fromkeys(("lower_bound", "gap", "bound_for", "accuracy", "error"))
         print_json({**tree_of(result), **{name: None for name in absent if getattr(result, name) is None}})
     else:
-        tables.design(description.name, result)
+        design_screens.design(
+            as_given(file, devices, features),
+            description.name,
+            result,
+            system,
+            wanted,
+            description.labels,
+            complete=complete,
+        )
     _settled(found)
 
 
@@ -140,21 +170,25 @@ def _settled(found: JointDesign) -> None:
         raise click.exceptions.Exit(4)
 
 
-def _federated(description: SystemFile, wanted: FederatedRequirements, as_json: bool) -> None:
-    from airtight.report import tables
+def _federated(
+    file: Path, description: SystemFile, wanted: FederatedRequirements, complete: bool, as_json: bool
+) -> None:
+    from airtight.report.screens import design_screens
     from airtight.results.design import FederatedDesignResult
     from airtight.solvers.design.federated import federated_design
 
     assert description.federated is not None
-    result = FederatedDesignResult.of(federated_design.design(description.federated, wanted, progress=heard()), wanted)
+    with progress("designing"):
+        found = federated_design.design(description.federated, wanted, progress=heard())
+    result = FederatedDesignResult.of(found, wanted)
     if as_json:
         print_json(result)
     else:
-        tables.federated_design(description.name, result)
+        design_screens.federated_design(str(file), description.name, result, complete=complete)
 
 
-def _frontier(description: SystemFile, over: Sequence[str], plot: Path | None, as_json: bool) -> None:
-    from airtight.report import tables
+def _frontier(file: Path, description: SystemFile, over: Sequence[str], plot: Path | None, as_json: bool) -> None:
+    from airtight.report.screens import design_screens
     from airtight.sweeps import frontier_designs
     from airtight.validate import files
 
@@ -168,19 +202,26 @@ def _frontier(description: SystemFile, over: Sequence[str], plot: Path | None, a
     if as_json:
         print_json(found)
     else:
-        tables.frontier(description.name, found)
+        design_screens.frontier(str(file), description.name, found, over)
 
 
 def _fleet(
-    description: SystemFile, wanted: FleetRequirements, rows: Sequence[Row], out: Path | None, as_json: bool
+    file: Path,
+    description: SystemFile,
+    wanted: FleetRequirements,
+    rows: Sequence[Row],
+    out: Path | None,
+    complete: bool,
+    as_json: bool,
 ) -> None:
     from airtight.commands import fleet_csv as fleets
-    from airtight.report import tables
+    from airtight.report.screens import design_screens
     from airtight.results.design import FleetDesignResult
     from airtight.solvers.design.fleet import fleet_design
 
     assert description.energy is not None
-    found = fleet_design.design(description.energy, wanted, progress=heard())
+    with progress("designing"):
+        found = fleet_design.design(description.energy, wanted, progress=heard())
     if out is not None:
         fleets.write(out, fleets.planned(found, rows))
         if str(out) == "-":
@@ -189,7 +230,7 @@ def _fleet(
     if as_json:
         print_json(result)
     else:
-        tables.fleet_design(description.name, result)
+        design_screens.fleet_design(str(file), description.name, result, description.labels, complete=complete)
 
 
 def _before(description: SystemFile) -> dict[str, float]:

@@ -16,8 +16,9 @@ import numpy as np
 from airtight.analytics import parameters
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.federated.fair.device import DeviceFleet
+from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.parameters import Vector
+from airtight.analytics.parameters import Number, OptionalNumber, OptionalVector, Vector
 from airtight.results.energy import EnergyResult
 from airtight.solvers.errors import InfeasibleError
 from airtight.system_file import units
@@ -33,18 +34,42 @@ if TYPE_CHECKING:
     from airtight.solvers.energy.utility import EnergySolution
 
 _KINDS: dict[str, type] = {"energy": DeviceFleet, "inference": InferenceSystem}
-LABELS = (
-    "device",
-    "epsilon",
-)  # columns that are no keys: the name of a device, and the epsilon that is written beside a design
+NAMES = "device", "name"  # columns of names, one of which a table may have
+LABELS = (*NAMES, "epsilon")  # columns that are no keys: names, and the epsilon that is written beside a design
+_OF_CHANNEL = {  # keys of [inference.channel] that a column may replace: lists, and numbers that all devices share
+    name: row
+    for name, row in parameters.of(Channel).items()
+    if isinstance(row, OptionalVector | OptionalNumber | Number)
+}
+_EXCLUDED = {  # keys of [inference.channel] that the file must not have beside such a column
+    "distance": ("mean_power",),
+    "mean_power": ("distance", "path_loss_exponent", "reference_gain"),
+}
 
 
 @dataclass(frozen=True, order=True)
 class Row:
-    """A row of the table: its number, 1 for the first below the header, and its name from the column ``device``, if any."""
+    """A row of the table: its number, 1 for the first below the header, and the name of its device, if it has one.
+
+    Examples
+    --------
+    >>> Row(3, "hall").label, Row(3, "").label
+    ('2 hall', '2')
+    """
 
     number: int
     name: str
+
+    @property
+    def label(self) -> str:
+        """Number of the device, counted from 0, and its name."""
+        number = str(self.number - 1)
+        return f"{number} {self.name}" if self.name not in ("", number) else number
+
+    @property
+    def written(self) -> str:
+        """What a table says of the device: its name, or else its number, counted from 0."""
+        return self.name or str(self.number - 1)
 
 
 @dataclass(frozen=True, order=True)
@@ -55,7 +80,7 @@ class SkippedDevice:
     reason: str
 
     def __str__(self) -> str:
-        return f"device {self.row.name}: {self.reason}"
+        return f"device {self.row.label}: {self.reason}"
 
 
 def load(
@@ -98,7 +123,9 @@ def load(
     """
     raw, rows, left = tables(path, devices, table, leave_out=leave_out, features=features)
     try:
-        return described(raw, path, channel=channel), rows, left
+        found = described(raw, path, channel=channel)
+        names = tuple(row.name for row in rows)
+        return replace(found, names=names if any(names) else ()), rows, left
     except SystemFileError as error:
         text = str(error)
         if features is not None:  # the user named the file by an option, not by a key
@@ -142,6 +169,12 @@ def tables(
     kept = raw.get(name)
     if not isinstance(kept, dict):
         raise SystemFileError(f"{path}: {name}: missing; what is not in {devices} must stand there")
+    of_channel = [key for key in held if name == "inference" and key in _OF_CHANNEL]
+    if of_channel and not isinstance(kept.get("channel"), dict):
+        raise SystemFileError(
+            f"{path}: inference.channel: missing; the column {of_channel[0]} of {devices} is a key of it, and a file "
+            "without it has no channel"
+        )
     return {**raw, name: _merged(kept, held, name)}, rows, left
 
 
@@ -151,7 +184,11 @@ def _merged(table: Mapping[str, Any], columns: Mapping[str, list[float]], name: 
     other = {key for key, (meant_key, _, _) in units.ALTERNATIVES.items() if meant_key in linear}
     out = {key: value for key, value in table.items() if key not in linear | other}
     if name == "inference":
-        return {**out, **columns, "devices": len(next(iter(columns.values())))}
+        own = {key: values for key, values in columns.items() if key not in _OF_CHANNEL}
+        merged = {**out, **own, "devices": len(next(iter(columns.values())))}
+        if of_channel := {key: values for key, values in columns.items() if key in _OF_CHANNEL}:
+            merged["channel"] = _over_channel(table["channel"], of_channel)
+        return merged
     beta = list(table["beta"]) if isinstance(table.get("beta"), list) else [None, None]
     for i, key in enumerate(("beta_1", "beta_2")):
         if key in columns:
@@ -160,11 +197,22 @@ def _merged(table: Mapping[str, Any], columns: Mapping[str, list[float]], name: 
     return {**out, **{key: values for key, values in columns.items() if not key.startswith("beta_")}}
 
 
+def _over_channel(table: Mapping[str, Any], columns: Mapping[str, list[float]]) -> dict[str, Any]:
+    """The table [inference.channel] with the columns instead of its own keys; a number that devices share stays one."""
+    absent = {name for key in columns for name in _EXCLUDED.get(key, ()) if name not in columns}
+    lists = {key: values for key, values in columns.items() if isinstance(_OF_CHANNEL[key], OptionalVector)}
+    shared = {key: values[0] for key, values in columns.items() if key not in lists}
+    return {**{key: value for key, value in table.items() if key not in absent}, **shared, **lists}
+
+
 def _columns(path: Path, table: str) -> tuple[dict[str, list[float]], list[Row]]:
     allowed = _allowed(table)
     try:
         header, *lines = csv_rows(path, untrusted.content(path))
-        names = [line[header.index("device")] for line in lines] if "device" in header else []
+        named = [name for name in NAMES if name in header]
+        if len(named) > 1:
+            raise TableError(f"{path}: columns {' and '.join(named)}: one of them may name the devices")
+        names = [line[header.index(named[0])] for line in lines] if named else []
         demand_distinct(path, names)
     except TableError as error:
         raise SystemFileError(str(error)) from None
@@ -178,16 +226,22 @@ def _columns(path: Path, table: str) -> tuple[dict[str, list[float]], list[Row]]
     columns: dict[str, list[float]] = {name: [] for name in header if name not in LABELS}
     if not columns:
         raise SystemFileError(f"{path}: no column with a key of [{table}]; allowed: {', '.join(allowed)}")
+    of_channel = _OF_CHANNEL if table == "inference" else {}
+    shared = [name for name in columns if name in of_channel and not isinstance(of_channel[name], OptionalVector)]
     for row, line in enumerate(lines, start=1):
         for name, cell in zip(header, line, strict=True):
             if name in columns:
-                columns[name].append(_value(path, name, row, cell))
+                columns[name].append(value := _value(path, name, row, cell))
+                if name in shared and value != columns[name][0]:
+                    raise SystemFileError(
+                        f"{path}: {name}[row {row}] = {value!r}: must be {columns[name][0]!r}, as in row 1: all devices share it"
+                    )
     return columns, numbered(len(lines), names)
 
 
 def numbered(devices: int, names: Sequence[str] = ()) -> list[Row]:
-    """Rows for so many devices, named by their numbers."""
-    return [Row(k, names[k - 1] if names else str(k)) for k in range(1, devices + 1)]
+    """Rows for so many devices."""
+    return [Row(k, names[k - 1] if names else "") for k in range(1, devices + 1)]
 
 
 def _value(path: Path, name: str, row: int, cell: str) -> float:
@@ -199,12 +253,14 @@ def _value(path: Path, name: str, row: int, cell: str) -> float:
 
 def _allowed(table: str) -> list[str]:
     own = [name for name, row in parameters.of(_KINDS[table]).items() if isinstance(row, Vector)]
+    if table == "inference":
+        own += [name for name in _OF_CHANNEL if name not in own]
     return own + [key for key, (name, _, _) in units.ALTERNATIVES.items() if table == "inference" and name in own]
 
 
 def _usable(columns: Mapping[str, Sequence[float]], table: str, rows: Iterable[Row]) -> tuple[list[Row], list[SkippedDevice]]:
     kept, left = list[Row](), list[SkippedDevice]()
-    held = parameters.of(_KINDS[table])
+    held = {**(_OF_CHANNEL if table == "inference" else {}), **parameters.of(_KINDS[table])}
     for row in rows:
         try:
             for name, values in columns.items():
@@ -261,7 +317,7 @@ def plan(solution: EnergySolution, rows: Sequence[Row]) -> dict[str, Sequence[An
     names = [field.name for field in fields(EnergyResult) if hasattr(solution, field.name)]
     columns = {name: getattr(solution, name).tolist() for name in names}
     return {
-        "device": [row.name for row in rows or numbered(solution.gap.size)],
+        "device": [row.written for row in rows or numbered(solution.gap.size)],
         **columns,
         "gap": solution.gap.tolist(),
     }
@@ -275,11 +331,11 @@ def designed(found: JointDesign, rows: Sequence[Row]) -> dict[str, Sequence[Any]
         for name, row in parameters.of(InferenceSystem).items()
         if isinstance(row, Vector)
     }
-    return {"device": [row.name for row in rows or numbered(K)], **columns, "epsilon": found.epsilon.tolist()}
+    return {"device": [row.written for row in rows or numbered(K)], **columns, "epsilon": found.epsilon.tolist()}
 
 
 def planned(found: FleetDesign, rows: Sequence[Row]) -> dict[str, Sequence[Any]]:
     """The design of a fleet as columns."""
     names = ("iterations", "power", "transmit_time", "energy", "utility", "deviation", "heard", "own_epsilon")
     columns = {name: getattr(found, name).tolist() for name in names}
-    return {"device": [row.name for row in rows or numbered(found.energy.size)], **columns}
+    return {"device": [row.written for row in rows or numbered(found.energy.size)], **columns}

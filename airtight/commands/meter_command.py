@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from airtight.analytics.checks import ParameterError
-from airtight.commands.options import JSON, print_json
-from airtight.running import heard
+from airtight.commands.options import ALL, JSON, print_json
+from airtight.running import heard, progress
 from airtight.system_file.config import SystemFileError
 from airtight.validate import untrusted
 
@@ -22,15 +22,21 @@ REFUSED, RECORDED = 3, 5
 LONG = 1000  # rounds from which on a file beside the log says how far it was checked
 
 
-@click.command()
+@click.command(short_help="Count privacy spent by real rounds, refuse overspending.")
 @click.argument("log", type=click.Path(path_type=Path, dir_okay=False))
 @click.option(
-    "--add", type=click.Path(path_type=Path, dir_okay=False), metavar="ROUND", help="Record the round of a TOML file."
+    "--add",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="ROUND",
+    help="Record the round of this TOML file, or refuse it.",
 )
-@click.option("--budget", type=float, metavar="EPSILON", help="Begin a new log with this budget for every device.")
-@click.option("--delta", type=float, help="Of the budget, for a new log.")
-@click.option("--devices", type=click.IntRange(min=1), help="Number of devices, for a new log.")
-@click.option("--order", type=float, help="Of the Renyi filter, for a new log that takes releases of all kinds.")
+@click.option(
+    "--budget", type=float, metavar="EPSILON", help="Begin a new log with this epsilon as the budget of every device."
+)
+@click.option("--delta", type=float, help="Delta of the privacy budget (required for a new log).")
+@click.option("--devices", type=click.IntRange(min=1), help="Number of devices (required for a new log).")
+@click.option("--order", type=float, help="Order of the Renyi filter of a new log that takes releases of all kinds.")
+@ALL
 @JSON
 def meter(
     log: Path,
@@ -39,9 +45,10 @@ def meter(
     delta: float | None,
     devices: int | None,
     order: float | None,
+    complete: bool,
     as_json: bool,
 ) -> None:
-    """What has been spent by the rounds in LOG, and with --add whether the next one may run: it is recorded, or exit 3.
+    """Count the privacy spent by the rounds in LOG; with --add record the next one, or refuse it (exit 3).
 
     Without --add every line is checked and every round computed again. From 1000 rounds on, --add does so only for lines that
     LOG.checked does not know to the letter. A log that was cut off since is refused. Exit 5: the round is recorded, but standard
@@ -61,7 +68,7 @@ def meter(
         raise SystemFileError(f"{log}: No such file; --budget, --delta and --devices begin a new log")
     given = None if add is None else _round(add)
     if budget is None and given is None:
-        _print(read(log), None, as_json)
+        _print(log, read(log), None, complete, as_json)
         return
     allowed: bool | None = None
     if budget is not None and log.exists() and log.stat().st_size:
@@ -69,7 +76,9 @@ def meter(
     fresh = None if budget is None else Meter(budget, delta or 0.0, devices=devices or 1, order=order)
     beside = _beside(log)
     if fresh is not None and beside.exists():
-        raise SystemFileError(f"{beside}: tells of a log that is gone; delete this file, too, if you mean to begin anew")
+        raise SystemFileError(
+            f"{beside}: tells of a log that is gone; delete this file, too, if you mean to begin anew"
+        )
     with files.appending(log) as stream:
         stream.seek(0)
         content = stream.read()
@@ -85,7 +94,7 @@ def meter(
                 allowed = True
             except OverspentError as error:
                 allowed = False
-                click.echo(f"airtight: refused: {error}", err=True)
+                _refused(account, given, error)
             except ParameterError as error:
                 raise SystemFileError(f"{add}: {error}") from None
         if len(account.lines) > known:
@@ -97,7 +106,7 @@ def meter(
                 with suppress(OSError, KeyboardInterrupt), files.whole(beside) as state:
                     state.write(account.checked().encode())
     try:
-        _print(account, allowed, as_json)
+        _print(log, account, allowed, complete, as_json)
     except (OSError, SystemExit, KeyboardInterrupt) as error:  # rich ends the program where a pipe is closed
         if len(account.lines) == known:
             raise
@@ -129,7 +138,8 @@ def _meter(log: Path, content: bytes, checked: str | None, *, again: bool = Fals
     from airtight.analytics.privacy.over_the_air.meter import Meter
 
     try:
-        return Meter.from_json(content.decode(), checked=checked, again=again, progress=heard())
+        with progress("checking the log"):
+            return Meter.from_json(content.decode(), checked=checked, again=again, progress=heard())
     except UnicodeDecodeError:
         raise SystemFileError(f"{log}: not a text in UTF-8") from None
     except ParameterError as error:
@@ -164,11 +174,23 @@ def _round(path: Path) -> tuple[Any, ...]:
         raise SystemFileError(f"{path}: not valid TOML: {error}") from None
 
 
-def _print(account: Meter, allowed: bool | None, as_json: bool) -> None:
-    summary = account.summary()
+def _refused(account: Meter, given: tuple[Any, ...], error: Exception) -> None:
+    """Say why a round is refused and, of a round over the air, who of its participants may send."""
+    from airtight.analytics.privacy.over_the_air.meter import Round
+    from airtight.results.headline import devices
+
+    click.echo(f"airtight: refused, nothing recorded: {error}", err=True)
+    if isinstance(given[0], Round):
+        able = account.who(given[0]).nonzero()[0].tolist()
+        who = f"of its participants {devices(able)} may send" if able else "none of its participants may send"
+        click.echo(f"airtight: {who}", err=True)
+
+
+def _print(log: Path, account: Meter, allowed: bool | None, complete: bool, as_json: bool) -> None:
     if as_json:
+        summary = account.summary()
         print_json(summary if allowed is None else {**summary, "allowed": allowed})
         return
-    from airtight.report import tables
+    from airtight.report.screens import meter_screen
 
-    tables.metered(summary)
+    meter_screen.metered(str(log), account, complete=complete)

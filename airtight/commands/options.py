@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 from collections.abc import Iterator, Sequence
 from importlib import resources
 from itertools import pairwise
@@ -24,31 +25,46 @@ QUIET = click.option(
     is_flag=True,
     expose_value=False,
     callback=lambda ctx, option, value: ctx.meta.update({SILENT: value}),
-    help="Say nothing on the way.",
+    help="Print no progress.",
 )
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 
+ALL = click.option("--all", "complete", is_flag=True, help="Print every number, and every device in a row of its own.")
 DEVICES = click.option(
     "--devices",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="CSV",
-    help="A device a row, the header names keys of FILE; they take the place of those in FILE.",
+    help="Table with a row for each device; its header names keys of FILE, which it replaces.",
 )
 FEATURES = click.option(
     "--features",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="CSV",
-    help="Features, a device a row; they take the place of those in FILE.",
+    help="Table with the features, a row for each device; it replaces that of FILE.",
 )
 PLAN = click.option(
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="CSV",
-    help="Write the answer, a device a row; - to print it.",
+    help="Write the answer to a CSV file, a device a row (- prints it).",
 )
 LEAVE_OUT = click.option(
     "--leave-out", is_flag=True, help="Leave out devices of the CSV file that cannot be used, and name them on stderr."
 )
+
+
+def as_given(file: Path | str, devices: Path | None = None, features: Path | None = None) -> str:
+    """The file and the tables that replace parts of it, as they are typed after the name of a command.
+
+    Examples
+    --------
+    >>> as_given("mine.toml", Path("fleet.csv"))
+    'mine.toml --devices fleet.csv'
+    """
+    options = (("--devices", devices), ("--features", features))
+    return shlex.join(
+        [str(file), *(word for flag, table in options if table is not None for word in (flag, str(table)))]
+    )
 
 
 def _identifiers(ctx: click.Context, argument: click.Parameter, begun: str) -> list[str]:
@@ -128,7 +144,9 @@ def demand_plain(command: click.Command, words: Sequence[str]) -> None:
             try:
                 untrusted.number(value)
             except ValueError:
-                raise click.UsageError(f"{flag} {value}: must be a number, in ASCII digits without underscores") from None
+                raise click.UsageError(
+                    f"{flag} {value}: must be a number, in ASCII digits without underscores"
+                ) from None
 
 
 def _same(typed: str, value: object) -> bool:

@@ -9,7 +9,7 @@ import click
 from airtight.commands.options import JSON, print_json
 
 
-@click.command()
+@click.command(short_help="Closed forms, with their values for a system file.")
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 @JSON
 def quantities(file: Path | None, as_json: bool) -> None:

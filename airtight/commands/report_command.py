@@ -26,7 +26,7 @@ _PAPERS = {
 }  # prefix of the figures that belong to each table of a system file
 
 
-@click.command()
+@click.command(short_help="The same as a page with sliders and figures.")
 @FILE
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder to write to.")
 @SEED
@@ -36,17 +36,17 @@ _PAPERS = {
     "--audit",
     "anew",
     is_flag=True,
-    help="Try the claims of the papers that FILE speaks of anew; else the evidence of this version is shown.",
+    help="Try the claims of the papers again (default: show the evidence shipped with this version).",
 )
 @click.option(
-    "--thorough", is_flag=True, help="Train all rounds and seeds of [training]; else a few, and the page says so."
+    "--thorough", is_flag=True, help="Train all rounds and seeds of [training] (default: a few, and the page says so)."
 )
 @click.option(
     "--log",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help="A log of airtight meter: show what has been spent.",
+    help="Show what has been spent by the rounds in this log of airtight meter.",
 )
-@click.option("--gallery", is_flag=True, help="Redraw the papers' figures too.")
+@click.option("--gallery", is_flag=True, help="Redraw the figures of the papers too.")
 @QUIET
 def report(
     file: Path,
@@ -59,8 +59,9 @@ def report(
     log: Path | None,
     gallery: bool,
 ) -> None:
-    """A page on one system: OUT/index.html, OUT/audit.html, OUT/report.json, OUT/figures. It is written as parts are done."""
+    """Write a page on one system: OUT/index.html, OUT/audit.html, OUT/report.json, OUT/figures, part by part."""
     require("report")
+    from airtight.console import next_step, say, screen
     from airtight.report import assembly
 
     description = load(file, channel=True)
@@ -79,7 +80,7 @@ def report(
 
     with OutputFolder(out) as folder:
         folder.check(["index.html", "audit.html", "report.json"])
-        assembly.report(
+        found = assembly.report(
             out,
             description,
             source="" if str(file) == "-" else file.read_text(encoding="utf-8"),
@@ -89,21 +90,31 @@ def report(
             gallery=(lambda: _redrawn(description)) if gallery else None,
             heard=steps(),
         )
-    click.echo(f"{out / 'index.html'}")
+    console = screen()
+    for sentence in found.headline or [f"{description.name}: no [inference] system."]:
+        say(console, sentence)
+    say(console, f"Written: {out / 'index.html'}, {out / 'audit.html'}, {out / 'report.json'}.")
+    next_step(console, (f"python -m webbrowser {out / 'index.html'}", "sliders, figures, tables"))
 
 
-@click.command()
+@click.command(short_help="One page in plain words, to file.")
 @FILE
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder to write to.")
 def card(file: Path, out: Path) -> None:
-    """A page to file on the privacy of FILE: OUT/card.html, card.json and card.tex."""
+    """Write one page in plain words on the privacy of FILE: OUT/card.html, card.json and card.tex."""
     require("report")
+    from airtight.console import headline, next_step, say, screen
     from airtight.report.card import Card
 
     description = load(file, channel=True)
     content = None if str(file) == "-" else file.read_bytes()
-    for path in Card.of(description, content).write(out):
-        click.echo(str(path))
+    made = Card.of(description, content)
+    written = made.write(out)
+    console = screen()
+    for one in made.systems:
+        headline(console, one.name, one.headline)
+    say(console, f"Written: {', '.join(map(str, written))}.")
+    next_step(console, (f"airtight report {file} --out report", "error and usefulness too"))
 
 
 def _redrawn(description: SystemFile) -> list[Rendered]:
@@ -119,32 +130,39 @@ def _redrawn(description: SystemFile) -> list[Rendered]:
     return [found[name] for name in wanted]
 
 
-@click.command()
+@click.command(short_help="Redraw the figures of the papers.")
 @click.argument("ids", nargs=-1, metavar="[ID]...")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder to write to.")
-@click.option("--quick", is_flag=True, help="Learn anew, with five seeds and fewer rounds: minutes.")
-@click.option("--anew", is_flag=True, help="Learn anew with full effort: half an hour. Else shipped results are drawn.")
+@click.option("--quick", is_flag=True, help="Train again with five seeds and fewer rounds (minutes).")
+@click.option("--anew", is_flag=True, help="Train again with full effort (half an hour; default: draw shipped results).")
 @QUIET
 def figures(ids: tuple[str, ...], out: Path, quick: bool, anew: bool) -> None:
     """Redraw the papers' figures: all, those named, or those that begin with a name (FDP, CB-2, UF)."""
     require("report")
+    from airtight.console import next_step, say, screen
     from airtight.validate.experiments.figures import gallery
     from airtight.validate.experiments.figures.figure import Effort
+    from airtight.validate.experiments.figures.gallery import Rendered
 
     wanted = gallery.selected(ids)
+    console, drawn = screen(), list[Rendered]()
     effort = Effort.quick() if quick else Effort.full() if anew else None
     with OutputFolder(out), progress("drawing", len(wanted)) as advance, pool_of(len(wanted)) as (executor, _):
         for found in gallery.draw(wanted, effort, executor):
             gallery.write(out, found)
             advance(found.id)
-            click.echo(f"{out / found.file}: {found.caption}")
+            drawn.append(found)
+    say(console, f"{len(drawn)} figures drawn in {out}; each caption says whether it confirms the paper.", style="bold")
+    for found in drawn:
+        say(console, f"{found.file}: {found.caption}", indent=2)
+    next_step(console, ("airtight verify --refuted", "the statements that are false"))
 
 
-@click.command()
+@click.command(short_help="Write the corrected theorems of a paper, with proofs, as LaTeX.")
 @click.argument("name")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder to write to.")
 def paper(name: str, out: Path) -> None:
-    """The true statements of the paper NAME, or of a Python file, with proofs, and what they correct: LaTeX in OUT."""
+    """Write the true statements of the paper NAME, or of a Python file, with proofs and what they correct: LaTeX in OUT."""
     require("report")
     from airtight.report.paper import write
     from airtight.validate.claims.sources import INSTALLED, Source

@@ -10,22 +10,22 @@ from airtight.analytics.extras import require
 from airtight.commands.options import DEVICES, FEATURES, FILE, QUIET
 
 
-@click.command()
+@click.command(short_help="Any quantity over a grid of systems.")
 @FILE
 @click.argument("more", nargs=-1, metavar="[KEY=VALUES | NAME]...")
 @click.option(
     "--over",
     multiple=True,
     metavar="KEY=VALUES",
-    help="An axis: a,b,c or FIRST:LAST:COUNT[:log]; several make a product.",
+    help="Vary KEY over a,b,c or FIRST:LAST:COUNT[:log]; several axes make a product.",
 )
-@click.option("--zip", "together", multiple=True, metavar="KEY,KEY", help="Axes that move together.")
-@click.option("--quantity", multiple=True, metavar="NAME", help="What to compute; the usual by default.")
+@click.option("--zip", "together", multiple=True, metavar="KEY,KEY", help="Move these axes together instead of in a product.")
+@click.option("--quantity", multiple=True, metavar="NAME", help="Compute this quantity; the usual ones by default.")
 @click.option(
-    "--out", type=click.Path(path_type=Path, file_okay=False), help="Folder of the store; an unfinished sweep goes on."
+    "--out", type=click.Path(path_type=Path, file_okay=False), help="Folder of the store, in which an unfinished sweep goes on."
 )
-@click.option("--scheduler", metavar="ADDRESS", help="Dask scheduler whose workers compute, as tcp://host:8786.")
-@click.option("--explain", is_flag=True, help="Say what it costs and compute nothing.")
+@click.option("--scheduler", metavar="ADDRESS", help="Compute on the workers of this Dask scheduler, such as tcp://host:8786.")
+@click.option("--explain", is_flag=True, help="Print what the sweep would cost, and compute nothing.")
 @click.option("--replace", is_flag=True, help="Overwrite the numbers of a system with other values of its fixed keys.")
 @click.option("--failed", is_flag=True, help="Compute the cells of the store that failed again.")
 @click.option("--netcdf", type=click.Path(path_type=Path, dir_okay=False), help="Write a copy as NetCDF.")
@@ -47,7 +47,7 @@ def sweep(
     devices: Path | None,
     features: Path | None,
 ) -> None:
-    """Quantities over a grid of systems: every KEY of FILE may be an axis, what is in the store is not computed again."""
+    """Compute quantities over a grid of systems. Every KEY of FILE may be an axis; what is stored is not computed again."""
     from airtight.commands import fleet_csv
 
     if not explain:

@@ -32,8 +32,8 @@ def report(
     thorough: bool = False,
     meter: Meter | None = None,
     heard: Callable[[str], None] = lambda done: None,
-) -> None:
-    """Write the report on the described systems into `out`.
+) -> Bounds:
+    """Write the report on the described systems into `out`, and return their bounds.
 
     Parameters
     ----------
@@ -60,6 +60,7 @@ def report(
         parts.pending = [left for left, _ in later[done:]]
         page.write(out, parts)
         heard(name)
+    return parts.bounds
 
 
 def _own(parts: Parts) -> None:

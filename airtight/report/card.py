@@ -17,10 +17,10 @@ import numpy as np
 from airtight.analytics.checks import FloatArray, ParameterError
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import observers, system_privacy
+from airtight.console import groups
 from airtight.report.page import edition, environment, secured
 from airtight.report.paper import escaped
 from airtight.report.summary import QUESTIONS, SEEN
-from airtight.report.tables import groups
 from airtight.results import headline
 from airtight.results.schema import as_json
 from airtight.system_file.contents import SystemFile

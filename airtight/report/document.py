@@ -24,8 +24,8 @@ from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.parameters import of
 from airtight.report import results_schema
 from airtight.report.rows import box, computed, hypotheses, witnessed
-from airtight.report.tables import number
 from airtight.report.verdicts import format_counts, known, numbered, refuted, severities
+from airtight.results.numerals import number
 from airtight.solvers.quantities import quantities
 from airtight.system_file import file_schema
 from airtight.validate import program

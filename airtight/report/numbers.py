@@ -6,33 +6,9 @@ import math
 
 from markupsafe import Markup
 
+from airtight.results.numerals import plain
+
 _NOTHING = 1e-9  # a gap or a slack below this, in its unit, is rounding error and is shown as 0
-
-
-def plain(value: float, digits: int = 4) -> str:
-    """The number with so many significant digits, as text.
-
-    Examples
-    --------
-    >>> plain(22737812345.6), plain(0.000123456), plain(math.inf), plain(math.nan), plain(109386.0), plain(1e-5)
-    ('2.274e10', '1.235e-4', '∞', '–', '109,386', '1e-5')
-    """
-    if math.isnan(value):
-        return "–"
-    if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
-    if value == int(value) and 1e4 <= abs(value) < 1e9:
-        return f"{int(value):,}"
-    if value == 0 or 1e-3 <= abs(value) < 10**digits:
-        return _signed(f"{value:.{digits}g}")
-    mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
-    if abs(int(exponent)) <= digits and abs(value) >= 1:
-        return _signed(f"{value:,.0f}")
-    return _signed(f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}")
-
-
-def _signed(text: str) -> str:
-    return text.replace("-", "−", 1) if text.startswith("-") else text
 
 
 def shown(value: float | None, digits: int = 4) -> Markup:

@@ -6,7 +6,7 @@ from typing import Any
 
 import sympy as sp
 
-from airtight.report.tables import number
+from airtight.results.numerals import number
 from airtight.validate.claims.claim import Claim
 from airtight.validate.claims.evidence import Witness
 from airtight.validate.claims.relation import Sign

@@ -16,8 +16,9 @@ from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.guarantee import Adjacency, Observer
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import observers, system_privacy
+from airtight.console import groups
 from airtight.report.numbers import shown, span
-from airtight.report.tables import groups, observer_columns, observer_rows, privacy_rows, quantile_columns
+from airtight.report.tables import observer_columns, observer_rows, privacy_rows, quantile_columns
 from airtight.results.energy import EnergyResult
 from airtight.results.federated_results import FederatedBounds
 from airtight.results.inference_results import Distortion, InferenceBounds, Privacy, TheoremBound

@@ -1,4 +1,4 @@
-"""Prints the evidence of trials as tables."""
+"""Prints the evidence of trials: how many verdicts are reproduced, what is refuted, and each claim."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from rich import box
-from rich.table import Table
+from rich.console import Console
 from rich.text import Text
 
-from airtight.report.tables import number, screen
+from airtight.console import Sheet, next_step, notes, say, screen
+from airtight.results.numerals import plain
 from airtight.validate.claims.certificates.writing import writable
 from airtight.validate.claims.claim import REFUTED, Item, Severity, Verdict
 from airtight.validate.claims.evidence import Evidence, How
@@ -18,6 +18,7 @@ from airtight.validate.claims.relation import Sign
 from airtight.validate.claims.sources import INSTALLED
 
 _NUMBERED = re.compile(r"(?:Theorem|Lemma|Proposition|Corollary) \d+")
+_EXAMPLES = 5  # numbered statements that the first screen shows
 _COLOURS = {
     Verdict.HOLDS: "green",
     Verdict.HOLDS_UNDER: "green",
@@ -28,44 +29,94 @@ _COLOURS = {
 }
 
 
-def verdicts(evidence: Sequence[Evidence]) -> None:
-    """Print one row for each claim; the first word of a verdict says how it is known."""
-    table = Table(box=box.SIMPLE_HEAD)
-    table.add_column("claim", no_wrap=True)
-    table.add_column("verdict", min_width=16)
-    for heading in ("claimed", "actual", "tight"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("at", overflow="fold", min_width=24)
-    for e in evidence:
-        witness = e.leading
-        at = ", ".join(f"{k}={v}" for k, v in witness.text().items()) if witness else ""
-        shown = "certified" if writable(e.claim, e.witness) else "proved in balls"
-        proof = f" ({shown})" if witness and witness.certified else ""
-        verdict = Text(e.said, style=_COLOURS.get(e.verdict, "bold red"))
-        if e.verdict is not e.claim.expected:
-            verdict.append(f", expected {e.claim.expected}", style="bold red")
-        if e.fault:
-            at, proof = e.fault, ""
-        elif witness and e.claim.ruling.corrected_by:
-            proof += f"; see {e.claim.ruling.corrected_by}"
-        claimed, found = (witness.claimed, witness.actual) if witness else (e.claimed, e.actual)
-        actual = bound(e) + number(found)
-        tight = "" if math.isnan(e.tightness) or e.claim.relation.sign is Sign.EQUAL else f"{e.tightness:.3g}"
-        table.add_row(e.claim.id, verdict, number(claimed), actual, tight, at + proof)
+def verdicts(
+    evidence: Sequence[Evidence], *, listed: bool = True, refuted_only: bool = False, steps: Sequence[tuple[str, str]] = ()
+) -> None:
+    """Print how many verdicts are as ruled and what is refuted, and, if asked for, every claim; its first word says how we know.
+
+    Parameters
+    ----------
+    listed, refuted_only : bool
+        Whether every claim, or every refuted one, follows.
+    steps : sequence of (str, str)
+        Commands that help from here, each with what it is for.
+    """
     console = screen()
-    console.print(table)
     right = sum(e.as_expected for e in evidence)
-    style = "green" if right == len(evidence) else "red"
-    console.print(f"{right} of {len(evidence)} claims as ruled", style=style)
+    counts = severities(evidence)
+    verb = "claim is" if sum(counts.values()) == 1 else "claims are"
+    say(
+        console,
+        f"{right} of {len(evidence)} verdicts reproduced; {sum(counts.values())} {verb} refuted.",
+        style="bold green" if right == len(evidence) else "bold red",
+    )
+    for e in evidence:
+        if not e.as_expected:
+            say(console, f"{e.claim.id}: {e.fault or f'{e.said}, expected {e.claim.expected}'}", style="bold red")
+    _counted(console, evidence, counts)
+    if listed or refuted_only:
+        console.print()
+        for e in evidence:
+            if not refuted_only or e.verdict in REFUTED:
+                _shown(console, e)
+    else:
+        _statements(console, evidence)
+    if steps:
+        next_step(console, *steps)
+
+
+def _counted(console: Console, evidence: Sequence[Evidence], counts: Mapping[Severity, int]) -> None:
+    """Print the numbers of claims by verdict."""
+    readings = sum(e.verdict is Verdict.OTHER_READING for e in evidence)
+    table = Sheet(("", "claims"))
+    by_whom = "" if all(e.claim.kind == "statement" for e in evidence) else f" ({refuted(evidence)})"
+    table.add_row(f"refuted{by_whom}", f"{sum(counts.values())}")
+    for severity, count in counts.items():
+        table.add_row(f"  {severity.value}", f"{count}")
+    table.add_row("false as printed, true as the authors may mean it", f"{readings}")
+    table.add_row("not refuted", f"{len(evidence) - sum(counts.values()) - readings}")
+    console.print(table)
     if ways := known(evidence):
-        console.print(f"known by: {format_counts(ways)}", highlight=False)
-    if counts := severities(evidence):
-        statements = f"; {len(numbered(evidence))} distinct numbered statements" if Severity.THEOREM in counts else ""
-        of_papers = all(e.claim.kind == "statement" for e in evidence)
-        by_whom = "" if of_papers else f" ({refuted(evidence)})"
-        console.print(f"{sum(counts.values())} refuted{by_whom}: {format_counts(counts)}{statements}", highlight=False)
-    if readings := sum(e.verdict is Verdict.OTHER_READING for e in evidence):
-        console.print(f"{readings} false in another reading only", highlight=False)
+        notes(console, [f"Known by: {format_counts(ways)}."])
+
+
+def _statements(console: Console, evidence: Sequence[Evidence]) -> None:
+    """Print the first numbered statements that fail, with a counterexample each."""
+    failing = dict[tuple[str, str], str]()
+    for e in evidence:
+        found = _NUMBERED.search(e.claim.location)
+        if e.verdict in REFUTED and e.claim.ruling.severity is Severity.THEOREM and found and e.leading is not None:
+            numbers = f"claimed {plain(e.leading.claimed)}, true {bound(e)}{plain(e.leading.actual)}"
+            failing.setdefault((e.claim.paper, found[0]), f"{e.claim.id}: {e.claim.paper}, {found[0]}: {numbers}")
+    if not failing:
+        return
+    console.print()
+    say(console, f"Numbered statements that fail ({len(failing)}), for example", indent=2)
+    for example in list(failing.values())[:_EXAMPLES]:
+        say(console, example, indent=4)
+
+
+def _shown(console: Console, e: Evidence) -> None:
+    """Print a claim with both quantities, and its counterexample on lines of its own."""
+    witness = e.leading
+    line = Text(f"{e.claim.id}  ")
+    line.append(e.said, style=_COLOURS.get(e.verdict, "bold red"))
+    if e.verdict is not e.claim.expected:
+        line.append(f", expected {e.claim.expected}", style="bold red")
+    claimed, actual = (witness.claimed, witness.actual) if witness else (e.claimed, e.actual)
+    if not math.isnan(claimed):
+        line.append(f"; claimed {plain(claimed)}, true {bound(e)}{plain(actual)}")
+    if not (math.isnan(e.tightness) or e.claim.relation.sign is Sign.EQUAL):
+        line.append(f", tight to a factor {e.tightness:.3g}")
+    console.print(line)
+    if e.fault:
+        say(console, e.fault, indent=4)
+    elif witness:
+        at = ", ".join(f"{name}={value}" for name, value in witness.text().items()) or "the values of the statement"
+        proof = "certified" if writable(e.claim, e.witness) else "proved in balls"
+        proof = f" ({proof})" if witness.certified else ""
+        see = f"; see {e.claim.ruling.corrected_by}" if e.claim.ruling.corrected_by else ""
+        say(console, f"at {at}{proof}{see}", indent=4)
 
 
 def packages(papers: Iterable[str]) -> None:
@@ -147,12 +198,9 @@ def format_counts(counts: Mapping[Severity, int] | Mapping[How, int]) -> str:
 
 def items(found: Sequence[Item]) -> None:
     """Print the numbered items that are not claims."""
-    table = Table(box=box.SIMPLE_HEAD)
-    for heading in ("item", "verdict", "where"):
-        table.add_column(heading, no_wrap=True)
-    table.add_column("why", overflow="fold", min_width=24)
-    for item in found:
-        table.add_row(item.id, item.verdict.value, item.location, item.reason)
     console = screen()
-    console.print(table)
-    console.print(f"{len(found)} further items: definitions, or beyond computation", highlight=False)
+    console.print()
+    say(console, f"{len(found)} further items: definitions, or beyond computation", style="bold")
+    for item in found:
+        say(console, f"{item.id}  {item.verdict.value}, {item.location}")
+        say(console, item.reason, indent=4)

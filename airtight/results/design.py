@@ -12,6 +12,7 @@ from airtight.analytics.checks import FloatArray
 from airtight.analytics.guarantee import Adjacency, Observer
 from airtight.analytics.inference import combiner, decoding
 from airtight.results import headline
+from airtight.results.numerals import plain, rounded_down, rounded_up
 from airtight.solvers.design.calibrate import Calibration, Variable
 from airtight.solvers.design.federated.federated_design import FederatedDesign
 from airtight.solvers.design.fleet.fleet_design import FleetDesign
@@ -238,10 +239,10 @@ class DesignResult:
             baseline = BaselineErrors(constant_output=constant, published_design=described_numbers)
         variables = {name.value: _plain(getattr(solved.system, name.value)) for name in free}
         system, constant_error = solved.system, None if nothing is None else nothing.error
-        least = f"least {solved.minimised.value} {solved.value:.4g}"
+        least = f"LEAST {solved.minimised.value.upper()} {plain(solved.value)}"
         known = "the best found; nothing is proved"
         if solved.lower_bound is not None and solved.bound_for is not None:
-            known = f"{solved.bound_for.none} has less than {solved.lower_bound:.4g}"
+            known = f"{solved.bound_for.none} has less than {rounded_down(solved.lower_bound)}"
         use = headline.of_use(solved.error, constant_error)
         said = f"{least} ({known}); {headline.of_privacy(system, solved.epsilon)}; {use}."
         return cls(
@@ -364,9 +365,9 @@ class CalibrationResult:
     def of(cls, found: Calibration, target: float, task: Task | None = None) -> CalibrationResult:
         """With the task of the system file, whether the calibrated system is useful."""
         system = found.system
-        low, high = (headline.rounded_up(float(end)) for end in (np.min(found.value), np.max(found.value)))
+        low, high = (rounded_up(float(end)) for end in (np.min(found.value), np.max(found.value)))
         values = high if low == high else f"{low} to {high}"
-        said = f"{_CALIBRATED[found.variable]} {values} keeps epsilon at most {target:g} for every device that sends"
+        said = f"{_CALIBRATED[found.variable].upper()} {values} keeps epsilon at most {target:g} for every device that sends"
         error = constant = None
         if task is not None and task.fits(system):
             error = combiner.whole_mse(system, task.features)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from decimal import ROUND_CEILING, Context
 
 import numpy as np
 
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.guarantee import Adjacency, Observer
 from airtight.analytics.inference.system import InferenceSystem
+from airtight.results.numerals import plain, prose, rounded_up
 
 # Epsilon above which a system is called not private: an attacker's odds may change by e^10 = 22,000. Ponomareva et al., How to
 # DP-fy ML (2023), end their second tier, "reasonable privacy", here.
@@ -21,7 +21,7 @@ NEIGHBOURS = {
     Adjacency.REPLACE: "a device sends another feature",
 }
 SERVERS = {
-    Observer.PARTICIPANTS: "a server that sees who sends",
+    Observer.PARTICIPANTS: "a server, even one that sees who sends",
     Observer.OTHERS: "a server that sees which other devices send",
     Observer.SIGNAL: "a server that sees the signal alone",
 }
@@ -72,19 +72,6 @@ def devices(indices: Sequence[int]) -> str:
     return f"device{'' if len(indices) == 1 else 's'} {text}"
 
 
-def rounded_up(value: float) -> str:
-    """Four digits, never below the value.
-
-    Examples
-    --------
-    >>> rounded_up(2.00001), rounded_up(0.85301)
-    ('2.001', '0.8531')
-    """
-    if not np.isfinite(value):
-        return "infinite"
-    return f"{float(Context(prec=4, rounding=ROUND_CEILING).create_decimal_from_float(value)):.4g}"
-
-
 def of_privacy(system: InferenceSystem, epsilon: FloatArray) -> str:
     """The verdict on the worst epsilon after all rounds, without a full stop."""
     worst = int(np.argmax(epsilon))
@@ -112,11 +99,19 @@ def _leaks(system: InferenceSystem, device: int) -> str:
 
 
 def of_use(error: float | None, constant: float | None) -> str:
-    """The verdict on the error beside that of the best answer that ignores the signal."""
+    """The verdict on the error beside that of the constant answer: the best one that ignores the signal.
+
+    Examples
+    --------
+    >>> of_use(1.9286, 8.2473), of_use(2104.4, 2104.4)
+    ('USEFUL (error 1.93, constant 8.25)', 'USELESS (error 2104.4, constant 2104.4)')
+    """
     if error is None or constant is None:
         return "usefulness unknown: no [inference.features]"
-    beside = f"(error {error:.4g}, a constant answer has {constant:.4g})"
-    return f"USEFUL {beside}" if error < constant else f"USELESS {beside}"
+    here, nothing = prose(error), prose(constant)
+    if here == nothing:  # what decides is not to look equal
+        here, nothing = plain(error, 9), plain(constant, 9)
+    return f"{'USEFUL' if error < constant else 'USELESS'} (error {here}, constant {nothing})"
 
 
 def of_question(system: InferenceSystem) -> str:
@@ -127,7 +122,7 @@ def of_question(system: InferenceSystem) -> str:
     rounds = "1 round" if system.rounds == 1 else f"{system.rounds:,} rounds"
     over = "" if system.channel is None else " Its channel is counted."
     return (
-        f"After {rounds}, delta {system.delta:g}, against {SERVERS[seen]}. Neighbours ({system.adjacency}): "
+        f"After {rounds}, delta {plain(system.delta)}, against {SERVERS[seen]}. Neighbours ({system.adjacency}): "
         f"{NEIGHBOURS[system.adjacency]}.{over}"
     )
 

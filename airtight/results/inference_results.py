@@ -620,16 +620,8 @@ class InferenceBounds:
         selection = None if scores is None else Selection.of(system, scores)
         aligned = channel is None or (channel.looks is None and channel.csi_error == 0)
         mse = Distortion.of(system, task) if task is not None and task.fits(system) and aligned else None
-        decoder = None if of_channel is None else of_channel.decoder
-        best = decoder if decoder is not None else mse
-        return cls(
-            headline=headline.of_system(
-                system,
-                privacy.asked,
-                None if best is None else best.mse if isinstance(best, Decoder) else best.exact,
-                None if best is None else best.constant_output,
-                estimated=privacy.composed is not None and privacy.composed.estimated,
-            ),
+        part = cls(
+            headline=[],
             never_send=headline.never_send(system),
             privacy=privacy,
             distortion=mse,
@@ -637,6 +629,33 @@ class InferenceBounds:
             selection=selection,
             channel=of_channel,
         )
+        estimated = privacy.composed is not None and privacy.composed.estimated
+        said = headline.of_system(system, privacy.asked, part.error, part.constant, estimated=estimated)
+        return replace(part, headline=said)
+
+    @property
+    def error(self) -> float | None:
+        """The exact mean squared error, the channel counted; None without features."""
+        if self.channel is not None and self.channel.decoder is not None:
+            return self.channel.decoder.mse
+        return None if self.distortion is None else self.distortion.exact
+
+    @property
+    def constant(self) -> float | None:
+        """That of the best answer that ignores the signal."""
+        if self.channel is not None and self.channel.decoder is not None:
+            return self.channel.decoder.constant_output
+        return None if self.distortion is None else self.distortion.constant_output
+
+    @property
+    def private(self) -> bool:
+        """Whether the worst epsilon after all rounds is one that the headline calls private, and some device sends."""
+        return len(self.never_send) < self.privacy.asked.size and bool(np.max(self.privacy.asked) <= headline.PRIVATE)
+
+    @property
+    def useful(self) -> bool | None:
+        """Whether the error is below that of a constant answer; None without features."""
+        return None if self.error is None or self.constant is None else self.error < self.constant
 
     def named(self, name: str) -> dict[str, InferenceBounds]:
         """Pairs of name and results: the system itself, and its variants."""

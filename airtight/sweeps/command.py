@@ -57,16 +57,16 @@ def swept(
             failed=failed,
             started=lambda left: stack.enter_context(progress("sweeping", left)),
         )
-    _report(plan, out, outcome)
+    _report(str(file), plan, out, outcome)
     if netcdf is not None:
         _export_netcdf(out, netcdf)
 
 
 def _print_cost(plan: Sweep, out: Path | None) -> None:
-    from rich.console import Console
-    from rich.table import Table
+    from airtight.console import Sheet, next_step, say, screen
 
-    table = Table("quantity", "dimensions", "cells", "blocks missing", "CPU s", "MB", box=None)
+    headings = ("quantity", "dimensions", "cells", "blocks missing", "processor time (s)", "size (MB)")
+    table = Sheet(headings, left=headings[:2])
     rows = cost(plan, out)
     for row in rows:
         dimensions = " x ".join(f"{axis.name} ({axis.size})" for axis in row.work.axes) or "none"
@@ -80,17 +80,23 @@ def _print_cost(plan: Sweep, out: Path | None) -> None:
             seconds,
             f"{row.bytes / 1e6:.3g}",
         )
-    console = Console(width=None if Console().is_terminal else 160, markup=False, emoji=False)
-    console.print(table)
     total = float(np.nansum([row.seconds for row in rows]))
     workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    click.echo(
-        f"{plan.cells} points; estimated from a sample: {total:.3g} s of one processor, "
-        f"{total / workers:.3g} s on {workers}"
+    console = screen()
+    say(
+        console,
+        f"{plan.cells} points would take {total:.3g} s of one processor, {total / workers:.3g} s on {workers} "
+        "(estimated from a sample).",
+        style="bold",
     )
+    console.print(table)
+    next_step(console, ("the same without --explain, with --out FOLDER", "computes them"))
 
 
-def _report(plan: Sweep, out: Path, outcome: Outcome) -> None:
+def _report(file: str, plan: Sweep, out: Path, outcome: Outcome) -> None:
+    from airtight.console import next_step, say, screen
+    from airtight.sweeps.dataset import opened
+
     for note in outcome.notes:
         click.echo(f"airtight: {out}: {note}", err=True)
     for name, count in outcome.failed.items():
@@ -99,7 +105,20 @@ def _report(plan: Sweep, out: Path, outcome: Outcome) -> None:
             "(--failed computes them again)",
             err=True,
         )
-    click.echo(f"{out}: {plan.cells} points; {outcome.computed} blocks computed, {outcome.kept} kept")
+    ranges = []
+    with opened(out) as stored:
+        for name in dict.fromkeys(quantity.name for work in plan.works for quantity in work.quantities):
+            values = stored[name].values if name in stored else np.array([])
+            if values.dtype.kind == "f" and np.any(~np.isnan(values)):
+                ranges.append(f"{name} {np.nanmin(values):.4g} to {np.nanmax(values):.4g}")
+    console = screen()
+    say(console, f"{out}: {plan.cells} points; {', '.join(ranges) or 'stored'}.", style="bold")
+    say(console, f"{outcome.computed} blocks computed, {outcome.kept} kept.")
+    next_step(
+        console,
+        (f"python -c \"import xarray; print(xarray.open_zarr('{out}'))\"", "all numbers, by axis"),
+        (f"airtight bounds {file}", "one system with its verdict"),
+    )
 
 
 def _export_netcdf(store: Path, target: Path) -> None:

@@ -188,7 +188,7 @@ def named(name: str, tables: Iterable[str]) -> Quantity:
         keys = [key.removeprefix("quantities.") for key in closed_forms()]
         candidates = [*_NAMES, *keys, *(f"{each.name}.{leaf}" for each in PARTS.values() for leaf in each.leaves())]
         suggestion = meant(name, candidates).split("allowed:")[0]
-        listed = "a key of `airtight quantities`" + ("" if keys else " (which need the extra airtight-dp[verify])")
+        listed = "a key of `airtight quantities`" + ("" if keys else " (which need the extra `verify`)")
         raise ParameterError(
             "--quantity",
             name,

@@ -46,14 +46,14 @@ from airtight.system_file.tables import (
 )
 from airtight.validate import untrusted
 from airtight.validate.experiments.training.training_plan import Plan, plan
-from airtight.validate.number_tables import TableError, demand_distinct, read_csv, read_npz
+from airtight.validate.number_tables import MATLAB, TableError, demand_distinct, read_arrays, read_csv
 from airtight.validate.packages import TABLES, SourceError
 
 
 @lru_cache(maxsize=2)
 def tasks(archive: Path, archived: bytes) -> tuple[Features, ...]:
     """The tasks of a features file with this content, with the public centre subtracted."""
-    arrays = read_npz(archive, ("f", "W", "D"), ("c",), content=archived)
+    arrays = read_arrays(archive, ("f", "W", "D"), ("c",), content=archived)
     f = arrays["f"] - arrays["c"] if "c" in arrays else arrays["f"]
     tasks = f if f.ndim == 3 and len(f) else f[None]
     return tuple(Features(f=one, W=arrays["W"], D=arrays["D"]) for one in tasks)
@@ -94,7 +94,7 @@ def tabled(
             W[: len(leading)] = leading
         D = W.T
     else:
-        arrays = read_npz(archive, ("W", "D"), ("c",), content=archived)
+        arrays = read_arrays(archive, ("W", "D"), ("c",), content=archived)
         W, D, centre = arrays["W"], arrays["D"], arrays.get("c", 0.0)
     return tuple(Features(f=f, W=W, D=D) for f in held.reshape(-1, devices, d) - centre)
 
@@ -417,7 +417,9 @@ def _load_coefficients(path: Path, file: str, files: Mapping[str, bytes]) -> Any
     key = "inference.channel.file"
     content = _content(path, key, file, files)
     try:
-        return read_npz(path.parent / file, ["looks"], content=content)["looks"]
+        looks = read_arrays(path.parent / file, ["looks"], content=content)["looks"]
+        # MATLAB drops a last dimension of 1: a single antenna signal
+        return looks[..., None] if file.endswith(MATLAB) and looks.ndim == 2 else looks
     except TableError as error:
         raise SystemFileError(f"{path}: {key} = {file!r}: {error}") from None
 

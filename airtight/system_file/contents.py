@@ -65,6 +65,8 @@ class SystemFile:
         What the table [design] requires, also called :attr:`requirements`.
     packages : dict
         Records of the tables that installed packages add, by name.
+    names : tuple of str
+        Names of the devices, where the input has them.
     """
 
     name: str
@@ -77,6 +79,12 @@ class SystemFile:
     training: Plan | None = None
     design: Requirements | None = None
     packages: dict[str, Any] = field(default_factory=dict)
+    names: tuple[str, ...] = ()
+
+    @property
+    def labels(self) -> list[str]:
+        """Number of each named device, counted from 0, with its name."""
+        return [f"{k} {name}" if name != str(k) else name for k, name in enumerate(self.names)]
 
     @property
     def features(self) -> Features | None:

@@ -42,10 +42,19 @@ def test_who_only_asks_or_is_not_airtight_gets_the_usual_answer(monkeypatch):
         __import__("no_such_module")
     assert not isinstance(usual.value, MissingExtraError)
     code = compile("import no_such_module", "inside", "exec")
-    with pytest.raises(MissingExtraError, match=r"airtight-dp\[verify\]") as named:
+    with pytest.raises(MissingExtraError, match=r"pip install .*\[verify\]") as named:
         exec(code, {"__name__": "airtight.inside"})
     again = pickle.loads(pickle.dumps(named.value))
     assert (str(again), again.name, again.extra) == (str(named.value), "no_such_module", "verify")
+
+
+def test_a_hint_installs_from_where_this_copy_came():
+    """From an index by name, from a clone in its folder, from a file by its address (users.md 12)."""
+    assert extras._command("report", {}) == "pip install 'airtight-dp[report]'"
+    clone = {"url": "file:///home/me/airtight", "dir_info": {"editable": True}}
+    assert extras._command("report", clone) == "pip install '.[report]' in /home/me/airtight"
+    wheel = {"url": "file:///tmp/a.whl", "archive_info": {}}
+    assert extras._command("report", wheel) == "pip install 'airtight-dp[report] @ file:///tmp/a.whl'"
 
 
 def test_flower_names_its_extra():
@@ -57,5 +66,5 @@ def test_flower_names_its_extra():
             lambda: flower.GaussianMod(clip=1.0, noise_variance=1.0),
             lambda: flower.LdpMod(epsilon=1.0, radius=1.0),
         ):
-            with pytest.raises(MissingExtraError, match=r"airtight-dp\[flower\]"):
+            with pytest.raises(MissingExtraError, match=r"pip install .*\[flower\]"):
                 build()

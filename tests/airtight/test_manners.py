@@ -70,7 +70,7 @@ def test_a_mistyped_key_is_not_called_missing_too(tmp_path):
 def test_several_files(tmp_path):
     system = written(tmp_path, GOOD)
     table = run("bounds", system, FLEET)
-    assert table.exit_code == 0 and "system: epsilon" in table.stdout and "fleet: devices" in table.stdout
+    assert table.exit_code == 0 and "system: " in table.stdout and "fleet: limits of the devices" in table.stdout
     found = json.loads(run("bounds", system, FLEET, "--json").stdout)
     assert set(found) == {str(system), str(FLEET)}
     assert found[str(system)] == json.loads(run("bounds", system, "--json").stdout)
@@ -79,7 +79,9 @@ def test_several_files(tmp_path):
 def test_columns_and_no_color(tmp_path):
     system = written(tmp_path, GOOD)
     narrow, wide = (run("bounds", system, COLUMNS=str(n)).stdout for n in (60, 200))
-    assert max(map(len, narrow.splitlines())) <= 60 < max(map(len, run("solve", "energy", FLEET).stdout.splitlines()))
+    commands = ("Next: ", "      airtight ")  # which are never broken, so that they can be copied
+    assert max(len(line) for line in narrow.splitlines() if not line.startswith(commands)) <= 60
+    assert max(map(len, wide.splitlines())) > 60
     assert narrow != wide
     colourful = command("bounds", system, FORCE_COLOR="1")
     plain = run("bounds", system, FORCE_COLOR="1", NO_COLOR="1")
@@ -257,7 +259,7 @@ def test_names_are_text(tmp_path):
     names = ["noise[low]", "noise[high]", "[/]", ":warning:", "[bold]x", "</script>", "$x_{"]
     variants = "".join(f'[inference.variants."{name}"]\nnoise_variance = 0.2\n' for name in names)
     result = run("bounds", written(tmp_path, GOOD + variants))
-    assert result.exit_code == 0 and all(f"{name}: epsilon at delta" in result.stdout for name in names)
+    assert result.exit_code == 0 and all(name in result.stdout for name in names)
     devices = tmp_path / "d.csv"
     devices.write_text("device,distance\ncam[hall],50\ncam[roof],60\n")
     assert "cam[hall]" in (shown := run("solve", "energy", FLEET, "--devices", devices).stdout) and "cam[roof]" in shown

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ def attacked(
     seed: int = 0,
     failure: float = FAILURE,
     progress: bool = False,
+    finished: Callable[[AttackedDevice], None] = lambda device: None,
 ) -> AttackResult:
     """Run the likelihood-ratio attack on one device of each group of equal devices, for the observer that `auto` stands for.
 
@@ -50,6 +52,8 @@ def attacked(
     failure : float
     progress : bool
         Whether to say on stderr every two seconds how many draws of a round are done.
+    finished : callable
+        Called with the result of each device as it is known.
 
     Examples
     --------
@@ -72,7 +76,7 @@ def attacked(
         keys = np.vstack([keys, np.arange(system.devices)])
     _, first, device_class = np.unique(keys, axis=1, return_index=True, return_inverse=True)
     claim = amplification.published(system.one_round) if round_count == 1 and channel is None else None
-    exact = np.atleast_1d(system_privacy.epsilon(system, rounds=round_count, device=first, observer="auto"))
+    exact = np.atleast_1d(system_privacy.epsilon(system, rounds=round_count, device=first, observer="auto", progress=progress))
     draws = 2 * count * round_count * first.size * (1 if norms is None else 2)
     if draws > _MOST_DRAWS:
         most_rounds = _MOST_DRAWS // (draws // round_count)
@@ -102,23 +106,35 @@ def attacked(
             feature_epsilon = empirical_epsilon.epsilon_at_least(*of_code, delta=system.delta, failure=failure).epsilon
         if claim is not None and claim.delta[k] < 1:
             promised = empirical_epsilon.epsilon_at_least(*scores, delta=float(claim.delta[k]), failure=failure).epsilon
-        results.append(
-            AttackedDevice(
-                devices=alike.tolist(),
-                attack=empirical_epsilon.epsilon_at_least(*scores, delta=system.delta, failure=failure).epsilon,
-                exact=float(exact[number]),
-                attack_on_features=feature_epsilon,
-                published_epsilon=None if claim is None else float(claim.epsilon[k]),
-                published_delta=None if claim is None else float(claim.delta[k]),
-                attack_at_published_delta=promised,
-                refuted=claim is not None and promised is not None and promised > float(claim.epsilon[k]),
-            )
+        done = AttackedDevice(
+            devices=alike.tolist(),
+            attack=empirical_epsilon.epsilon_at_least(*scores, delta=system.delta, failure=failure).epsilon,
+            exact=float(exact[number]),
+            attack_on_features=feature_epsilon,
+            published_epsilon=None if claim is None else float(claim.epsilon[k]),
+            published_delta=None if claim is None else float(claim.delta[k]),
+            attack_at_published_delta=promised,
+            refuted=claim is not None and promised is not None and promised > float(claim.epsilon[k]),
         )
+        results.append(done)
+        finished(done)
+    return result(system, results, rounds=round_count, samples=count, failure=failure)
+
+
+def result(
+    system: InferenceSystem,
+    devices: list[AttackedDevice],
+    *,
+    rounds: int | None = None,
+    samples: int = SAMPLES,
+    failure: float = FAILURE,
+) -> AttackResult:
+    """The result of an attack on these devices: all of them, or those that an interrupted attack has finished."""
     return AttackResult(
         adjacency=system.adjacency,
         delta=system.delta,
-        rounds=round_count,
-        samples=count,
+        rounds=system.rounds if rounds is None else rounds,
+        samples=samples,
         confidence=1 - failure,
-        devices=results,
+        devices=devices,
     )

@@ -541,10 +541,12 @@ class Meter:
         after = self._after(cost)
         if np.any(over := ~self._within(after)):
             k = int(np.flatnonzero(over)[0])
+            budget = self._budget[k]
+            shares = (100.0, np.inf) if budget == 0 else (100 * self._spent[k] / budget, 100 * cost[k] / budget)
             raise OverspentError(
-                f"device {k} would spend {after[0][k]:.6g} of {self._budget[k]:.6g} ({self._filter}; epsilon"
-                f" {np.asarray(self.budget_epsilon)[k]:g} at delta {self.delta:g}); {int(np.sum(over))} of"
-                f" {int(np.sum(cost > 0))} participants would overspend"
+                f"device {k} would exceed epsilon {np.asarray(self.budget_epsilon)[k]:g} at delta {self.delta:g}"
+                f" ({self._filter}: {shares[0]:.4g} % of its budget is used, the round needs {shares[1]:.3g} %);"
+                f" {int(np.sum(over))} of {int(np.sum(cost > 0))} participants would overspend"
             )
         return after
 
@@ -718,6 +720,28 @@ class Meter:
                 shares[t, entry["participants"]] += entry["cost"]
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(shares > 0, shares / self._budget, 0.0)
+
+    def times_sent(self) -> FloatArray:
+        """In how many recorded rounds each device took part, shape (K,); declared releases read all devices."""
+        counts = np.zeros(self.devices)
+        for line in self.lines[1:]:
+            counts[json.loads(line).get("participants", slice(None))] += 1
+        return counts
+
+    def left_like_last(self) -> FloatArray | None:
+        """How many more rounds each device could send at the cost of the last round; None without such a round.
+
+        A round costs its participants what they spent in the last one; a device that did not take part is counted at the
+        greatest of these costs. Infinite where that is 0.
+        """
+        last = next((entry for line in reversed(self.lines[1:]) if "cost" in (entry := json.loads(line))), None)
+        if last is None or not last["participants"]:
+            return None
+        cost = np.full(self.devices, np.max(last["cost"]))
+        cost[last["participants"]] = last["cost"]
+        cost = self._spread(cost)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            return np.where(cost > 0, np.minimum(np.floor(self._left / cost * (1 - 1e-12)), _GREATEST), np.inf)
 
     def to_json(self) -> str:
         """The log: JSON lines, each with the hash of the one before it; :meth:`from_json` reads it."""

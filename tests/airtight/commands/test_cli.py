@@ -48,10 +48,37 @@ def test_bounds_of_the_example_say_what_the_issue_is_about():
 
 
 def test_bounds_table():
-    result = run("bounds", EXAMPLE)
-    assert result.exit_code == 0
-    for needle in ("published", "proven", "exact", "vacuous", "∞", "0-11", "adjacency silent"):
-        assert needle in result.stdout
+    """The verdict comes first, the step that helps last, and details with --all alone (users.md 13)."""
+    first, last = (lambda lines: (lines[0], lines[-1]))(run("bounds", EXAMPLE).stdout.splitlines())
+    assert first == "paper: NO VARIANT IS BOTH PRIVATE AND USEFUL (4 variants, 1 round, delta 1e-5)"
+    assert last.startswith(f"      airtight bounds {EXAMPLE} --all")
+    whole = run("bounds", EXAMPLE, "--all").stdout
+    assert whole.startswith(first)
+    for needle in ("published", "proven", "exact", "vacuous", "infinite", "0-11", "adjacency silent"):
+        assert needle in whole
+
+
+def test_first_screens_fit_and_say_what_helps(monkeypatch):
+    """80 columns where stdout is no terminal, at most 20 lines before the next step, no cell cut."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+    good = "examples/good.toml"
+    monkeypatch.chdir(ROOT)
+    for words in (["bounds", good], ["solve", "weights", good], ["solve", "energy", "examples/fleet.toml"]):
+        lines = run(*words).stdout.splitlines()
+        assert max(map(len, lines)) <= 80 and len(lines) <= 26, words
+        assert "…" not in "".join(lines) and any(line.startswith("Next: airtight ") for line in lines), words
+    assert "epsilon 2.000, all devices" in run("bounds", good).stdout
+
+
+def test_help_shows_whole_sentences_in_groups():
+    """No line is cut, and every command stands in one of the groups (users.md 13)."""
+    text = run("--help").stdout.partition("\n")[2]  # without the line of usage
+    assert "..." not in text
+    for title in ("Is my system private and useful?", "What should my devices do?", "Is a theorem true?"):
+        assert title in text
+    for name in main.commands:
+        assert sum(line.split()[:1] == [name] for line in text.splitlines()) == 1, name
+        assert "..." not in run(name, "--help").stdout.partition("\n")[2], name
 
 
 def test_bounds_answer_every_key_of_the_contract(tmp_path):
@@ -78,7 +105,7 @@ def test_bounds_answer_every_key_of_the_contract(tmp_path):
     for key in ("published_upper", "proven_lower", "proven_upper"):
         assert len(lowest[key]) == 3
     assert len(tree["selection"]["scheme_2_1"]["participation"]) == 3
-    table = run("bounds", tmp_path / "system.toml").stdout
+    table = run("bounds", tmp_path / "system.toml", "--all").stdout
     for needle in ("mean squared error", "accuracy", "participation probabilities", "bias"):
         assert needle in table
 
@@ -173,11 +200,12 @@ def test_verify_table():
     for needle in (
         "UF-Tab1-parameters",
         "false",
-        "2 refuted: 1 theorem, 1 misprint",
+        "2 of 2 verdicts reproduced; 2 claims are refuted.",
+        "theorem ",
+        "misprint ",
         "delta=1e-05, mu=1.74",
         "certified",
         "FDP-D2-eps1",
-        "2 of 2 claims",
     ):
         assert needle in result.stdout
 

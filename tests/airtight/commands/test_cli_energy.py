@@ -59,7 +59,7 @@ def test_every_method(tmp_path, method, integer):
 
 def test_table(tmp_path):
     result = run("solve", "energy", written(tmp_path, FLEET))
-    assert result.exit_code == 0 and "greatest gap" in result.stdout and "not optimal for 0 of 10" in result.stdout
+    assert result.exit_code == 0 and "GREATEST UTILITY" in result.stdout and "not optimal for 0 of 10" in result.stdout
 
 
 def test_infeasible(tmp_path):

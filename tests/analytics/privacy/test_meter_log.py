@@ -295,7 +295,7 @@ def test_a_gaussian_curve_is_spent_by_its_mu() -> None:
         while each.may(airtight.gaussian(0.05)):
             each.record(airtight.gaussian(0.05))
     assert rounds.rounds == int(rounds.guarantee(0).amount / 0.0025)
-    with pytest.raises(OverspentError, match=r"device 1 would spend.*Gaussian filter"):
+    with pytest.raises(OverspentError, match=r"device 1 would exceed.*Gaussian filter"):
         meter.record(airtight.gaussian(0.3), participants=[1])
     with pytest.raises(OverspentError, match=r"not Gaussian.*fixed=.*order="):
         meter.record(airtight.laplace(0.01), participants=[0])

@@ -229,7 +229,7 @@ def test_commands_print_prices() -> None:
     assert rows[0]["price"]["energy"].keys() == {"of", "by", "unit", "rising", "falling"}
     assert "dE/dT" in run(main, ["solve", "energy", "examples/fleet.toml"]).stdout
     found = run(main, ["solve", "weights", "examples/paper.toml", "--variant", "clipped"])
-    assert "price of privacy: d error / d epsilon" in found.stdout
+    assert "Price of privacy: d error / d epsilon" in found.stdout
 
 
 FREE = ["weight", "noise_variance", "decoder_gain"]
@@ -289,7 +289,9 @@ def test_where_a_design_has_no_price() -> None:
     asked = {"minimise": "error", "energy_at_most": 1e6, "free": ["weight", "decoder_gain"]}
     prices = airtight.sensitivities(airtight.design(system, views, epsilon_at_most=2.0, **asked))
     assert [price.rising == 0.0 for price in prices] == [False, True] and "does not bind" in str(prices[1])
-    local = airtight.design(system, views, **{**asked, "epsilon_at_most": 2.0, "free": ("clip", *asked["free"]), "effort": 2000})
+    local = airtight.design(
+        system, views, **{**asked, "epsilon_at_most": 2.0, "free": ("clip", *asked["free"]), "effort": 2000}
+    )
     assert local.method == "local" and all(np.isnan(price.rising) for price in airtight.sensitivities(local))
 
 
@@ -346,10 +348,7 @@ def test_the_command_prints_the_prices_of_a_design() -> None:
     from airtight.commands.cli import main
 
     printed = CliRunner().invoke(main, ["design", "examples/good.toml"]).stdout
-    assert (
-        "price: d error / d epsilon = -1.1" in printed
-        and "price: d error / d energy = 0: the limit does not" in printed
-    )
+    assert "error -1.1" in printed and "nothing (not binding)" in printed
 
 
 def test_the_problem_of_budgets_is_open() -> None:

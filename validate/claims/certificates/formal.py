@@ -199,7 +199,7 @@ def main(out: Path, workers: int) -> int:
 def _second(out: Path) -> list[str]:
     """Ask the second judge, where it is installed, and say what it answers; the rows on which it disagrees."""
     if find_spec("leancert") is None:
-        print("second judge: not installed (pip install airtight-dp[leancert])")
+        print("second judge: not installed (the extra leancert)")
         return []
     said = {file.parent.name: judged(file.parent) for file in sorted(out.glob("*/claim.json"))}
     for kind, name in (("refuted", "witness.json"), ("proved", "proof.json")):

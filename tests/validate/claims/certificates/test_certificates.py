@@ -756,7 +756,7 @@ def test_a_folder_without_certificates_is_no_check(tmp_path):
 
 def test_certifying_nothing_fails_and_writes_nothing(tmp_path):
     result = run("certify", "FDP-T1", "--out", str(tmp_path / "out"))
-    assert result.exit_code == 1 and "computed by code" in result.stdout and "rebuilds" not in result.stdout
+    assert result.exit_code == 1 and "computed by code" in " ".join(result.stdout.split()) and "rebuilds" not in result.stdout
     assert not [path for path in (tmp_path / "out").rglob("*") if not path.name.startswith(".")]
 
 
@@ -774,7 +774,7 @@ def test_a_proof_of_which_every_box_fails_a_hypothesis_is_none(two):
 
 def test_certified_is_printed_where_a_certificate_can_be_written():
     said = run("verify", "FDP-L4-applied", "FDP-D2").stdout
-    assert said.count("(certified)") == 1 and "proved in balls" in said.replace("\n", " ")
+    assert said.count("(certified)") == 1 and "proved in balls" in " ".join(said.split())
 
 
 def test_formal_needs_theorems(tmp_path):

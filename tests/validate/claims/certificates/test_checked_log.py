@@ -92,7 +92,7 @@ def test_who_forges_the_state_is_found_by_the_log_alone() -> None:
     forged = {**{k: v for k, v in state.items() if k not in ("previous", "hash")}, "spent": [[0.0] * 3] * 2}
     cheated = Meter.from_json(meter.to_json(), checked=meter_log.sealed(forged, meter_log.START)[0] + "\n")
     cheated.record(one([0], 60.0))
-    with pytest.raises(ParameterError, match=f"line {len(cheated.lines)}.*would spend"):
+    with pytest.raises(ParameterError, match=f"line {len(cheated.lines)}.*would exceed"):
         Meter.from_json(cheated.to_json())
     with pytest.raises(OverspentError):
         meter.record(one([0], 60.0))

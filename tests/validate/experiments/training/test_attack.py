@@ -145,7 +145,7 @@ def test_the_command(tmp_path):
     found = json.loads(run.output)
     assert found["devices"][0]["refuted"] and found["confidence"] == 0.95 and found["samples"] == 40000
     shown = CliRunner().invoke(main, ["attack", str(file), "--samples", "40000"], env={"COLUMNS": "140"}).output
-    assert "refuted" in shown and "0-49" in shown and "95 %" in shown
+    assert "REFUTED" in shown and "0-49" in shown and "95 %" in shown
 
 
 FEDERATED = airtight.FederatedSystem(clients=5, parameters=1, epsilon=0.1, ldp_fraction=0.4, shared_bits=3, delta=1e-2)

@@ -1,0 +1,365 @@
+"""What ``airtight bounds`` prints: is each system private and useful, beside what is published and a constant answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from rich.console import Console
+
+from airtight.analytics.checks import FloatArray, ParameterError
+from airtight.analytics.guarantee import Observer
+from airtight.analytics.inference import distortion
+from airtight.analytics.inference.link_budget import link_budget
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.console import Sheet, device_rows, headline, next_step, notes, say, screen
+from airtight.report import tables
+from airtight.results.bounds import PackageBounds, Part
+from airtight.results.federated_results import FederatedBounds
+from airtight.results.headline import SERVERS, devices, who_sends
+from airtight.results.inference_results import InferenceBounds, TheoremBound
+from airtight.results.numerals import plain, prose, rounded_down, rounded_up, share
+from airtight.system_file.contents import SystemFile, Task
+
+if TYPE_CHECKING:
+    from airtight.results.energy import DeviceBounds
+
+Row = Callable[[str, str, str, str], None]
+_SENDS = "P(sends)"
+_TASKS = 1000  # over so many the mean error is shown, at most
+_MORE_ROUNDS = (10, 100)  # rounds after which the first screen of one round says what epsilon would be
+
+
+def bounds(path: str, description: SystemFile, parts: Mapping[str, Sequence[Part]], *, complete: bool = False) -> None:
+    """Print the bounds of a file: the verdict on its systems, or else on what it holds instead.
+
+    Parameters
+    ----------
+    path : str
+        The file as the user wrote it.
+    parts : mapping
+        The results that belong to each name.
+    complete : bool
+        Whether every number follows.
+    """
+    console, labels = screen(), description.labels
+    of_systems = {name: one for name, found in parts.items() for one in found if isinstance(one, InferenceBounds)}
+    others: list[tuple[str, Part]] = [
+        (name, one) for name, found in parts.items() for one in found if not isinstance(one, InferenceBounds)
+    ]
+    if len(of_systems) == 1:
+        ((name, part),) = of_systems.items()
+        _one_system(console, name, description.systems[name], part, description.task, labels)
+    elif of_systems:
+        _variants(console, description, of_systems)
+    said = [(one, _other(description, one)) for _, one in others]
+    if of_systems:
+        if said:
+            console.print()
+        for _, sentence in said:
+            say(console, f"Also in this file: {sentence}")
+    else:
+        for one, sentence in said:
+            say(console, f"{description.name}: {sentence}", style="bold")
+            if not complete:
+                _table_of(console, description, one)
+    if complete:
+        for name, found in parts.items():
+            for one in found:
+                tables.details(console, name, one, labels)
+    next_step(console, *_next(path, description, of_systems, complete))
+
+
+def link(path: str, description: SystemFile, *, complete: bool = False) -> None:
+    """Print the link budget of the inference system of a file."""
+    console, system = screen(), description.inference
+    if system is None:
+        raise ParameterError("--link", path, "a file with [inference.channel]")
+    budget = link_budget(system)
+    short = np.flatnonzero(budget.margin < 0).tolist()
+    limited = not np.all(np.isnan(budget.margin))
+    if not limited:
+        verdict = "no max_power in [inference.channel]: every device sends, with the energy that it needs"
+    elif short:
+        below = f"{len(short)} of {system.devices} devices are below the power that they need at their mean gain"
+        verdict = f"{below}: {devices(short)}"
+    else:
+        least = int(np.argmin(budget.margin))
+        verdict = f"all {system.devices} devices have a margin; the least is {plain(budget.margin[least], 3)} dB (device {least})"
+    headline(console, description.name, [f"{verdict}.", who_sends(system)])
+    columns = {
+        "distance (m)": budget.distance,
+        "path loss (dB)": budget.path_loss,
+        "received (dB)": budget.received,
+        "margin (dB)": budget.margin,
+        _SENDS: budget.sends,
+        "energy": budget.energy,
+    }
+    shown = {name: column for name, column in columns.items() if not np.all(np.isnan(column))}
+    table = Sheet(("devices", *shown))
+    worst = -budget.margin if limited else budget.path_loss
+    for label, values in device_rows(shown, by=worst, labels=description.labels, complete=complete):
+        table.add_row(
+            label,
+            *((share if name == _SENDS else plain)(value) for name, value in zip(shown, values, strict=True)),
+        )
+    console.print(table)
+    notes(console, _on_link(system, limited))
+    next_step(console, (f"airtight bounds {path}", "epsilon and error of these devices"))
+
+
+def _on_link(system: InferenceSystem, limited: bool) -> list[str]:
+    said = ["Energy: of a sent block whose code is as long as the clip, in W times symbol periods."]
+    if limited and system.channel is not None:
+        said.append(
+            "Received: max_power at the mean gain, in dB of one W times symbol period. Margin: mean gain over the least gain at "
+            f"which the device sends (power_limit {system.channel.power_limit!s})."
+        )
+    return said
+
+
+def _next(
+    path: str, description: SystemFile, systems: Mapping[str, InferenceBounds], complete: bool
+) -> list[tuple[str, str]]:
+    # a report takes no --devices: it would show another system
+    steps = [] if " --" in path else [(f"airtight report {path} --out report", "sliders, figures")]
+    if not complete or not steps:
+        steps.append((f"airtight bounds {path} --all", "all numbers"))
+    if not systems and description.energy is not None:
+        steps[:1] = [(f"airtight solve energy {path}", "the best plan of each device")]
+    return steps
+
+
+def _one_system(
+    console: Console,
+    name: str,
+    system: InferenceSystem,
+    part: InferenceBounds,
+    task: Task | None,
+    labels: Sequence[str],
+) -> None:
+    """The verdict on one system, its numbers beside the published ones and a constant answer, and what to know of them."""
+    headline(console, name, part.headline)
+    if len(part.never_send) == system.devices:
+        return
+    published = None if part.channel is not None else _claim(part).epsilon
+    table = Sheet(("", "exact", *(() if published is None else ("published",)), "constant answer"))
+
+    def row(label: str, exact: str, claim: str, constant: str) -> None:
+        table.add_row(label, exact, *(() if published is None else (claim,)), constant)
+
+    _of_privacy(row, system, part, published, labels)
+    _of_error(row, part, task)
+    console.print(table)
+    notes(console, _notes(system, part, task))
+
+
+def _of_privacy(
+    row: Row, system: InferenceSystem, part: InferenceBounds, published: FloatArray | None, labels: Sequence[str]
+) -> None:
+    """Rows of epsilon after all rounds; of one round too where the published bound is for one."""
+    senders = [k for k in range(system.devices) if k not in set(part.never_send)]
+    asked = {f"epsilon, {system.rounds:,} rounds" if system.rounds > 1 else "epsilon": part.privacy.asked}
+    if system.rounds > 1 and published is not None:
+        asked["epsilon, 1 round"] = part.privacy.asked_once
+    for label, epsilon in asked.items():
+        one_round = label != f"epsilon, {system.rounds:,} rounds"
+        claims = published if published is not None and one_round else np.full(system.devices, np.nan)
+        columns = {"exact": epsilon, "published": claims}
+        rows = device_rows(columns, by=epsilon, labels=labels, among=senders)
+        for kind, (exact, claim) in rows:
+            of = "all devices" if len(rows) == 1 else kind if ":" in kind else f"device {kind}"
+            row(f"{label}, {of}", rounded_up(exact), _stated(claim) if one_round else "1 round only", "0")
+
+
+def _of_error(row: Row, part: InferenceBounds, task: Task | None) -> None:
+    """Rows of the mean squared error, and of the probability that it stays within the margin."""
+    if part.error is None or part.constant is None or task is None:
+        return
+    claimed = "" if part.distortion is None else plain(part.distortion.published)
+    row("mean squared error", plain(part.error), claimed, plain(part.constant))
+    label = f"P(error within {plain(task.margin)}) x {plain(task.ideal_accuracy)}"
+    if part.accuracy is not None:
+        exact, nothing = part.accuracy.interval[0], part.accuracy.constant_output
+        row(label, share(exact), share(part.accuracy.published), share(nothing))
+    elif part.channel is not None and part.channel.decoder is not None:
+        row(f"{label}, at least", share(part.channel.decoder.accuracy), "", "")
+
+
+def _stated(value: float) -> str:
+    """A published epsilon: it is not ours to round it to either side."""
+    return plain(value) if np.isfinite(value) else "infinite"
+
+
+def _notes(system: InferenceSystem, part: InferenceBounds, task: Task | None) -> list[str]:
+    """What a reader must know of the numbers."""
+    from airtight.analytics.privacy.over_the_air import observers, system_privacy
+
+    said, claims, channel = list[str](), part.privacy.published, part.channel
+    seen = observers.resolved(system, system.observer)
+    fast = system.channel is None and seen is Observer.PARTICIPANTS  # Gaussian given who sends: composed in closed form
+    if system.rounds == 1 and fast and np.all(np.isfinite(part.privacy.asked)):
+        grown = [rounded_up(float(np.max(system_privacy.epsilon(system, rounds=count)))) for count in _MORE_ROUNDS]
+        first, last = (f"{value} after {count} rounds" for value, count in zip(grown, _MORE_ROUNDS, strict=True))
+        said.append(f"More rounds leak more: epsilon {first}, {last}.")
+    if channel is None and claims.eq23.vacuous:
+        said.append(
+            f"Theorem 1 gives no epsilon here: its t ({prose(claims.theorem1.t)}) is not below the noise "
+            f"({prose(claims.theorem1.mean_noise)})."
+        )
+    elif channel is None and claims.theorem1.vacuous:
+        said.append("Published: Theorem 1 with the t of its proof, Eq. (23). With the t that it prints it is infinite.")
+    signal = part.privacy.observers.signal
+    if system.rounds == 1 and np.max(signal.lower) < np.max(signal.epsilon) * (1 - 1e-6):
+        low, high = rounded_down(float(np.max(signal.lower))), rounded_up(float(np.max(signal.epsilon)))
+        said.append(f"A server that sees the signal alone: epsilon between {low} and {high} (worst device).")
+    if np.all(np.isinf(part.privacy.observers.participants)):
+        said.append(f"A server that sees all senders: no finite epsilon for neighbours {system.adjacency!s}.")
+    if channel is not None:
+        if channel.fading is not None:
+            said.append(
+                f"{channel.states} drawn channels stand for the fading. For the fading itself, with "
+                f"{channel.fading.confidence:.0%} confidence, after 1 round: epsilon at most "
+                f"{rounded_up(float(np.max(channel.fading.epsilon)))}."
+            )
+        if channel.eavesdropper is not None:
+            heard = channel.eavesdropper
+            said.append(
+                f"Eavesdropper with {heard.antennas} antennas, after 1 round: epsilon {rounded_up(float(np.max(heard.epsilon)))}."
+            )
+    if task is not None and part.error is not None and len(task.samples) > 1:
+        errors = [] if channel is not None else [distortion.exact(system, one) for one in task.samples[:_TASKS]]
+        mean = f" (mean {prose(float(np.mean(errors)))})" if len(errors) == len(task.samples) else ""
+        said.append(f"Errors: first of {len(task.samples)} tasks; `airtight design` averages over all of them{mean}.")
+    return said
+
+
+def _variants(console: Console, description: SystemFile, systems: Mapping[str, InferenceBounds]) -> None:
+    """The verdict on several variants of a system, a row each."""
+
+    base = next(iter(description.systems.values()))
+    rounds = "1 round" if base.rounds == 1 else f"{base.rounds:,} rounds"
+    good = [name for name, part in systems.items() if part.private and part.useful]
+    deltas = {system.delta for system in description.systems.values()}
+    said = f"{len(systems)} variants, {rounds}" + (f", delta {plain(base.delta)}" if len(deltas) == 1 else "")
+    if all(part.error is None for part in systems.values()):
+        private = [name for name, part in systems.items() if part.private]
+        verdict = f"{len(private)} OF {len(systems)} VARIANTS ARE PRIVATE; usefulness unknown: no [inference.features]"
+    elif good:
+        verdict = f"PRIVATE AND USEFUL: {', '.join(good)}"
+    else:
+        verdict = "NO VARIANT IS BOTH PRIVATE AND USEFUL"
+    say(console, f"{description.name}: {verdict} ({said})", style="bold")
+    silent = [sentence for part in systems.values() if part.never_send for sentence in part.headline[-1:]]
+    for sentence in dict.fromkeys(silent or next(iter(systems.values())).headline[-1:]):
+        say(console, sentence)
+    useful = {True: "yes", False: "no", None: "unknown"}
+    table = Sheet(
+        ("variant", "neighbour", "epsilon", "published epsilon", "it holds", "error", "useful"),
+        left=("variant", "neighbour"),
+    )
+    for name, part in systems.items():
+        claim = _claim(part).epsilon
+        table.add_row(
+            name,
+            str(part.privacy.adjacency),
+            rounded_up(float(np.max(part.privacy.asked))),
+            "–" if part.channel is not None else _stated(float(np.max(claim))),
+            "–" if part.channel is not None else _held(part),
+            "–" if part.error is None else plain(part.error),
+            useful[part.useful],
+        )
+    console.print(table)
+    notes(console, _notes_on_variants(description, systems))
+
+
+def _notes_on_variants(description: SystemFile, systems: Mapping[str, InferenceBounds]) -> list[str]:
+    """What the columns of the table of variants mean, and where a published bound fails for the server that it is about."""
+    from airtight.analytics.privacy.over_the_air import observers, system_privacy
+
+    said = []
+    constants = {part.constant for part in systems.values() if part.constant is not None}
+    if len(constants) == 1:
+        said.append(f"Useful: an error below that of a constant answer, {plain(constants.pop())}.")
+    seen: dict[Observer, list[str]] = {}
+    for name in systems:
+        system = description.systems[name]
+        seen.setdefault(observers.resolved(system, system.observer), []).append(name)
+    for observer, of in seen.items():
+        which = "" if len(seen) == 1 else f" ({', '.join(of)})"
+        said.append(f"Epsilon: worst device, against {SERVERS[observer]}{which}.")
+    for name, part in systems.items():
+        claim = _claim(part)
+        if _held(part) == "NO":
+            k = int(np.argmax(claim.true_delta - claim.delta))
+            alone, _ = system_privacy.delta_bracket(
+                description.systems[name], float(claim.epsilon[k]), rounds=1, device=k, observer=Observer.SIGNAL
+            )
+            even = ", even for a server that sees the signal alone" if alone > claim.delta[k] else ""
+            said.append(f"{name}: the theorem is false here{even}.")
+    absent = [name for name, part in systems.items() if np.all(np.isinf(part.privacy.observers.participants))]
+    if absent:
+        said.append(f"A server that sees all senders: no finite epsilon for {', '.join(absent)}.")
+    if any(part.privacy.published.theorem1.vacuous for part in systems.values()):
+        said.append("Published: Theorem 1, 1 round, with the t of Eq. (23) where its own t makes it infinite.")
+    return said
+
+
+def _claim(part: InferenceBounds) -> TheoremBound:
+    """Theorem 1 for one round: with the t that it prints, or else with that of its proof."""
+    claims = part.privacy.published
+    return claims.eq23 if claims.theorem1.vacuous else claims.theorem1
+
+
+def _held(part: InferenceBounds) -> str:
+    """Whether the published epsilon has the published delta, against the server of the system's epsilon."""
+    claim = _claim(part)
+    if claim.vacuous:
+        return "–"
+    return "yes" if np.all(claim.true_delta <= claim.delta) else "NO"
+
+
+def _other(description: SystemFile, part: Part) -> str:
+    """The verdict on a part that is no inference system, with its table."""
+    match part:
+        case FederatedBounds():
+            return _of_federated(part)
+        case PackageBounds():
+            return f"[{part.table}] {len(part.values)} quantities of an installed package."
+        case InferenceBounds():
+            raise TypeError(part)
+        case _:
+            return _of_fleet(description, part)
+
+
+def _of_federated(part: FederatedBounds) -> str:
+    server, mse = part.server, part.mse
+    if np.isfinite(server.epsilon_one_parameter):
+        said = f"epsilon {rounded_up(server.epsilon_one_parameter)} for one parameter against the server"
+    else:
+        said = "NOT PRIVATE (no finite epsilon) against the server, which sees both outputs of a pair"
+    return (
+        f"[federated] {said}; epsilon {rounded_up(server.local_epsilon)} for one parameter and one uplink. Worst error "
+        f"{prose(mse.corbin_worst_finite_bits)} (LDP-FL: {prose(mse.ldp)})."
+    )
+
+
+def _of_fleet(description: SystemFile, rows: Sequence[DeviceBounds]) -> str:
+    late = [k for k, row in enumerate(rows) if not row.feasible]
+    count = f"{len(rows)} device{'s' if len(rows) > 1 else ''}"
+    if not late:
+        return f"[energy] all {count} can keep the deadline."
+    return f"[energy] {len(late)} of {count} CANNOT keep the deadline: {devices(late)}."
+
+
+def _table_of(console: Console, description: SystemFile, part: Part) -> None:
+    match part:
+        case FederatedBounds():
+            tables.federated(console, description.name, part)
+        case PackageBounds():
+            tables.of_package(console, description.name, part)
+        case InferenceBounds():
+            raise TypeError(part)
+        case _:
+            tables.fleet(console, description.name, part, description.labels)

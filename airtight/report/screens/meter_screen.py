@@ -1,0 +1,74 @@
+"""What ``airtight meter`` prints: who can send another round, and the share of the budget that is used."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from airtight.console import Sheet, device_rows, headline, next_step, notes, screen
+from airtight.results.headline import devices
+from airtight.results.numerals import plain, rounded_up
+
+if TYPE_CHECKING:
+    from airtight.analytics.privacy.over_the_air.meter import Meter
+
+
+_COUNTED = 10_000  # lines of a log up to which the rounds of each device are counted
+
+
+def metered(path: str, account: Meter, *, complete: bool = False) -> None:
+    """Print what a meter says of every device, and how many rounds like the last one it still allows."""
+    console, found = screen(), account.summary()
+    left = account.left_like_last()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        used = np.where(found["spent"] > 0, 100 * found["spent"] / found["budget"], 0.0)
+    budgets = np.unique(found["budget_epsilon"])
+    budget = plain(float(budgets[0])) if budgets.size == 1 else "its budget"
+    rounds = "1 round" if found["rounds"] == 1 else f"{found['rounds']:,} rounds"
+    if left is None:
+        verdict = f"{rounds} recorded; the greatest share of a budget that is used is {_percent(float(np.max(used)))}."
+    else:
+        halted = np.flatnonzero(left < 1).tolist()
+        of = f"{len(halted)} of {account.devices} devices" if halted else f"All {account.devices} devices"
+        can = (
+            f"cannot send another round like the last one: {devices(halted)}"
+            if halted
+            else "can send another round like the last one"
+        )
+        verdict = f"{of} {can}."
+    headline(
+        console,
+        path,
+        [
+            verdict,
+            f"Guaranteed for every device: epsilon at most {budget} (delta {plain(found['delta'])}), however rounds are chosen.",
+        ],
+    )
+    reading = found["spent_meaning"] != found["budget_meaning"]
+    columns = {"budget used": used, f"epsilon so far{'*' if reading else ''}": found["spent_epsilon"]}
+    if budgets.size > 1:
+        columns = {"epsilon, budget": np.asarray(found["budget_epsilon"]), **columns}
+    if found["rounds"] <= _COUNTED:
+        columns = {"rounds sent": account.times_sent(), **columns}
+    if left is not None:
+        columns["such rounds left"] = left
+    shown = {"budget used": _percent, f"epsilon so far{'*' if reading else ''}": rounded_up}
+    table = Sheet(("devices", *columns))
+    for label, values in device_rows(columns, by=used, complete=complete):
+        table.add_row(
+            label, *(shown.get(heading, plain)(value) for heading, value in zip(columns, values, strict=True))
+        )
+    console.print(table)
+    said = ["* holds only if no round depended on earlier outputs; the guarantee is the budget."] if reading else []
+    if complete:
+        said.append(f"Amounts are {found['unit']}: greatest spent {plain(float(np.max(found['spent'])))}.")
+    notes(console, said)
+    steps = [(f"airtight meter {path} --add ROUND.toml", "record the next round, or refuse it")]
+    if left is not None and np.any(left < 1):
+        steps.append(("airtight.Meter.plan(round, rounds=N)", "the noise with which N more rounds fit"))
+    next_step(console, *steps)
+
+
+def _percent(value: float) -> str:
+    return f"{plain(value, 3)} %"
