@@ -243,7 +243,7 @@ class DesignResult:
         known = "the best found; nothing is proved"
         if solved.lower_bound is not None and solved.bound_for is not None:
             known = f"{solved.bound_for.none} has less than {rounded_down(solved.lower_bound)}"
-        use = headline.of_use(solved.error, constant_error)
+        use = headline.of_use(solved.error, constant_error, system)
         said = f"{least} ({known}); {headline.of_privacy(system, solved.epsilon)}; {use}."
         return cls(
             headline=headline.sentences(said, system),
@@ -373,7 +373,7 @@ class CalibrationResult:
             error = combiner.whole_mse(system, task.features)
             constant = decoding.constant_output(task.features)
         return cls(
-            headline=headline.sentences(f"{said}; {headline.of_use(error, constant)}.", system),
+            headline=headline.sentences(f"{said}; {headline.of_use(error, constant, system)}.", system),
             never_send=headline.never_send(system),
             variable=found.variable.value,
             value=found.value,

@@ -18,6 +18,7 @@ from airtight.analytics.privacy.over_the_air import amplification, feature_aware
 from airtight.analytics.privacy.over_the_air.amplification import TheoremForm
 from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy
 from airtight.results import headline
+from airtight.results.headline import WorstCase
 from airtight.system_file.contents import Scores, Task
 
 _CONFIDENCE = 0.95  # of the bounds for the law of the fading
@@ -587,6 +588,8 @@ class InferenceBounds:
     privacy : Privacy
     distortion, accuracy : optional
         With features.
+    worst_case : WorstCase, optional
+        Without features that fit.
     selection : Selection, optional
         With scores.
     channel : ChannelBounds, optional
@@ -600,6 +603,7 @@ class InferenceBounds:
     privacy: Privacy
     distortion: Distortion | None = None
     accuracy: Accuracy | None = None
+    worst_case: WorstCase | None = None
     selection: Selection | None = None
     channel: ChannelBounds | None = None
     variants: dict[str, InferenceBounds] = field(default_factory=dict)
@@ -631,7 +635,7 @@ class InferenceBounds:
         )
         estimated = privacy.composed is not None and privacy.composed.estimated
         said = headline.of_system(system, privacy.asked, part.error, part.constant, estimated=estimated)
-        return replace(part, headline=said)
+        return replace(part, headline=said, worst_case=WorstCase.of(system) if part.error is None else None)
 
     @property
     def error(self) -> float | None:

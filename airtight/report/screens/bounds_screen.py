@@ -175,6 +175,10 @@ def _of_privacy(
 
 def _of_error(row: Row, part: InferenceBounds, task: Task | None) -> None:
     """Rows of the mean squared error, and of the probability that it stays within the margin."""
+    if part.worst_case is not None:
+        worst = part.worst_case
+        row("mean squared error, worst codes", rounded_up(worst.error), "", plain(worst.constant_output))
+        row("energy of all devices, a round", rounded_up(float(np.sum(worst.energy))), "", "0")
     if part.error is None or part.constant is None or task is None:
         return
     claimed = "" if part.distortion is None else plain(part.distortion.published)

@@ -119,6 +119,11 @@ WEIGHTS = {
 }
 
 
+WORST = {
+    **dict.fromkeys(("error", "constant_output")),
+    "energy": 3,
+    "breakdown": dict.fromkeys(("bias", "participation", "local_noise", "receiver_noise")),
+}
 SAID = {"headline": 3, "never_send": 0}  # three sentences, and no device that never sends
 
 
@@ -144,7 +149,7 @@ def described(tmp_path):
 
 
 def test_a_system_alone(described):
-    tree = same(Bounds.of(described(GOOD)), {**SAID, "inference": {**SAID, "privacy": PRIVACY}})
+    tree = same(Bounds.of(described(GOOD)), {**SAID, "inference": {**SAID, "privacy": PRIVACY, "worst_case": WORST}})
     assert tree["inference"]["privacy"]["published"]["theorem1"]["epsilon"] == ["inf"] * 3
 
 
@@ -152,7 +157,7 @@ def test_features_selection_and_variants(described):
     variants = "[inference.variants.wide]\ndimension = 5\n[inference.variants.silent]\nadjacency = 'silent'\n"
     full = {**SAID, "privacy": PRIVACY, "distortion": DISTORTION, "accuracy": ACCURACY}
     selection = {"scheme_2_1": {"participation": 3}, "scheme_2_2": LOWEST}
-    contract = {**full, "selection": selection, "variants": {"wide": {**SAID, "privacy": PRIVACY}, "silent": full}}
+    contract = {**full, "selection": selection, "variants": {"wide": {**SAID, "privacy": PRIVACY, "worst_case": WORST}, "silent": full}}
     found = Bounds.of(described(GOOD + TASK + variants))
     tree = same(found, {"headline": 5, "never_send": 0, "inference": contract})["inference"]
     assert tree["distortion"]["exact"] == found.inference.distortion.exact
