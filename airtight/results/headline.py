@@ -71,7 +71,7 @@ class WorstCase:
 
 
 def never_send(system: InferenceSystem) -> list[int]:
-    """The devices that never send: their participation is 0 or below delta, so that any noise would seem to protect them.
+    """The devices that never send (:attr:`.InferenceSystem.never_sends`), so that any noise would seem to protect them.
 
     Examples
     --------
@@ -79,8 +79,7 @@ def never_send(system: InferenceSystem) -> list[int]:
     ...     alignment=1.0, receiver_noise_variance=0.1, dimension=8, delta=1e-5))
     [1, 2]
     """
-    p = system.participation
-    return [int(k) for k in np.flatnonzero((p == 0) | (p < system.delta))]
+    return [int(k) for k in np.flatnonzero(system.never_sends)]
 
 
 def who_sends(system: InferenceSystem) -> str:
@@ -89,7 +88,7 @@ def who_sends(system: InferenceSystem) -> str:
     if len(silent) == count:
         return "No device ever sends: nothing is learned, and nothing is protected."
     if silent:
-        reason = "their power does not suffice" if system.power_decides else "their participation is below delta"
+        reason = "their power does not suffice" if system.power_decides else "their probability of sending is at most delta"
         return f"{len(silent)} of {count} devices never send: {devices(silent)} ({reason})."
     if np.all(p == 1):
         return f"All {count} devices always send."
@@ -158,8 +157,11 @@ def of_use(error: float | None, constant: float | None, system: InferenceSystem 
         worst = None if system is None else WorstCase.of(system)
         if worst is None:
             return "usefulness unknown: no [inference.features]"
-        numbers = f"error at most {rounded_up(worst.error)}, constant {prose(worst.constant_output)}"
-        if worst.error < worst.constant_output:
+        here, useful = rounded_up(worst.error), worst.error < worst.constant_output
+        if useful and float(here) >= worst.constant_output:
+            here = plain(worst.error, 9)
+        numbers = f"error at most {here}, constant {prose(worst.constant_output)}"
+        if useful:
             return f"USEFUL for any codes within the clips ({numbers})"
         return f"useful or not by the codes: add [inference.features] (worst codes: {numbers})"
     here, nothing = prose(error), prose(constant)

@@ -584,7 +584,7 @@ class InferenceBounds:
     headline : list of str
         Is it private, is it useful, against whom, who sends.
     never_send : list of int
-        Devices whose participation is 0 or below delta; their epsilon is no protection by noise.
+        Devices whose probability of ever sending is delta at most; their epsilon is no protection by noise.
     privacy : Privacy
     distortion, accuracy : optional
         With features.

@@ -176,6 +176,23 @@ class InferenceSystem(Described):
         """Whether the power limit of the channel decides who takes part."""
         return self.channel is not None and self.channel.decides_participation
 
+    @property
+    def never_sends(self) -> NDArray[np.bool_]:
+        """Whether each device sends in any round with probability `delta` at most: what it sends no noise has to protect.
+
+        Examples
+        --------
+        >>> system = InferenceSystem(devices=3, participation=[0.9, 0.0, 1e-6], noise_variance=0.1, weight=0.3, clip=1.0,
+        ...     alignment=1.0, receiver_noise_variance=0.1, dimension=8, delta=1e-5)
+        >>> system.never_sends, system.replace(rounds=100).never_sends
+        (array([False,  True,  True]), array([False,  True, False]))
+        """
+        drawn_once = self.channel is not None and self.power_decides and not self.channel.fresh
+        if drawn_once or self.rounds == 1:
+            return self.participation <= self.delta
+        with np.errstate(divide="ignore"):
+            return np.asarray(-np.expm1(self.rounds * np.log1p(-self.participation)) <= self.delta)
+
     def replace(self, **values: Any) -> InferenceSystem:
         """A copy with other values; participation follows where the power limit of the channel decides it.
 

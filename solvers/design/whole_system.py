@@ -59,7 +59,7 @@ def calibrate(
             system.one_round, system.channel, epsilon, rounds=count, observer=seen, progress=progress
         )
     whole = _whole(result.system, system, count, seen)
-    if np.all(whole.participation <= system.delta):
+    if np.all(whole.never_sends):
         raise InfeasibleError(
             f"epsilon = {epsilon:g}: it is kept only where no device ever sends (participation at most delta = "
             f"{system.delta:g}): silence protects nothing that is of use. Allow a greater epsilon, or change the noise, the "
@@ -97,7 +97,7 @@ def design(
             rounds=count, observer=seen, progress=progress,
         )  # fmt: skip
     whole = _whole(result.system, system, count, seen)
-    if np.all(whole.participation <= system.delta):
+    if np.all(whole.never_sends):
         raise InfeasibleError(
             f"the {result.minimised} is least where no device ever sends (participation at most delta = {system.delta:g}): add "
             "error_at_most or accuracy_at_least, or a greater one"

@@ -159,13 +159,13 @@ def _imported(path: str) -> ModuleType:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a file that exits would end the trial as if all were well
         del sys.modules[name]
         raise SourceError(f"{path}: {_failing_line(error, path)}{error_text(error)}") from error
     return module
 
 
-def _failing_line(error: Exception, path: str) -> str:
+def _failing_line(error: BaseException, path: str) -> str:
     """The line of the file in the last frame of the traceback that belongs to the file; empty if there is none."""
     line, trace = None, error.__traceback__
     while trace is not None:

@@ -193,6 +193,7 @@ _ELSEWHERE = {  # constructor in JSON: the module that registers it, where that 
     "subsampled": "privacy.accounting.subsampled",
     "tabulated": "privacy.accounting.dp_accounting_interop",
     "system": "privacy.over_the_air.rounds",
+    "system_with_channel": "privacy.over_the_air.multi_antenna.channel_privacy",
     "aggregation": "federated.corbin.aggregation",
 }
 

@@ -170,13 +170,12 @@ class Query(Mechanism):
             upper = np.minimum(np.exp(high) * (1 + 2e-15) + SMALLEST, 1.0)
             return np.maximum(np.exp(low) * (1 - 2e-15) - NORMAL, 0.0), np.where(high > -np.inf, upper, 0.0)
 
-    @property
-    def estimated(self) -> bool:
+    def estimated(self, rounds: int) -> bool:
         """Whether divergences may be interpolated in the others' noise with an error that is estimated, not proved."""
-        part = self._part(_NEGLIGIBLE)
+        part = self._part(0.0)
         few = isinstance(part, HiddenParticipationMixture) and part.dimension[0] < PROVED_FROM
         leaves = self.system.adjacency is Adjacency.ABSENT and not self.system.idle_noise
-        return bool((few or leaves) and part.weights.shape[1] >= noise_interpolant.ESTIMATED_FROM)
+        return bool((few or (leaves and rounds > 1)) and part.weights.shape[1] >= noise_interpolant.ESTIMATED_FROM)
 
     def constant(self) -> tuple[float, float, float] | None:
         """p, sensitivity and noise variance, where the noise does not depend on the participants; None otherwise."""
@@ -237,11 +236,11 @@ def _ratio(distance: float, variance: float) -> float:
     return 0.0 if distance == 0 else max(distance / math.sqrt(variance), SMALLEST) if variance > 0 else np.inf
 
 
-def estimated(system: InferenceSystem, *, observer: Observer | str = Observer.AUTO) -> bool:
-    """Whether :func:`epsilon` over several rounds is an estimate for any device; otherwise it is proved."""
+def estimated(system: InferenceSystem, *, rounds: int, observer: Observer | str = Observer.AUTO) -> bool:
+    """Whether :func:`epsilon` is an estimate for any device; otherwise it is proved."""
     representatives, _ = _kinds(system, np.arange(system.devices))
     queries = (query(system, int(k), observer) for k in representatives)
-    return any(isinstance(one, Query) and one.estimated for one in queries)
+    return any(isinstance(one, Query) and one.estimated(rounds) for one in queries)
 
 
 def curve(system: InferenceSystem, *, device: int = 0, observer: Observer | str | None = None) -> PrivacyCurve:
@@ -382,7 +381,8 @@ def delta_at(
 
 def _kinds(system: InferenceSystem, which: IntArray) -> tuple[IntArray, IntArray]:
     """One device of each kind of equal devices, and for each of `which` the index of its kind."""
-    keys = np.stack([system.participation, system.noise_variance, system.sensitivity], axis=1)
+    scaled = system.normalised()  # whose products do not underflow
+    keys = np.stack([scaled.participation, scaled.noise_variance, scaled.sensitivity], axis=1)
     _, first, kind = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     used_kinds, inverse = np.unique(kind.ravel()[which.ravel()], return_inverse=True)
     return np.asarray(first[used_kinds]), np.asarray(inverse.ravel())

@@ -140,6 +140,7 @@ def epsilon(
     """
     seen = _observer(system, observer)
     if isinstance(system, HomogeneousSystems):
+        _demand_one_round(rounds, eavesdropper)
         return observers.exact_epsilon(system, delta=delta, device=device, observer=seen)
     count, channel = _rounds(system, rounds), _channel(system, eavesdropper)
     if channel is None:
@@ -177,6 +178,9 @@ def epsilon_bracket(
     """
     seen = _observer(system, observer)
     if isinstance(system, HomogeneousSystems):
+        _demand_one_round(rounds, eavesdropper)
+        if delta is not None:
+            raise ParameterError("delta", delta, "absent: each of many systems has its own")
         return Bracket.of(*observers.epsilon_bracket(system, device=device, observer=seen), width)
     count, channel = _rounds(system, rounds), _channel(system, eavesdropper)
     if channel is None:
@@ -211,6 +215,7 @@ def delta(
     """
     seen = _observer(system, observer)
     if isinstance(system, HomogeneousSystems):
+        _demand_one_round(rounds)
         return observers.exact_delta(system, epsilon, device=device, observer=seen)
     count, channel = _rounds(system, rounds), _channel(system, False)
     if channel is None:
@@ -249,6 +254,7 @@ def delta_bracket(
     """
     seen = _observer(system, observer)
     if isinstance(system, HomogeneousSystems):
+        _demand_one_round(rounds)
         return observers.exact_delta_bracket(system, epsilon, device=device, observer=seen)
     count = _rounds(system, rounds)
     if count == 1 and system.channel is None:
@@ -268,16 +274,16 @@ def delta_bracket(
 def estimated(system: InferenceSystem, *, rounds: int | None = None, observer: Observer | str | None = None) -> bool:
     """Whether :func:`epsilon` is an estimate for any device; otherwise it is proved.
 
-    It is one over several rounds for ``absent``, and for hidden ``silent`` and ``replace`` devices in fewer than 100
-    dimensions, where the others' noise has more than 72 values: there the error of the interpolation in that noise is
+    It is one for hidden ``silent`` and ``replace`` devices in fewer than 100 dimensions, and over several rounds for
+    ``absent``, where the others' noise has 72 values or more: there the error of the interpolation in that noise is
     estimated (:mod:`.noise_interpolant`). Over a channel the interpolation is proved (:mod:`.shared_curves`).
     """
-    if _rounds(system, rounds) == 1:
-        return False
     alone: InferenceSystem | None = system.one_round
     if system.channel is not None:
         alone = channel_privacy.one_look_system(system.one_round, system.channel)
-    return alone is not None and rounds_module.estimated(alone, observer=_observer(system, observer))
+    return alone is not None and rounds_module.estimated(
+        alone, rounds=_rounds(system, rounds), observer=_observer(system, observer)
+    )
 
 
 def one_round_alone(system: InferenceSystem, *, rounds: bool = True) -> InferenceSystem:
@@ -299,6 +305,14 @@ def one_round_alone(system: InferenceSystem, *, rounds: bool = True) -> Inferenc
         allowed = "absent, or such that it adds nothing: this counts no channel (`system.replace(channel=None)`)"
         raise ParameterError("channel", "given", allowed)
     return system.one_round
+
+
+def _demand_one_round(rounds: int | None, eavesdropper: bool = False) -> None:
+    """Many systems at a time are asked about one round at one look."""
+    if rounds not in (None, 1):
+        raise ParameterError("rounds", rounds, "1 for many systems at a time")
+    if eavesdropper:
+        raise ParameterError("eavesdropper", eavesdropper, "False for many systems at a time, which have no channel")
 
 
 def _rounds(system: InferenceSystem, rounds: int | None) -> int:

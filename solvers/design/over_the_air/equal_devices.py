@@ -140,7 +140,7 @@ def minimise(
 
 
 _RAREST = 1e-3  # least participation other than 0, which is only the end of a box
-_QUIETEST, _LOUDEST = 1e-6, 1e8  # least and greatest noise other than 0, in units of the receiver noise
+_QUIETEST, _LOUDEST = 1e-6, 1e8  # least and greatest noise other than 0, in units of :attr:`Problem.unit` and `loudest_unit`
 MARGIN = 1e-6  # relative distance that proposed points keep from the limit on delta
 _NEGLIGIBLE_NOISE = 1e-9  # share of the constant output's error that noise may cause where every weight keeps epsilon
 _ROUNDING = 1e-10  # relative distance that proposed points keep from the limits on error and energy
@@ -177,13 +177,20 @@ class Problem:
         if axis is Free.PARTICIPATION:
             return np.where(t > 0, _RAREST ** (1 - t), 0.0)
         unit = self.unit
-        return np.where(t > 0, unit * _QUIETEST * (_LOUDEST / _QUIETEST) ** t, 0.0)
+        return np.where(t > 0, unit * _QUIETEST * (_LOUDEST * (self.loudest_unit / unit) / _QUIETEST) ** t, 0.0)
 
     @property
     def unit(self) -> float:
         """The unit of noise variances: the decoded receiver noise or, if it is 0, the square of the weighted clip."""
         floor = self.system.decoded_receiver_noise
         return floor if floor > 0 else float(self.system.weight[0] * self.system.clip[0]) ** 2 or 1.0
+
+    @property
+    def loudest_unit(self) -> float:
+        """The unit of the greatest noise: a code of a given weight may be far above the receiver noise, and needs as much."""
+        if Free.WEIGHT in self.free:
+            return self.unit
+        return max(self.unit, float(self.system.weight[0] * self.moments.clip[-1]) ** 2)
 
     def _clips(self, cube: FloatArray, rounding: Callable[[FloatArray], FloatArray]) -> IntArray:
         last = self.moments.clip.size - 1

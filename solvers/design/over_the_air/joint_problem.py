@@ -29,7 +29,7 @@ _GAP, _COSTLY_GAP = 1e-3, 1e-2  # default relative gap where epsilon has a close
 _SETTLED_FACTOR = 10.0  # a default gap times this still counts as settled
 _ROUNDING = 1e-10  # relative distance that a design keeps from its limit
 _POWER_ROUNDING = 1 + 1e-6  # rounding error allowed for the peak power
-_DOMAIN = "noise up to 1e8 times the receiver's"  # the domain of branch and bound, for messages
+_DOMAIN = "noise up to 1e8 times the receiver's, and than given codes"  # the domain of branch and bound, for messages
 # share by which proposed points stay below epsilon: the first and the greatest that is tried
 _LEAST_MARGIN, _GREATEST_MARGIN = 6e-3, 0.05
 

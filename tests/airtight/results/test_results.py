@@ -157,7 +157,8 @@ def test_features_selection_and_variants(described):
     variants = "[inference.variants.wide]\ndimension = 5\n[inference.variants.silent]\nadjacency = 'silent'\n"
     full = {**SAID, "privacy": PRIVACY, "distortion": DISTORTION, "accuracy": ACCURACY}
     selection = {"scheme_2_1": {"participation": 3}, "scheme_2_2": LOWEST}
-    contract = {**full, "selection": selection, "variants": {"wide": {**SAID, "privacy": PRIVACY, "worst_case": WORST}, "silent": full}}
+    wide = {**SAID, "privacy": PRIVACY, "worst_case": WORST}  # whose features do not fit
+    contract = {**full, "selection": selection, "variants": {"wide": wide, "silent": full}}
     found = Bounds.of(described(GOOD + TASK + variants))
     tree = same(found, {"headline": 5, "never_send": 0, "inference": contract})["inference"]
     assert tree["distortion"]["exact"] == found.inference.distortion.exact

@@ -463,3 +463,18 @@ def test_the_search_looks_next_to_the_ends(fails):
         "TAIL", "l", at_most(lambda x: 2.0 + x if fails(x) else x, lambda x: 1.0 + x), domain={"x": X01.range}, statement="x"
     )
     assert all(noticed(claim, seed=seed, effort=1024) for seed in range(5))
+
+
+def test_a_file_that_exits_is_an_error(tmp_path):
+    """Otherwise `airtight try` would end with the file's exit code, and nothing tried."""
+    (tmp_path / "leaves.py").write_text("import sys\nsys.exit(0)\n")
+    with pytest.raises(sources.SourceError, match="line 2: SystemExit"):
+        sources.Source(str(tmp_path / "leaves.py")).claims()
+
+
+def test_a_proved_claim_needs_no_slack_and_an_open_one_is_told_why():
+    proved = trial(Claim("EXP", "Lemma 1", sp.exp(X) - 1 <= 2 * X, holds("Concave, and true at both ends.")))
+    assert proved.verdict is Verdict.HOLDS and proved.how is How.PROVED
+    by_code = {"given": [lambda x: True]}
+    open_ = trial(Claim("EXP", "Lemma 2", sp.exp(X) - 1 <= 2 * X, holds("Known."), **by_code))
+    assert open_.verdict is Verdict.UNSETTLED and "stays open" in open_.fault and "slack=" in open_.fault

@@ -550,8 +550,11 @@ def epsilon(
     """
     given: dict[str, Any] = {"rounds": rounds, "device": device, "observer": observer, "eavesdropper": eavesdropper}
     if delta is not None and not 0 < checks.scalar("delta", delta, "[0, inf)") < 1:
-        which = device_indices(system, device)
-        reveals = (system.participation[which] > 0) & (system.sensitivity[which] > 0)
+        which, scaled = device_indices(system, device), system.normalised()
+        leaves = system.adjacency is Adjacency.ABSENT and not system.idle_noise
+        moves = (scaled.sensitivity[which] > 0) | (leaves & (scaled.noise_variance[which] > 0))
+        tells = observers.participation_distinguishes(system, observers.resolved(system, observer))
+        reveals = (system.participation[which] > 0) & (moves | tells)
         return np.where(reveals & (delta == 0), np.inf, 0.0)[()]
     return bracket(system, channel, delta=delta, progress=progress, **given)[1]
 
