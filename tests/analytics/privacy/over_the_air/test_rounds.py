@@ -762,3 +762,75 @@ def test_an_epsilon_that_rests_on_an_estimated_interpolation_says_so():
     assert rounds.estimated(unlike) and rounds.estimated(silent, observer="others")
     assert not rounds.estimated(silent) and not rounds.estimated(replace(unlike, noise_variance=0.1))
     assert not rounds.estimated(replace(silent, dimension=100), observer="others")
+
+
+def _unlike(devices: int, seed: int, adjacency: str = "silent", dimension: int = 50) -> InferenceSystem:
+    """Devices that differ in participation, noise, weight and clip."""
+    draw = np.random.default_rng(seed).uniform
+    return InferenceSystem(
+        devices=devices,
+        participation=draw(0.3, 0.95, devices),
+        noise_variance=draw(0.02, 0.3, devices),
+        weight=draw(0.5, 1.5, devices) / devices,
+        clip=draw(0.5, 1.5, devices),
+        alignment=1.0,
+        receiver_noise_variance=0.1,
+        dimension=dimension,
+        delta=1e-5,
+        adjacency=adjacency,
+    )
+
+
+@pytest.mark.parametrize("adjacency", ["silent", "replace"])
+def test_cells_of_an_exact_noise_law_hold_the_mean_over_every_set(adjacency):
+    system = _unlike(10, 3, adjacency)
+    query = rounds.query(system, 0, "participants")
+    in_cells = query.in_composition()
+    assert in_cells is not query
+    epsilon = np.array([1e-3, 0.3, 1.0])
+    low, high = in_cells.delta_bracket(epsilon)
+    noise = system.received_noise_variance
+    sets = np.array(list(itertools.product([0, 1], repeat=9)))
+    p = system.participation[1:]
+    weights = np.prod(np.where(sets, p, 1 - p), axis=1)
+    deviation = np.sqrt(system.receiver_noise_variance + noise[0] + sets @ noise[1:])
+    with mpmath.workdps(40):
+        for place, e in enumerate(epsilon):
+            exact = mpmath.mpf(0)
+            for weight, sigma in zip(weights, deviation, strict=True):
+                mu = mpmath.mpf(float(system.sensitivity[0])) / mpmath.mpf(float(sigma))
+                a, b = e / mu - mu / 2, e / mu + mu / 2
+                exact += mpmath.mpf(float(weight)) * (mpmath.ncdf(-a) - mpmath.exp(e) * mpmath.ncdf(-b))
+            exact *= mpmath.mpf(float(system.participation[0]))
+            assert low[place] <= exact * (1 + 1e-12) and exact * (1 - 1e-12) <= high[place]
+            assert high[place] <= 1.03 * low[place]
+
+
+@pytest.mark.parametrize("devices, dimension", [(13, 1), (30, 50)])
+def test_cells_of_a_noise_law_on_a_grid_agree_with_all_its_values(devices, dimension):
+    query = rounds.query(_unlike(devices, devices, dimension=dimension), 1, "participants")
+    epsilon = np.geomspace(1e-3, 2.0, 24)
+    low, high = query.in_composition().delta_bracket(epsilon)
+    other_low, other_high = query.delta_bracket(epsilon)
+    assert np.all(low <= other_high) and np.all(other_low <= high)
+    likely = other_low > 1e-6
+    assert np.all(high[likely] / low[likely] < 1 + 1e-4)
+
+
+def test_a_heavy_tail_costs_no_values_of_the_curve(monkeypatch):
+    asked = 0
+    plain = rounds.Query._summed_ends
+
+    def counted(self, epsilon, reverse, negligible):
+        nonlocal asked
+        asked += epsilon.size
+        return plain(self, epsilon, reverse, negligible)
+
+    # nobody else takes part with probability 1e-49, and then the loss may be in the hundreds
+    monkeypatch.setattr(rounds.Query, "_summed_ends", counted)
+    system = InferenceSystem(
+        devices=50, participation=0.9, noise_variance=0.1, weight=0.02, clip=1.0, alignment=1.0,
+        receiver_noise_variance=0.1, dimension=50, delta=1e-5, adjacency="absent",
+    )  # fmt: skip
+    assert rounds.bracket(system, rounds=20, device=0).reached
+    assert asked < 3000
