@@ -214,7 +214,7 @@ class Composition:
         # Chernoff's bound at its best equals delta: K(t) - t K'(t) = log delta
         tilt = self._tilt(lambda value, slope, t: t * slope - value + np.log(delta), delta)
         log_width = width * _sharpness(tilt, self._cumulant(tilt, delta)[1])
-        return self._narrowed(tilt, delta, bounds_of, excess, log_width, tried=floor > 0)
+        return self._narrowed(tilt, delta, bounds_of, excess, log_width, tried=floor > 0, cut=delta)
 
     @property
     def single(self) -> bool:
@@ -423,10 +423,8 @@ class Composition:
 
     @cached_property
     def _sketches(self) -> list[_Sketch]:
-        return [
-            _Sketch.of(*self._curves(i), release.sketched, sparing=release.sketched < Mechanism.sketched)
-            for i, (release, _) in enumerate(self.factors)
-        ]
+        points = [release.in_composition().sketched for release, _ in self.factors]
+        return [_Sketch.of(*self._curves(i), n, sparing=n < Mechanism.sketched) for i, n in enumerate(points)]
 
     def _cumulant(self, tilt: float, level: float = 0.0) -> tuple[float, float, float]:
         """Cumulant generating function of the sketched total loss, and its first and second derivative.
@@ -442,7 +440,9 @@ class Composition:
         return float(value), float(mean), float(variance)
 
     def _sketches_to(self, level: float) -> list[_Sketch]:
-        """The sketches without the losses that `_grid` cuts off at this level."""
+        """The sketches without the losses that `_grid` cuts off at this level; whole at level 0."""
+        if not level:
+            return self._sketches
         if level not in self._cut_sketches:
             releases = sum(count for _, count in self.factors)
             self._cut_sketches[level] = [sketch.cut(level * _CUT / releases) for sketch in self._sketches]
@@ -475,19 +475,20 @@ class Composition:
         excess: Callable[[float, float], float],
         log_width: float,
         tried: bool = False,
+        cut: float = 0.0,
     ) -> tuple[float, float]:
         """Lower and upper bound on finer and finer grids, until an excess of at most 1 says that they are close enough.
 
         The bounds of log delta should be at most `log_width` apart. A costly curve is evaluated at few points, and the
         grids are made from a band around it (:mod:`airtight.analytics.privacy.accounting.convex_band`); if `tried`, first
-        from bands with the sketches' few nodes on a coarse grid.
+        from bands with the sketches' few nodes on a coarse grid. `cut` is the level of the sketches (:meth:`_sketches_to`).
         If no release has a lower bound, the upper bound of a grid is assumed to err by a third of what it gained over
         the grid before.
         """
         table_steps = {release.step for release, _ in self.factors if isinstance(release, Tabulated)}
         if len(table_steps) > 1:
             raise ParameterError("step", sorted(table_steps), "the same in all tables of losses that are composed")
-        step, ranges = self._grid(tilt, level)
+        step, ranges = self._grid(tilt, level, cut)
         if table_steps:
             step = table_steps.pop()
         # at least one cell on either side of 0
@@ -496,12 +497,12 @@ class Composition:
         # a costly curve: nodes where its band matters, and a step no finer than the bands justify
         bands = {i: self._band(i, *ranges[i]) for i, (release, _) in enumerate(self.factors) if release.costly}
         if bands:
-            least_step = max(span / (_ROUGH_CELLS if rough else _CELLS), 20 * self._deviation(tilt, level) / _POINTS)
-            step = max(min(step, self._step_of_bands(tilt, level, log_width)), least_step)
+            least_step = max(span / (_ROUGH_CELLS if rough else _CELLS), 20 * self._deviation(tilt, cut) / _POINTS)
+            step = max(min(step, self._step_of_bands(tilt, cut, log_width)), least_step)
         # a curve that is only known roughly is not worth a fine grid
         cells, best, allowed = _ROUGH_CELLS if rough else _MANY_CELLS, (0.0, np.inf), _BAND_SHARE * log_width
-        log_moments = {i: self._sketches_to(level)[i].cumulant(tilt)[0] for i in bands}
-        deviation = self._deviation(tilt, level)
+        log_moments = {i: self._sketches_to(cut)[i].cumulant(tilt)[0] for i in bands}
+        deviation = self._deviation(tilt, cut)
         # a threshold often needs a rough answer only: a coarse grid first
         if tried and bands:
             with suppress(ConvergenceError):
@@ -534,7 +535,7 @@ class Composition:
             halvings = min(int(np.ceil(np.log2(min(max(remaining_excess, 1.0), 16.0)) / 2)), finest)
             if (
                 remaining_excess <= 1
-                or halvings < 1
+                or (halvings < 1 and not bands)
                 or gains_little
                 or self._tabled
             ):
@@ -543,7 +544,7 @@ class Composition:
             step /= 2**halvings
             # The error of the grid falls fourfold with each halving, and that of the bands with `allowed`. Twice what is
             # missing: of few releases the loss of the others is no exponential, and nodes lie amiss at first.
-            allowed /= min(2 * max(remaining_excess, 1.0), 16.0**halvings)
+            allowed /= min(2 * max(remaining_excess, 1.0), 256.0)
             # the tilt and the moments of the laws themselves
             if bands and not upper.impossible:  # a law shows better than its sketch where nodes matter
                 tilt = upper.tilt_of_level(float(np.log(level)))
@@ -623,12 +624,12 @@ class Composition:
             below = connect_the_dots.below(forward, reverse, step=h, first=first, last=last, side=side, convex=convex)
         return below, connect_the_dots.above(forward, reverse, step=h, first=first, last=last)
 
-    def _grid(self, tilt: float, level: float) -> tuple[float, list[tuple[float, float]]]:
+    def _grid(self, tilt: float, level: float, cut: float = 0.0) -> tuple[float, list[tuple[float, float]]]:
         """A step, and for each release the least and the greatest finite loss of its grid."""
         releases = sum(count for _, count in self.factors)
         # cut and left-out mass are shared by all releases
-        ranges = [sketch.range(tilt, level * _CUT / releases, _LEFT_OUT / releases) for sketch in self._sketches_to(level)]
-        _, _, variance = self._cumulant(tilt, level)
+        ranges = [sketch.range(tilt, level * _CUT / releases, _LEFT_OUT / releases) for sketch in self._sketches_to(cut)]
+        _, _, variance = self._cumulant(tilt, cut)
         # a share of the deviation of one loss, under the tilt
         step = max(np.sqrt(variance / releases) / _STEPS, _FINEST)
         # neither the composed law nor a single one may have too many points

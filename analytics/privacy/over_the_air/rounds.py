@@ -82,7 +82,8 @@ class Query(Mechanism):
 
     @property
     def sketched(self) -> int:  # type: ignore[override]
-        return _FEW if isinstance(self._part(_NEGLIGIBLE), HiddenParticipationMixture) else Mechanism.sketched
+        hidden = isinstance(self._part(_NEGLIGIBLE), HiddenParticipationMixture)
+        return _FEW if hidden or self.at_cells else Mechanism.sketched
 
     @property
     def pair(self) -> bool:  # type: ignore[override]

@@ -25,6 +25,8 @@ from airtight.analytics.privacy.mechanisms.gaussian import Gaussian
 from airtight.analytics.privacy.mechanisms.laplace import Laplace
 from airtight.analytics.privacy.mechanisms.randomized_response import RandomizedResponse
 from airtight.analytics.privacy.over_the_air import rounds
+from airtight.analytics.privacy.over_the_air.multi_antenna.shared_curves import SharedCurves, edges_of
+from airtight.analytics.privacy.over_the_air.participation_mixture.build import participations
 
 LEVELS = [0.3, 1e-3, 1e-5, 1e-15, 1e-100, 1e-250]
 
@@ -781,6 +783,11 @@ def _unlike(devices: int, seed: int, adjacency: str = "silent", dimension: int =
     )
 
 
+def _sets(others: int) -> np.ndarray:
+    """Every set of so many others, a row each."""
+    return np.arange(2**others)[:, None] >> np.arange(others) & 1
+
+
 @pytest.mark.parametrize("adjacency", ["silent", "replace"])
 def test_cells_of_an_exact_noise_law_hold_the_mean_over_every_set(adjacency):
     system = _unlike(10, 3, adjacency)
@@ -790,8 +797,7 @@ def test_cells_of_an_exact_noise_law_hold_the_mean_over_every_set(adjacency):
     epsilon = np.array([1e-3, 0.3, 1.0])
     low, high = in_cells.delta_bracket(epsilon)
     noise = system.received_noise_variance
-    sets = np.array(list(itertools.product([0, 1], repeat=9)))
-    p = system.participation[1:]
+    sets, p = _sets(9), system.participation[1:]
     weights = np.prod(np.where(sets, p, 1 - p), axis=1)
     deviation = np.sqrt(system.receiver_noise_variance + noise[0] + sets @ noise[1:])
     with mpmath.workdps(40):
@@ -806,15 +812,22 @@ def test_cells_of_an_exact_noise_law_hold_the_mean_over_every_set(adjacency):
             assert high[place] <= 1.03 * low[place]
 
 
-@pytest.mark.parametrize("devices, dimension", [(13, 1), (30, 50)])
-def test_cells_of_a_noise_law_on_a_grid_agree_with_all_its_values(devices, dimension):
-    query = rounds.query(_unlike(devices, devices, dimension=dimension), 1, "participants")
-    epsilon = np.geomspace(1e-3, 2.0, 24)
-    low, high = query.in_composition().delta_bracket(epsilon)
-    other_low, other_high = query.delta_bracket(epsilon)
-    assert np.all(low <= other_high) and np.all(other_low <= high)
-    likely = other_low > 1e-6
-    assert np.all(high[likely] / low[likely] < 1 + 1e-4)
+@pytest.mark.parametrize("cells", [32, 100, 400])
+def test_cells_of_a_noise_law_on_a_grid_hold_the_mean_over_every_set(cells):
+    system = _unlike(10, 14).normalised()
+    (part,) = participations(system, np.array([0]), 0.0, cells=cells)
+    high = part.unrounded().variance
+    curves = SharedCurves.of(
+        part, edges_of(part, part.variance, high, part.weights), part.variance, high, part.weights, tabled=False
+    )
+    epsilon = np.geomspace(1e-3, 1.0, 12)
+    low, high = curves.delta_bracket(epsilon, 0, reverse=False, doubt=0.0)
+    sets, p, noise = _sets(9), system.participation[1:], system.received_noise_variance
+    weights = np.prod(np.where(sets, p, 1 - p), axis=1)
+    mu = system.sensitivity[0] / np.sqrt(system.receiver_noise_variance + noise[0] + sets @ noise[1:])
+    deltas = np.array([np.exp(gaussian.log_curve(np.full(mu.size, e), mu)[0]) @ weights for e in epsilon])
+    exact = system.participation[0] * deltas
+    assert np.all(low <= exact * (1 + 1e-11)) and np.all(exact * (1 - 1e-11) <= high)
 
 
 def test_a_heavy_tail_costs_no_values_of_the_curve(monkeypatch):
