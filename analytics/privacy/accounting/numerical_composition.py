@@ -35,7 +35,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -48,7 +48,7 @@ from airtight.analytics.privacy.accounting.convex_band import ConvexBand
 from airtight.analytics.privacy.accounting.dp_accounting_interop import Tabulated
 from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution, Product, Readings
 from airtight.analytics.privacy.mechanisms.mechanism import BracketArrays, Factors, Mechanism
-from airtight.analytics.rounding import UNIT
+from airtight.analytics.rounding import NORMAL, UNIT
 
 DEFAULT_RELATIVE_WIDTH = 1e-3  # default relative distance of the lower and upper bound that is aimed at
 _DECADES = 10.0 ** np.arange(-15, 6)  # epsilons at which a sketch first evaluates a curve
@@ -65,6 +65,7 @@ _WORTHWHILE = 1 / 4  # share of the bounds' distance that a grid must gain from 
 _ROUGH_CELLS = 1 << 13  # the same in any grid if the bounds of a curve are known to be apart
 _FAR_TAIL = 70.0  # minus the logarithm of a delta, from which on a sketch fills in what is costly to evaluate
 _LEAST_SKETCHED = 1e-300
+_BEYOND = 2  # losses of a sketch that are kept beyond the greatest one that matters
 _TRIED = 4.0  # steps in one of the grid that is tried first
 _STUCK = 0.6  # share of the bounds' distance that, left over by a finer grid, shows that rough curves keep them apart
 _SEARCHES = 60  # greatest number of rounds of the search for the epsilon of one release
@@ -85,7 +86,7 @@ _VANISHED = 1e-320  # the least doubles by which bounds are rounded up are below
 _NOTHING = 1e-290  # a delta up to this one counts as 0
 _LEAST_LOG = -690.0  # least log of delta for which a grid is planned: exp underflows below -708
 
-_BAND_SHARE, _GRID_SHARE = 0.3, 0.15  # of the distance of the bounds of log delta: from bands, and from the grid
+_BAND_SHARE, _GRID_SHARE = 0.25, 0.125  # of the distance of the bounds of log delta: from bands, and from the grid
 
 Rising = Callable[[float, float, float], float]
 _Band = tuple[ConvexBand, ConvexBand]
@@ -106,6 +107,7 @@ class Composition:
     factors: Factors
     reverse: bool = False
     _grids: dict[tuple[float, float], _SharedGrid | None] = field(default_factory=dict, compare=False, repr=False)
+    _cut_sketches: dict[float, list[_Sketch]] = field(default_factory=dict, compare=False, repr=False)
 
     def delta(self, epsilon: float, width: float = DEFAULT_RELATIVE_WIDTH) -> tuple[float, float]:
         """Lower and upper bound of delta at epsilon >= 0."""
@@ -210,9 +212,9 @@ class Composition:
             return (high - low) / (width * high) if max(low, floor) < high < np.inf else 0.0
 
         # Chernoff's bound at its best equals delta: K(t) - t K'(t) = log delta
-        tilt = self._tilt(lambda value, slope, t: t * slope - value + np.log(delta))
-        log_width = width * _sharpness(tilt, self._cumulant(tilt)[1])
-        return self._narrowed(tilt, delta, bounds_of, excess, log_width, tried=floor > 0)
+        tilt = self._tilt(lambda value, slope, t: t * slope - value + np.log(delta), delta)
+        log_width = width * _sharpness(tilt, self._cumulant(tilt, delta)[1])
+        return self._narrowed(tilt, delta, bounds_of, excess, log_width, tried=floor > 0, cut=delta)
 
     @property
     def single(self) -> bool:
@@ -421,24 +423,38 @@ class Composition:
 
     @cached_property
     def _sketches(self) -> list[_Sketch]:
-        return [
-            _Sketch.of(*self._curves(i), release.sketched, sparing=release.sketched < Mechanism.sketched)
-            for i, (release, _) in enumerate(self.factors)
-        ]
+        points = [release.in_composition().sketched for release, _ in self.factors]
+        return [_Sketch.of(*self._curves(i), n, sparing=n < Mechanism.sketched) for i, n in enumerate(points)]
 
-    def _cumulant(self, tilt: float) -> tuple[float, float, float]:
-        """Cumulant generating function of the sketched total loss, and its first and second derivative."""
-        terms = [(sketch.cumulant(tilt), count) for sketch, (_, count) in zip(self._sketches, self.factors, strict=True)]
+    def _cumulant(self, tilt: float, level: float = 0.0) -> tuple[float, float, float]:
+        """Cumulant generating function of the sketched total loss, and its first and second derivative.
+
+        Losses so great that they do not matter at a delta of `level` are left out: under a tilt, the few of a heavy tail
+        would hide all others.
+        """
+        terms = [
+            (sketch.cumulant(tilt), count)
+            for sketch, (_, count) in zip(self._sketches_to(level), self.factors, strict=True)
+        ]
         value, mean, variance = (sum(count * cumulant[i] for cumulant, count in terms) for i in range(3))
         return float(value), float(mean), float(variance)
 
-    def _tilt(self, rising: Rising) -> float:
+    def _sketches_to(self, level: float) -> list[_Sketch]:
+        """The sketches without the losses that `_grid` cuts off at this level; whole at level 0."""
+        if not level:
+            return self._sketches
+        if level not in self._cut_sketches:
+            releases = sum(count for _, count in self.factors)
+            self._cut_sketches[level] = [sketch.cut(level * _CUT / releases) for sketch in self._sketches]
+        return self._cut_sketches[level]
+
+    def _tilt(self, rising: Rising, level: float = 0.0) -> float:
         """The tilt where an increasing function of cumulant, slope and tilt vanishes; 0 if it is positive at 0."""
 
         from scipy import optimize  # loaded when it is needed: it takes longer than all else that a first curve needs
 
         def at(tilt: float) -> float:
-            value, slope, _ = self._cumulant(tilt)
+            value, slope, _ = self._cumulant(tilt, level)
             return rising(value, slope, tilt)
 
         if at(0.0) >= 0:
@@ -459,19 +475,20 @@ class Composition:
         excess: Callable[[float, float], float],
         log_width: float,
         tried: bool = False,
+        cut: float = 0.0,
     ) -> tuple[float, float]:
         """Lower and upper bound on finer and finer grids, until an excess of at most 1 says that they are close enough.
 
         The bounds of log delta should be at most `log_width` apart. A costly curve is evaluated at few points, and the
         grids are made from a band around it (:mod:`airtight.analytics.privacy.accounting.convex_band`); if `tried`, first
-        from bands with the sketches' few nodes on a coarse grid.
+        from bands with the sketches' few nodes on a coarse grid. `cut` is the level of the sketches (:meth:`_sketches_to`).
         If no release has a lower bound, the upper bound of a grid is assumed to err by a third of what it gained over
         the grid before.
         """
         table_steps = {release.step for release, _ in self.factors if isinstance(release, Tabulated)}
         if len(table_steps) > 1:
             raise ParameterError("step", sorted(table_steps), "the same in all tables of losses that are composed")
-        step, ranges = self._grid(tilt, level)
+        step, ranges = self._grid(tilt, level, cut)
         if table_steps:
             step = table_steps.pop()
         # at least one cell on either side of 0
@@ -480,11 +497,12 @@ class Composition:
         # a costly curve: nodes where its band matters, and a step no finer than the bands justify
         bands = {i: self._band(i, *ranges[i]) for i, (release, _) in enumerate(self.factors) if release.costly}
         if bands:
-            least_step = max(span / (_ROUGH_CELLS if rough else _CELLS), 20 * np.sqrt(self._cumulant(tilt)[2]) / _POINTS)
-            step = max(min(step, self._step_of_bands(tilt, log_width)), least_step)
+            least_step = max(span / (_ROUGH_CELLS if rough else _CELLS), 20 * self._deviation(tilt, cut) / _POINTS)
+            step = max(min(step, self._step_of_bands(tilt, cut, log_width)), least_step)
         # a curve that is only known roughly is not worth a fine grid
         cells, best, allowed = _ROUGH_CELLS if rough else _MANY_CELLS, (0.0, np.inf), _BAND_SHARE * log_width
-        log_moments = {i: self._sketches[i].cumulant(tilt)[0] for i in bands}
+        log_moments = {i: self._sketches_to(cut)[i].cumulant(tilt)[0] for i in bands}
+        deviation = self._deviation(tilt, cut)
         # a threshold often needs a rough answer only: a coarse grid first
         if tried and bands:
             with suppress(ConvergenceError):
@@ -493,7 +511,8 @@ class Composition:
                     return low, high
         for refinement in range(_REFINEMENTS):
             for i, sides in bands.items():
-                self._refine(i, sides, ranges[i], tilt, log_moments[i], allowed / len(bands))
+                log_factor = np.log(self.factors[i][1] * _steepness(tilt, deviation)) - log_moments[i]
+                self._refine(sides, ranges[i], tilt, log_factor, allowed / len(bands))
             # laws on both sides and their products
             lower, upper, laws_of_releases = self._products(step, ranges, bands)
             try:
@@ -516,19 +535,20 @@ class Composition:
             halvings = min(int(np.ceil(np.log2(min(max(remaining_excess, 1.0), 16.0)) / 2)), finest)
             if (
                 remaining_excess <= 1
-                or halvings < 1
+                or (halvings < 1 and not bands)
                 or gains_little
                 or self._tabled
             ):
                 return best
             # halvings save a grid where one would not be enough
             step /= 2**halvings
-            # more than the grid gains: of few releases the loss of the others is no exponential, and nodes lie amiss at first
-            # the band has to narrow faster than the grid:
-            allowed /= 16**halvings
+            # The error of the grid falls fourfold with each halving, and that of the bands with `allowed`. Twice what is
+            # missing: of few releases the loss of the others is no exponential, and nodes lie amiss at first.
+            allowed /= min(2 * max(remaining_excess, 1.0), 256.0)
             # the tilt and the moments of the laws themselves
             if bands and not upper.impossible:  # a law shows better than its sketch where nodes matter
                 tilt = upper.tilt_of_level(float(np.log(level)))
+                deviation = float(np.sqrt(upper.cumulant(tilt)[2]))
                 log_moments = {i: laws_of_releases[i][1].cumulant(tilt)[0] for i in bands}
         return best
 
@@ -554,13 +574,14 @@ class Composition:
         )
         return forward, reverse
 
-    def _refine(
-        self, i: int, sides: _Band, losses: tuple[float, float], tilt: float, log_moment: float, allowed: float
-    ) -> None:
-        """Narrow the bands of a release until they change log delta by `allowed`, nearly."""
+    @staticmethod
+    def _refine(sides: _Band, losses: tuple[float, float], tilt: float, log_factor: float, allowed: float) -> None:
+        """Narrow the bands of a release until they change log delta by `allowed`, nearly.
+
+        `log_factor` is that of the weight of a difference of two curves in log delta (*Where nodes matter*,
+        :mod:`airtight.analytics.privacy.accounting.convex_band`).
+        """
         bottom, top = losses
-        # weight of a difference of two curves in log delta (*Where nodes matter*, convex_band)
-        log_factor = np.log(self.factors[i][1] * self._steepness(tilt)) - log_moment
         # left of 0 the reverse curve counts, with x R(1/x): the rate t becomes -1 - t
         for side, rate, last in ((sides[0], tilt, top), (sides[1], -1 - tilt, -bottom)):
 
@@ -571,15 +592,14 @@ class Composition:
 
             side.refine(weight, allowed / 2)
 
-    def _steepness(self, tilt: float) -> float:
-        """t (1 + t), where t is the tilt, or the inverse of the standard deviation of the total loss if that is more."""
-        rate = max(tilt, 1 / np.sqrt(max(self._cumulant(tilt)[2], 1e-300)))
-        return float(rate * (1 + tilt))
+    def _deviation(self, tilt: float, level: float) -> float:
+        """Standard deviation of the sketched total loss under the tilt."""
+        return float(np.sqrt(self._cumulant(tilt, level)[2]))
 
-    def _step_of_bands(self, tilt: float, log_width: float) -> float:
+    def _step_of_bands(self, tilt: float, level: float, log_width: float) -> float:
         """The step whose chords and lines, h^2 / 12 each times the curvature, add up to the rest of `log_width`."""
         releases = sum(count for _, count in self.factors)
-        return float(np.sqrt(6 * _GRID_SHARE * log_width / (releases * self._steepness(tilt))))
+        return float(np.sqrt(6 * _GRID_SHARE * log_width / (releases * _steepness(tilt, self._deviation(tilt, level)))))
 
     def _laws(
         self, i: int, h: float, bottom: float, top: float, band: _Band | None = None
@@ -604,12 +624,12 @@ class Composition:
             below = connect_the_dots.below(forward, reverse, step=h, first=first, last=last, side=side, convex=convex)
         return below, connect_the_dots.above(forward, reverse, step=h, first=first, last=last)
 
-    def _grid(self, tilt: float, level: float) -> tuple[float, list[tuple[float, float]]]:
+    def _grid(self, tilt: float, level: float, cut: float = 0.0) -> tuple[float, list[tuple[float, float]]]:
         """A step, and for each release the least and the greatest finite loss of its grid."""
         releases = sum(count for _, count in self.factors)
         # cut and left-out mass are shared by all releases
-        ranges = [sketch.range(tilt, level * _CUT / releases, _LEFT_OUT / releases) for sketch in self._sketches]
-        _, _, variance = self._cumulant(tilt)
+        ranges = [sketch.range(tilt, level * _CUT / releases, _LEFT_OUT / releases) for sketch in self._sketches_to(cut)]
+        _, _, variance = self._cumulant(tilt, cut)
         # a share of the deviation of one loss, under the tilt
         step = max(np.sqrt(variance / releases) / _STEPS, _FINEST)
         # neither the composed law nor a single one may have too many points
@@ -621,6 +641,11 @@ class Composition:
         else:
             step = 2.0 ** (np.floor(np.log2(step) * _AN_OCTAVE) / _AN_OCTAVE)
         return float(step), ranges
+
+
+def _steepness(tilt: float, deviation: float) -> float:
+    """t (1 + t), where t is the tilt, or the inverse of the standard deviation of the total loss if that is more."""
+    return float(max(tilt, 1 / max(deviation, 1e-150)) * (1 + tilt))
 
 
 def _level_below(log_delta: FloatArray) -> FloatArray:
@@ -745,6 +770,8 @@ class _Sketch:
             _tail_filled(side, eps, decades, decade_values, -(-points // 3)) if sparing else side(eps)[1]
             for side, decade_values in zip((forward, reverse), decade_curves, strict=True)
         )
+        # subnormal values are rounding; under a great tilt their mass, far out, would hide all other
+        right, left = (np.where(side >= NORMAL, side, 0.0) for side in (right, left))
         with np.errstate(under="ignore", over="ignore"):
             right_mass = _masses(eps, right)
             left_mass = _masses(-eps[::-1], (left * np.exp(-eps))[::-1])[::-1]
@@ -771,11 +798,18 @@ class _Sketch:
         sum_of_weights = float(np.sum(weight))
         return weight / sum_of_weights, top + float(np.log(sum_of_weights))
 
+    def _top(self, cut: float) -> int:
+        """Index of the loss beyond which delta is at most `cut`, or all that is left are infinite losses."""
+        return int(np.argmax(self.curve <= max(cut, self.infinite * (1 + _CUT), _VANISHED)))
+
+    def cut(self, cut: float) -> _Sketch:
+        """The same law without the losses beyond that one, but for the next few: a steep end has to show as such."""
+        kept = self.losses <= self.eps[min(self._top(cut) + _BEYOND, self.eps.size - 1)]
+        return replace(self, losses=self.losses[kept], mass=self.mass[kept])
+
     def range(self, tilt: float, cut: float, left_out: float) -> tuple[float, float]:
         """Least and greatest loss that matter: the tilted mass below is `left_out`, delta beyond is at most `cut`."""
-        # the greatest loss beyond which delta is at most `cut`, or all that is left are infinite losses
-        small = self.curve <= max(cut, self.infinite * (1 + _CUT), _VANISHED)
-        top = float(self.eps[int(np.argmax(small))])
+        top = float(self.eps[self._top(cut)])
         # the first losses, which together hold at most `left_out` of the tilted mass
         below = np.cumsum(self._tilted(tilt)[0]) <= left_out
         last = int(np.sum(np.cumprod(below)))

@@ -26,6 +26,7 @@ from airtight.analytics.privacy.mechanisms.gaussian import Gaussian
 from airtight.analytics.privacy.mechanisms.kept_values import KeptValues
 from airtight.analytics.privacy.mechanisms.mechanism import BracketArrays, Factors, Mechanism, register
 from airtight.analytics.privacy.over_the_air import observers
+from airtight.analytics.privacy.over_the_air.multi_antenna.shared_curves import SharedCurves, edges_of
 from airtight.analytics.privacy.over_the_air.participation_mixture import (
     evaluate,
     noise_interpolant,
@@ -43,6 +44,9 @@ SHORTENED = 1.01 / _SHORT  # bound of the relative change of epsilon by this rou
 _NATS = 24.0, 20.0  # -log of the quadrature error for visible and hidden devices: below the error of any loss grid
 _AT_ONCE = 1 << 20  # epsilons times values of the others' noise that are computed at a time
 _NOTHING = -746.0  # log of a positive number that underflows to 0
+_EDGES = (96, 160)  # least and greatest number of them at which it is computed otherwise, for one device
+_BULK, _BULK_NATS = 1e-6, 25.0  # relative error of the interpolation in the bulk, and minus log delta beyond the bulk
+_DIRECT = 240  # values of the others' noise up to which the divergence is computed at each of them
 _FEW = 8  # points in a decade of epsilon at which a costly curve is first evaluated
 _BEYOND_CELLS = 1e-6  # share of delta that may lie outside the fine cells
 _DOUBTFUL = 1e-13  # where delta is below _NEGLIGIBLE / _DOUBTFUL, no value of the noise is left out
@@ -60,6 +64,9 @@ class Query(Mechanism):
     device: int
     observer: Observer
     _parts: dict[float, NoiseMixture] = field(default_factory=dict, compare=False, repr=False)
+    at_cells: bool = False  # whether divergences are interpolated in the others' noise
+    _seen_at_cells: dict[bool, KeptValues] = field(default_factory=dict, compare=False, repr=False)
+    _curves: dict[float, SharedCurves | None] = field(default_factory=dict, compare=False, repr=False)
     costly = True
     # for each of the two orders, three rows: epsilon, lower and upper bound of delta
     _seen: dict[bool, KeptValues] = field(default_factory=dict, compare=False, repr=False)
@@ -75,7 +82,8 @@ class Query(Mechanism):
 
     @property
     def sketched(self) -> int:  # type: ignore[override]
-        return _FEW if isinstance(self._part(_NEGLIGIBLE), HiddenParticipationMixture) else Mechanism.sketched
+        hidden = isinstance(self._part(_NEGLIGIBLE), HiddenParticipationMixture)
+        return _FEW if hidden or self.at_cells else Mechanism.sketched
 
     @property
     def pair(self) -> bool:  # type: ignore[override]
@@ -158,7 +166,46 @@ class Query(Mechanism):
             )
         return self._parts[negligible]
 
+    def in_composition(self) -> Mechanism:
+        """The same query, its divergences interpolated in the others' noise where this is proved and saves time."""
+        if self.at_cells or self._shared_curves(_NEGLIGIBLE) is None:
+            return self
+        return replace(self, at_cells=True, _seen=self._seen_at_cells)
+
+    def _shared_curves(self, negligible: float) -> SharedCurves | None:
+        """The divergence at few values of the others' noise, where these are many and its slope in the noise is known."""
+        if negligible not in self._curves:
+            part = self._part(negligible)
+            visible = not (part.idle_noise or isinstance(part, HiddenParticipationMixture))
+            visible &= part.adjacency is not Adjacency.ABSENT
+            if part.weights.shape[1] <= _DIRECT or not visible or part.participation[0] == 0:
+                self._curves[negligible] = None
+            else:
+                used = part.weights[0] > 0
+                low, weights = part.variance[:, used], part.weights[:, used]
+                high = part.unrounded().variance[:, used]
+                self._curves[negligible] = SharedCurves.of(
+                    part, edges_of(part, low, high, weights, _EDGES), low, high, weights, tabled=False
+                )
+        return self._curves[negligible]
+
     def _ends(self, eps: FloatArray, reverse: bool, negligible: float) -> BracketArrays:
+        if self.at_cells and (curves := self._shared_curves(negligible)) is not None:
+            lower, upper = curves.delta_bracket(eps, 0, reverse=reverse, doubt=SHORTENED)
+            # An error of log delta costs less epsilon where log delta changes faster, and it changes in proportion to itself.
+            # In the bulk it counts once for each round.
+            with np.errstate(divide="ignore", invalid="ignore"):
+                nats = -np.log(upper)
+                tolerated = _BULK + evaluate.COARSE * nats * np.minimum(nats / _BULK_NATS, 1.0) ** 2
+                rough = ~(np.log(upper / lower) <= tolerated) & (upper > SMALLEST)
+            if np.any(rough):
+                other_lower, other_upper = self._summed_ends(eps[rough], reverse, negligible)
+                lower[rough], upper[rough] = np.maximum(lower[rough], other_lower), np.minimum(upper[rough], other_upper)
+            return lower, upper
+        return self._summed_ends(eps, reverse, negligible)
+
+    def _summed_ends(self, eps: FloatArray, reverse: bool, negligible: float) -> BracketArrays:
+        """Both bounds from the divergence at every value of the others' noise."""
         mixture, low, high = self._part(negligible), np.empty(eps.shape), np.empty(eps.shape)
         steps = -(-eps.size * mixture.weights.shape[1] // _AT_ONCE)
         with np.errstate(under="ignore"):

@@ -137,6 +137,13 @@ def epsilon(
     ...     receiver_noise_variance=0.1, dimension=784, delta=1e-5, adjacency="silent", rounds=100)
     >>> epsilon(system, device=[0, 1]).round(3)
     array([3.048, 3.048])
+
+    Notes
+    -----
+    *Cost.* Equal devices are computed once. Each of K unlike devices needs the law of the others' noise: over several rounds
+    some K products of laws of at most 4096 values, for one round log K of them. Over rounds its curve is computed at some
+    hundreds of epsilons, rarely thousands, and at each for some 100 values of the noise where participation is seen, and
+    otherwise for 24 to 96 values, whatever K and r. T enters through the FFT that composes the rounds.
     """
     seen = _observer(system, observer)
     if isinstance(system, HomogeneousSystems):

@@ -588,9 +588,9 @@ def _bisected(excess: Callable[[FloatArray, IntArray], FloatArray], rows: IntArr
 
 
 def log_ends(
-    part: NoiseMixture, epsilon: FloatArray, rows: IntArray, *, reverse: bool, doubt: float
+    part: NoiseMixture, epsilon: FloatArray, rows: IntArray, *, reverse: bool, doubt: float | FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    r"""Lower and upper bounds of log delta near epsilon[i], within the relative distance `doubt`.
+    r"""Lower and upper bounds of log delta near epsilon[i], within the relative distance `doubt`, or doubt[i].
 
     The direction is device k against no device k, or the reverse.
 
@@ -617,16 +617,18 @@ def log_ends(
         return lower, upper
     # one evaluation, at the left end of the interval of epsilon, serves the upper bound as it is and the lower bound
     # after the losses of the notes
+    doubt = np.broadcast_to(doubt, epsilon.shape)[taking_part]
     safe_epsilon, part_rows = epsilon[taking_part] * (1 - doubt), rows[taking_part]
     low, high, down, rounding_loss = _both(part, safe_epsilon, part_rows, reverse, doubt)
     # the curvature below is poor: noise raised by the slack gives another lower bound
     if part.slack and np.any(imprecise := ~(down <= COARSE)):
-        other_low = _both(part.raised(), safe_epsilon[imprecise], part_rows[imprecise], reverse, doubt)[0]
+        other_low = _both(part.raised(), safe_epsilon[imprecise], part_rows[imprecise], reverse, doubt[imprecise])[0]
         low[imprecise] = np.maximum(low[imprecise], other_low)
     tolerated = np.maximum(down, part.tolerance)
     # rounding costs more than all else: evaluate once more, rounded the other way, at the right end of the interval
     if np.any(rounded := ~(rounding_loss <= np.minimum(tolerated, COARSE))):
-        value, _, _, down = part.unrounded().order(reverse)(epsilon[taking_part[rounded]] * (1 + doubt), part_rows[rounded])
+        far_epsilon = epsilon[taking_part[rounded]] * (1 + doubt[rounded])
+        value, _, _, down = part.unrounded().order(reverse)(far_epsilon, part_rows[rounded])
         with np.errstate(invalid="ignore"):
             other_low = np.where(value > -np.inf, value - down + 4 * UNIT * value, value)
         low[rounded] = np.maximum(low[rounded], other_low)
@@ -636,7 +638,7 @@ def log_ends(
 
 
 def _both(
-    part: NoiseMixture, epsilon: FloatArray, rows: IntArray, reverse: bool, doubt: float
+    part: NoiseMixture, epsilon: FloatArray, rows: IntArray, reverse: bool, doubt: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Lower and upper bound; distance of the value from the lower bound without rounding; relative loss by rounding."""
     value, slope, up, down = part.order(reverse)(epsilon, rows)

@@ -107,7 +107,7 @@ _PIECES = 5  # pieces of an interval of log v; half an ellipse has twice as many
 # panels of zeta: nats by which the Gaussian factor falls to their end; number of equal ones; of smaller ones at 0
 _TAIL, _EVEN, _OCTAVES = 60.0, 20, 13
 _STEEPEST = 1.5  # radians: greatest argument in the box of an ellipse; below pi/2
-_TABLED = 50.0  # shape of a gamma variable from which a table replaces SciPy's function
+_TABLED = 20.0  # shape of a gamma variable from which a table replaces SciPy's function
 _LEAST_VALUE = 1e-290  # least value in the table: a normal double with a margin
 _TABLE_CELLS, _TABLE_DEGREE = 64, 10  # table places per sqrt(a), and degree of the Taylor polynomials
 _CHUNK = 1 << 14  # nodes evaluated at a time: few enough for the processor's cache
@@ -564,13 +564,13 @@ def _integrated(problem: _Problem, tolerance: float) -> tuple[FloatArray, FloatA
 
 @dataclass(frozen=True)
 class _UpperGamma:
-    r"""The regularised upper incomplete gamma function Q(a, tau) for one a >= 50, faster than SciPy's.
+    r"""The regularised upper incomplete gamma function Q(a, tau) for one a >= 20, faster than SciPy's.
 
     Notes
     -----
     Taylor polynomials of degree 10 are used, about places that are :math:`\sqrt a/64` apart. The coefficients of the
     density :math:`\gamma = -Q'` follow from :math:`\tau\gamma' = (a - 1 - \tau)\gamma`. On the circle of radius
-    :math:`R = \sqrt a/4` about a place :math:`\tau`, at least a/10 and so at least 2R, :math:`|\gamma(\tau + z)| \le
+    :math:`R = \sqrt a/4` about a place :math:`\tau`, at least 2R, :math:`|\gamma(\tau + z)| \le
     \gamma(\tau)\,e^{R|a-1-\tau|/\tau + (a-1)R^2/\tau^2}`, as :math:`|\log(1+z) - z| \le |z|^2` for :math:`|z| \le 1/2`;
     with :math:`|z| \le R/32` and Cauchy's estimates the remainder is at most :math:`R\,32^{-11}/(1-1/32)` times that.
     `error` is the greatest ratio of this remainder to Q, plus the rounding error of the polynomials. Left of the first
@@ -588,9 +588,9 @@ class _UpperGamma:
     def of(cls, a: float) -> _UpperGamma:
         # at most R / 32 from the nearest place, R = sqrt(a) / 4
         step = np.sqrt(a) / _TABLE_CELLS
-        # nine deviations left of the mean, where 1 - Q is negligible, and right of a / 10, where the bound of the notes
+        # nine deviations left of the mean, where 1 - Q is negligible, and right of 2 R, where the bound of the notes
         # holds
-        first = max(a - 9 * np.sqrt(a), a / 10)
+        first = max(a - 9 * np.sqrt(a), np.sqrt(a) / 2)
         places = first + step * np.arange(int((a + 45 * np.sqrt(a) - first) / step))
         value = special.gammaincc(a, places)
         places, value = places[value > _LEAST_VALUE], value[value > _LEAST_VALUE]

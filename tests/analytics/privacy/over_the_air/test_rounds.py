@@ -25,6 +25,8 @@ from airtight.analytics.privacy.mechanisms.gaussian import Gaussian
 from airtight.analytics.privacy.mechanisms.laplace import Laplace
 from airtight.analytics.privacy.mechanisms.randomized_response import RandomizedResponse
 from airtight.analytics.privacy.over_the_air import rounds
+from airtight.analytics.privacy.over_the_air.multi_antenna.shared_curves import SharedCurves, edges_of
+from airtight.analytics.privacy.over_the_air.participation_mixture.build import participations
 
 LEVELS = [0.3, 1e-3, 1e-5, 1e-15, 1e-100, 1e-250]
 
@@ -762,3 +764,86 @@ def test_an_epsilon_that_rests_on_an_estimated_interpolation_says_so():
     assert rounds.estimated(unlike) and rounds.estimated(silent, observer="others")
     assert not rounds.estimated(silent) and not rounds.estimated(replace(unlike, noise_variance=0.1))
     assert not rounds.estimated(replace(silent, dimension=100), observer="others")
+
+
+def _unlike(devices: int, seed: int, adjacency: str = "silent", dimension: int = 50) -> InferenceSystem:
+    """Devices that differ in participation, noise, weight and clip."""
+    draw = np.random.default_rng(seed).uniform
+    return InferenceSystem(
+        devices=devices,
+        participation=draw(0.3, 0.95, devices),
+        noise_variance=draw(0.02, 0.3, devices),
+        weight=draw(0.5, 1.5, devices) / devices,
+        clip=draw(0.5, 1.5, devices),
+        alignment=1.0,
+        receiver_noise_variance=0.1,
+        dimension=dimension,
+        delta=1e-5,
+        adjacency=adjacency,
+    )
+
+
+def _sets(others: int) -> np.ndarray:
+    """Every set of so many others, a row each."""
+    return np.arange(2**others)[:, None] >> np.arange(others) & 1
+
+
+@pytest.mark.parametrize("adjacency", ["silent", "replace"])
+def test_cells_of_an_exact_noise_law_hold_the_mean_over_every_set(adjacency):
+    system = _unlike(10, 3, adjacency)
+    query = rounds.query(system, 0, "participants")
+    in_cells = query.in_composition()
+    assert in_cells is not query
+    epsilon = np.array([1e-3, 0.3, 1.0])
+    low, high = in_cells.delta_bracket(epsilon)
+    noise = system.received_noise_variance
+    sets, p = _sets(9), system.participation[1:]
+    weights = np.prod(np.where(sets, p, 1 - p), axis=1)
+    deviation = np.sqrt(system.receiver_noise_variance + noise[0] + sets @ noise[1:])
+    with mpmath.workdps(40):
+        for place, e in enumerate(epsilon):
+            exact = mpmath.mpf(0)
+            for weight, sigma in zip(weights, deviation, strict=True):
+                mu = mpmath.mpf(float(system.sensitivity[0])) / mpmath.mpf(float(sigma))
+                a, b = e / mu - mu / 2, e / mu + mu / 2
+                exact += mpmath.mpf(float(weight)) * (mpmath.ncdf(-a) - mpmath.exp(e) * mpmath.ncdf(-b))
+            exact *= mpmath.mpf(float(system.participation[0]))
+            assert low[place] <= exact * (1 + 1e-12) and exact * (1 - 1e-12) <= high[place]
+            assert high[place] <= 1.03 * low[place]
+
+
+@pytest.mark.parametrize("cells", [32, 100, 400])
+def test_cells_of_a_noise_law_on_a_grid_hold_the_mean_over_every_set(cells):
+    system = _unlike(10, 14).normalised()
+    (part,) = participations(system, np.array([0]), 0.0, cells=cells)
+    high = part.unrounded().variance
+    curves = SharedCurves.of(
+        part, edges_of(part, part.variance, high, part.weights), part.variance, high, part.weights, tabled=False
+    )
+    epsilon = np.geomspace(1e-3, 1.0, 12)
+    low, high = curves.delta_bracket(epsilon, 0, reverse=False, doubt=0.0)
+    sets, p, noise = _sets(9), system.participation[1:], system.received_noise_variance
+    weights = np.prod(np.where(sets, p, 1 - p), axis=1)
+    mu = system.sensitivity[0] / np.sqrt(system.receiver_noise_variance + noise[0] + sets @ noise[1:])
+    deltas = np.array([np.exp(gaussian.log_curve(np.full(mu.size, e), mu)[0]) @ weights for e in epsilon])
+    exact = system.participation[0] * deltas
+    assert np.all(low <= exact * (1 + 1e-11)) and np.all(exact * (1 - 1e-11) <= high)
+
+
+def test_a_heavy_tail_costs_no_values_of_the_curve(monkeypatch):
+    asked = 0
+    plain = rounds.Query._summed_ends
+
+    def counted(self, epsilon, reverse, negligible):
+        nonlocal asked
+        asked += epsilon.size
+        return plain(self, epsilon, reverse, negligible)
+
+    # nobody else takes part with probability 1e-49, and then the loss may be in the hundreds
+    monkeypatch.setattr(rounds.Query, "_summed_ends", counted)
+    system = InferenceSystem(
+        devices=50, participation=0.9, noise_variance=0.1, weight=0.02, clip=1.0, alignment=1.0,
+        receiver_noise_variance=0.1, dimension=50, delta=1e-5, adjacency="absent",
+    )  # fmt: skip
+    assert rounds.bracket(system, rounds=20, device=0).reached
+    assert asked < 3000
