@@ -168,7 +168,7 @@ def epsilon(
     """Least epsilon of every device after all rounds, for the system's adjacency, its channel counted: never below the truth.
 
     Two cases are estimates, whose interpolation error is not proved: ``absent`` over several rounds, and a device whose
-    participation is hidden in fewer than 100 dimensions, where the others' noise has more than 72 values.
+    participation is hidden in fewer than 100 dimensions, where the others' noise has 72 values or more.
 
     `rounds` and `observer` replace what the system says; the observer is what the server sees beside y: ``participants``,
     ``others``, ``signal`` (the upper end) or ``auto``. See

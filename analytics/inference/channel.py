@@ -193,7 +193,8 @@ class Channel(Described):
     fading : {"none", "rayleigh", "rician", "nakagami", "lognormal"}
         See :class:`Fading`.
     k_factor, shape, shadowing_db : float, optional
-        Of Rician, Nakagami and log-normal fading; each is required there, and refused elsewhere.
+        Of Rician, Nakagami and log-normal fading; each is required there, and refused elsewhere. One antenna that is inverted
+        perfectly shows nothing of the law, but by who has power enough to send.
     mean_power : array_like, shape (K,) or scalar, optional
         :math:`\Omega_k = E|h_k|^2 > 0`; 1 by default.
     distance : array_like, shape (K,) or scalar, optional

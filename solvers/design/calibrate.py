@@ -20,10 +20,6 @@ form an interval, and bounds on cells prove that the returned value is the extre
   of :math:`bp_j`.
 
 A pair that dominates in one round also dominates under composition over any number of rounds.
-
-A family of systems over a positive scale: the first scale that keeps a target epsilon, proved by bounds on cells.
-
-The bounds are derived in :mod:`airtight.solvers.design.calibrate`.
 """
 
 from __future__ import annotations
@@ -47,7 +43,6 @@ from airtight.analytics.records import Record
 from airtight.solvers.errors import InfeasibleError
 from airtight.solvers.weights import caps
 
-# relative accuracy of the edge: where the law of the others' noise is on a grid, epsilon is no more accurate
 _CELL = 1.05  # ratio of the ends of a cell below which it is not divided further
 _WIDE = 16.0  # ratio of the ends of the first cell
 _GROWTH = 1.6  # factor on the logarithm of this ratio after each cell that was proved
@@ -275,8 +270,7 @@ class Calibration(Record):
     variable : Variable
     value : ndarray, shape (K,)
         Variances, clips or probabilities. A clip is infinite where a device takes part so seldom that every clip keeps
-        the
-        target.
+        the target.
     epsilon : ndarray, shape (K,)
         An upper bound of epsilon with these values, at most the target.
     system : InferenceSystem

@@ -155,7 +155,7 @@ class OneSidedCurve:
         return self._above(_FIRST_LEVEL).is_tight(epsilon, low, high, width)
 
     def reached_at(self, epsilon: FloatArray, low: FloatArray, high: FloatArray, width: float) -> NDArray[np.bool_]:
-        """As :meth:`reached` at each of several epsilons."""
+        """As :meth:`is_tight` at each of several epsilons."""
         if epsilon.size > _FEW:
             return self._above(_FIRST_LEVEL).reached_at(epsilon, low, high, width)
         points = zip(epsilon.tolist(), low.tolist(), high.tolist(), strict=True)

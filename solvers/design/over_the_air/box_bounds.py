@@ -275,7 +275,7 @@ class Screen:
         return greatest
 
     def greatest(self, box: Box, delta_limit: float, *, kept: bool = False) -> FloatArray:
-        """An upper bound of the sensitivity that keeps delta at `total` somewhere on the box.
+        """An upper bound of the sensitivity that keeps delta at `delta_limit` somewhere on the box.
 
         With `kept` it is the greatest sensitivity that was tested to keep it.
         """
@@ -304,7 +304,7 @@ class Screen:
         return np.asarray(1 / gaussian.sigma(inner, share, sensitivity=1.0) / np.sqrt(self.rounds))
 
     def _bracket(self, box: Box, start: FloatArray, delta_limit: float) -> tuple[FloatArray, FloatArray]:
-        """A bracket of the greatest sensitivity that keeps delta at `total`.
+        """A bracket of the greatest sensitivity that keeps delta at `delta_limit`.
 
         (0, 0) where not even sensitivity 0 keeps it; the upper bound is infinite where every sensitivity does.
         """

@@ -6,16 +6,13 @@ participation, noise and clip, the MSE decreases with the weight, and epsilon an
 variables are a box of at most three dimensions. On each smaller box every quantity has a bound from the corners of the
 box (docs/design.md):
 
-* epsilon: :mod:`airtight.solvers.design.over_the_air.box_bounds`, over several rounds
-  :mod:`airtight.solvers.design.over_the_air.box_bounds`;
+* epsilon, over several rounds too: :mod:`airtight.solvers.design.over_the_air.box_bounds`;
 * the MSE of :mod:`airtight.solvers.design.over_the_air.moments` decreases with participation and weight and increases
   with the noise; as a function of the clip, its parts are monotone;
 * the energy :math:`\frac{\gamma^2}{|h|^2}(pw^2\sum_k\|z_k\|^2 + qKr\sigma^2)`, at the least weight that keeps the MSE,
   is bounded in the same way.
 
 Clipping thresholds are those of a fine grid; the boxes bound all quantities between its points as well.
-
-Branch and bound over the unit cube, with many boxes per step.
 """
 
 from __future__ import annotations
@@ -340,7 +337,7 @@ class Problem:
         return exceeds
 
     def _greatest_sensitivity(self, box: Box, selected: NDArray[np.bool_], point: bool) -> FloatArray:
-        """The greatest sensitivity on the boxes selected by `wanted`; infinite on the others."""
+        """The greatest sensitivity on the `selected` boxes; infinite on the others."""
         assert self.screen is not None
         screen, rows = self.screen.safe if point else self.screen, np.flatnonzero(selected)
         sensitivities = np.full(box.own.shape, np.inf)

@@ -1,6 +1,7 @@
 """The joint problem: least energy, epsilon or error over weights, noise, clip, participation, gain and idle noise.
 
-For an infeasible design problem: the nearest feasible limit of each constraint with the other limits unchanged.
+:func:`design` solves it. Where it is infeasible, :func:`design_or_raise` states the nearest feasible limit of each constraint,
+the others unchanged.
 """
 
 from __future__ import annotations
