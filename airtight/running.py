@@ -136,9 +136,9 @@ def audited(
     source = INSTALLED if source is None else source
     wanted = audit.selected(ids, source)
     order = {claim.id: i for i, claim in enumerate(wanted)}
-    found = []
+    results = []
     with progress("trying", len(wanted)) as advance, pool_for_claims(len(wanted)) as (pool, _):
         for one in audit.run(ids, seed=seed, effort=effort, limit=limit, source=source, executor=pool):
             advance(f"tried {one.claim.id}")
-            found.append(one)
-    return sorted(found, key=lambda e: order[e.claim.id])
+            results.append(one)
+    return sorted(results, key=lambda e: order[e.claim.id])

@@ -133,10 +133,10 @@ def bounds(source: Source | FederatedSystem | DeviceFleet) -> Bounds:
     >>> import airtight
     >>> system = airtight.InferenceSystem(devices=12, participation=0.9, noise_variance=0.1, weight=1/12, clip=5.0, alignment=1.0,
     ...     receiver_noise_variance=0.1, dimension=784, delta=1e-5, adjacency="silent", rounds=20)
-    >>> found = airtight.bounds(system)
-    >>> found.headline[0]
+    >>> result = airtight.bounds(system)
+    >>> result.headline[0]
     'system: PRIVATE (epsilon 7.902, all devices); usefulness unknown: no [inference.features].'
-    >>> found.to_dict()["never_send"]
+    >>> result.to_dict()["never_send"]
     []
     """
     from airtight.results.bounds import Bounds
@@ -348,8 +348,8 @@ def baseline(features: Features, margin: float | None = None) -> dict[str, float
     """
     from airtight.analytics.inference import decoding
 
-    found = {"mse": decoding.constant_output(features)}
-    return found if margin is None else {**found, "accuracy": decoding.constant_accuracy(features, margin=margin)}
+    result = {"mse": decoding.constant_output(features)}
+    return result if margin is None else {**result, "accuracy": decoding.constant_accuracy(features, margin=margin)}
 
 
 @_own_errstate
@@ -850,8 +850,8 @@ def train(
     >>> import airtight, numpy as np
     >>> X = np.random.default_rng(0).normal(size=(200, 3))
     >>> system = airtight.FederatedSystem(clients=5, parameters=1, epsilon=4.0)
-    >>> found = airtight.train(system, X, X[:, 0] > X[:, 1], rounds=20, smoothing=1.0, seeds=1, mechanisms=["vanilla"])
-    >>> found.tree["federated"]["mechanisms"]["vanilla"]["test_accuracy"] > 0.7
+    >>> result = airtight.train(system, X, X[:, 0] > X[:, 1], rounds=20, smoothing=1.0, seeds=1, mechanisms=["vanilla"])
+    >>> result.tree["federated"]["mechanisms"]["vanilla"]["test_accuracy"] > 0.7
     True
     """
     from airtight.analytics import checks
@@ -901,7 +901,7 @@ def verify(
     Examples
     --------
     >>> import airtight
-    >>> [found.verdict.value for found in airtight.verify(["FDP-D2"])]
+    >>> [result.verdict.value for result in airtight.verify(["FDP-D2"])]
     ['false']
     """
     from airtight.analytics import checks
@@ -911,8 +911,8 @@ def verify(
     checks.instance("ids", ids, list, tuple)
     seed, effort = checks.count("seed", seed, "[0, inf)"), checks.count("effort", effort)
     limit = checks.scalar("limit", limit, "[0, inf]")
-    found = audit.run(ids, seed=seed, effort=effort, limit=limit)
-    return list(counted(found, len(audit.selected(ids)), "claims", progress=progress))
+    result = audit.run(ids, seed=seed, effort=effort, limit=limit)
+    return list(counted(result, len(audit.selected(ids)), "claims", progress=progress))
 
 
 @_own_errstate
@@ -956,7 +956,7 @@ def try_claims(
     >>> import airtight, sympy
     >>> x = airtight.parameter("x", 0.01, 10.0, logarithmic=True)
     >>> lemma = airtight.Claim("L1", "Lemma 1", sympy.log(1 + x) <= x)
-    >>> [found.verdict.value for found in airtight.try_claims([lemma])]
+    >>> [result.verdict.value for result in airtight.try_claims([lemma])]
     ['holds']
     """
     import time
@@ -972,8 +972,8 @@ def try_claims(
     limit = checks.scalar("limit", limit, "[0, inf]")
     if isinstance(given, str | Path):
         source = Source(str(given))
-        found = audit.run(seed=seed, effort=effort, limit=limit, source=source)
-        return list(counted(found, len(source.claims()), "claims", progress=progress))
+        result = audit.run(seed=seed, effort=effort, limit=limit, source=source)
+        return list(counted(result, len(source.claims()), "claims", progress=progress))
     if not isinstance(given, Paper):
         for claim in checks.instance("given", given, list, tuple):
             checks.instance("given", claim, Claim)

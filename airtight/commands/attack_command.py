@@ -100,7 +100,7 @@ def _on_training(file: Path, description: SystemFile, runs: int, rounds: int | N
         raise SystemFileError(f"{file}: training.mechanisms: none of {allowed}; no others have sums of a known law")
     times = min(training.ROUNDS, plan.settings.rounds) if rounds is None else rounds
     with progress("training", len(kinds) * 4 * runs) as advance:
-        found = [
+        results = [
             training.attacked(
                 description.federated,
                 kind,
@@ -113,6 +113,6 @@ def _on_training(file: Path, description: SystemFile, runs: int, rounds: int | N
             for kind in kinds
         ]
     if as_json:
-        print_json(found)
+        print_json(results)
     else:
-        training_screens.trained(str(file), description.name, found)
+        training_screens.trained(str(file), description.name, results)

@@ -114,13 +114,13 @@ class _Group(_WholeHelp):
 
     def _of_packages(self) -> dict[str, click.Command]:
         """The commands of other installed packages, by the entry points ``airtight.commands``."""
-        found: dict[str, click.Command] = {}
+        result: dict[str, click.Command] = {}
         for each in brought(COMMANDS, click.Command):
             command = each.object
-            if not command.name or command.name in self.commands or command.name in found:
+            if not command.name or command.name in self.commands or command.name in result:
                 raise SourceError(f"{each.place}: {command.name!r} must be the name of a new command")
-            found[command.name] = command
-        return found
+            result[command.name] = command
+        return result
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.meta[_WORDS] = list(args)
@@ -225,8 +225,8 @@ def bounds(
             "--link: not together with --json; airtight.analytics.inference.link_budget has the numbers"
         )
     if as_json:
-        found = {file: Bounds.joined(warned(description)) for file, description in descriptions.items()}
-        print_json(found if len(files) > 1 else found[str(files[0])])
+        result = {file: Bounds.joined(warned(description)) for file, description in descriptions.items()}
+        print_json(result if len(files) > 1 else result[str(files[0])])
         return
     from airtight.report.screens import bounds_screen
 
@@ -315,9 +315,9 @@ def weights(
         method=method,
         sums_to_one=not free,
     )
-    found = WeightResult.of(solution, task.features)
+    result = WeightResult.of(solution, task.features)
     if as_json:
-        print_json(found)
+        print_json(result)
     else:
         from airtight.report.screens import solve_screens
 
@@ -326,7 +326,7 @@ def weights(
             promise = ", which the published bound does not guarantee" if cap in ("theorem1", "eq23") else ""
             limit = f"Epsilon at most {task.epsilon_cap:g} for every device{promise}."
         name, labels = variant or description.name, description.labels
-        solve_screens.weights(as_given(file, devices, features), name, found, system, limit, labels, complete=complete)
+        solve_screens.weights(as_given(file, devices, features), name, result, system, limit, labels, complete=complete)
 
 
 @solve.command(short_help="Iterations and power of greatest utility for each device.")
@@ -393,14 +393,14 @@ def energy(
         if str(out) == "-":
             return
     printed = solution if method == "published" else energy_utility.solve(fleet, method="published")
-    found = EnergyResult.of(solution, printed, fleet)
+    result = EnergyResult.of(solution, printed, fleet)
     if as_json:
-        print_json(found)
+        print_json(result)
     else:
         from airtight.report.screens import solve_screens
 
         labels = [row.label for row in rows]
-        solve_screens.energy(as_given(file, devices), description.name, method, found, labels, complete=complete)
+        solve_screens.energy(as_given(file, devices), description.name, method, result, labels, complete=complete)
 
 
 def _export(fleet: DeviceFleet, out: Path | None, loss: float, as_json: bool) -> None:
@@ -450,16 +450,16 @@ def quantizer(file: Path, bits: int, pairs: bool, prove: bool, as_json: bool) ->
     system = description.federated
     if system is None:
         raise SystemFileError(f"{file}: federated: missing; the quantizer needs its epsilon and radius")
-    found = results.paired(bits, system) if pairs else results.alone(bits, system, prove=prove)
+    result = results.paired(bits, system) if pairs else results.alone(bits, system, prove=prove)
     if as_json:
-        print_json(found)
+        print_json(result)
         return
     from airtight.report.screens import solve_screens
 
-    if isinstance(found, results.PairResult):
-        solve_screens.pair(str(file), description.name, found)
+    if isinstance(result, results.PairResult):
+        solve_screens.pair(str(file), description.name, result)
     else:
-        solve_screens.quantizer(str(file), description.name, found)
+        solve_screens.quantizer(str(file), description.name, result)
 
 
 @main.command(short_help="Try published theorems: true, or a counterexample.")
@@ -591,12 +591,12 @@ def _certified(ids: Sequence[str], out: Path, source: Source, *, quiet: bool, li
     from airtight.validate.claims.certificates import writing
 
     wanted = audit.selected(ids, source)
-    found = []
+    result = []
     with progress("certifying", len(wanted)) as advance, pool_for_claims(len(wanted)) as (pool, _):
         for one in writing.certify(out, wanted, source, executor=pool):
             advance(f"certified {one.id}" if one.certified else f"skipped {one.id}")
-            found.append(one)
-    certified = sum(one.certified for one in found)
+            result.append(one)
+    certified = sum(one.certified for one in result)
     if quiet:
         return certified
     from airtight.console import next_step, say, screen
@@ -605,14 +605,14 @@ def _certified(ids: Sequence[str], out: Path, source: Source, *, quiet: bool, li
     verb = "verdict is" if certified == 1 else "verdicts are"
     say(
         console,
-        f"{certified} of {len(found)} {verb} certified in {out}; {len(found) - certified} skipped.",
+        f"{certified} of {len(result)} {verb} certified in {out}; {len(result) - certified} skipped.",
         style="bold",
     )
     if listed:
-        for one in found:
+        for one in result:
             say(console, f"{one.id}: {one.note}" if one.certified else f"{one.id}: skipped: {one.note}", indent=2)
     else:
-        for note, count in Counter(one.note for one in found if not one.certified).most_common(_REASONS):
+        for note, count in Counter(one.note for one in result if not one.certified).most_common(_REASONS):
             say(console, f"{count} skipped: {note}", indent=2)
     steps = [(f"python {out / 'check.py'}", "rebuilds them with nothing installed")] if certified else []
     if not listed:
@@ -670,11 +670,11 @@ def train(
     if checkpoints is not None:
         checkpoints.mkdir(parents=True, exist_ok=True)
     with progress("training", training_run.rounds(description, wanted, plan)) as advance:
-        found = training_run.train(description, wanted, plan, checkpoints=checkpoints, advance=advance, source=source)
+        result = training_run.train(description, wanted, plan, checkpoints=checkpoints, advance=advance, source=source)
     if as_json:
-        print_json(found.tree)
+        print_json(result.tree)
     else:
-        training_screens.training(str(file), description.name, {**found.tree})
+        training_screens.training(str(file), description.name, {**result.tree})
 
 
 @main.command(short_help="The keys of a system file, as JSON Schema for editors.")

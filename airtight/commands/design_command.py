@@ -60,8 +60,8 @@ def calibrate(
         raise click.UsageError(f"--variable {variable}: over a channel only the noise is calibrated")
     system = description.inference
     with progress("calibrating"):
-        found = whole_system.calibrate(system, epsilon, variable=variable, rounds=rounds, progress=heard())
-    result = CalibrationResult.of(found, epsilon, description.task)
+        outcome = whole_system.calibrate(system, epsilon, variable=variable, rounds=rounds, progress=heard())
+    result = CalibrationResult.of(outcome, epsilon, description.task)
     if as_json:
         print_json(result)
     else:
@@ -138,14 +138,14 @@ def design(
     options: dict[str, Any] = {} if task is None else {"margin": task.margin, "ideal_accuracy": task.ideal_accuracy}
     samples = None if task is None else task.samples
     with progress("designing"):
-        found = whole_system.design(system, wanted, samples, progress=heard(), **options)
+        outcome = whole_system.design(system, wanted, samples, progress=heard(), **options)
     if out is not None:
-        fleets.write(out, fleets.designed(found, rows))
+        fleets.write(out, fleets.designed(outcome, rows))
         if str(out) == "-":
-            _settled(found)
+            _settled(outcome)
             return
     decided = (Free.PARTICIPATION,) if system.power_decides else ()
-    result = DesignResult.of(found, tuple(dict.fromkeys((*wanted.free, *decided))), _before(description))
+    result = DesignResult.of(outcome, tuple(dict.fromkeys((*wanted.free, *decided))), _before(description))
     if as_json:
         absent = dict.fromkeys(("lower_bound", "gap", "bound_for", "accuracy", "error"))
         print_json({**tree_of(result), **{name: None for name in absent if getattr(result, name) is None}})
@@ -159,14 +159,14 @@ def design(
             description.labels,
             complete=complete,
         )
-    _settled(found)
+    _settled(outcome)
 
 
-def _settled(found: JointDesign) -> None:
+def _settled(result: JointDesign) -> None:
     """Exit with 4 where the effort was spent before the design was settled."""
-    if not found.settled:
-        gap = "nothing is proved of others" if found.gap is None else f"gap {found.gap:.3g}"
-        click.echo(f"airtight: not settled: {found.minimised} {found.value:.6g} is the best met, {gap}", err=True)
+    if not result.settled:
+        gap = "nothing is proved of others" if result.gap is None else f"gap {result.gap:.3g}"
+        click.echo(f"airtight: not settled: {result.minimised} {result.value:.6g} is the best met, {gap}", err=True)
         raise click.exceptions.Exit(4)
 
 
@@ -179,8 +179,8 @@ def _federated(
 
     assert description.federated is not None
     with progress("designing"):
-        found = federated_design.design(description.federated, wanted, progress=heard())
-    result = FederatedDesignResult.of(found, wanted)
+        outcome = federated_design.design(description.federated, wanted, progress=heard())
+    result = FederatedDesignResult.of(outcome, wanted)
     if as_json:
         print_json(result)
     else:
@@ -195,14 +195,14 @@ def _frontier(file: Path, description: SystemFile, over: Sequence[str], plot: Pa
     if plot is not None and plot.suffix not in (".svg", ".png", ".pdf"):
         raise ParameterError("--plot", str(plot), "a file that ends in .svg, .png or .pdf")
     with progress("designing", 0) as advance:
-        found = frontier_designs.traced(description, over, heard=advance)
+        result = frontier_designs.traced(description, over, heard=advance)
     if plot is not None:
         with files.whole(plot) as stream:
-            frontier_designs.save(frontier_designs.plot(description.name, found), stream, plot.suffix[1:])
+            frontier_designs.save(frontier_designs.plot(description.name, result), stream, plot.suffix[1:])
     if as_json:
-        print_json(found)
+        print_json(result)
     else:
-        design_screens.frontier(str(file), description.name, found, over)
+        design_screens.frontier(str(file), description.name, result, over)
 
 
 def _fleet(
@@ -221,12 +221,12 @@ def _fleet(
 
     assert description.energy is not None
     with progress("designing"):
-        found = fleet_design.design(description.energy, wanted, progress=heard())
+        outcome = fleet_design.design(description.energy, wanted, progress=heard())
     if out is not None:
-        fleets.write(out, fleets.planned(found, rows))
+        fleets.write(out, fleets.planned(outcome, rows))
         if str(out) == "-":
             return
-    result = FleetDesignResult.of(found, wanted)
+    result = FleetDesignResult.of(outcome, wanted)
     if as_json:
         print_json(result)
     else:

@@ -123,9 +123,9 @@ def load(
     """
     raw, rows, left = tables(path, devices, table, leave_out=leave_out, features=features)
     try:
-        found = described(raw, path, channel=channel)
+        result = described(raw, path, channel=channel)
         names = tuple(row.name for row in rows)
-        return replace(found, names=names if any(names) else ()), rows, left
+        return replace(result, names=names if any(names) else ()), rows, left
     except SystemFileError as error:
         text = str(error)
         if features is not None:  # the user named the file by an option, not by a key
@@ -323,19 +323,19 @@ def plan(solution: EnergySolution, rows: Sequence[Row]) -> dict[str, Sequence[An
     }
 
 
-def designed(found: JointDesign, rows: Sequence[Row]) -> dict[str, Sequence[Any]]:
+def designed(file: JointDesign, rows: Sequence[Row]) -> dict[str, Sequence[Any]]:
     """A joint design as columns that :func:`load` reads, and the epsilon of every device."""
-    system, K = found.system, found.system.devices
+    system, K = file.system, file.system.devices
     columns = {
         name: np.broadcast_to(getattr(system, name), (K,)).tolist()
         for name, row in parameters.of(InferenceSystem).items()
         if isinstance(row, Vector)
     }
-    return {"device": [row.written for row in rows or numbered(K)], **columns, "epsilon": found.epsilon.tolist()}
+    return {"device": [row.written for row in rows or numbered(K)], **columns, "epsilon": file.epsilon.tolist()}
 
 
-def planned(found: FleetDesign, rows: Sequence[Row]) -> dict[str, Sequence[Any]]:
+def planned(file: FleetDesign, rows: Sequence[Row]) -> dict[str, Sequence[Any]]:
     """The design of a fleet as columns."""
     names = ("iterations", "power", "transmit_time", "energy", "utility", "deviation", "heard", "own_epsilon")
-    columns = {name: getattr(found, name).tolist() for name in names}
-    return {"device": [row.written for row in rows or numbered(found.energy.size)], **columns}
+    columns = {name: getattr(file, name).tolist() for name in names}
+    return {"device": [row.written for row in rows or numbered(file.energy.size)], **columns}

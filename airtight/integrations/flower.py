@@ -174,10 +174,10 @@ class CorBinMod(_Update):
     def changed(self, update: FloatArray, server_round: int, context: Any) -> FloatArray:
         given: dict[str, Any] = {"epsilon": self.epsilon, "radius": self.radius, "clip": True}
         given["rng"] = _generator(self.seed, server_round, context)
-        found = self.pair(context)
-        if found is None:
+        pair = self.pair(context)
+        if pair is None:
             return quantizers.ldpq(update, **given)
-        secret, lead = found
+        secret, lead = pair
         shared = np.random.SeedSequence([secret, server_round]).generate_state(2, np.uint32)
         return quantizers.corbinq_half(
             update, lead=lead, seed=int(shared[0]) << 32 | int(shared[1]), bits=self.bits, **given

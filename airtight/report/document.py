@@ -172,8 +172,8 @@ def _cells(*texts: str) -> str:
 def _compared(evidence: Sequence[Evidence]) -> str:
     """How many statements are known to be what is tried."""
     closed = [e.claim for e in evidence if e.claim.provable.symbolic and e.claim.implementation is None]
-    found = [standing(claim) for claim in closed]
-    derived, compared, partly = (found.count(kind) for kind in (Standing.DERIVED, Standing.COMPARED, Standing.PARTLY))
+    lines = [standing(claim) for claim in closed]
+    derived, compared, partly = (lines.count(kind) for kind in (Standing.DERIVED, Standing.COMPARED, Standing.PARTLY))
     return (
         f"Of {len(closed)} statements that have a closed form {derived} are made from the expressions that are tried, {compared} "
         f"are read back from their LaTeX and compared with them at random points, {partly} on one side; the others say why "
@@ -250,29 +250,29 @@ def _evidence(e: Evidence) -> list[str]:
         proved = f" {'Its form is proved' if e.form else 'Proved'} on {e.boxes} boxes." if e.boxes is not None else ""
         return [f"{said}: {least} {many} {e.evaluations} points{', at ' + at if at else ''}.{proved}{_by_hand(e)}"]
     proof = "certified in ball arithmetic" if e.witness.certified else "not certified"
-    found = [f"{said}: {witnessed(claim, e.witness)} ({proof})."]
+    lines = [f"{said}: {witnessed(claim, e.witness)} ({proof})."]
     if e.near_paper is not None:  # the simplest witness may be degenerate: it comes second
         near = f"nearest to the paper's own parameters, {witnessed(claim, e.near_paper)}"
-        found = [f"{said}: {near}.", "", f"Simplest: {witnessed(claim, e.witness)} ({proof})."]
+        lines = [f"{said}: {near}.", "", f"Simplest: {witnessed(claim, e.witness)} ({proof})."]
     elif isinstance(claim.near, str) and claim.near:
-        found += ["", f"The paper's own parameters: {claim.near}."]
+        lines += ["", f"The paper's own parameters: {claim.near}."]
     if e.extent is not None and claim.domain:
         regime = "" if e.extent.regime is None else f", on {e.extent.regime:.0%} of the paper's regime"
         what = "a factor of " if claim.scale.name == "ratio" else ""
         chosen = ", chosen where it fails" if claim.chosen else ""
         worst = f"by {what}{number(e.extent.median)} in the median, {number(e.extent.worst)} at worst"
-        found += [
+        lines += [
             "",
             f"It fails on {e.extent.domain:.0%} of the domain{chosen}{regime}, {worst}.",
         ]
     if claim.ruling.true_where:
-        found += ["", f"True where: {_typeset(claim.ruling.true_where)}."]
+        lines += ["", f"True where: {_typeset(claim.ruling.true_where)}."]
     if claim.ruling.corrected_by:
         reading = claim.expected is Verdict.OTHER_READING
-        found += ["", f"{'True as' if reading else 'Corrected by'} {claim.ruling.corrected_by}."]
+        lines += ["", f"{'True as' if reading else 'Corrected by'} {claim.ruling.corrected_by}."]
     elif claim.ruling.uncorrected:
-        found += ["", f"No row corrects it: {claim.ruling.uncorrected}."]
-    return found
+        lines += ["", f"No row corrects it: {claim.ruling.uncorrected}."]
+    return lines
 
 
 def _by_hand(e: Evidence) -> str:

@@ -102,25 +102,25 @@ class Latex:
     def inline(self, text: str) -> str:
         """Convert the text of one paragraph."""
         made, end, text = "", 0, text.replace("\\*", "\0")
-        for found in _INLINE.finditer(text):
-            made += escaped(text[end : found.start()]) + self._part(found)
-            end = found.end()
+        for result in _INLINE.finditer(text):
+            made += escaped(text[end : result.start()]) + self._part(result)
+            end = result.end()
         return made + escaped(text[end:])
 
-    def _part(self, found: re.Match[str]) -> str:
-        kind = found.lastgroup
+    def _part(self, result: re.Match[str]) -> str:
+        kind = result.lastgroup
         if kind == "display":
-            return f"\n\\fit{{{found['display'].strip()}}}\n"
+            return f"\n\\fit{{{result['display'].strip()}}}\n"
         if kind == "math":
-            long = len(found["math"]) > _LINE
-            return f"\n\\fit{{{found['math']}}}\n" if long else f"${found['math']}$"
+            long = len(result["math"]) > _LINE
+            return f"\n\\fit{{{result['math']}}}\n" if long else f"${result['math']}$"
         if kind == "target":
-            return self._role(found["role"], found["target"])
+            return self._role(result["role"], result["target"])
         if kind == "code":
-            return f"\\texttt{{{escaped(found['code'])}}}"
+            return f"\\texttt{{{escaped(result['code'])}}}"
         if kind == "url":
-            return self._link(found["text"], found["url"])
-        command, inner = ("textbf", found["strong"]) if kind == "strong" else ("emph", found["emphasis"])
+            return self._link(result["text"], result["url"])
+        command, inner = ("textbf", result["strong"]) if kind == "strong" else ("emph", result["emphasis"])
         return f"\\{command}{{{self.inline(inner)}}}"
 
     def _role(self, role: str, target: str) -> str:
@@ -232,7 +232,7 @@ class _Document:
             ("Refuted", [self.plain("refuted", e) for e in left]),
             ("False in another reading only", [self.plain("read", e) for e in read]),
         ]
-        body = [f"\\section{{{title}}}\n\n" + "\n\n".join(found) for title, found in parts if found]
+        body = [f"\\section{{{title}}}\n\n" + "\n\n".join(result) for title, result in parts if result]
         if rest := self.rest({e.claim.argued.partition("#")[2] for e in true}):
             body.append(f"\\section{{What proofs rest on}}\n\n{rest}")
         return "\n\n".join([self.opening(), *body])
@@ -251,10 +251,10 @@ class _Document:
             f"{escaped(self.certified)}}} writes certificates that one file of plain Python rebuilds.\n\n{notation}"
         ).strip()
 
-    def theorems(self, found: Sequence[Evidence]) -> list[str]:
+    def theorems(self, result: Sequence[Evidence]) -> list[str]:
         """One theorem for each proof; it states all claims that the proof covers."""
         groups: dict[str, list[Evidence]] = {}
-        for e in found:
+        for e in result:
             groups.setdefault(e.claim.argued if e.how is How.ARGUED else e.claim.id, []).append(e)
         return [self.theorem(rows) for rows in groups.values()]
 
@@ -277,8 +277,8 @@ class _Document:
         if e.how is How.ARGUED:
             return f"It stands in {escaped(e.claim.argued)}."
         boxes = f", on {e.boxes} boxes" if e.boxes else ""
-        found = _BY_MACHINE[e.form or e.how].format(boxes=boxes, evaluations=e.evaluations)
-        return escaped(found + (_FORM.format(evaluations=e.evaluations) if e.form else ""))
+        result = _BY_MACHINE[e.form or e.how].format(boxes=boxes, evaluations=e.evaluations)
+        return escaped(result + (_FORM.format(evaluations=e.evaluations) if e.form else ""))
 
     def domain(self, e: Evidence) -> str:
         """The domain, outside of which nothing is claimed, and further hypotheses."""
@@ -297,15 +297,15 @@ class _Document:
 
     def refutation(self, e: Evidence) -> str:
         """A refuted statement, the reason why it fails, and its witness."""
-        found = [self.statement(e), escaped(e.claim.reason) if e.as_expected else ""]
+        result = [self.statement(e), escaped(e.claim.reason) if e.as_expected else ""]
         if e.witness is not None:
             proved = ", proved in ball arithmetic" if e.witness.certified else ""
-            found.append(self.latex(f"It fails{proved}: {witnessed(e.claim, e.witness)}."))
+            result.append(self.latex(f"It fails{proved}: {witnessed(e.claim, e.witness)}."))
         if e.claim.ruling.uncorrected:
-            found.append(escaped(f"No statement takes its place: {e.claim.ruling.uncorrected}."))
+            result.append(escaped(f"No statement takes its place: {e.claim.ruling.uncorrected}."))
         if (elsewhere := e.claim.ruling.corrected_by) and elsewhere not in {o.claim.id for o in self.evidence}:
-            found.append(f"What is true instead: {escaped(elsewhere)}, of another paper.")
-        return "\n".join(found)
+            result.append(f"What is true instead: {escaped(elsewhere)}, of another paper.")
+        return "\n".join(result)
 
     def plain(self, kind: str, e: Evidence) -> str:
         """A claim without proof."""
@@ -313,10 +313,10 @@ class _Document:
             link = self.refer(e.claim.argued.partition("#")[2]) if e.how is How.ARGUED else None
             said = self.refutation(e) + (f" That the exhibit is one is proved in {link}." if link else "")
         else:
-            found = f"{escaped(e.claim.reason)} It {e.known}."
+            result = f"{escaped(e.claim.reason)} It {e.known}."
             if e.verdict is Verdict.UNSETTLED:
-                found = f"Not settled: {escaped(e.fault or f'{e.evaluations} evaluations were too few')}."
-            said = f"{self.domain(e)}\n{self.statement(e)}\n{found}"
+                result = f"Not settled: {escaped(e.fault or f'{e.evaluations} evaluations were too few')}."
+            said = f"{self.domain(e)}\n{self.statement(e)}\n{result}"
         return f"\\begin{{{kind}}}\n{said}\n\\end{{{kind}}}" + (f"\n{self.corrected(e)}" if kind == "tried" else "")
 
     def rest(self, printed: set[str]) -> str:

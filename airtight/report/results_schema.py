@@ -54,13 +54,13 @@ def schema() -> dict[str, Any]:
     >>> made["$defs"]["DeviceBounds"]["properties"]["gain"]
     {'$ref': '#/$defs/number'}
     """
-    found: dict[str, Any] = {"number": NUMBER, "numbers": NUMBERS}
+    definitions: dict[str, Any] = {"number": NUMBER, "numbers": NUMBERS}
     for command, kind in COMMANDS.items():
-        found[command.replace(" ", "-")] = of_type(kind, found)
+        definitions[command.replace(" ", "-")] = of_type(kind, definitions)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "The JSON of airtight",
-        "$defs": dict(sorted(found.items())),
+        "$defs": dict(sorted(definitions.items())),
     }
 
 

@@ -18,12 +18,12 @@ _LONGEST = 700  # characters; longer LaTeX is not printed, because no reader can
 def computed(claim: Claim) -> list[str]:
     """Meaning of the symbols of a statement, and the tried expressions where they are not compared with the statement."""
     said = [f"${name} = {_meant(meaning)}$" for name, meaning in legend(claim).items()]
-    found = ["where " + ", ".join(one for one in said if len(one) <= _LONGEST) + ".", ""] if said else []
+    lines = ["where " + ", ".join(one for one in said if len(one) <= _LONGEST) + ".", ""] if said else []
     if claim.unread:
         written = claim.relation.latex() if claim.relation.symbolic else ""
-        found += ["Tried as", "", "$$" + written + "$$", ""] if 0 < len(written) <= _LONGEST else []
-        found += [f"The statement is not compared with that: {claim.unread}.", ""]
-    return found
+        lines += ["Tried as", "", "$$" + written + "$$", ""] if 0 < len(written) <= _LONGEST else []
+        lines += [f"The statement is not compared with that: {claim.unread}.", ""]
+    return lines
 
 
 def _meant(meaning: Any) -> str:

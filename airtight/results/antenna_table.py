@@ -65,8 +65,8 @@ class AntennaTable:
     @property
     def rows(self) -> list[tuple[Any, ...]]:
         """Antennas, epsilon, factor of the noise, how it is known; with features the two errors and the proved bound."""
-        found = self.price
-        columns: list[Any] = [found.antennas, found.epsilon, found.noise_factor, found.method]
-        if found.error is not None:
-            columns += [found.error, found.error_kept, found.error_bound]
+        price = self.price
+        columns: list[Any] = [price.antennas, price.epsilon, price.noise_factor, price.method]
+        if price.error is not None:
+            columns += [price.error, price.error_kept, price.error_bound]
         return list(zip(*columns, strict=True))

@@ -69,7 +69,7 @@ class Bounds:
         if systems:
             first, *others = systems
             inference = replace(systems[first], variants={name: systems[name] for name in others})
-        said = [f"{name}: {found.headline[0]}" for name, found in systems.items()]
+        said = [f"{name}: {tree.headline[0]}" for name, tree in systems.items()]
         if inference is not None:
             said[1:1] = inference.headline[1:]
         return cls(
@@ -83,8 +83,8 @@ class Bounds:
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON of the command ``bounds``."""
-        found: dict[str, Any] = as_json(self)
-        return found
+        tree: dict[str, Any] = as_json(self)
+        return tree
 
 
 Part = InferenceBounds | FederatedBounds | list[DeviceBounds] | PackageBounds

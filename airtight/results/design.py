@@ -73,20 +73,20 @@ class FederatedDesignResult:
     seconds: float
 
     @classmethod
-    def of(cls, found: FederatedDesign, wanted: FederatedRequirements) -> FederatedDesignResult:
+    def of(cls, result: FederatedDesign, wanted: FederatedRequirements) -> FederatedDesignResult:
         return cls(
-            minimised=found.minimised.value,
-            value=found.value,
-            lower_bound=found.lower_bound,
-            gap=found.value - found.lower_bound,
-            variables={name.value: getattr(found.system, name.value) for name in wanted.free},
-            epsilon=found.epsilon,
-            error=found.error,
-            bits=found.bits,
-            baseline={"constant_output": {"error": found.nothing}},
-            beats_constant=found.error < found.nothing,
+            minimised=result.minimised.value,
+            value=result.value,
+            lower_bound=result.lower_bound,
+            gap=result.value - result.lower_bound,
+            variables={name.value: getattr(result.system, name.value) for name in wanted.free},
+            epsilon=result.epsilon,
+            error=result.error,
+            bits=result.bits,
+            baseline={"constant_output": {"error": result.nothing}},
+            beats_constant=result.error < result.nothing,
             method=Method.BITS.value,
-            seconds=found.seconds,
+            seconds=result.seconds,
         )
 
 
@@ -143,31 +143,31 @@ class FleetDesignResult:
     seconds: float
 
     @classmethod
-    def of(cls, found: FleetDesign, wanted: FleetRequirements) -> FleetDesignResult:
-        greatest = found.goal is Goal.UTILITY
+    def of(cls, result: FleetDesign, wanted: FleetRequirements) -> FleetDesignResult:
+        greatest = result.goal is Goal.UTILITY
         return cls(
-            minimised=None if greatest else found.goal.value,
-            maximised=found.goal.value if greatest else None,
-            value=found.value,
-            lower_bound=None if greatest else found.bound,
-            upper_bound=found.bound if greatest else None,
-            gap=found.gap,
-            variables={"iterations": found.iterations, "power": found.power, "noise": found.noise},
-            epsilon=found.epsilon,
-            own_epsilon=found.own_epsilon,
-            noise_heard=found.heard,
-            deviation=found.deviation,
-            energy=found.energy,
-            utility=found.utility,
+            minimised=None if greatest else result.goal.value,
+            maximised=result.goal.value if greatest else None,
+            value=result.value,
+            lower_bound=None if greatest else result.bound,
+            upper_bound=result.bound if greatest else None,
+            gap=result.gap,
+            variables={"iterations": result.iterations, "power": result.power, "noise": result.noise},
+            epsilon=result.epsilon,
+            own_epsilon=result.own_epsilon,
+            noise_heard=result.heard,
+            deviation=result.deviation,
+            energy=result.energy,
+            utility=result.utility,
             baseline={
-                "greatest_power": {"energy": found.benchmark_energy, "utility": found.benchmark_utility},
+                "greatest_power": {"energy": result.benchmark_energy, "utility": result.benchmark_utility},
             },
             adjacency="what the sensitivity bounds",
             rounds=wanted.rounds,
             delta=wanted.delta,
             hears=wanted.hears.value,
             method=Method.ENERGY_PRICE.value,
-            seconds=found.seconds,
+            seconds=result.seconds,
         )
 
 
@@ -309,12 +309,12 @@ class FrontierResult:
     points: list[dict[str, float | None]]
 
     @classmethod
-    def of(cls, sought: str, bound_for: Designs, found: xarray.Dataset) -> FrontierResult:
-        axes = {str(name): np.asarray(found[name].values) for name in found.value.dims}
+    def of(cls, sought: str, bound_for: Designs, result: xarray.Dataset) -> FrontierResult:
+        axes = {str(name): np.asarray(result[name].values) for name in result.value.dims}
         points: list[dict[str, float | None]] = []
         for at in product(*(range(values.size) for values in axes.values())):
             point = {name: float(values[i]) for (name, values), i in zip(axes.items(), at, strict=True)}
-            reached = {str(name): float(data.values[at]) for name, data in found.data_vars.items()}
+            reached = {str(name): float(data.values[at]) for name, data in result.data_vars.items()}
             points.append({**point, **{name: None if np.isnan(x) else x for name, x in reached.items()}})
         return cls(sought=sought, bound_for=bound_for.value, axes=axes, points=points)
 
@@ -362,12 +362,12 @@ class CalibrationResult:
     unsettled: tuple[tuple[float, float], ...]
 
     @classmethod
-    def of(cls, found: Calibration, target: float, task: Task | None = None) -> CalibrationResult:
+    def of(cls, result: Calibration, target: float, task: Task | None = None) -> CalibrationResult:
         """With the task of the system file, whether the calibrated system is useful."""
-        system = found.system
-        low, high = (rounded_up(float(end)) for end in (np.min(found.value), np.max(found.value)))
+        system = result.system
+        low, high = (rounded_up(float(end)) for end in (np.min(result.value), np.max(result.value)))
         values = high if low == high else f"{low} to {high}"
-        said = f"{_CALIBRATED[found.variable].upper()} {values} keeps epsilon at most {target:g} for every device that sends"
+        said = f"{_CALIBRATED[result.variable].upper()} {values} keeps epsilon at most {target:g} for every device that sends"
         error = constant = None
         if task is not None and task.fits(system):
             error = combiner.whole_mse(system, task.features)
@@ -375,14 +375,14 @@ class CalibrationResult:
         return cls(
             headline=headline.sentences(f"{said}; {headline.of_use(error, constant, system)}.", system),
             never_send=headline.never_send(system),
-            variable=found.variable.value,
-            value=found.value,
+            variable=result.variable.value,
+            value=result.value,
             target=target,
-            epsilon=found.epsilon,
+            epsilon=result.epsilon,
             delta=system.delta,
             adjacency=system.adjacency,
             observer=system.observer,
             rounds=system.rounds,
-            monotone=found.monotone,
-            unsettled=found.unsettled,
+            monotone=result.monotone,
+            unsettled=result.unsettled,
         )

@@ -24,7 +24,7 @@ NUMBERS = {
 }
 
 
-def of_type(kind: Any, found: dict[str, Any]) -> dict[str, Any]:
+def of_type(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     """The schema of a type; the schemas of dataclasses and of typed dictionaries are added to `found`, each once.
 
     ``Annotated[dict[str, Any], Kind]`` is a dictionary with the fields of the dataclass `Kind`.
@@ -32,35 +32,35 @@ def of_type(kind: Any, found: dict[str, Any]) -> dict[str, Any]:
     Examples
     --------
     >>> from airtight.results.energy import EnergyCertificate
-    >>> found = {}
-    >>> of_type(list[EnergyCertificate], found)
+    >>> definitions = {}
+    >>> of_type(list[EnergyCertificate], definitions)
     {'type': 'array', 'items': {'$ref': '#/$defs/EnergyCertificate'}}
-    >>> found["EnergyCertificate"]["required"]
+    >>> definitions["EnergyCertificate"]["required"]
     ['gap']
     """
     origin, inner = get_origin(kind), get_args(kind)
     if origin is Annotated:
-        return of_type(kind.__metadata__[0], found)
+        return of_type(kind.__metadata__[0], definitions)
     if origin in (Required, NotRequired):
-        return of_type(inner[0], found)
+        return of_type(inner[0], definitions)
     if isinstance(kind, type) and (is_dataclass(kind) or is_typeddict(kind)):
-        return _object(kind, found)
+        return _object(kind, definitions)
     if isinstance(origin or kind, type) and issubclass(origin or kind, parameters.Parameter):
         return dict(_PARAMETERS[origin or kind])
     if origin in (Union, types.UnionType):
-        return {"anyOf": [{"type": "null"} if one is type(None) else of_type(one, found) for one in inner]}
+        return {"anyOf": [{"type": "null"} if one is type(None) else of_type(one, definitions) for one in inner]}
     # NumPy's NDArray is a type alias from Python 3.12 on
     origin = get_origin(getattr(origin, "__value__", None)) or origin
     if origin is np.ndarray or kind is np.ndarray:
         return {"$ref": "#/$defs/numbers"}
     if origin is list:
-        return {"type": "array", "items": of_type(inner[0], found)}
+        return {"type": "array", "items": of_type(inner[0], definitions)}
     if origin is tuple and inner[-1] is Ellipsis:
-        return {"type": "array", "items": of_type(inner[0], found)}
+        return {"type": "array", "items": of_type(inner[0], definitions)}
     if origin is tuple:
-        return {"type": "array", "items": of_type(inner[0], found), "minItems": len(inner), "maxItems": len(inner)}
+        return {"type": "array", "items": of_type(inner[0], definitions), "minItems": len(inner), "maxItems": len(inner)}
     if origin is dict:
-        return {"type": "object", "additionalProperties": of_type(inner[1], found)}
+        return {"type": "object", "additionalProperties": of_type(inner[1], definitions)}
     if isinstance(kind, type) and issubclass(kind, StrEnum):
         return {"enum": [each.value for each in kind]}
     plain: dict[Any, dict[str, Any]] = {
@@ -81,10 +81,10 @@ _PARAMETERS: dict[type, dict[str, Any]] = {
 }
 
 
-def _object(kind: type, found: dict[str, Any]) -> dict[str, Any]:
+def _object(kind: type, definitions: dict[str, Any]) -> dict[str, Any]:
     name = kind.__name__
-    if name not in found:
-        found[name] = {}  # a type may contain itself
+    if name not in definitions:
+        definitions[name] = {}  # a type may contain itself
         hints = get_type_hints(kind, include_extras=True)
         if is_dataclass(kind):
             own = {field.name: hints[field.name] for field in fields(kind)}
@@ -97,10 +97,10 @@ def _object(kind: type, found: dict[str, Any]) -> dict[str, Any]:
             # where annotations are strings, __required_keys__ does not see NotRequired
             keys = kind.__required_keys__  # type: ignore[attr-defined]
             required = [name for name in own if name in keys and get_origin(own[name]) is not NotRequired]
-        found[name] = {
+        definitions[name] = {
             "type": "object",
             "description": (kind.__doc__ or "").strip().splitlines()[0],
-            "properties": {name: of_type(hint, found) for name, hint in own.items()},
+            "properties": {name: of_type(hint, definitions) for name, hint in own.items()},
             "required": required,
             "additionalProperties": False,
         }

@@ -40,21 +40,21 @@ class WeightCertificate:
     proved_gap: float | None = None
 
     @classmethod
-    def of(cls, found: Solution) -> WeightCertificate:
-        proof = found.certificate
+    def of(cls, weight_solution: Solution) -> WeightCertificate:
+        proof = weight_solution.certificate
         return cls(
             primal_residual=proof.primal_residual,
             dual_residual=proof.dual_residual,
             duality_gap=proof.duality_gap,
-            proved_gap=_proved(found),
+            proved_gap=_proved(weight_solution),
         )
 
 
-def _proved(found: Solution) -> float | None:
-    if found.program.V.size > solution.LARGEST:
+def _proved(weight_solution: Solution) -> float | None:
+    if weight_solution.program.V.size > solution.LARGEST:
         return None
     try:
-        gap = solution.proof(found.program, found.w.tolist(), found.multipliers).gap
+        gap = solution.proof(weight_solution.program, weight_solution.w.tolist(), weight_solution.multipliers).gap
     except solution.NotProvedError:
         return math.inf
     return float(gap) if Fraction(float(gap)) >= gap else math.nextafter(float(gap), math.inf)
@@ -98,21 +98,21 @@ class WeightResult:
     price: ShadowPrice | None = None
 
     @classmethod
-    def of(cls, found: Solution, features: Features | None = None) -> WeightResult:
+    def of(cls, weight_solution: Solution, features: Features | None = None) -> WeightResult:
         return cls(
-            w=found.w,
-            objective=found.objective,
-            exact_mse=found.exact_mse,
-            published_mse=found.published_mse,
-            w_max=found.w_max,
-            certificate=WeightCertificate.of(found),
-            method=found.method,
-            iterations=found.iterations,
-            seconds=found.seconds,
-            converged=found.converged,
-            optimal=found.is_optimal(),
+            w=weight_solution.w,
+            objective=weight_solution.objective,
+            exact_mse=weight_solution.exact_mse,
+            published_mse=weight_solution.published_mse,
+            w_max=weight_solution.w_max,
+            certificate=WeightCertificate.of(weight_solution),
+            method=weight_solution.method,
+            iterations=weight_solution.iterations,
+            seconds=weight_solution.seconds,
+            converged=weight_solution.converged,
+            optimal=weight_solution.is_optimal(),
             constant_output=None if features is None else decoding.constant_output(features),
-            price=found.price,
+            price=weight_solution.price,
         )
 
 
@@ -138,7 +138,7 @@ class Design:
     optimal: bool | None = None
 
     @classmethod
-    def of(cls, system: InferenceSystem, task: Task, w: FloatArray, found: Solution | None = None) -> Design:
+    def of(cls, system: InferenceSystem, task: Task, w: FloatArray, weight_solution: Solution | None = None) -> Design:
         """Errors and accuracy at the weights `w`; `found` is their solution, if a solver returned them."""
         weighted = replace(system, weight=w)
         inside = accuracy.exact(weighted, task.features, margin=task.margin, ideal_accuracy=task.ideal_accuracy)
@@ -147,8 +147,8 @@ class Design:
             published_mse=distortion.published(weighted, task.features),
             accuracy=inside.estimate,
             w=weighted.weight,
-            duality_gap=None if found is None else found.certificate.duality_gap,
-            optimal=None if found is None else found.is_optimal(),
+            duality_gap=None if weight_solution is None else weight_solution.certificate.duality_gap,
+            optimal=None if weight_solution is None else weight_solution.is_optimal(),
         )
 
 
@@ -176,12 +176,12 @@ class Designs:
         cap, system = np.inf if task.epsilon_cap is None else task.epsilon_cap, system.one_round
         try:
             upper = weights.greatest_weights(system, cap)
-            found = {
+            solutions = {
                 "published": weights.solve(system, task.features, w_max=upper, objective="published"),
                 "exact": weights.solve(system, task.features, w_max=upper),
             }
             if np.all(np.isfinite(upper)):
-                found["free sum"] = weights.solve(system, task.features, w_max=upper, sums_to_one=False)
+                solutions["free sum"] = weights.solve(system, task.features, w_max=upper, sums_to_one=False)
         except InfeasibleError as error:
             return cls(epsilon_cap=cap, adjacency=system.adjacency, infeasible=str(error))
         radius: dict[str, float] = {"margin": task.margin, "ideal_accuracy": task.ideal_accuracy}
@@ -196,6 +196,6 @@ class Designs:
         even = np.full(system.devices, 1 / system.devices)
         if np.all(even <= upper):
             designs["uniform"] = Design.of(system, task, even)
-        for name, solved in found.items():
+        for name, solved in solutions.items():
             designs[name] = Design.of(system, task, np.maximum(solved.w, 0.0), solved)
         return cls(epsilon_cap=cap, adjacency=system.adjacency, designs=designs)

@@ -74,25 +74,25 @@ def traced(
     return FrontierResult.of(requirements.goal.value, requirements.designs, designs)
 
 
-def plot(name: str, found: FrontierResult) -> Figure:
+def plot(name: str, designs: FrontierResult) -> Figure:
     """Plot the objective over the first axis, a line per value of the second, and shade the gap to the proved bound."""
     import matplotlib as mpl
 
     from airtight.validate.experiments.figures.style import STYLE, figure_of
 
-    first, *others = found.axes
+    first, *others = designs.axes
     with mpl.rc_context(STYLE):
         figure = figure_of()
         axes_ = figure.add_subplot()
-        for value in found.axes[others[0]] if others else [None]:
-            rows = [point for point in found.points if value is None or point[others[0]] == value]
+        for value in designs.axes[others[0]] if others else [None]:
+            rows = [point for point in designs.points if value is None or point[others[0]] == value]
             x, y, bound = (_column(rows, key) for key in (first, "value", "bound"))
             label = None if value is None else f"{others[0]} {value:g}"
             (line,) = axes_.plot(x, y, marker="o", markersize=4, label=label)
             axes_.fill_between(x, bound, y, alpha=0.2, color=line.get_color())
-        if np.all(np.array(found.axes[first]) > 0):
+        if np.all(np.array(designs.axes[first]) > 0):
             axes_.set_xscale("log")
-        axes_.set(xlabel=first.replace("_", " "), ylabel=found.sought)
+        axes_.set(xlabel=first.replace("_", " "), ylabel=designs.sought)
         axes_.set_title(f"{name}: what can be had", fontsize=9, parse_math=False)
         if others:
             axes_.legend(fontsize=8)

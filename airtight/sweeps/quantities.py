@@ -210,10 +210,10 @@ def named(name: str, tables: Iterable[str]) -> Quantity:
 
 def _over_channel(path: str | None) -> str | None:
     """The path of the same number over a channel; None where there is none."""
-    found = (
+    paths = (
         other + path.removeprefix(plain) for plain, other in _OVER_CHANNEL.items() if path and path.startswith(plain)
     )
-    return next(found, None)
+    return next(paths, None)
 
 
 def _place(name: str) -> Place | None:

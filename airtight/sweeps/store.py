@@ -195,8 +195,8 @@ class Store:
         return bool((self._document("") or {"attributes": {}})["attributes"].get("sources") == sources())
 
     def _fixed(self) -> dict[str, Any]:
-        found = self._attribute(_FIXED_ATTRIBUTE)
-        return found if isinstance(found, dict) else {}
+        attribute = self._attribute(_FIXED_ATTRIBUTE)
+        return attribute if isinstance(attribute, dict) else {}
 
     def _attributes(self, sweep: Sweep, fixed: dict[str, Any]) -> dict[str, str]:
         """The attributes of the group, all of them text; `fixed` of the parts that it has beside those of this sweep."""

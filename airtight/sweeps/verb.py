@@ -155,8 +155,8 @@ def sweep(
     >>> from airtight.analytics.inference.system import InferenceSystem
     >>> system = InferenceSystem(devices=12, participation=0.9, noise_variance=0.1, weight=1/12, clip=5.0, alignment=1.0,
     ...     receiver_noise_variance=0.1, dimension=784, delta=1e-5, delta_prime=1e-5, adjacency="silent")
-    >>> found = sweep(system, {"participation": [0.5, 0.9], "adjacency": ["absent", "silent"]})
-    >>> found.epsilon.dims, found.epsilon.sel(adjacency="silent").values.round(4)
+    >>> dataset = sweep(system, {"participation": [0.5, 0.9], "adjacency": ["absent", "silent"]})
+    >>> dataset.epsilon.dims, dataset.epsilon.sel(adjacency="silent").values.round(4)
     (('participation', 'adjacency'), array([2.2052, 1.5015]))
     """
     require("sweep")
@@ -183,8 +183,8 @@ def sweep(
     with _folder(out) as path:
         given: dict[str, Any] = {"executor": executor, "workers": asked, "started": started, "alive": alive}
         run(plan, path, replace=replace, failed=failed, **given)
-        found = opened(path)
-        return found if out is not None else found.load()
+        dataset = opened(path)
+        return dataset if out is not None else dataset.load()
 
 
 @contextmanager

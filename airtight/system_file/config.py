@@ -152,13 +152,13 @@ _FILES = (("features", "file"), ("features", "table"), ("channel", "file"))  # k
 
 def named_files(raw: Mapping[str, Any]) -> dict[str, str]:
     """The names of files that the tables hold, by key."""
-    found = dict[str, str]()
+    result = dict[str, str]()
     for table, key in _FILES:
         inference = raw.get("inference")
         values = inference.get(table) if isinstance(inference, dict) else None
         if isinstance(values, dict) and isinstance(name := values.get(key), str):
-            found[f"inference.{table}.{key}"] = name
-    return found
+            result[f"inference.{table}.{key}"] = name
+    return result
 
 
 def attached(raw: Mapping[str, Any], path: Path) -> dict[str, bytes]:

@@ -152,9 +152,9 @@ def _bounds(interval: str) -> dict[str, Any]:
     if not interval:
         return {}
     low, high = (float(end) for end in interval[1:-1].split(","))
-    found: dict[str, Any] = {}
+    keywords: dict[str, Any] = {}
     for end, closed, words in ((low, interval[0] == "[", ("minimum", "exclusiveMinimum")),
                                (high, interval[-1] == "]", ("maximum", "exclusiveMaximum"))):  # fmt: skip
         if math.isfinite(end):
-            found[words[0] if closed else words[1]] = int(end) if end.is_integer() else end
-    return found
+            keywords[words[0] if closed else words[1]] = int(end) if end.is_integer() else end
+    return keywords

@@ -84,17 +84,17 @@ class PackageTable:
         if self.quantities is None:
             return {}
         try:
-            found = {str(name): np.asarray(value) for name, value in self.quantities(record).items()}
+            tables = {str(name): np.asarray(value) for name, value in self.quantities(record).items()}
         except AirtightError:
             raise
         except Exception as error:
             raise packages.SourceError(f"quantities of the table {self.name}: {packages.error_text(error)}") from error
-        for name, value in found.items():
+        for name, value in tables.items():
             if value.dtype.kind not in "iuf":
                 raise packages.SourceError(
                     f"quantities of the table {self.name}: {name} = {value!r}: must be real numbers"
                 )
-        return {name: value.astype(float) if value.ndim else float(value) for name, value in found.items()}
+        return {name: value.astype(float) if value.ndim else float(value) for name, value in tables.items()}
 
 
 def installed(ours: frozenset[str] = frozenset()) -> dict[str, PackageTable]:
@@ -105,13 +105,13 @@ def installed(ours: frozenset[str] = frozenset()) -> dict[str, PackageTable]:
     SourceError
         When an entry point does not import, names an object of another kind, or a table whose name is taken.
     """
-    found: dict[str, PackageTable] = {}
+    result: dict[str, PackageTable] = {}
     for each in packages.brought(packages.TABLES, PackageTable):
         table = each.object
-        if table.name in ours or table.name in found:
+        if table.name in ours or table.name in result:
             raise packages.SourceError(f"{each.place}: {table.name!r} must be the name of a new table")
-        found[table.name] = table
-    return found
+        result[table.name] = table
+    return result
 
 
 def to_toml(**records: parameters.Described) -> str:

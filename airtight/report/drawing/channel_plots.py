@@ -23,10 +23,10 @@ _COLOURS = {"silent": "#2166ac", "replace": "#1b7837", "absent": "#b2182b", "abs
 
 def _neighbours(system: InferenceSystem, channel: Channel) -> dict[str, InferenceSystem]:
     """The system under every adjacency, and with idle noise where devices may send it."""
-    found = {each.value: system.replace(adjacency=each, idle_noise=False) for each in Adjacency}
+    systems = {each.value: system.replace(adjacency=each, idle_noise=False) for each in Adjacency}
     if not channel.decides_participation:
-        found["absent, idle noise"] = system.replace(adjacency=Adjacency.ABSENT, idle_noise=True)
-    return found
+        systems["absent, idle noise"] = system.replace(adjacency=Adjacency.ABSENT, idle_noise=True)
+    return systems
 
 
 def epsilon_against_antennas(system: InferenceSystem, channel: Channel) -> Figure:

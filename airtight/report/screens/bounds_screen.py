@@ -44,9 +44,9 @@ def bounds(path: str, description: SystemFile, parts: Mapping[str, Sequence[Part
         Whether every number follows.
     """
     console, labels = screen(), description.labels
-    of_systems = {name: one for name, found in parts.items() for one in found if isinstance(one, InferenceBounds)}
+    of_systems = {name: one for name, rows in parts.items() for one in rows if isinstance(one, InferenceBounds)}
     others: list[tuple[str, Part]] = [
-        (name, one) for name, found in parts.items() for one in found if not isinstance(one, InferenceBounds)
+        (name, one) for name, rows in parts.items() for one in rows if not isinstance(one, InferenceBounds)
     ]
     if len(of_systems) == 1:
         ((name, part),) = of_systems.items()
@@ -65,8 +65,8 @@ def bounds(path: str, description: SystemFile, parts: Mapping[str, Sequence[Part
             if not complete:
                 _table_of(console, description, one)
     if complete:
-        for name, found in parts.items():
-            for one in found:
+        for name, rows in parts.items():
+            for one in rows:
                 tables.details(console, name, one, labels)
     next_step(console, *_next(path, description, of_systems, complete))
 

@@ -24,7 +24,7 @@ _OPTIMAL = 1e-7  # a published plan with a proved gap below this counts as optim
 def weights(
     path: str,
     name: str,
-    found: WeightResult,
+    result: WeightResult,
     system: InferenceSystem,
     limit: str,
     labels: Sequence[str] = (),
@@ -32,30 +32,30 @@ def weights(
     complete: bool = False,
 ) -> None:
     """Print weights and their certificate."""
-    console, proof = screen(), found.certificate
+    console, proof = screen(), result.certificate
     gap = proof.duality_gap if proof.proved_gap is None else proof.proved_gap
-    optimal = f"optimal (gap at most {gap:.2g})" if found.optimal else f"NOT PROVED OPTIMAL (gap {gap:.2g})"
-    use = of_use(found.exact_mse, found.constant_output)
+    optimal = f"optimal (gap at most {gap:.2g})" if result.optimal else f"NOT PROVED OPTIMAL (gap {gap:.2g})"
+    use = of_use(result.exact_mse, result.constant_output)
     headline(console, name, [f"{use}; {optimal}.", f"{limit} {of_question(system)}", who_sends(system)])
-    columns = {"weight": found.w, "greatest allowed weight": found.w_max}
+    columns = {"weight": result.w, "greatest allowed weight": result.w_max}
     table = Sheet(("devices", *columns))
     places = ("greatest", "median", "least")
-    for label, (w, most) in device_rows(columns, by=found.w, labels=labels, complete=complete, places=places):
+    for label, (w, most) in device_rows(columns, by=result.w, labels=labels, complete=complete, places=places):
         table.add_row(label, plain(w), rounded_down(most))
     console.print(table)
     said = [
-        f"Error {plain(found.exact_mse)}; printed formula {plain(found.published_mse)}; sum {plain(float(found.w.sum()))}."
+        f"Error {plain(result.exact_mse)}; printed formula {plain(result.published_mse)}; sum {plain(float(result.w.sum()))}."
     ]
-    if found.price is not None:
-        said.append(f"Price of privacy: {found.price}.")
+    if result.price is not None:
+        said.append(f"Price of privacy: {result.price}.")
     if complete:
         said.append(
             f"Duality gap {proof.duality_gap:.2g}, residuals {proof.primal_residual:.2g}, {proof.dual_residual:.2g}"
             + ("" if proof.proved_gap is None else f"; in rational arithmetic at most {proof.proved_gap:.2g}")
             + "."
         )
-        converged = "" if found.converged else ", did not converge"
-        said.append(f"{found.method}: {found.iterations} iterations, {found.seconds:.3g} s{converged}.")
+        converged = "" if result.converged else ", did not converge"
+        said.append(f"{result.method}: {result.iterations} iterations, {result.seconds:.3g} s{converged}.")
     notes(console, said)
     steps = [(f"airtight design {path}", "weights, clips and noise together, with a [design] table")]
     if not complete:
@@ -142,40 +142,40 @@ def _price(price: ShadowPrice, factor: float = 1.0) -> str:
     return plain(factor * price.rising) + ("*" if price.one_sided else "")
 
 
-def quantizer(path: str, name: str, found: QuantizerResult) -> None:
+def quantizer(path: str, name: str, result: QuantizerResult) -> None:
     """Print the outputs of a quantizer, their probabilities at both ends and in the middle, and its certificate."""
     said = [
-        f"Mean error {plain(found.mean_mse)}.",
-        f"No alphabet of any size is below {rounded_down(found.lower_bound)}"
-        f" ({'certified' if found.proved else 'not certified'}).",
+        f"Mean error {plain(result.mean_mse)}.",
+        f"No alphabet of any size is below {rounded_down(result.lower_bound)}"
+        f" ({'certified' if result.proved else 'not certified'}).",
     ]
-    if found.bits_bound is not None:
-        said.append(f"No alphabet of {2**found.bits} outputs is below {rounded_down(found.bits_bound)} (certified).")
-    verdict = f"WORST ERROR {plain(found.worst_mse)} with {found.bits} bits (one bit, LDP-FL: {plain(found.ldp_mse)})."
-    _law(path, name, [verdict, f"Epsilon {rounded_up(found.epsilon)}, exact, over all inputs."], found, said)
+    if result.bits_bound is not None:
+        said.append(f"No alphabet of {2**result.bits} outputs is below {rounded_down(result.bits_bound)} (certified).")
+    verdict = f"WORST ERROR {plain(result.worst_mse)} with {result.bits} bits (one bit, LDP-FL: {plain(result.ldp_mse)})."
+    _law(path, name, [verdict, f"Epsilon {rounded_up(result.epsilon)}, exact, over all inputs."], result, said)
 
 
-def pair(path: str, name: str, found: PairResult) -> None:
+def pair(path: str, name: str, result: PairResult) -> None:
     """Print a quantizer for two clients in the same way."""
     verdict = (
-        f"WORST ERROR {plain(found.worst_mse)} of a pair's sum with {found.bits} bits "
-        f"(one bit each, CorBinQ: {plain(found.one_bit_mse)})."
+        f"WORST ERROR {plain(result.worst_mse)} of a pair's sum with {result.bits} bits "
+        f"(one bit each, CorBinQ: {plain(result.one_bit_mse)})."
     )
     against = (
-        f"Epsilon {rounded_up(found.epsilon)}, exact, against one uplink; infinite against the server, which sees both."
+        f"Epsilon {rounded_up(result.epsilon)}, exact, against one uplink; infinite against the server, which sees both."
     )
-    _law(path, name, [verdict, against], found, [f"Mean error {plain(found.mean_mse)}."])
+    _law(path, name, [verdict, against], result, [f"Mean error {plain(result.mean_mse)}."])
 
 
 def _law(
-    path: str, name: str, sentences: Sequence[str], found: QuantizerResult | PairResult, said: Sequence[str]
+    path: str, name: str, sentences: Sequence[str], result: QuantizerResult | PairResult, said: Sequence[str]
 ) -> None:
     console = screen()
     headline(console, name, sentences)
-    places = (0, len(found.inputs) // 2, len(found.inputs) - 1)
-    table = Sheet(("output", *(f"P(. | {plain(float(found.inputs[i]))})" for i in places)))
-    for j, output in enumerate(found.outputs):
-        table.add_row(plain(float(output)), *(plain(float(found.law[i, j])) for i in places))
+    places = (0, len(result.inputs) // 2, len(result.inputs) - 1)
+    table = Sheet(("output", *(f"P(. | {plain(float(result.inputs[i]))})" for i in places)))
+    for j, output in enumerate(result.outputs):
+        table.add_row(plain(float(output)), *(plain(float(result.law[i, j])) for i in places))
     console.print(table)
     notes(console, said)
     next_step(console, (f"airtight train {path} --part federated", "test accuracy"))

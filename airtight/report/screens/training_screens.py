@@ -22,7 +22,7 @@ _FEW = 6  # kinds of devices that are listed; of more the one that the attack kn
 def attacked(
     path: str,
     name: str,
-    found: AttackResult,
+    result: AttackResult,
     system: InferenceSystem,
     labels: Sequence[str] = (),
     *,
@@ -30,21 +30,21 @@ def attacked(
 ) -> None:
     """Print for the kinds of devices the epsilon that the attack has shown, the exact and the published one."""
     console = screen()
-    worst = max(found.devices, key=lambda one: one.attack)
-    most = max(one.exact for one in found.devices)
-    refuted = [one for one in found.devices if one.refuted]
+    worst = max(result.devices, key=lambda one: one.attack)
+    most = max(one.exact for one in result.devices)
+    refuted = [one for one in result.devices if one.refuted]
     headline(
         console,
         name,
         [
             f"EPSILON AT LEAST {rounded_down(worst.attack)} (attack, {_those(worst, labels)}), AT MOST "
             f"{rounded_up(most)} (proof).",
-            of_question(system.replace(rounds=found.rounds, observer="auto")),
+            of_question(system.replace(rounds=result.rounds, observer="auto")),
             *([f"Theorem 1 is REFUTED for {devices([k for one in refuted for k in one.devices])}."] if refuted else []),
         ],
     )
-    on_features = any(one.attack_on_features is not None for one in found.devices)
-    published = any(one.published_epsilon is not None for one in found.devices)
+    on_features = any(one.attack_on_features is not None for one in result.devices)
+    published = any(one.published_epsilon is not None for one in result.devices)
     table = Sheet(
         (
             "devices",
@@ -54,18 +54,18 @@ def attacked(
             *(("Theorem 1", "attack at its delta") if published else ()),
         )
     )
-    shown = found.devices if complete or len(found.devices) <= _FEW else [worst]
+    shown = result.devices if complete or len(result.devices) <= _FEW else [worst]
     for one in shown:
         own = [_least(one.attack_on_features)] if on_features else []
         stated = "" if one.published_epsilon is None else plain(one.published_epsilon)
         claims = [stated, _least(one.attack_at_published_delta)] if published else []
         table.add_row(_numbers(one, labels), rounded_down(one.attack), *own, rounded_up(one.exact), *claims)
     console.print(table)
-    said = [f"Each number of the attack: {found.samples:,} samples, {100 * found.confidence:g} % confidence."]
-    if len(shown) < len(found.devices):
-        said.append(f"The device of which the attack shows most; {len(found.devices) - 1} further kinds: --all.")
+    said = [f"Each number of the attack: {result.samples:,} samples, {100 * result.confidence:g} % confidence."]
+    if len(shown) < len(result.devices):
+        said.append(f"The device of which the attack shows most; {len(result.devices) - 1} further kinds: --all.")
     notes(console, said)
-    next_step(console, (f"airtight attack {path} --samples {10 * found.samples}", "closer, ten times as long"))
+    next_step(console, (f"airtight attack {path} --samples {10 * result.samples}", "closer, ten times as long"))
 
 
 def _least(value: float | None) -> str:
@@ -80,12 +80,12 @@ def _numbers(one: AttackedDevice, labels: Sequence[str]) -> str:
     return labelled(one.devices[0], labels) if len(one.devices) == 1 else devices(one.devices).partition(" ")[2]
 
 
-def trained(path: str, name: str, found: list[TrainingAttack]) -> None:
+def trained(path: str, name: str, result: list[TrainingAttack]) -> None:
     """Print for each mechanism the epsilon that the attack on one client has shown, the exact one and that of Theorem 3."""
-    console, first = screen(), found[0]
+    console, first = screen(), result[0]
     rounds = "1 round" if first.rounds == 1 else f"{first.rounds:,} rounds"
-    refuted = [one.mechanism for one in found if one.refuted]
-    shown = ", ".join(f"{rounded_down(one.attack)} ({one.mechanism})" for one in found)
+    refuted = [one.mechanism for one in result if one.refuted]
+    shown = ", ".join(f"{rounded_down(one.attack)} ({one.mechanism})" for one in result)
     headline(
         console,
         name,
@@ -99,7 +99,7 @@ def trained(path: str, name: str, found: list[TrainingAttack]) -> None:
     table = Sheet(
         ("mechanism", "canary, at least", "on these data", "exact, at most", "Theorem 3"), left=("mechanism",)
     )
-    for one in found:
+    for one in result:
         published = "" if one.published is None else plain(one.published)
         table.add_row(
             one.mechanism, rounded_down(one.attack), rounded_down(one.attack_on_data), rounded_up(one.exact), published
