@@ -228,6 +228,7 @@ def transmit_energy(system: InferenceSystem, features: Features | None = None) -
     if features is not None:
         matched(system, features)
     sends = np.ones(system.devices) if system.idle_noise else system.participation
-    code = system.participation * (system.weight * length) ** 2
-    noise = sends * system.dimension * system.noise_variance
-    return np.asarray(system.alignment**2 / system.channel_gain * (code + noise))
+    with np.errstate(over="ignore"):
+        code = system.participation * (system.weight * length) ** 2
+        noise = sends * system.dimension * system.noise_variance
+        return np.asarray(np.float64(system.alignment) ** 2 / system.channel_gain * (code + noise))

@@ -284,8 +284,8 @@ def transmit_energy(system: InferenceSystem, channel: Channel, purpose: Purpose 
     if purpose is not None:
         lengths = [np.linalg.norm(task.clipped(system.clip), axis=1) for task in purpose.features]
         length_squared = np.mean(np.square(lengths), axis=0)
-    code = system.participation * system.weight**2 * length_squared
-    noise = sends * system.dimension * system.noise_variance
-    with np.errstate(invalid="ignore"):
-        energy = system.alignment**2 * channel.inverse_gain(system) * (code + noise)
+    with np.errstate(invalid="ignore", over="ignore"):
+        code = system.participation * system.weight**2 * length_squared
+        noise = sends * system.dimension * system.noise_variance
+        energy = np.float64(system.alignment) ** 2 * channel.inverse_gain(system) * (code + noise)
     return np.asarray(np.where(code + noise > 0, energy, 0.0))
