@@ -62,7 +62,7 @@ class Key:
     @property
     def meaning(self) -> str:
         """The linear key that a key in dB stands for; the name itself for any other key."""
-        return units.ALTERNATIVES[self.name][0] if self.name in units.ALTERNATIVES else self.name
+        return units.linear_key(self.name)
 
     @property
     def declared(self) -> parameters.Parameter[Any, Any] | None:
@@ -325,16 +325,12 @@ def changed(raw: dict[str, Any], keys: Sequence[Key], values: Sequence[Value]) -
         table = dict(parent[last])
         parent[last] = table
         if key.index is None:
-            for old_name in [old_name for old_name in table if _linear_key(old_name) == key.meaning]:
+            for old_name in [old_name for old_name in table if units.linear_key(old_name) == key.meaning]:
                 del table[old_name]
             table[key.name] = value
         else:
             table[key.name] = _with_entry(table, key, value)
     return out
-
-
-def _linear_key(name: str) -> str:
-    return units.ALTERNATIVES[name][0] if name in units.ALTERNATIVES else name
 
 
 def _with_entry(table: dict[str, Any], key: Key, value: Value) -> list[Any]:

@@ -17,7 +17,7 @@ from airtight.analytics.privacy.over_the_air import amplification, observers, sy
 from airtight.analytics.privacy.over_the_air.participation_mixture import build
 from airtight.solvers.energy.utility import EnergySolution
 from airtight.sweeps.axes import Key
-from airtight.sweeps.parts import DEFAULT_EPSILON
+from airtight.sweeps.parts import DEFAULT_EPSILON, NO_PRIVACY_EFFECT
 from airtight.sweeps.quantities import Place
 from airtight.sweeps.task import Task
 from airtight.system_file import units
@@ -25,8 +25,7 @@ from airtight.system_file import units
 Batch = Callable[[Task], list[FloatArray]]
 
 _COLUMNS = tuple(each.name for each in fields(HomogeneousSystems))
-_NO_PRIVACY_EFFECT = {"delta_prime", "decoder_gain", "channel_gain"}  # keys on which no exact privacy number depends
-_KNOWN_KEYS = {*_COLUMNS, *_NO_PRIVACY_EFFECT, "observer", "at_epsilon"}
+_KNOWN_KEYS = {*_COLUMNS, *NO_PRIVACY_EFFECT, "observer", "at_epsilon"}
 _COMMON_TO_BATCH = ("adjacency", "idle_noise", "observer")  # must be equal for all systems of one vectorised call
 _CLAIMED = ("t", "mean_noise", "vacuous", "epsilon", "delta")  # by Theorem 1
 _CHECKED = {"true_delta": Observer.AUTO, "hidden_delta": Observer.OTHERS}
@@ -74,7 +73,7 @@ def _homogeneous(task: Task) -> bool:
     all_known = meanings <= _KNOWN_KEYS and all(key.meaning in _KNOWN_KEYS and key.index is None for key in swept)
     replaced = {key.meaning for key in swept}
     per_device = [
-        key for key, value in table.items() if isinstance(value, list) and key not in replaced | _NO_PRIVACY_EFFECT
+        key for key, value in table.items() if isinstance(value, list) and key not in replaced | NO_PRIVACY_EFFECT
     ]
     return all_known and not per_device
 
@@ -92,7 +91,7 @@ def _privacy(task: Task) -> list[FloatArray]:
     defaults = {name: row.default for name, row in parameters.of(InferenceSystem).items() if not row.required}
     base = {**defaults, "observer": "auto", "at_epsilon": DEFAULT_EPSILON}
     replaced = {key.meaning for key in keys}
-    from_file = {name: value for name, value in task.raw["inference"].items() if _linear_key(name) not in replaced}
+    from_file = {name: value for name, value in task.raw["inference"].items() if units.linear_key(name) not in replaced}
     if any(key.name in units.ALTERNATIVES for key in keys) or any(name in units.ALTERNATIVES for name in from_file):
         rows = [units.linear({**from_file, **{key.name: swept[key.label][i] for key in keys}}) for i in range(size)]
         columns = {name: [row.get(name, base.get(name)) for row in rows] for name in {*base, *rows[0]}}
@@ -118,10 +117,6 @@ def _privacy(task: Task) -> list[FloatArray]:
         for out_array, place in zip(out, task.places, strict=True):
             out_array[members] = _over_devices(values[place.path], place, systems.devices, task.devices)
     return out
-
-
-def _linear_key(name: str) -> str:
-    return units.ALTERNATIVES[name][0] if name in units.ALTERNATIVES else name
 
 
 def _of_systems(

@@ -209,17 +209,17 @@ def _solved(fleet: DeviceFleet) -> EnergySolution:
 
 
 # keys on which no exact privacy number depends
-_NO_PRIVACY_EFFECT = frozenset({"delta_prime", "decoder_gain", "channel_gain"})
+NO_PRIVACY_EFFECT = frozenset({"delta_prime", "decoder_gain", "channel_gain"})
 # keys on which neither distortion nor accuracy depends
 _NO_ERROR_EFFECT = frozenset({"delta", "delta_prime", "adjacency", "observer", "rounds", "channel_gain"})
 _ALL: tuple[Part, ...] = (
-    Part("inference.privacy.interval", EpsilonInterval, _interval, ("inference",), _NO_PRIVACY_EFFECT),
+    Part("inference.privacy.interval", EpsilonInterval, _interval, ("inference",), NO_PRIVACY_EFFECT),
     Part(
         "inference.privacy.delta_at",
         DeltaAt,
         _delta,
         ("inference",),
-        _NO_PRIVACY_EFFECT | {"delta"},
+        NO_PRIVACY_EFFECT | {"delta"},
         frozenset({"at_epsilon"}),
     ),
     Part(
@@ -229,14 +229,14 @@ _ALL: tuple[Part, ...] = (
             epsilon=np.asarray(system_privacy.epsilon(_system(d), rounds=1, observer="auto")), delta=_system(d).delta
         ),
         ("inference",),
-        _NO_PRIVACY_EFFECT | {"observer", "rounds"},
+        NO_PRIVACY_EFFECT | {"observer", "rounds"},
     ),
     Part(
         "inference.privacy.proven",
         inference_results.EpsilonDelta,
         lambda d, _: inference_results.EpsilonDelta.of(amplification.proven(_system(d).one_round)),
         ("inference",),
-        _NO_PRIVACY_EFFECT | {"observer", "rounds"},
+        NO_PRIVACY_EFFECT | {"observer", "rounds"},
     ),
     Part(
         "inference.privacy.published",
@@ -260,21 +260,21 @@ _ALL: tuple[Part, ...] = (
         inference_results.Observers,
         lambda d, _: inference_results.Observers.of(_system(d)),
         ("inference",),
-        _NO_PRIVACY_EFFECT | {"observer", "rounds"},
+        NO_PRIVACY_EFFECT | {"observer", "rounds"},
     ),
     Part(
         "inference.channel.interval",
         EpsilonInterval,
         _interval,
         ("inference", "inference.channel"),
-        _NO_PRIVACY_EFFECT,
+        NO_PRIVACY_EFFECT,
     ),
     Part(
         "inference.channel.delta_at",
         Delta,
         _delta_over_channel,
         ("inference", "inference.channel"),
-        _NO_PRIVACY_EFFECT | {"delta"},
+        NO_PRIVACY_EFFECT | {"delta"},
         frozenset({"at_epsilon"}),
     ),
     Part(

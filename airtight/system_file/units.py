@@ -58,7 +58,7 @@ def linear(table: Mapping[str, Any], base: Mapping[str, Any] | None = None) -> d
     if (
         "snr_db" in base_table
         and "alignment" in out
-        and not any(_linear_key(key) == "receiver_noise_variance" for key in table)
+        and not any(linear_key(key) == "receiver_noise_variance" for key in table)
     ):
         in_decibels["snr_db"] = base_table["snr_db"]
     for key, value in in_decibels.items():
@@ -102,7 +102,8 @@ def linearised(raw: dict[str, Any]) -> dict[str, Any]:
     return {**raw, "inference": changed}
 
 
-def _linear_key(key: str) -> str:
+def linear_key(key: str) -> str:
+    """The key in linear units that a key in decibels stands for; any other key itself."""
     return ALTERNATIVES[key][0] if key in ALTERNATIVES else key
 
 

@@ -129,8 +129,8 @@ class Composition:
             count * sketch.curve[0] for sketch, (_, count) in zip(self._sketches, self.factors, strict=True)
         )
         level = max(min(level, float(delta_at_0)), np.exp(_LEAST_LOG))
-        # so the probability of an infinite loss is a lower bound at every epsilon
-        infinite = self._infinite()[0]  # delta does not rise with epsilon
+        # delta does not rise with epsilon, so the probability of an infinite loss is below it at every epsilon
+        infinite = self._infinite()[0]
         # a relative error `width` of epsilon changes log delta by t epsilon times as much
         log_width = width * _sharpness(tilt, epsilon)
         low, high = self._narrowed(
@@ -163,7 +163,7 @@ class Composition:
         return bool(distance <= width * _sharpness(self._tilt(lambda value, slope, t: slope - epsilon), epsilon))
 
     def reached_at(self, epsilon: FloatArray, low: FloatArray, high: FloatArray, width: float) -> NDArray[np.bool_]:
-        """As :meth:`reached` at each of many epsilons."""
+        """As :meth:`is_tight` at each of many epsilons."""
         tilts = self._levels_at(epsilon)[1] if self.factors else np.zeros(epsilon.shape)
         with np.errstate(divide="ignore", invalid="ignore"):
             close = np.log(high) - np.log(low) <= width * np.maximum(
@@ -540,13 +540,13 @@ class Composition:
                 or self._tabled
             ):
                 return best
-            # halvings save a grid where one would not be enough
+            # several halvings at once save a grid where one would not be enough
             step /= 2**halvings
             # The error of the grid falls fourfold with each halving, and that of the bands with `allowed`. Twice what is
             # missing: of few releases the loss of the others is no exponential, and nodes lie amiss at first.
             allowed /= min(2 * max(remaining_excess, 1.0), 256.0)
-            # the tilt and the moments of the laws themselves
-            if bands and not upper.impossible:  # a law shows better than its sketch where nodes matter
+            # tilt and moments of the laws themselves show better than those of the sketches where nodes matter
+            if bands and not upper.impossible:
                 tilt = upper.tilt_of_level(float(np.log(level)))
                 deviation = float(np.sqrt(upper.cumulant(tilt)[2]))
                 log_moments = {i: laws_of_releases[i][1].cumulant(tilt)[0] for i in bands}
