@@ -696,11 +696,13 @@ def design_problem(
     See :func:`airtight.solvers.design.over_the_air.design_prices.design_problem`; `rounds` and `observer` replace those of the
     system.
     """
+    from airtight.analytics import checks
+    from airtight.analytics.inference.system import InferenceSystem
     from airtight.analytics.privacy.over_the_air import system_privacy
     from airtight.solvers.design.over_the_air import design_prices
 
     return design_prices.design_problem(
-        system_privacy.one_round_alone(system, rounds=False),
+        system_privacy.one_round_alone(checks.instance("system", system, InferenceSystem), rounds=False),
         features,
         epsilon_at_most=epsilon_at_most,
         energy_at_most=energy_at_most,

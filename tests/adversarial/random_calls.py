@@ -19,25 +19,9 @@ from pathlib import Path
 import numpy as np
 
 import airtight
-from airtight.solvers import weights
-from airtight.solvers.design.over_the_air import design_prices, frontier
 from airtight.solvers.design.requirements import FleetRequirements, InferenceRequirements
-from airtight.solvers.energy import conic_energy, solve
-from airtight.solvers.weights import weight_problem
-from airtight.sweeps import verb
-from airtight.validate.attack import training
 
 SECONDS = 3  # after which a call is given up; it counts as neither
-INNER = {  # the functions whose options a verb passes on
-    "solve_weights": weights.solve,
-    "weight_problem": weight_problem.weight_problem,
-    "energy_problem": conic_energy.energy_problem,
-    "design_problem": design_prices.design_problem,
-    "solve_energy": solve,
-    "sweep": verb.sweep,
-    "frontier": frontier.surface,
-    "attack_training": training.attacked,
-}
 LEFT = {
     "Claim",
     "Item",
@@ -198,7 +182,7 @@ HOSTILE = [
 
 def targets():
     """The public names and the methods of their types, with the parameters of each."""
-    found = {name: (getattr(airtight, name), INNER.get(name)) for name in airtight.__all__ if name not in LEFT}
+    found = {name: getattr(airtight, name) for name in airtight.__all__ if name not in LEFT}
     curve = airtight.gaussian(1.0)
     methods = (
         "delta",
@@ -212,18 +196,18 @@ def targets():
         "from_json",
         "to_json",
     )
-    found |= {f"PrivacyCurve.{name}": (getattr(curve, name), None) for name in methods}
+    found |= {f"PrivacyCurve.{name}": getattr(curve, name) for name in methods}
     meter = airtight.Meter(4.0, 1e-5, devices=2)
     found |= {
-        f"Meter.{name}": (getattr(meter, name), None)
+        f"Meter.{name}": getattr(meter, name)
         for name in ("may", "spent", "left", "who", "plan")
         if hasattr(meter, name)
     }
     requirements = {"design": [InferenceRequirements, FleetRequirements]}
-    for name, (call, inner) in found.items():
+    for name, call in found.items():
         if isinstance(call, type) and issubclass(call, Exception | str):
             continue
-        parameters = dict(inspect.signature(inner or call).parameters)
+        parameters = dict(inspect.signature(call).parameters)
         for more in requirements.get(name, []):
             parameters |= {
                 n: p.replace(kind=p.KEYWORD_ONLY)

@@ -154,7 +154,7 @@ PLANTS = {
     "tanh for coth": (rewritten(quantizers, "alpha", "1 / np.tanh", "np.tanh"), ["CB-A1"]),
     # twenty more, one in each of twenty quantities that the answers show
     "gamma for gamma^2 in the energy": (
-        rewritten(transmission, "transmit_energy", "system.alignment**2", "system.alignment"),
+        rewritten(transmission, "transmit_energy", "np.float64(system.alignment) ** 2", "np.float64(system.alignment)"),
         ["FDP-Q-energy"],
     ),
     "the lesser order behind a sum": (

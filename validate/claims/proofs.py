@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from pydoc import locate
 
+from airtight.analytics import checks
 from airtight.validate.claims.claim import Claim, docstring
 from airtight.validate.claims.sources import INSTALLED, Source
 
@@ -57,6 +58,11 @@ def sections(paper: str, source: Source = INSTALLED) -> dict[str, Section]:
 def proofs_beside(module: str) -> dict[str, str]:
     """Addresses of the proofs in the folder of a module, by the rows that their headings name.
 
+    Parameters
+    ----------
+    module : str
+        Path of the module (``__file__``).
+
     Examples
     --------
     >>> from airtight.validate.papers import corbin_fl
@@ -65,7 +71,7 @@ def proofs_beside(module: str) -> dict[str, str]:
     """
     return {
         row: f"docs/{page}#{section.label}"
-        for page, section in _beside(Path(module))
+        for page, section in _beside(Path(checks.instance("module", module, str)))
         for row in section.heading.split(", ")
     }
 
