@@ -68,6 +68,11 @@ ELSEWHERE = {  # no quantity of a paper's model: why no row is asked of it
         "on the page Channel, held to 60 digits, enumeration and simulation"
         for name in ("epsilon_of_fading", "epsilon_quantiles")
     },
+    **{
+        f"airtight.analytics.inference.distortion.{name}": "no paper asks for the worst codes; held to random codes, and attained"
+        for name in ("worst_case", "worst_constant_output")
+    },
+    "airtight.solvers.design.channel_design.transmit_energy": "no paper counts it over fading; held to a million drawn gains",
     "airtight.analytics.inference.combiner.whole_mse": "calls distortion.exact or combiner.best",
     "airtight.solvers.design.whole_system.calibrate": "calls calibrate, or channel_noise over a channel, which no paper has",
     "airtight.solvers.design.whole_system.design": "calls joint.design, or channel_design over a channel, which no paper has",
