@@ -1,4 +1,4 @@
-"""The sliders of the page: the printed forms as JavaScript, the exact curve of equal devices, and the initial values."""
+"""The live part of the page: the report's numbers that it opens at, and JavaScript for what its controls change."""
 
 from __future__ import annotations
 
@@ -15,11 +15,15 @@ from numpy.polynomial import chebyshev
 from numpy.polynomial.legendre import leggauss
 from scipy import special
 
+from airtight.analytics.checks import FloatArray
 from airtight.analytics.forms import theorem1
 from airtight.analytics.forms.quantity import Quantity
+from airtight.analytics.guarantee import Observer
 from airtight.analytics.inference.channel import Channel, PowerLimit
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import observers
+from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy
+from airtight.report import numbers
 from airtight.results.inference_results import Privacy
 from airtight.results.schema import as_json
 
@@ -101,51 +105,121 @@ def _rules() -> list[list[list[float]]]:
 
 
 def start(name: str, system: InferenceSystem, privacy: Privacy) -> dict[str, Any]:
-    """Initial values of the controls: every device equals the least protected one; and the epsilon of Python for them."""
-    true = privacy.asked_once
-    k, over = int(np.argmax(true)), Channel() if system.channel is None else system.channel
+    """What the controls begin with: the report's numbers, the file's values, and what a control that moves cannot keep.
+
+    The page shows `report`, Python's numbers for the file's own devices and channel, until a control moves. What it computes
+    then has the values of the worst device for all devices; `differs` says in words in what that is not the file's system.
+    """
+    k, over = int(np.argmax(privacy.asked_once)), Channel() if system.channel is None else system.channel
     states = min(over.states, _MOST_STATES)
-    seen = observers.resolved(system, privacy.observer)
-    vectors = [getattr(system, name) for name in ("participation", "noise_variance", "weight", "clip")]
-    suffices = None
-    if over.max_power is not None:
-        vectors.append(np.broadcast_to(over.max_power, (system.devices,)) * over.gain_means(system.devices))
-        suffices = float(vectors[-1][k])
-    remark = ""
-    if any(np.ptp(vector) > 0 for vector in vectors):
-        remark = f"the devices of this system differ: here all are like device {k}, the least protected."
-    elif states < over.states:
-        remark = f"of the {over.states} states of the file the page draws {states}."
-    elif not over.known:
-        remark = "the observer of the file does not know the channel: here it does, and learns no less."
+    vectors = {name: getattr(system, name) for name in ("participation", "noise_variance", "weight", "clip")}
+    if over.max_power is not None:  # a gain of mean 1 meets the limit in units of the mean gain
+        vectors["max_power"] = np.broadcast_to(over.max_power, (system.devices,)) * over.gain_means(system.devices)
+    alike = all(np.ptp(vector) == 0 for vector in vectors.values())
+    rounds = min(system.rounds, _MOST_ROUNDS)
+    differs = {
+        f"all devices alike, each as device {k}, the least protected of the file": not alike,
+        f"{states} of the {over.states} states of the file": states < over.states,
+        "an observer who knows the channel, and learns no less": not over.known,
+        f"{_MOST_ROUNDS} rounds at most": rounds < system.rounds,
+    }
+    values = {
+        "max_power": None,
+        **{name: float(vector[k]) for name, vector in vectors.items()},
+        "alignment": system.alignment,
+        "dimension": system.dimension,
+        "rounds": rounds,
+    }
     return {
         "name": name,
-        "remark": remark,
+        "report": [
+            _report_numbers(system, privacy, observer)
+            for observer in (Observer.PARTICIPANTS, Observer.OTHERS, Observer.SIGNAL)
+        ],
+        "shown": {
+            name: _range(vectors.get(name, value)) for name, value in {**values, "rounds": system.rounds}.items()
+        },
+        "place": _place(system),
+        "differs": [text for text, true in differs.items() if true],
+        "alike": alike,
+        "unserved": unserved(system.channel),
+        **values,
         "devices": system.devices,
-        **{name: float(getattr(system, name)[k]) for name in ("participation", "noise_variance", "weight", "clip")},
-        "alignment": system.alignment,
         "receiver_noise_variance": system.receiver_noise_variance,
-        "dimension": system.dimension,
         "delta": system.delta,
         "delta_prime": system.delta_prime,
-        "rounds": 1 if privacy.composed is None else min(privacy.composed.rounds, _MOST_ROUNDS),
         "adjacency": system.adjacency.value,
-        "observer": seen.value,
+        "observer": observers.resolved(system, system.observer).value,
         "idle_noise": system.idle_noise,
-        "exact": None if remark else as_json(float(true[k])),
         "model": over.model.value,
         "antennas": over.antennas,
         "fading": over.fading.value,
         "k_factor": over.k_factor,
         "shape": over.shape,
         "shadowing_db": over.shadowing_db,
-        "max_power": suffices,
         "known": over.known,
         "fresh": over.fresh,
         "states": states,
         "seed": over.seed,
         "streams": _streams(over, (states, system.devices)),
     }
+
+
+def _report_numbers(system: InferenceSystem, privacy: Privacy, observer: Observer) -> dict[str, Any]:
+    """The numbers of the report against one observer, each of the device where it is greatest; None where it has none.
+
+    The closed form is proved against the observer that `auto` stands for. Against one who sees more, the exact value stands in
+    its place, because it must never lie below that.
+    """
+    asked = observers.resolved(system, privacy.observer)
+    by_observer = {
+        Observer.PARTICIPANTS: privacy.observers.participants,
+        Observer.OTHERS: privacy.observers.others,
+        Observer.SIGNAL: privacy.observers.signal.epsilon,
+    }
+    once = by_observer[observer]
+    after_rounds = None if privacy.composed is None or observer is not asked else privacy.composed.epsilon
+    sees_more = observer.sees_device and not observers.default_observer(system).sees_device
+    epsilons = {"exact": once, "rounds": once if privacy.composed is None else after_rounds}
+    if channel_privacy.adds_nothing(system):
+        epsilons["theorem1"] = privacy.published.theorem1.epsilon
+        epsilons["eq23"] = privacy.published.eq23.epsilon
+        epsilons["proven"] = once if sees_more else privacy.proven.epsilon
+    channel = system.channel
+    hides = not observer.sees_others and not system.idle_noise and not system.power_decides
+    return {
+        "observer": observer.value,
+        "upper": hides or (channel is not None and not (channel.known and channel.csi_error == 0)),
+        **{name: None if epsilon is None else _worst(epsilon) for name, epsilon in epsilons.items()},
+    }
+
+
+def _worst(epsilon: FloatArray) -> dict[str, Any]:
+    """The greatest value with the digits of the report, all of its digits, and whose it is."""
+    k = int(np.argmax(epsilon))
+    whose = "every device" if np.all(epsilon == epsilon[0]) else f"worst device {k}"
+    return {"text": numbers.plain(float(epsilon[k])), "value": as_json(float(epsilon[k])), "whose": whose}
+
+
+def _range(value: Any) -> str:
+    """A number, or the least and the greatest of several, with the digits of the report."""
+    if value is None:
+        return ""
+    low, high = (numbers.plain(float(end)) for end in (np.min(value), np.max(value)))
+    return low if low == high else f"{low} to {high}"
+
+
+def _place(system: InferenceSystem) -> str:
+    """At which antennas, in how many states of the channel, the numbers of the report are."""
+    channel = system.channel
+    if channel is None or channel_privacy.adds_nothing(system):
+        return ""
+    if channel.looks is not None:
+        states, _, looks = channel.looks.shape
+        place = f", at {looks} looks in {states} states of the file"
+    else:
+        place = f", at {channel.antennas} antenna{'s' * (channel.antennas > 1)} in {channel.states} states"
+    return place + (" that it knows" if channel.known else " that it does not know")
 
 
 def _streams(channel: Channel, shape: tuple[int, int]) -> dict[str, str]:
@@ -165,7 +239,7 @@ def _streams(channel: Channel, shape: tuple[int, int]) -> dict[str, str]:
 
 
 def unserved(channel: Channel | None) -> str:
-    """Why the controls cannot begin with this channel; empty where they can."""
+    """Why the controls cannot keep this channel; empty where they can."""
     if channel is None:
         return ""
     if channel.looks is not None:

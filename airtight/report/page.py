@@ -200,14 +200,13 @@ def render(parts: Parts) -> str:
     if parts.energy is not None:
         result = parts.energy
         others.append(("Energy and utility", summary.of_fleet(result.rows, result.cut, result.infeasible)))
-    channel, begun, unserved = {}, [], "" if description.inference is None else live.unserved(description.inference.channel)
+    channel, begun = {}, []
     if bounds.inference is not None:
         known = bounds.inference.named(description.name)
         for name, system in description.systems.items():
             if system.channel is not None:
                 channel[name] = summary.over_channel(system, known[name])
-            if not unserved:
-                begun.append(live.start(name, system, known[name].privacy))
+            begun.append(live.start(name, system, known[name].privacy))
     anchors = {
         "channel": (channel, "Channel"),
         "live": (begun, "Live"),
@@ -234,7 +233,6 @@ def render(parts: Parts) -> str:
             audit=None if parts.audit is None else _counted(parts.audit.evidence),
             starts=live.starts(begun) if begun else "",
             script=Markup(live.script()) if begun else "",
-            unserved=unserved,
             channel=channel,
             states=STATES,
             antennas=parts.antennas,

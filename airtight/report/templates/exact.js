@@ -309,10 +309,10 @@
   }
   const epsilon = (s) => finished(oneQuery(s));
 
-  // the closed form: one lower quantile of the others' noise, which spends half of delta; it holds for who sees no more than the
-  // usual observer of these neighbours, and so for each but one, to whom a missing device is plain
+  // the closed form: one lower quantile of the others' noise, which spends half of delta. It holds for an observer who sees no more
+  // than the usual one of these neighbours; for one who sees more, the exact value, itself of closed form, stands in its place
   function proven(system) {
-    if (rollCall(system)) return finished(oneQuery(system));
+    if (meaning(system) === "participants" && meaning({ ...system, observer: "auto" }) === "others") return epsilon(system);
     const s = { ...system, observer: "auto" };
     if (s.idle_noise) {
       if (s.adjacency !== "replace") return epsilon(s);

@@ -17,15 +17,19 @@
   let now, start, fadings, moved = SLIDERS[0], turn = 0;
   const kept = {};  // the curve of the system as it stands, for all T
 
-  const digits = (x) => (x === Infinity ? "∞" : x === 0 ? "0"
-    : x >= 1e-3 && x < 1e5 ? String(Number(x.toPrecision(4))) : x.toExponential(2).replace("e+", "e"));
-  // rounded up to the digits that are shown
+  // four digits, as airtight.report.numbers.plain writes them
+  function digits(x) {
+    if (x === Infinity) return "∞";
+    if (x === 0 || (x >= 1e-3 && x < 1e4)) return String(Number(x.toPrecision(4)));
+    if (x >= 1e4 && x < (Number.isInteger(x) ? 1e9 : 99999.5)) return x.toFixed(0).replace(/\B(?=(\d{3})+$)/g, ",");
+    return x.toExponential(3).replace(/\.?0*e\+?/, "e");
+  }
+  // an epsilon, rounded up to the digits that are shown
   function upward(x) {
     if (!(x > 0 && isFinite(x))) return digits(x);
-    const y = x * (1 + 1e-9), shown = Number(y.toPrecision(x >= 1e-3 && x < 1e5 ? 4 : 3)), unit = 10 ** (Math.floor(Math.log10(y)) - (x >= 1e-3 && x < 1e5 ? 3 : 2));
+    const y = x * (1 + 1e-9), shown = Number(y.toPrecision(4)), unit = 10 ** (Math.floor(Math.log10(y)) - 3);
     return digits(shown < y ? shown + unit : shown);
   }
-  const told = (s, x) => (airtight.several(s) ? upward(x) : digits(x));
 
   // the ends of a slider: farther where the file begins outside
   const ends = ([name, , low, high, log]) => (log && start[name] > 0 ? [start[name] < low ? start[name] / 100 : low, start[name] > high ? start[name] * 100 : high] : [low, high]);
@@ -33,6 +37,7 @@
     const [low, high] = ends(row), x = row[4] ? low * (high / low) ** t : low + (high - low) * t;
     return WHOLE.has(row[0]) ? Math.max(1, Math.round(x)) : x;
   };
+  const home = (row) => Math.min(Math.max(Math.round(STEPS * position(row, start[row[0]])), 0), STEPS) || 0;
   const position = (row, x) => {
     const [low, high] = ends(row);
     return row[4] ? Math.log(x / low) / Math.log(high / low) : (x - low) / (high - low);
@@ -55,27 +60,70 @@
   // a hidden silent device has two curves; here the greater stands for both
   const oneOrder = (s) => s.rounds > 1 && s.adjacency === "silent" && airtight.covered(s);
 
+  // whether the controls can keep the file's system
+  const keeps = () => start.differs.length === 0 && !start.unserved;
+
+  // Python's numbers for the devices and the channel of the file; where the controls cannot keep these, for any observer
+  const inReport = () => now.report.find(({ observer }) => observer === now.observer
+    && Object.keys(start).every((name) => (name === "observer" && !keeps()) || now[name] === start[name]));
+
   function show() {
-    const s = described(now), over = airtight.several(s), refused = airtight.refusal(s), later = !refused && airtight.lastingRefused(s);
+    const numbers = inReport(), whole = keeps();
+    say(numbers, whole);
+    if (numbers) showReport(numbers);
     for (const row of SLIDERS) {
-      const value = s[row[0]] === null ? "" : digits(s[row[0]]);
+      const value = numbers ? start.shown[row[0]] : now[row[0]] === null ? "" : digits(described(now)[row[0]]);
       at("value-" + row[0]).textContent = value;
       at("slider-" + row[0]).setAttribute("aria-valuetext", value);
     }
-    at("theorem1").textContent = over ? "–" : digits(claimed(s, "theorem1"));
-    at("eq23").textContent = over ? "–" : digits(claimed(s, "eq23"));
-    at("proven").textContent = over ? "–" : digits(airtight.proven(s));
-    const upper = (s.observer === "signal" && !s.idle_noise && !airtight.limited(s)) || (over && !s.known);
-    at("one").textContent = upper ? "at most, one query" : "exact, one query";
-    at("all").textContent = upper || oneOrder(s) ? "at most, after T queries" : "after T queries";
-    at("whom").textContent = `Neighbours: ${s.adjacency}. The server sees ${SEEN[s.observer]}${AT(s)}${over ? "; claimed and proven are of one look, and say nothing here" : ""}. δ = ${digits(s.delta)}.`;
+    for (const id of ["few-said", "legend", "lines", "few-lines", "file", "refused"]) at(id).replaceChildren();
+    at("figures").hidden = Boolean(numbers) && !whole;  // they are of devices alike
+    if (numbers && !whole) run([].values()); else compute(numbers);
+  }
+
+  // what the numbers are of, in words that stand before they change
+  function say(numbers, whole) {
+    const differs = start.differs.join("; "), { exact } = now.report.find(({ observer }) => observer === start.observer);
+    at("kept").textContent = differs ? `The controls compute another system than the file's: ${differs}.` : "The controls change the file's system, of devices alike.";
+    at("scope").textContent = numbers
+      ? `The file's own system${start.alike ? "" : ", its unlike devices included"}: the numbers of the report, from Python.`
+        + (start.unserved ? ` The controls cannot change it, because ${start.unserved}: ask airtight bounds.` : whole ? "" : " Figures appear when a control moves.")
+      : `Computed in this page${differs && `, and not for the file's system: ${differs}`}. The report's ε of one query is ${exact.text} (${exact.whose}).`;
+    at("back").hidden = Boolean(numbers) && now.observer === start.observer;
+    at("controls").hidden = Boolean(start.unserved);
+  }
+
+  function showReport(numbers) {
+    for (const id of ["theorem1", "eq23", "proven", "exact", "rounds"]) {
+      at(id).textContent = numbers[id]?.text ?? "–";
+      at(id).title = numbers[id]?.value ?? "";
+    }
+    at("one").textContent = numbers.upper ? "at most, one query" : "exact, one query";
+    at("all").textContent = numbers.upper || now.rounds > 1 ? "at most, after T queries" : "after T queries";
+    at("whose").textContent = numbers.exact.whose;
+    at("why").textContent = numbers.rounds ? `T = ${start.shown.rounds}; ${numbers.rounds.whose}` : `T = ${start.shown.rounds}: ask airtight bounds, with observer = "${now.observer}"`;
+    at("whom").textContent = whom(now, start.place);
+  }
+  const whom = (s, place) => `Neighbours: ${s.adjacency}. The server sees ${SEEN[s.observer]}${place}. δ = ${digits(s.delta)}.`;
+
+  function compute(numbers) {
+    const s = described(now), over = airtight.several(s), refused = airtight.refusal(s), later = !refused && airtight.lastingRefused(s);
     at("refused").textContent = refused || (later ? "Over a channel that lasts the page serves T queries only where all take part: choose p = 1 or a fresh state, or ask airtight bounds." : "");
     at("file").innerHTML = over && !airtight.limited(s) ? `The same states in a file: <code>[inference.channel] ${inFile(s)}</code>` : "";
-    at("exact").textContent = refused ? "–" : "…";
-    at("rounds").textContent = refused || later ? "–" : "…";
-    for (const id of ["why", "few-said", "legend"]) at(id).textContent = "";
-    for (const id of ["lines", "few-lines"]) if (refused) at(id).innerHTML = "";
-    if (refused) run([].values()); else run(work({ ...s }, moved, later));
+    if (!numbers) {
+      const upper = (s.observer === "signal" && !s.idle_noise && !airtight.limited(s)) || (over && !s.known);
+      for (const id of ["theorem1", "eq23"]) at(id).textContent = over ? "–" : digits(claimed(s, id));
+      at("proven").textContent = over ? "–" : upward(airtight.proven(s));
+      at("one").textContent = upper ? "at most, one query" : "exact, one query";
+      at("all").textContent = upper || oneOrder(s) ? "at most, after T queries" : "after T queries";
+      at("whom").textContent = whom(s, AT(s) + (over ? "; claimed and proven are of one look, and say nothing here" : ""));
+      at("exact").textContent = refused ? "–" : "…";
+      at("rounds").textContent = refused || later ? "–" : "…";
+      for (const id of ["theorem1", "eq23", "proven", "exact", "rounds"]) at(id).title = "";
+      at("whose").textContent = start.alike ? "" : "all devices alike";
+      at("why").textContent = "";
+    }
+    if (refused) run([].values()); else run(work({ ...s }, moved, later, numbers));
   }
 
   const AT = (s) => (airtight.several(s) ? `, at ${s.antennas} antenna${s.antennas > 1 ? "s" : ""} in ${s.states} states that it knows` : s.antennas > 1 ? `, at ${s.antennas} antennas that receive the same` : "");
@@ -97,20 +145,19 @@
     turns.port2.postMessage(++turn);
   }
 
-  function* work(system, row, later) {
+  function* work(system, row, later, numbers) {
     const began = performance.now(), found = yield* airtight.greatestEpsilon(system), took = performance.now() - began, several = airtight.several(system);
-    at("exact").textContent = told(system, found.value);
-    agree(found.value);
-    if (!later) {
+    if (numbers) agree(numbers.exact.value, found.value); else at("exact").textContent = upward(found.value);
+    if (!later && !numbers) {
       const { value, above } = yield* airtight.overRoundsAndStates(system, found, kept);
-      at("rounds").textContent = told(system, value);
+      at("rounds").textContent = upward(value);
       at("why").textContent = `T = ${system.rounds}` + (several && system.rounds > 1 && system.fresh ? `; device ${found.law.device}, the least protected in one` : "")
         + (oneOrder(system) ? "; one curve for both orders, which costs up to 10 %" : "");
       yield;
       const over = above();
       if (over > 5e-5) at("why").textContent += over > FAR ? "; from above, and far from exact" : `; too great by some ${(100 * over).toPrecision(1)} % (measured)`;
     }
-    yield* againstAntennas(system);
+    yield* againstAntennas(system, numbers);
     const overT = row[0] === "rounds";  // claimed and proven are of one query: not drawn beside what T of them give away
     const lines = overT || several ? { exact: [] } : { claimed: [], proven: [], exact: [] }, points = took < SLOW ? POINTS : FEW;
     for (let i = 0; i < points; i++) {
@@ -125,7 +172,7 @@
   }
 
   // the small figure: epsilon of one query for 1, 2, 4 and 8 antennas, and where it ends
-  function* againstAntennas(system) {
+  function* againstAntennas(system, numbers) {
     const counts = [...new Set([...ANTENNAS, system.antennas])].sort((a, b) => a - b), values = [];
     for (const antennas of counts) {
       const s = described({ ...system, antennas });
@@ -134,30 +181,24 @@
     }
     const limit = yield* airtight.limitOfAntennas(system), drawn = (y) => isFinite(y) && y > 0, finite = [...values, limit].filter(drawn);
     const most = Math.max(...finite, 0) * 1.1 || 1, least = Math.min(...finite, most) / 1.1, log = most / least > 30, last = counts.at(-1);
-    const rounded = (y) => told({ ...system, antennas: last }, y), X = (m) => 56 + 245 * Math.log(m) / Math.log(last), Y = (y) => 170 - 150 * (log ? Math.log(y / least) / Math.log(most / least) : y / most);
+    const X = (m) => 56 + 245 * Math.log(m) / Math.log(last), Y = (y) => 170 - 150 * (log ? Math.log(y / least) / Math.log(most / least) : y / most);
     const parts = [`<line x1="56" x2="315" y1="170" y2="170" stroke="var(--line)"/><text x="178" y="198" text-anchor="middle">antennas</text><text x="56" y="12" text-anchor="end">ε</text>`];
-    for (const y of [...new Set(finite.length ? [Math.min(...finite), Math.max(...finite)] : [])]) parts.push(`<text x="50" y="${Y(y) + 4}" text-anchor="end">${rounded(y)}</text>`);
+    for (const y of [...new Set(finite.length ? [Math.min(...finite), Math.max(...finite)] : [])]) parts.push(`<text x="50" y="${Y(y) + 4}" text-anchor="end">${upward(y)}</text>`);
     const points = counts.map((m, i) => [m, values[i]]).filter(([, y]) => drawn(y)), style = 'fill="none" stroke="var(--bad)" stroke-width="2"';
     for (const m of counts) parts.push(`<text x="${X(m)}" y="184" text-anchor="middle">${m}</text>`);
     parts.push(`<path d="${points.map(([m, y], i) => `${i ? "L" : "M"}${X(m).toFixed(1)} ${Y(y).toFixed(1)}`).join("")}" ${style}/>`);
     for (const [m, y] of points) parts.push(`<circle cx="${X(m)}" cy="${Y(y)}" r="${m === system.antennas ? 5 : 3}" fill="var(--bad)"/>`);
     if (drawn(limit)) parts.push(`<line x1="56" x2="315" y1="${Y(limit)}" y2="${Y(limit)}" stroke="var(--soft)" stroke-dasharray="2 3"/>`);
     at("few-lines").innerHTML = parts.join("");
-    const said = counts.map((m, i) => `${m}: ${Number.isNaN(values[i]) ? "not served" : rounded(values[i])}`).join(", ");
+    const said = counts.map((m, i) => `${m}: ${Number.isNaN(values[i]) ? "not served" : numbers && m === system.antennas ? numbers.exact.text : upward(values[i])}`).join(", ");
     at("few-said").textContent = `ε of one query against antennas, ${system.adjacency}, the server sees ${SEEN[system.observer]}${said ? `; ${said}` : ""}. `
-      + `${drawn(limit) ? "Dashed" : "Limit"}: ${rounded(limit)}, ${system.fading === "none" ? "the devices' noise alone, as all antennas receive the same" : "the device's own noise alone"}.`;
+      + `${drawn(limit) ? "Dashed" : "Limit"}: ${upward(limit)}, ${system.fading === "none" ? "the devices' noise alone, as all antennas receive the same" : "the device's own noise alone"}.`;
   }
 
-  // where the sliders begin: the page's value beside Python's
-  function agree(exact) {
-    if (start.agreed) return;
-    start.agreed = true;
-    if (start.exact === null) {
-      at("agreement").textContent = start.remark;
-      return;
-    }
-    const python = start.exact === "inf" ? Infinity : start.exact, off = exact === python ? 0 : Math.abs(exact / python - 1);
-    at("agreement").innerHTML = `they agree with Python's exact ε here to ${off < 1e-16 ? "the last digit" : `<span class="one">${off.toExponential(0)}</span>`}.`;
+  // the page's value beside Python's, for the file's system
+  function agree(inPython, here) {
+    const python = inPython === "inf" ? Infinity : inPython, off = here === python ? 0 : Math.abs(here / python - 1);
+    at("agreement").innerHTML = `They agree with Python's ε of the file's system to ${off < 1e-16 ? "the last digit" : `<span class="one">${off.toExponential(0)}</span>`}.`;
   }
 
   function plot(row, lines) {
@@ -208,17 +249,22 @@
     at("slider-participation").disabled = limited;  // the power limit decides it
     at("idle").disabled = limited;
     if (limited && moved[0] === "participation") moved = SLIDERS[1];
-    for (const row of SLIDERS) if (now[row[0]] !== null) at("slider-" + row[0]).value = Math.round(STEPS * position(row, now[row[0]]));
+    for (const row of SLIDERS) {
+      at("slider-" + row[0]).value = home(row);
+      at("alike-" + row[0]).hidden = start.alike;
+      at("slider-" + row[0]).setAttribute("aria-label", row[0].replace("_", " ") + (start.alike ? "" : ", all devices alike"));
+    }
+    at("agreement").textContent = "";
     show();
   }
 
   for (const row of SLIDERS) {
     const label = document.createElement("label");
-    label.innerHTML = `<span>${row[1]} <span class="soft">${row[0].replace("_", " ")}</span></span><output id="live-value-${row[0]}"></output><input type="range" min="0" max="${STEPS}" id="live-slider-${row[0]}" aria-label="${row[0].replace("_", " ")}">`;
+    label.innerHTML = `<span>${row[1]} <span class="soft">${row[0].replace("_", " ")}<span id="live-alike-${row[0]}">, all devices alike</span></span></span><output id="live-value-${row[0]}"></output><input type="range" min="0" max="${STEPS}" id="live-slider-${row[0]}">`;
     at("sliders").append(label);
     label.querySelector("input").addEventListener("input", (event) => {
       moved = row;
-      now[row[0]] = place(row, event.target.value / STEPS);
+      now[row[0]] = Number(event.target.value) === home(row) ? start[row[0]] : place(row, event.target.value / STEPS);
       show();
     });
   }
@@ -233,5 +279,6 @@
   });
   at("fresh").addEventListener("change", (event) => { now.fresh = event.target.checked; show(); });
   at("idle").addEventListener("change", (event) => { now.idle_noise = event.target.checked; show(); });
+  at("back").addEventListener("click", () => choose(start));
   choose(starts[0]);
 })();

@@ -9,12 +9,18 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from py_mini_racer import MiniRacer
 from scipy import special, stats
+from support.live_page import LivePage
 
+from airtight.analytics.guarantee import Adjacency, Observer
+from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.privacy.over_the_air import amplification, observers, rounds, system_privacy
+from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy
 from airtight.analytics.privacy.over_the_air.participation_mixture import hidden_divergence
-from airtight.report import live
+from airtight.report import live, numbers
+from airtight.results.inference_results import Privacy
+from airtight.results.schema import as_json
 
 
 @pytest.fixture(scope="module")
@@ -200,16 +206,192 @@ def test_a_changed_constant_is_seen(script):
     assert engine.eval(f"airtight.epsilon({text})") != pytest.approx(script(f"airtight.epsilon({text})"), rel=1e-9)
 
 
+@pytest.mark.parametrize("idle_noise", [False, True])
 @pytest.mark.parametrize("observer", ["participants", "others", "signal"])
 @pytest.mark.parametrize("adjacency", ["absent", "silent", "replace"])
-def test_what_is_proven_is_proven_for_the_observer_that_is_shown(script, adjacency, observer):
+def test_what_is_proven_is_proven_for_the_observer_that_is_shown(script, adjacency, observer, idle_noise):
     values = {"devices": 5, "participation": 0.8, "noise_variance": 0.5, "weight": 0.2, "clip": 2.0, "alignment": 1.0}
     values |= {
         "receiver_noise_variance": 0.3,
         "dimension": 6,
         "delta": 1e-5,
         "adjacency": adjacency,
-        "idle_noise": False,
+        "idle_noise": idle_noise,
     }
     text = json.dumps({**values, "observer": observer})
     assert script(f"airtight.proven({text})") >= script(f"airtight.epsilon({text})") * (1 - 1e-9)
+
+
+CHANNELS = {
+    "none": None,
+    "two antennas": Channel(antennas=2, fading="rayleigh", model="complex", states=12),
+    "a power limit": Channel(antennas=2, fading="rayleigh", states=12, max_power=3.0, distance=[1.0, 1.1, 1.2]),
+    "an inversion with an error": Channel(antennas=2, fading="rayleigh", states=12, csi_error=0.01),
+    "coefficients of a file": Channel(looks=np.random.default_rng(0).normal(size=(5, 3, 2))),
+    "alike antennas": Channel(antennas=4),
+    "an observer who does not know it": Channel(antennas=2, fading="rayleigh", states=12, known=False),
+}
+
+
+def unlike(seed, channel=None, **fixed):
+    """A system of three unlike devices."""
+    rng = np.random.default_rng(seed)
+    adjacency = list(Adjacency)[seed % 3]
+    values = {
+        "participation": rng.uniform(0.3, 1.0, 3),
+        "noise_variance": rng.uniform(0.05, 0.5, 3),
+        "weight": rng.uniform(0.1, 0.5, 3),
+        "clip": rng.uniform(0.5, 4.0, 3),
+        "alignment": rng.uniform(0.5, 2.0),
+        "receiver_noise_variance": rng.uniform(0.05, 0.5),
+        "dimension": 2 * int(rng.integers(1, 20)),
+        "delta": 10.0 ** -int(rng.integers(3, 8)),
+        "adjacency": adjacency,
+        "idle_noise": bool(seed % 2) and channel is None,
+        "observer": list(Observer)[seed % 4] if channel is None else Observer.AUTO,
+        **fixed,
+    }
+    if channel is not None and channel.decides_participation:
+        del values["participation"]
+    return InferenceSystem(devices=3, channel=channel, **values)
+
+
+OPENED = [
+    *(unlike(seed, rounds=rounds) for seed, rounds in ((0, 1), (1, 4), (2, 1), (3, 4), (4, 1), (7, 2000))),
+    *(unlike(2 * i, channel) for i, channel in enumerate(CHANNELS.values()) if channel is not None),
+    unlike(1, CHANNELS["two antennas"], rounds=2, participation=1.0),
+    InferenceSystem(**{**ALWAYS, "devices": 4, "participation": 0.5, "rounds": 3}),
+    InferenceSystem(**{**ALWAYS, "devices": 4, "participation": 0.0}),
+    InferenceSystem(**{**ALWAYS, "noise_variance": 0.0, "receiver_noise_variance": 0.0}),
+]
+
+
+def shows(element, epsilon, page):
+    """Whether an element shows the greatest epsilon as the report does, with all digits of report.json in its title."""
+    greatest = float(np.max(epsilon))
+    return page[element] == numbers.plain(greatest) and page.title(element) == as_json(greatest)
+
+
+@pytest.mark.parametrize("system", OPENED)
+def test_the_page_opens_at_the_numbers_of_the_report(system):
+    privacy = Privacy.of(system)
+    page = LivePage([live.start("it", system, privacy)])
+    assert shows("exact", privacy.asked_once, page) and shows("rounds", privacy.asked, page)
+    for element, worst in (("whose", privacy.asked_once), ("why", privacy.asked)):
+        assert page[element].endswith("every device" if np.all(worst == worst[0]) else f"device {np.argmax(worst)}")
+    assert f"T = {numbers.plain(system.rounds)}; " in page["why"]
+    if channel_privacy.adds_nothing(system):
+        assert shows("theorem1", privacy.published.theorem1.epsilon, page)
+        assert shows("eq23", privacy.published.eq23.epsilon, page)
+        assert float(page.title("proven")) >= float(page.title("exact"))
+    else:
+        assert page["theorem1"] == page["eq23"] == page["proven"] == "–"
+    alike = all(np.ptp(getattr(system, name)) == 0 for name in ("participation", "noise_variance", "weight", "clip"))
+    low, high = np.min(system.clip), np.max(system.clip)
+    shown = numbers.plain(low) if low == high else f"{numbers.plain(low)} to {numbers.plain(high)}"
+    assert page["value-clip"] == shown and page["value-dimension"] == numbers.plain(system.dimension)
+    assert page["scope"].startswith("The file's own system") and page.hidden("back")
+    assert ("unlike" in page["scope"]) is (not alike) is page.label("slider-clip").endswith("all devices alike")
+
+
+def opened(system):
+    return LivePage([live.start("it", system, Privacy.of(system))])
+
+
+def test_a_control_that_makes_devices_alike_says_so_before_a_number_changes():
+    system = unlike(1, CHANNELS["two antennas"], participation=1.0, adjacency="silent")
+    worst = int(np.argmax(system_privacy.epsilon(system)))
+    page = opened(system)
+    at_first = page["exact"]
+    said = f"all devices alike, each as device {worst}, the least protected of the file"
+    assert said in page["kept"] and said not in page["scope"] and page.hidden("figures")
+    assert page.label("slider-clip") == "clip, all devices alike"
+    page.slide("clip", page.position("slider-clip") + 9)
+    assert said in page["scope"] and f"{at_first} (worst device {worst})" in page["scope"]
+    assert (
+        page["exact"] != at_first
+        and page["whose"] == "all devices alike"
+        and page.title("exact") == ""
+        and not page.hidden("back")
+    )
+    page.press("back")
+    assert page["exact"] == at_first and page["scope"].startswith("The file's own system") and page.hidden("back")
+    home = page.position("slider-clip")
+    page.slide("clip", home + 9)
+    page.slide("clip", home)
+    assert page["exact"] == at_first and page["scope"].startswith("The file's own system")
+
+
+@pytest.mark.parametrize("channel", [None, CHANNELS["coefficients of a file"]], ids=["one look", "of a file"])
+def test_another_observer_of_unlike_devices_has_the_numbers_of_the_report(channel):
+    system = unlike(
+        1,
+        channel,
+        rounds=2,
+        participation=[0.7, 1.0, 0.9],
+        adjacency="silent",
+        observer="participants",
+        idle_noise=False,
+    )
+    privacy, page = Privacy.of(system), opened(system)
+    page.choose("observer", "others")
+    assert shows("exact", privacy.observers.others, page) and page["rounds"] == "–"
+    assert 'ask airtight bounds, with observer = "others"' in page["why"] and "own system" in page["scope"]
+    page.choose("observer", "participants")
+    assert shows("exact", privacy.observers.participants, page) and shows("rounds", privacy.asked, page)
+
+
+def test_another_observer_of_alike_devices_is_computed():
+    system = InferenceSystem(**{**ALWAYS, "devices": 4, "participation": 0.5, "rounds": 3})
+    page = opened(system)
+    page.choose("observer", "others")
+    upper = float(system_privacy.epsilon(system, device=0, observer="others"))
+    assert upper <= float(page["rounds"]) <= 1.1 * upper and page["scope"].startswith("Computed in this page. ")
+
+
+def test_a_channel_that_the_controls_cannot_keep_leaves_them_out():
+    for name, words in (("coefficients of a file", "from a file"), ("an inversion with an error", "csi_error")):
+        page = opened(unlike(1, CHANNELS[name]))
+        assert page.hidden("controls") and words in page["scope"] and "ask airtight bounds" in page["scope"]
+    page = opened(unlike(1, CHANNELS["an observer who does not know it"]))
+    assert "an observer who knows the channel" in page["kept"] and not page.hidden("controls")
+    page = opened(unlike(0, Channel(antennas=2, fading="rayleigh", states=300), participation=1.0))
+    assert "; 200 of the 300 states of the file" in page["kept"]
+    assert "1000 rounds at most" in opened(unlike(7, rounds=2000))["kept"]
+
+
+def test_what_the_page_computes_is_rounded_up_and_is_what_python_has():
+    """Random moves of one control and another: one query within a digit of Python, T queries within the excess that is said."""
+    values = {**ALWAYS, "devices": 5, "participation": 0.7, "weight": 0.2, "dimension": 8, "rounds": 5}
+    rng = np.random.default_rng(5)
+    page, ranges = (
+        opened(InferenceSystem(**values)),
+        {"clip": (1e-2, 1e3), "noise_variance": (1e-3, 1e2), "alignment": (1e-2, 1e2)},
+    )
+    for move in range(8):
+        name = ("clip", "noise_variance", "alignment")[move % 3]
+        position = int(rng.integers(120, 220))
+        low, high = ranges[name]
+        values[name] = low * (high / low) ** (position / 400)
+        page.slide(name, position)
+        assert page[f"value-{name}"] == numbers.plain(values[name])
+        system = InferenceSystem(**values)
+        once, after = (
+            float(system_privacy.epsilon(system, rounds=1, device=0)),
+            system_privacy.epsilon_bracket(system, device=0),
+        )
+        for element, lower, upper in (("exact", once, once), ("rounds", float(after[0]), float(after[1]))):
+            shown = float(page[element].replace(",", ""))
+            assert lower * (1 - 1e-9) <= shown <= upper * (1 + 2e-3), (element, system)
+        assert float(page["proven"].replace(",", "")) >= once * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("low", [1e-9, 2e-3, 1.0, 9e3, 5e8])
+def test_numbers_are_written_as_in_the_report(low):
+    """A file that begins at `low` moves the ends of the slider: its values have the digits of the report."""
+    system = InferenceSystem(**{**ALWAYS, "clip": low})
+    page = opened(system)
+    ends = (min(low / 100, 1e-2) if low < 1e-2 else 1e-2, low * 100 if low > 1e3 else 1e3)
+    for position in {*range(1, 400, 57)} - {page.position("slider-clip")}:
+        page.slide("clip", position)
+        assert page["value-clip"] == numbers.plain(ends[0] * (ends[1] / ends[0]) ** (position / 400))

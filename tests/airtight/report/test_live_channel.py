@@ -17,7 +17,7 @@ from airtight import Channel, InferenceSystem
 from airtight.analytics.inference.fading import Fading
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy
-from airtight.report import live, page
+from airtight.report import live, numbers, page
 from airtight.results.bounds import Bounds
 from airtight.results.inference_results import Privacy
 from airtight.system_file.config import load
@@ -287,20 +287,20 @@ def test_what_is_not_served_is_refused(script):
     assert live.unserved(Channel(antennas=16, **LAWS[0])) == ""
 
 
-def test_what_the_page_says_where_its_channel_is_not_that_of_the_file():
+def test_in_what_the_controls_differ_from_the_file():
     privacy = Privacy.of(InferenceSystem(**SYSTEM))
 
-    def remark(channel, **changes):
+    def differs(channel, **changes):
         made = live.start("it", InferenceSystem(**{**SYSTEM, **changes}).derived(channel=channel), privacy)
-        assert (made["exact"] is None) == bool(made["remark"])
-        return made["remark"]
+        return "; ".join(made["differs"])
 
     few = Channel(states=20, antennas=2, **LAWS[0])
-    assert remark(None) == remark(few) == ""
-    assert "device 0" in remark(few, clip=[1.0, 2.0, 1.0, 1.0, 1.0])
-    assert "draws 200" in remark(replace(few, states=500)) and "does not know" in remark(replace(few, known=False))
-    assert remark(replace(few, mean_power=[1.0, 2.0, 1.0, 1.0, 1.0])) == ""  # inversion undoes it
-    assert "device 0" in remark(replace(few, max_power=1.0, mean_power=[1.0, 2.0, 1.0, 1.0, 1.0]))
+    assert differs(None) == differs(few) == ""
+    assert "each as device 0" in differs(few, clip=[1.0, 2.0, 1.0, 1.0, 1.0])
+    assert "200 of the 500 states" in differs(replace(few, states=500))
+    assert "who knows the channel" in differs(replace(few, known=False))
+    assert differs(replace(few, mean_power=[1.0, 2.0, 1.0, 1.0, 1.0])) == ""  # inversion undoes it
+    assert "each as device 0" in differs(replace(few, max_power=1.0, mean_power=[1.0, 2.0, 1.0, 1.0, 1.0]))
 
 
 FILE = """[inference]
@@ -321,7 +321,7 @@ fading = "rayleigh"
 states = 30
 """
 TEXTS = """(() => { const at = (id) => document.getElementById("live-" + id).textContent;
-  const names = ["exact", "rounds", "whom", "refused", "few-said", "agreement", "theorem1"];
+  const names = ["exact", "rounds", "whom", "refused", "few-said", "agreement", "theorem1", "whose", "scope"];
   return Object.fromEntries(names.map((id) => [id, at(id)])); })()"""
 SET = """(([id, value, event]) => { const each = document.getElementById("live-" + id);
   if (each.type === "checkbox") each.checked = value; else each.value = value;
@@ -333,10 +333,11 @@ SETTLED = """new Promise((done) => { const look = () => { const at = (id) => doc
 
 @pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
 def test_the_controls_in_a_browser(tmp_path):
-    """As a file, under its policy: they begin with the file's channel, and every number is rounded up."""
+    """As a file, under its policy: it opens at the report's numbers, and every number of its own is rounded up."""
     (tmp_path / "system.toml").write_text(FILE)
     description = load(tmp_path / "system.toml", channel=True)
-    page.write(tmp_path / "out", page.Parts(description, Bounds.of(description), FILE))
+    bounds = Bounds.of(description)
+    page.write(tmp_path / "out", page.Parts(description, bounds, FILE))
     (system,) = description.systems.values()
     channel = system.channel
     with Browser(tmp_path / "profile") as browser:
@@ -353,13 +354,16 @@ def test_the_controls_in_a_browser(tmp_path):
             last = 10 ** (math.floor(math.log10(float(text))) - 3)
             return np.max(lower) <= float(text) <= np.max(upper) * (1 + 1e-9) + last
 
-        found = told()
-        assert shown_above(found["exact"], system, channel) and float(found["rounds"]) > float(found["exact"])
+        found, privacy = told(), bounds.inference.privacy
+        assert found["exact"] == numbers.plain(float(np.max(privacy.asked_once)))
+        assert found["rounds"] == numbers.plain(float(np.max(privacy.asked)))
+        worst = int(np.argmax(privacy.asked_once))
+        assert found["whose"] == f"worst device {worst}" and found["scope"].startswith("The file's own system")
         assert "silent" in found["whom"] and "y and who takes part, at 2 antennas in 30 states" in found["whom"]
-        assert found["agreement"].startswith("they agree") and found["theorem1"] == "–" and found["refused"] == ""
+        assert found["agreement"].startswith("They agree") and found["theorem1"] == "–" and found["refused"] == ""
         assert f"2: {found['exact']}," in found["few-said"] and "silent" in found["few-said"]
         found = told("antennas", "8", "change")
-        assert shown_above(found["exact"], system, replace(channel, antennas=8))
+        assert shown_above(found["exact"], system, replace(channel, antennas=8)) and found["scope"].startswith("Computed")
         found = told("observer", "others", "change")
         assert shown_above(found["exact"], system, replace(channel, antennas=8), "others")
         assert "who of the others takes part" in found["whom"]

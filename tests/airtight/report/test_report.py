@@ -214,6 +214,7 @@ async function probe() {
     told[name] = [before, await settled("exact"), took];
     set("slider-" + name, value, "input");
   }
+  while (!at("agreement").textContent) await pause(10);
   told.agreement = at("agreement").textContent;
   set("slider-rounds", 150, "input");
   told.absent = await settled("rounds");
