@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -20,6 +21,7 @@ from airtight.analytics.forms import theorem1
 from airtight.analytics.forms.quantity import Quantity
 from airtight.analytics.guarantee import Observer
 from airtight.analytics.inference.channel import Channel, PowerLimit
+from airtight.analytics.inference.fading import Fading, NoFading, PowerGain
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import observers
 from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy
@@ -29,27 +31,51 @@ from airtight.results.schema import as_json
 
 _PARTS_OF_ERFCX, _DEGREE = 32, 8  # intervals and degree of the polynomials for erfcx: their error is below 3e-15
 _MIDDLE = 3.75
+_LOG_HAZARD = (
+    -40 * math.log(2),
+    math.log(36),
+)  # a uniform number is below 2^-40, or 1 minus it below e^-36, hardly ever
+_PARTS_OF_QUANTILE, _DEGREE_OF_QUANTILE, _POINTS = 24, 9, 24
 _NODES = (4, 8, 16)  # quadrature nodes: for short differences, and for the norm across with a loose and a close rule
 _TEMPLATES = resources.files("airtight.report").joinpath("templates")
 _PARTS = ("exact", "hidden", "rounds", "channel")
 _OFFERED = (
     "erfcx, gaussian, unlike, hidden, binomial, covered, logDelta, logDeltaOver, epsilon, oneQuery, proven, overRounds, "
-    "finished, several, limited, decided, refusal, drawn, greatestEpsilon, limitOfAntennas, lastingRefused, overRoundsAndStates"
+    "finished, several, limited, decided, refusal, drawn, greatestEpsilon, limitOfAntennas, lastingRefused, "
+    "overRoundsAndStates, faded, gainAbove, hazard"
 )
+EXAMPLES = [  # of each law of fading
+    Channel(),
+    Channel(fading=Fading.RAYLEIGH),
+    *(Channel(fading=Fading.RICIAN, k_factor=k_factor) for k_factor in (1.0, 10.0)),
+    *(Channel(fading=Fading.NAKAGAMI, shape=shape) for shape in (0.5, 4.0)),
+    Channel(fading=Fading.LOGNORMAL, shadowing_db=8.0),
+]
 _MOST_ROUNDS = 1000  # greatest number of rounds that the slider offers
 _MOST_STATES = 200  # of a channel, that the page draws
 _MOST_ANTENNAS = 16  # for which it solves at once
 
 
-@cache
-def script() -> str:
+def script(channels: Iterable[Channel] = ()) -> str:
     """JavaScript of the page: ``airtight`` (exact and proven values) and ``printed`` (Theorem 1, from its expressions).
+
+    The page offers an example of each law of fading, and the laws of `channels`.
 
     Examples
     --------
     >>> script().startswith("const ERFCX = [")
     True
     """
+    laws = {law_text(channel): channel.power_gain for channel in [*EXAMPLES, *channels]}
+    constants = f"const ERFCX = {json.dumps(_erfcx())}, LEGENDRE = {json.dumps(_rules())};\n"
+    constants += f"const LOG_HAZARD = {json.dumps(_LOG_HAZARD)};\n"
+    constants += f"const LAWS = {json.dumps({text: _law(law) for text, law in laws.items()})};\n"
+    return constants + _functions()
+
+
+@cache
+def _functions() -> str:
+    """The part of the script that is the same on every page."""
     forms = theorem1.alike()
     names = {
         "mean_noise": forms["Theorem 1, mean noise"],
@@ -60,13 +86,53 @@ def script() -> str:
         },
     }
     printed = ",\n".join(f"  {name}: {function(form)}" for name, form in names.items())
-    constants = f"const ERFCX = {json.dumps(_erfcx())}, LEGENDRE = {json.dumps(_rules())};"
     exact = "\n".join(_TEMPLATES.joinpath(f"{name}.js").read_text(encoding="utf-8") for name in _PARTS)
     return (
-        f"{constants}\nconst airtight = (() => {{\n"
+        "const airtight = (() => {\n"
         f'  "use strict";\n{exact}\n  return {{ {_OFFERED} }};\n}})();\n'
         f"const printed = {{\n{printed},\n}};\n"
     )
+
+
+def law_text(channel: Channel) -> str:
+    """The law of the fading of a channel, as a file has it.
+
+    Examples
+    --------
+    >>> law_text(Channel(fading="rician", k_factor=10.0))
+    'fading = "rician", k_factor = 10.0'
+    """
+    parameter = channel.power_gain.parameter
+    value = "" if parameter is None else f", {parameter} = {getattr(channel, parameter)!r}"
+    return f'fading = "{channel.fading.value}"{value}'
+
+
+def _law(law: PowerGain) -> dict[str, Any]:
+    """What the page draws a law of fading from: whether all antennas share a draw, and the logarithm of its quantile."""
+    return {"common": law.common_to_antennas, "quantile": None if isinstance(law, NoFading) else _log_quantile(law)}
+
+
+def _log_quantile(law: PowerGain) -> list[list[float]]:
+    """Polynomials for log G over log H, H = -log P(G > g) the cumulative hazard, on equal parts of _LOG_HAZARD.
+
+    Each is fitted to gains of the law where its hazard is known to all digits: a uniform number u is a multiple of 2^-53, as a
+    generator draws them, so that 1 - u = e^-H is not rounded; and above H = 1 the hazard of the gain is computed again, because
+    a quantile of a tail below 1e-9 has few digits. Errors of G at these points are below 1e-9 (tests).
+    """
+    low, high = _LOG_HAZARD
+    cosines = np.cos(np.pi * (np.arange(_POINTS) + 0.5) / _POINTS)
+    parts = np.arange(_PARTS_OF_QUANTILE)[:, None]
+    u = -np.expm1(-np.exp(low + (high - low) * (parts + (1 + cosines) / 2) / _PARTS_OF_QUANTILE))
+    u = np.ldexp(np.rint(np.ldexp(u, 53)), -53)
+    gain = law.drawn_above(u, np.zeros(()), np.ones(()))
+    hazard = -np.log1p(-u)
+    hazard[hazard > 1] = -np.log(law.exceeds(gain[hazard > 1]))
+    places = 2 * ((np.log(hazard) - low) / (high - low) * _PARTS_OF_QUANTILE - parts) - 1
+    fitted = [
+        chebyshev.chebfit(place, log_gain, _DEGREE_OF_QUANTILE)
+        for place, log_gain in zip(places, np.log(gain), strict=True)
+    ]
+    return [chebyshev.cheb2poly(series).tolist() for series in fitted]
 
 
 def function(quantity: Quantity) -> str:
@@ -153,10 +219,7 @@ def start(name: str, system: InferenceSystem, privacy: Privacy) -> dict[str, Any
         "idle_noise": system.idle_noise,
         "model": over.model.value,
         "antennas": over.antennas,
-        "fading": over.fading.value,
-        "k_factor": over.k_factor,
-        "shape": over.shape,
-        "shadowing_db": over.shadowing_db,
+        "law": law_text(over),
         "known": over.known,
         "fresh": over.fresh,
         "states": states,

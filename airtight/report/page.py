@@ -200,7 +200,7 @@ def render(parts: Parts) -> str:
     if parts.energy is not None:
         result = parts.energy
         others.append(("Energy and utility", summary.of_fleet(result.rows, result.cut, result.infeasible)))
-    channel, begun = {}, []
+    channel, begun, channels = {}, [], [s.channel for s in description.systems.values() if s.channel is not None]
     if bounds.inference is not None:
         known = bounds.inference.named(description.name)
         for name, system in description.systems.items():
@@ -232,7 +232,7 @@ def render(parts: Parts) -> str:
             others=others,
             audit=None if parts.audit is None else _counted(parts.audit.evidence),
             starts=live.starts(begun) if begun else "",
-            script=Markup(live.script()) if begun else "",
+            script=Markup(live.script(channels)) if begun else "",
             channel=channel,
             states=STATES,
             antennas=parts.antennas,

@@ -16,73 +16,28 @@
     };
   }
 
-  // P(gain <= x) and P(gain > x), the mean 1: a gamma law, or the Poisson mixture of gamma laws of a line of sight
-  function gammaEnds(shape, y) {
-    if (!(y > 0)) return [0, 1];
-    const front = Math.exp(shape * Math.log(y) - y - logGamma(shape + 1));
-    if (y < shape + 1) {
-      let term = 1, sum = 1;
-      for (let n = 1; term > 1e-17 * sum; n++) sum += term *= y / (shape + n);
-      return [front * sum, 1 - front * sum];
-    }
-    let b = y + 1 - shape, c = 1e300, d = 1 / b, h = d;  // Lentz's continued fraction
-    for (let n = 1; n < 1000; n++) {
-      const a = -n * (n - shape);
-      b += 2;
-      d = 1 / (a * d + b);
-      c = b + a / c;
-      h *= c * d;
-      if (Math.abs(c * d - 1) < 1e-16) break;
-    }
-    return [1 - front * shape * h, front * shape * h];
-  }
-  function logGamma(a) {
-    let shift = 0, b = a;
-    for (; b < 30; b++) shift += Math.log(b);
-    return (b - 0.5) * Math.log(b) - b + 0.5 * Math.log(TAU) + (1 / 12 - (1 / 360 - 1 / (1260 * b * b)) / (b * b)) / b - shift;
-  }
-  function ricianEnds(factor, y) {
-    if (y > 700) return [1, 0];  // factor is at most 300
-    let ahead = Math.exp(-factor), seen = Math.exp(-y), reached = ahead, below = 0, above = seen;
-    const most = factor + y + 12 * Math.sqrt(factor + y) + 40;
-    for (let n = 1; n < most; n++) {
-      seen *= y / n;  // Poisson(y) at n; `reached` is the probability that Poisson(factor) is below n
-      below += seen * reached;
-      above += seen * Math.max(1 - reached, 0);
-      ahead *= factor / n;
-      reached += ahead;
-    }
-    return [below, Math.min(above, 1)];
-  }
-  function gainEnds({ fading, k_factor, shape, shadowing_db }, x) {
-    if (fading === "none") return x <= 1 ? [0, 1] : [1, 0];
-    if (fading === "rayleigh") return [-Math.expm1(-x), Math.exp(-x)];
-    if (fading === "nakagami") return gammaEnds(shape, shape * x);
-    if (fading === "rician") return ricianEnds(k_factor, (1 + k_factor) * x);
-    const a = (10 * Math.log10(x) + Math.LN10 / 20 * shadowing_db ** 2) / shadowing_db * HALF;
-    return [erfc(-a) / 2, erfc(a) / 2];
+  // A law of fading is the gain of mean 1 at its cumulative hazard H, which it exceeds with probability e^-H: log gain over log H in
+  // [LEAST, MOST], by Python's polynomials. Without fading there are none.
+  const QUANTILES = Object.fromEntries(Object.entries(LAWS).map(([law, { quantile }]) => [law, quantile && polynomials(quantile)]));
+  const faded = (s) => QUANTILES[s.law] !== null, [LEAST, MOST] = LOG_HAZARD;
+  const logGain = (s, logHazard) => QUANTILES[s.law](Math.min(Math.max((logHazard - LEAST) / (MOST - LEAST), 0), 1));
+  function hazard(s, gain) {
+    if (!faded(s)) return gain <= 1 ? 0 : Infinity;
+    const beyond = (logHazard) => Math.log(gain) - logGain(s, logHazard);
+    return Math.exp(beyond(LEAST) <= 0 ? LEAST : beyond(MOST) >= 0 ? MOST : root(beyond, LEAST, MOST));
   }
 
-  // the gain above a threshold that is exceeded with (1 - u) times the threshold's probability: bisection and Newton in its logarithm
-  function gainAbove(law, u, threshold) {
-    if (law.fading === "none") return 1;
-    if (law.fading === "rayleigh") return Math.max(threshold - Math.log1p(-u), 2 ** -1022);
-    const tail = Math.max((1 - u) * (threshold > 0 ? gainEnds(law, threshold)[1] : 1), 1e-300), side = tail < 0.5 ? 1 : 0;
-    const goal = Math.log(side ? tail : 1 - tail), miss = (t) => (Math.log(gainEnds(law, Math.exp(t))[side]) - goal) * (side ? 1 : -1);
-    let low = threshold > 0 ? Math.log(threshold) : -1, high = Math.max(low, 1) + 1;
-    while (threshold === 0 && miss(low) < 0 && low > -700) low -= low < -60 ? 100 : 6;
-    while (miss(high) > 0 && high < 700) high += 1;
-    return Math.max(Math.exp(root(miss, low, high) ?? low), threshold, 2 ** -1022);
-  }
+  // the gain given that it exceeds one of cumulative hazard `least`, at the uniform number u
+  const gainAbove = (s, u, least) => Math.max(faded(s) ? Math.exp(logGain(s, Math.log(least - Math.log1p(-u)))) : 1, 2 ** -1022);
 
   const limited = (s) => s.max_power > 0;
-  const several = (s) => limited(s) || (s.antennas > 1 && s.fading !== "none");
+  const several = (s) => limited(s) || (s.antennas > 1 && faded(s));
 
   // the gain from which the power of a device suffices, in units of its mean
   const threshold = (s) => (limited(s) ? (s.alignment ** 2 * ((s.weight * s.clip) ** 2 + s.dimension * s.noise_variance)) / s.max_power : 0);
 
   // the system with the participation that its power limit decides
-  const decided = (s) => (limited(s) ? { ...s, participation: gainEnds(s, threshold(s))[1] } : s);
+  const decided = (s) => (limited(s) ? { ...s, participation: Math.exp(-hazard(s, threshold(s))) } : s);
 
   // why a system over several looks is not served; empty where it is
   function refusal(s) {
@@ -90,25 +45,25 @@
     const { participation: p, devices: n, states } = s, some = p > 0 && p < 1 && !s.idle_noise && !limited(s);
     if (limited(s) && s.idle_noise) return "A device whose power does not suffice is silent: no idle noise with a power limit.";
     if (some && states * 2 ** n > PAIRS) return `The sets of ${n} devices with random participation are too many for the page: choose p = 1 or idle noise, or ask airtight bounds.`;
-    if (s.fading === "rician" && s.k_factor > 300) return "The page draws Rician fading up to K = 300: ask airtight bounds.";
     return states * n * n > 2 * PAIRS ? `${n} devices in ${states} states are too many for the page: ask airtight bounds.` : "";
   }
 
   // who sends, where the power limit decides it, and the coefficients of every state relative to the alignment: [device][antenna]
   function* drawn(s) {
     const { antennas: m, devices: n, states, streams } = s, first = uniforms(streams.first, streams.increment);
-    const least = threshold(s), sends = limited(s) ? Array.from({ length: states * n }, () => first() < s.participation) : null;
+    const least = threshold(s), from = least > 0 ? hazard(s, least) : 0;
+    const sends = limited(s) ? Array.from({ length: states * n }, () => first() < s.participation) : null;
     const aligned = new Float64Array(states * n), turns = new Float64Array(states * n * (m - 1)), out = [];
-    const shadow = s.fading === "lognormal";  // falls on all antennas alike
+    const shadow = LAWS[s.law].common;  // falls on all antennas alike
     for (let i = 0; i < states * n; i++) {
       if (i % n === 0) yield;
-      aligned[i] = shadow || s.fading === "none" ? 1 : gainAbove(s, first(), least);
+      aligned[i] = shadow || !faded(s) ? 1 : Math.max(gainAbove(s, first(), from), least);
     }
     const then = uniforms(streams.then, streams.increment);
-    for (let i = 0; i < turns.length && s.fading !== "none"; i++) { if (i % 1024 === 0) yield; turns[i] = then(); }
+    for (let i = 0; i < turns.length && faded(s); i++) { if (i % 1024 === 0) yield; turns[i] = then(); }
     for (let state = 0; state < states; state++) {
       const re = new Float64Array(n * m).fill(1), im = new Float64Array(n * m);
-      for (let j = 1; j < m && s.fading !== "none"; j++) {
+      for (let j = 1; j < m && faded(s); j++) {
         for (let k = 0; k < n; k++) {
           const at = state * n + k, angle = TAU * turns[at * (m - 1) + j - 1];
           const size = shadow ? 1 : Math.sqrt(gainAbove(s, then(), 0) / aligned[at]);
@@ -213,8 +168,8 @@
     if (!several(s)) return [one];
     const law = (device, noise, weights) => ({ ...one, device, noise, weights });
     if (s.receiver_noise_variance === 0 || !(p > 0)) return [law(0, [s.receiver_noise_variance], [0])];
-    const certain = limited(s) || s.idle_noise || p >= 1, { fading, k_factor, shape, shadowing_db, antennas, model, devices } = s;
-    const key = JSON.stringify([fading, k_factor, shape, shadowing_db, antennas, model, devices, states, limited(s) && [threshold(s), s.streams], s.streams.first,
+    const certain = limited(s) || s.idle_noise || p >= 1, { law: fading, antennas, model, devices } = s;
+    const key = JSON.stringify([fading, antennas, model, devices, states, limited(s) && [threshold(s), s.streams], s.streams.first,
       certain, s.alignment, s.noise_variance, s.receiver_noise_variance]);
     const values = lawsOfNoise.get(key) ?? (yield* valuesOfNoise(s));
     lawsOfNoise.delete(key);  // the one used last is dropped last
@@ -232,7 +187,7 @@
   // what many antennas tend to: the device's own noise alone; what all antennas receive alike keeps the others' noise
   const VANISHING = 1e-10;  // share of the receiver's noise that stands for none
   function* limitOfAntennas(s) {
-    if (s.fading === "none") return yield* oneQuery({ ...s, antennas: 1 / VANISHING });
+    if (!faded(s)) return yield* oneQuery({ ...s, antennas: 1 / VANISHING });
     const law = { ...received(s), noise: [0], weights: [0] }, shown = s.adjacency === "absent" && !s.idle_noise && !(s.participation > s.delta);
     return bare(s, law) ? Infinity : shown ? 0 : yield* oneQuery(s, law);
   }

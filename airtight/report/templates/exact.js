@@ -1,15 +1,20 @@
-  // One query of K devices alike: the formulas of airtight.analytics.privacy. ERFCX is set before; the whole stands in one function.
+  // One query of K devices alike: the formulas of airtight.analytics.privacy. Constants are set before; the whole stands in one function.
   const TAU = 2 * Math.PI, HALF = Math.SQRT1_2;
 
-  // erfc(x) e^(x^2): (1 + 2x) erfcx(x) by a polynomial on each of ERFCX.length equal parts of t = (x - 3.75)/(x + 3.75)
-  const SERIES = Float64Array.from(ERFCX.flat()), TERMS = ERFCX[0].length;
-  function erfcx(x) {
-    if (x < 0) return 2 * Math.exp(x * x) - erfcx(-x);
-    const t = x / (x + 3.75) * ERFCX.length, part = Math.min(Math.floor(t), ERFCX.length - 1), z = 2 * (t - part) - 1;
-    let k = (part + 1) * TERMS - 1, sum = SERIES[k];
-    for (let i = 1; i < TERMS; i++) sum = sum * z + SERIES[--k];
-    return sum / (1 + 2 * x);
+  // a function on [0, 1] by a polynomial on each of so many equal parts, as airtight.report.live makes them
+  function polynomials(rows) {
+    const series = Float64Array.from(rows.flat()), parts = rows.length, terms = rows[0].length;
+    return (t) => {
+      const part = Math.min(Math.floor(t * parts), parts - 1), z = 2 * (t * parts - part) - 1;
+      let k = (part + 1) * terms - 1, sum = series[k];
+      for (let i = 1; i < terms; i++) sum = sum * z + series[--k];
+      return sum;
+    };
   }
+
+  // erfc(x) e^(x^2), from (1 + 2x) erfcx(x) over t = x/(x + 3.75)
+  const tamed = polynomials(ERFCX);
+  const erfcx = (x) => (x < 0 ? 2 * Math.exp(x * x) - erfcx(-x) : tamed(x / (x + 3.75)) / (1 + 2 * x));
   const erfc = (x) => (x < 0 ? 2 - erfc(-x) : erfcx(x) * Math.exp(-x * x));
 
   // log of Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu)

@@ -6,15 +6,13 @@
     ["clip", "C", 1e-2, 1e3, true], ["alignment", "γ", 1e-2, 1e2, true], ["rounds", "T", 1, 1000, true],
     ["max_power", "PΩ", 1e-2, 1e2, true],
   ];
-  const FADING = [["none"], ["rayleigh"], ["rician", "k_factor", "K", 1], ["rician", "k_factor", "K", 10], ["nakagami", "shape", "m", 0.5],
-    ["nakagami", "shape", "m", 4], ["lognormal", "shadowing_db", "dB", 8]];
   const ANTENNAS = [1, 2, 4, 8];
   const SEEN = { participants: "y and who takes part", others: "y and who of the others takes part", signal: "y and nothing else" };
   const WHOLE = new Set(["dimension", "rounds"]), STEPS = 400, POINTS = 41, FEW = 13;
   const SLICE = 12, SLOW = 25;  // milliseconds: of work at a time, and what a value may take for many of them to be drawn
   const FAR = 0.02;  // a share that is no estimate any more
   const at = (id) => document.getElementById("live-" + id);
-  let now, start, fadings, moved = SLIDERS[0], turn = 0;
+  let now, start, moved = SLIDERS[0], turn = 0;
   const kept = {};  // the curve of the system as it stands, for all T
 
   // four digits, as airtight.report.numbers.plain writes them
@@ -127,8 +125,7 @@
   }
 
   const AT = (s) => (airtight.several(s) ? `, at ${s.antennas} antenna${s.antennas > 1 ? "s" : ""} in ${s.states} states that it knows` : s.antennas > 1 ? `, at ${s.antennas} antennas that receive the same` : "");
-  const inFile = (s) => [["model", `"${s.model}"`], ["antennas", s.antennas], ["fading", `"${s.fading}"`], ["k_factor", s.k_factor], ["shape", s.shape],
-    ["shadowing_db", s.shadowing_db], ["states", s.states], ["seed", s.seed], ["fresh", s.fresh]].filter(([, x]) => x !== null).map(([key, x]) => `${key} = ${x}`).join(", ");
+  const inFile = (s) => `model = "${s.model}", antennas = ${s.antennas}, ${s.law}, states = ${s.states}, seed = ${s.seed}, fresh = ${s.fresh}`;
 
   // what takes longer, some milliseconds at a time, between which the page hears and draws; the next move ends it
   const turns = new MessageChannel();
@@ -192,7 +189,7 @@
     at("few-lines").innerHTML = parts.join("");
     const said = counts.map((m, i) => `${m}: ${Number.isNaN(values[i]) ? "not served" : numbers && m === system.antennas ? numbers.exact.text : upward(values[i])}`).join(", ");
     at("few-said").textContent = `ε of one query against antennas, ${system.adjacency}, the server sees ${SEEN[system.observer]}${said ? `; ${said}` : ""}. `
-      + `${drawn(limit) ? "Dashed" : "Limit"}: ${upward(limit)}, ${system.fading === "none" ? "the devices' noise alone, as all antennas receive the same" : "the device's own noise alone"}.`;
+      + `${drawn(limit) ? "Dashed" : "Limit"}: ${upward(limit)}, ${!airtight.faded(system) ? "the devices' noise alone, as all antennas receive the same" : "the device's own noise alone"}.`;
   }
 
   // the page's value beside Python's, for the file's system
@@ -238,10 +235,7 @@
     for (const name of ["adjacency", "observer", "model"]) at(name).value = now[name];
     at("idle").checked = now.idle_noise;
     at("fresh").checked = now.fresh;
-    const own = FADING.find(([fading]) => fading === now.fading);  // the file's, if it is none of those that are offered
-    fadings = own[1] && !FADING.some(([fading, name, , x]) => fading === now.fading && now[name] === x) ? [...FADING, [...own.slice(0, 3), now[own[1]]]] : FADING;
-    at("fading").replaceChildren(...fadings.map(([fading, , symbol, x], i) => new Option(symbol ? `${fading}, ${symbol} = ${x}` : fading, i)));
-    at("fading").value = fadings.findIndex(([fading, name, , x]) => fading === now.fading && (!name || now[name] === x));
+    at("fading").value = now.law;
     at("antennas").replaceChildren(...[...new Set([...ANTENNAS, now.antennas])].sort((a, b) => a - b).map((m) => new Option(m, m)));
     at("antennas").value = now.antennas;
     const limited = airtight.limited(now);
@@ -272,11 +266,8 @@
   at("system").addEventListener("change", (event) => choose(starts[event.target.value]));
   for (const name of ["adjacency", "observer", "model"]) at(name).addEventListener("change", (event) => { now[name] = event.target.value; show(); });
   at("antennas").addEventListener("change", (event) => { now.antennas = Number(event.target.value); show(); });
-  at("fading").addEventListener("change", (event) => {
-    const [fading, name, , x] = fadings[event.target.value];
-    Object.assign(now, { fading, k_factor: null, shape: null, shadowing_db: null, ...(name ? { [name]: x } : {}) });
-    show();
-  });
+  at("fading").append(...Object.keys(LAWS).map((law) => new Option(law.replace("fading = ", "").replaceAll('"', ""), law)));
+  at("fading").addEventListener("change", (event) => { now.law = event.target.value; show(); });
   at("fresh").addEventListener("change", (event) => { now.fresh = event.target.checked; show(); });
   at("idle").addEventListener("change", (event) => { now.idle_noise = event.target.checked; show(); });
   at("back").addEventListener("click", () => choose(start));
