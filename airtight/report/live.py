@@ -40,7 +40,7 @@ _NODES = (4, 8, 16)  # quadrature nodes: for short differences, and for the norm
 _TEMPLATES = resources.files("airtight.report").joinpath("templates")
 _PARTS = ("exact", "hidden", "rounds", "channel")
 _OFFERED = (
-    "erfcx, gaussian, unlike, hidden, binomial, covered, logDelta, logDeltaOver, epsilon, oneQuery, proven, overRounds, "
+    "erfcx, gaussian, unlike, hidden, binomial, covered, logDelta, epsilon, oneQuery, proven, overRounds, "
     "finished, several, limited, decided, refusal, drawn, greatestEpsilon, limitOfAntennas, lastingRefused, "
     "overRoundsAndStates, faded, gainAbove, hazard"
 )

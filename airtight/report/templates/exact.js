@@ -219,50 +219,6 @@
   }
   const logMix = (p, x) => logSum([Math.log1p(-p), Math.log(p) + x]);
 
-  // log delta(eps) after T queries, participants visible: the same integral with T log E e^(zL), less the part of loss 0
-  function logDeltaOver(s, eps, rounds, law = received(s)) {
-    const p = s.participation, squares = law.noise.map((v) => law.distance ** 2 / (v + law.own) / 2);
-    const kept = law.weights.map((w, n) => [Math.exp(w), squares[n]]).filter(([w]) => w > 1e-40);
-    const moment = (x, y) => {  // E e^(zL) with z = x + iy
-      let re = 1 - p, im = 0;
-      for (const [w, h] of kept) {
-        const size = p * w * Math.exp(h * (x + x * x - y * y)), angle = h * (y + 2 * x * y);
-        re += size * Math.cos(angle);
-        im += size * Math.sin(angle);
-      }
-      return [re, im];
-    };
-    const still = rounds * Math.log1p(-p);  // the atom of loss 0, whose share is 0 for eps >= 0
-    const size = (x) => {
-      const all = rounds * Math.log(moment(x, 0)[0]);
-      return all + Math.log(-Math.expm1(still - all)) - x * eps;
-    };
-    const least = (x) => size(x) - Math.log(x) - Math.log1p(x);
-    let low = -30, high = 12;
-    for (let i = 0; i < 50; i++) {
-      const a = low + 0.382 * (high - low), b = low + 0.618 * (high - low);
-      if (least(Math.exp(a)) > least(Math.exp(b))) low = a; else high = b;
-    }
-    const c = Math.exp((low + high) / 2), peak = size(c), atom = Math.exp(still - c * eps - peak);
-    const at = (y) => {
-      const [re, im] = moment(c, y), height = Math.exp(rounds * Math.log(Math.hypot(re, im)) - c * eps - peak);
-      const angle = rounds * Math.atan2(im, re) - y * eps;
-      const u = height * Math.cos(angle) - atom * Math.cos(y * eps), v = height * Math.sin(angle) + atom * Math.sin(y * eps);
-      const a = c * (1 + c) - y * y, b = y * (1 + 2 * c);
-      return [(u * a + v * b) / (a * a + b * b), Math.hypot(u, v) / Math.hypot(a, b)];
-    };
-    const sum = (step, shift) => {
-      let total = 0;
-      for (let j = 0; j < 20000; j++) {
-        const [value, length] = at((j + shift) * step);
-        total += value * (j + shift === 0 ? 0.5 : 1);
-        if (j > 3 && length < 1e-16 * Math.abs(total)) break;
-      }
-      return total * step;
-    };
-    return Math.min(0, peak + Math.log(Math.max(trapezoid(sum, c / 3), 0) / Math.PI));
-  }
-
   // where a falling function of eps reaches 0: secant (Illinois), and bisection now and then; yields after each value
   function* rooted(f, low, high, close) {
     let a = low, b = high, fa = f(a), fb = f(b);

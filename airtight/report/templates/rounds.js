@@ -169,13 +169,12 @@
     }
   }
 
-  // least eps after T queries, and a function that says by what share it may be too great: 0 where the integral is exact
+  // least eps after T queries, and a function that says by what share it may be too great
   function* overRounds(s, kept = {}, law = received(s)) {
     const { rounds } = s, exactly = (value) => ({ value, above: () => 0 });
     if (rollCall(s)) return exactly(-Math.expm1(rounds * Math.log1p(-s.participation)) > s.delta ? Infinity : 0);
     if (rounds === 1) return exactly(yield* oneQuery(s, law));
     if (bare(s, { ...law, weights: [law.weights[0] + Math.log(rounds)] })) return exactly(Infinity);
-    if (visible(s) && law.device === undefined) return exactly(leastEpsilon((eps) => logDeltaOver(s, eps, rounds, law), s.delta));
     const { top, fine, coarse, off } = yield* onGrid(s, law, kept);
     let value = 0, above = () => 0;
     for (const [right, reverse] of fine.length === 1 ? [[0, 0]] : [[0, 1], [1, 0]]) {

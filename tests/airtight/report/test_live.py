@@ -124,6 +124,8 @@ def test_a_hidden_device(script, dimension):
         ("silent", False, "others", 7, 5),
         ("replace", False, "others", 4, 1),
         ("replace", False, "others", 300, 5),
+        ("silent", False, "participants", 1000, 5),
+        ("replace", False, "participants", 6, 5),
     ],
 )
 def test_many_queries_are_never_shown_below_the_truth(script, adjacency, idle_noise, observer, queries, devices):
@@ -172,24 +174,27 @@ def test_theorem_1_as_printed(script, values):
             assert script(f"printed.epsilon_{form}({text})") == pytest.approx(claim.epsilon[0], rel=room)
 
 
-@settings(max_examples=100, deadline=None)
-@given(st.integers(2, 1000), st.floats(0.02, 1.0), st.floats(0.01, 3.0), st.floats(0.01, 20.0))
-def test_many_queries_are_a_mixture_of_gaussians(script, rounds, p, mu, epsilon):
-    """One device alone: after T queries it has sent Binomial(T, p) times."""
-    values = {"devices": 1, "participation": p, "noise_variance": 1.0, "weight": 1.0, "clip": mu, "alignment": 1.0}
-    values |= {
+@settings(max_examples=40, deadline=None)
+@given(st.integers(2, 1000), st.floats(0.02, 1.0), st.floats(0.01, 3.0), st.floats(1e-10, 1e-3))
+def test_many_queries_are_a_mixture_of_gaussians(script, rounds, p, mu, delta):
+    """One device alone: after T queries it has sent Binomial(T, p) times, and delta is the mean over that."""
+    values = {
+        **ALWAYS,
+        "participation": p,
+        "clip": mu,
         "receiver_noise_variance": 0.0,
-        "dimension": 5,
-        "delta": 1e-5,
-        "adjacency": "silent",
-        "idle_noise": False,
+        "delta": delta,
+        "rounds": rounds,
     }
+    page = script(f"airtight.finished(airtight.overRounds({json.dumps(values)})).value")
     sent = np.arange(1, rounds + 1)
-    each = gaussian.delta(epsilon, sensitivity=mu * np.sqrt(sent), sigma=1.0)
-    delta = float(stats.binom.pmf(sent, rounds, p) @ each)
-    if delta > 1e-12:
-        page = script(f"Math.exp(airtight.logDeltaOver({json.dumps(values)}, {epsilon!r}, {rounds}))")
-        assert page == pytest.approx(delta, rel=1e-9)
+
+    def mean_delta(epsilon):
+        each = gaussian.delta(epsilon, sensitivity=mu * np.sqrt(sent), sigma=1.0)
+        return float(stats.binom.pmf(sent, rounds, p) @ each)
+
+    assert mean_delta(page) <= delta * (1 + 1e-9)
+    assert page < 1e-3 or mean_delta(page * 0.999) >= delta
 
 
 def test_the_scaled_error_function(script):
@@ -257,7 +262,7 @@ def unlike(seed, channel=None, **fixed):
 
 
 OPENED = [
-    *(unlike(seed, rounds=rounds) for seed, rounds in ((0, 1), (1, 4), (2, 1), (3, 4), (4, 1), (7, 2000))),
+    *(unlike(seed, rounds=rounds) for seed, rounds in ((1, 4), (2, 1), (3, 4), (4, 1), (7, 2000))),
     *(unlike(2 * i, channel) for i, channel in enumerate(CHANNELS.values()) if channel is not None),
     unlike(1, CHANNELS["two antennas"], rounds=2, participation=1.0),
     InferenceSystem(**{**ALWAYS, "devices": 4, "participation": 0.5, "rounds": 3}),
@@ -355,9 +360,6 @@ def test_a_channel_that_the_controls_cannot_keep_leaves_them_out():
         assert page.hidden("controls") and words in page["scope"] and "ask airtight bounds" in page["scope"]
     page = opened(unlike(1, CHANNELS["an observer who does not know it"]))
     assert "an observer who knows the channel" in page["kept"] and not page.hidden("controls")
-    page = opened(unlike(0, Channel(antennas=2, fading="rayleigh", states=300), participation=1.0))
-    assert "; 200 of the 300 states of the file" in page["kept"]
-    assert "1000 rounds at most" in opened(unlike(7, rounds=2000))["kept"]
 
 
 def test_what_the_page_computes_is_rounded_up_and_is_what_python_has():

@@ -316,6 +316,7 @@ def test_in_what_the_controls_differ_from_the_file():
     assert differs(None) == differs(few) == ""
     assert "each as device 0" in differs(few, clip=[1.0, 2.0, 1.0, 1.0, 1.0])
     assert "200 of the 500 states" in differs(replace(few, states=500))
+    assert "1000 rounds at most" in differs(None, rounds=2000)
     assert "who knows the channel" in differs(replace(few, known=False))
     assert differs(replace(few, mean_power=[1.0, 2.0, 1.0, 1.0, 1.0])) == ""  # inversion undoes it
     assert "each as device 0" in differs(replace(few, max_power=1.0, mean_power=[1.0, 2.0, 1.0, 1.0, 1.0]))
