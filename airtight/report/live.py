@@ -31,10 +31,8 @@ from airtight.results.schema import as_json
 
 _PARTS_OF_ERFCX, _DEGREE = 32, 8  # intervals and degree of the polynomials for erfcx: their error is below 3e-15
 _MIDDLE = 3.75
-_LOG_HAZARD = (
-    -40 * math.log(2),
-    math.log(36),
-)  # a uniform number is below 2^-40, or 1 minus it below e^-36, hardly ever
+# hardly ever is a uniform number below 2^-40, or 1 minus it below e^-36
+_LOG_HAZARD = (-40 * math.log(2), math.log(36))
 _PARTS_OF_QUANTILE, _DEGREE_OF_QUANTILE, _POINTS = 24, 9, 24
 _NODES = (4, 8, 16)  # quadrature nodes: for short differences, and for the norm across with a loose and a close rule
 _TEMPLATES = resources.files("airtight.report").joinpath("templates")
@@ -54,6 +52,7 @@ EXAMPLES = [  # of each law of fading
 _MOST_ROUNDS = 1000  # greatest number of rounds that the slider offers
 _MOST_STATES = 200  # of a channel, that the page draws
 _MOST_ANTENNAS = 16  # for which it solves at once
+_MOST_PAIRS = 1 << 21  # of devices in all states; beyond, the page refuses to draw
 
 
 def script(channels: Iterable[Channel] = ()) -> str:
@@ -224,7 +223,7 @@ def start(name: str, system: InferenceSystem, privacy: Privacy) -> dict[str, Any
         "fresh": over.fresh,
         "states": states,
         "seed": over.seed,
-        "streams": _streams(over, (states, system.devices)),
+        "streams": _streams(over, (states, system.devices)) if states * system.devices**2 <= _MOST_PAIRS else None,
     }
 
 

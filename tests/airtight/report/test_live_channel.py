@@ -305,6 +305,13 @@ def test_what_is_not_served_is_refused(script):
     assert live.unserved(Channel(antennas=16, **LAWS[0])) == ""
 
 
+def test_states_of_a_million_devices_are_not_drawn(script):
+    system = InferenceSystem(**{**SYSTEM, "devices": 10**6})
+    start = live.start("it", system, Privacy.of(InferenceSystem(**SYSTEM)))
+    asked = {**start, "antennas": 2, "law": live.law_text(CHANNELS[0])}
+    assert start["streams"] is None and "too many" in script.value(f"airtight.refusal({json.dumps(asked)})")
+
+
 def test_in_what_the_controls_differ_from_the_file():
     privacy = Privacy.of(InferenceSystem(**SYSTEM))
 
