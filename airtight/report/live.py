@@ -25,7 +25,7 @@ from airtight.analytics.inference.fading import Fading, NoFading, PowerGain
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import observers
 from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy
-from airtight.report import numbers
+from airtight.results import numerals
 from airtight.results.inference_results import Privacy
 from airtight.results.schema import as_json
 
@@ -260,14 +260,14 @@ def _worst(epsilon: FloatArray) -> dict[str, Any]:
     """The greatest value with the digits of the report, all of its digits, and whose it is."""
     k = int(np.argmax(epsilon))
     whose = "every device" if np.all(epsilon == epsilon[0]) else f"worst device {k}"
-    return {"text": numbers.plain(float(epsilon[k])), "value": as_json(float(epsilon[k])), "whose": whose}
+    return {"text": numerals.plain(float(epsilon[k])), "value": as_json(float(epsilon[k])), "whose": whose}
 
 
 def _range(value: Any) -> str:
     """A number, or the least and the greatest of several, with the digits of the report."""
     if value is None:
         return ""
-    low, high = (numbers.plain(float(end)) for end in (np.min(value), np.max(value)))
+    low, high = (numerals.plain(float(end)) for end in (np.min(value), np.max(value)))
     return low if low == high else f"{low} to {high}"
 
 

@@ -15,7 +15,7 @@
   let now, start, moved = SLIDERS[0], turn = 0;
   const kept = {};  // the curve of the system as it stands, for all T
 
-  // four digits, as airtight.report.numbers.plain writes them
+  // four digits, as airtight.results.numerals.plain writes them
   function digits(x) {
     if (x === Infinity) return "∞";
     if (x === 0 || (x >= 1e-3 && x < 1e4)) return String(Number(x.toPrecision(4)));

@@ -18,7 +18,8 @@ from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.privacy.over_the_air import amplification, observers, rounds, system_privacy
 from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy
 from airtight.analytics.privacy.over_the_air.participation_mixture import hidden_divergence
-from airtight.report import live, numbers
+from airtight.report import live
+from airtight.results import numerals
 from airtight.results.inference_results import Privacy
 from airtight.results.schema import as_json
 
@@ -274,7 +275,7 @@ OPENED = [
 def shows(element, epsilon, page):
     """Whether an element shows the greatest epsilon as the report does, with all digits of report.json in its title."""
     greatest = float(np.max(epsilon))
-    return page[element] == numbers.plain(greatest) and page.title(element) == as_json(greatest)
+    return page[element] == numerals.plain(greatest) and page.title(element) == as_json(greatest)
 
 
 @pytest.mark.parametrize("system", OPENED)
@@ -284,7 +285,7 @@ def test_the_page_opens_at_the_numbers_of_the_report(system):
     assert shows("exact", privacy.asked_once, page) and shows("rounds", privacy.asked, page)
     for element, worst in (("whose", privacy.asked_once), ("why", privacy.asked)):
         assert page[element].endswith("every device" if np.all(worst == worst[0]) else f"device {np.argmax(worst)}")
-    assert f"T = {numbers.plain(system.rounds)}; " in page["why"]
+    assert f"T = {numerals.plain(system.rounds)}; " in page["why"]
     if channel_privacy.adds_nothing(system):
         assert shows("theorem1", privacy.published.theorem1.epsilon, page)
         assert shows("eq23", privacy.published.eq23.epsilon, page)
@@ -293,8 +294,8 @@ def test_the_page_opens_at_the_numbers_of_the_report(system):
         assert page["theorem1"] == page["eq23"] == page["proven"] == "–"
     alike = all(np.ptp(getattr(system, name)) == 0 for name in ("participation", "noise_variance", "weight", "clip"))
     low, high = np.min(system.clip), np.max(system.clip)
-    shown = numbers.plain(low) if low == high else f"{numbers.plain(low)} to {numbers.plain(high)}"
-    assert page["value-clip"] == shown and page["value-dimension"] == numbers.plain(system.dimension)
+    shown = numerals.plain(low) if low == high else f"{numerals.plain(low)} to {numerals.plain(high)}"
+    assert page["value-clip"] == shown and page["value-dimension"] == numerals.plain(system.dimension)
     assert page["scope"].startswith("The file's own system") and page.hidden("back")
     assert ("unlike" in page["scope"]) is (not alike) is page.label("slider-clip").endswith("all devices alike")
 
@@ -380,7 +381,7 @@ def test_what_the_page_computes_is_rounded_up_and_is_what_python_has():
         page.choose("adjacency", adjacency)
         page.choose("observer", observer)
         page.slide(name, position)
-        assert page[f"value-{name}"] == numbers.plain(values[name])
+        assert page[f"value-{name}"] == numerals.plain(values[name])
         system = InferenceSystem(**values)
         once = system_privacy.epsilon_bracket(system, rounds=1, device=0)
         after = system_privacy.epsilon_bracket(system, device=0)
@@ -401,4 +402,4 @@ def test_numbers_are_written_as_in_the_report(low):
     ends = (min(low / 100, 1e-2) if low < 1e-2 else 1e-2, low * 100 if low > 1e3 else 1e3)
     for position in {*range(1, 400, 57)} - {page.position("slider-clip")}:
         page.slide("clip", position)
-        assert page["value-clip"] == numbers.plain(ends[0] * (ends[1] / ends[0]) ** (position / 400))
+        assert page["value-clip"] == numerals.plain(ends[0] * (ends[1] / ends[0]) ** (position / 400))

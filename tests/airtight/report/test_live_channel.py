@@ -17,7 +17,8 @@ from airtight import Channel, InferenceSystem
 from airtight.analytics.inference.fading import Fading
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy
-from airtight.report import live, numbers, page
+from airtight.report import live, page
+from airtight.results import numerals
 from airtight.results.bounds import Bounds
 from airtight.results.inference_results import Privacy
 from airtight.system_file.config import load
@@ -381,8 +382,8 @@ def test_the_controls_in_a_browser(tmp_path):
             return np.max(lower) <= float(text) <= np.max(upper) * (1 + 1e-9) + last
 
         found, privacy = told(), bounds.inference.privacy
-        assert found["exact"] == numbers.plain(float(np.max(privacy.asked_once)))
-        assert found["rounds"] == numbers.plain(float(np.max(privacy.asked)))
+        assert found["exact"] == numerals.plain(float(np.max(privacy.asked_once)))
+        assert found["rounds"] == numerals.plain(float(np.max(privacy.asked)))
         worst = int(np.argmax(privacy.asked_once))
         assert found["whose"] == f"worst device {worst}" and found["scope"].startswith("The file's own system")
         assert "silent" in found["whom"] and "y and who takes part, at 2 antennas in 30 states" in found["whom"]
