@@ -762,11 +762,12 @@ def sweep(
     out: str | Path | None = None,
     executor: Executor | None = None,
     workers: int | None = None,
+    started: Callable[[int], Callable[[str], None]] | None = None,
     progress: bool = False,
     replace: bool = False,
     failed: bool = False,
 ) -> Dataset:
-    """Quantities over a grid of systems, as an xarray Dataset; see :func:`airtight.sweeps.verb.sweep` for the options.
+    """Quantities over a grid of systems, as an xarray Dataset; see :func:`airtight.sweeps.verb.sweep` for the arguments.
 
     Examples
     --------
@@ -785,6 +786,7 @@ def sweep(
         out=out,
         executor=executor,
         workers=workers,
+        started=started,
         progress=progress,
         replace=replace,
         failed=failed,
