@@ -90,12 +90,14 @@ def test_a_claim_is_tried_anew_alone(tmp_path, monkeypatch):
     """`make ledger ID=FDP-D2`: the others keep their evidence and their certificates; the page of the quantities stays."""
     sums = (DOCS / "certificates.sha256").read_text()
     (tmp_path / "certificates.sha256").write_text(sums.replace("FDP-D2/", "FDP-gone/"))
+    known = shipped()
+    monkeypatch.setattr(document.evidence, "shipped", lambda: known)
     monkeypatch.setattr(Source, "records", lambda source, paper: tmp_path / "papers")
     monkeypatch.setattr(document, "ProcessPoolExecutor", lambda *given: Here())
     document.main(str(tmp_path), ["FDP-D2"])
     written = sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.*"))
     assert "ledger/feature-dp.md" in written and "quantities.md" not in written
-    old = {e.claim.id: e for e in shipped().evidence}
+    old = {e.claim.id: e for e in known.evidence}
     text = (tmp_path / "papers" / "evidence.json").read_text()
     rows = json.loads(text)["rows"]
     assert list(rows) == list(old) and rows["FDP-D2"]["seconds"] != old["FDP-D2"].seconds
