@@ -227,6 +227,8 @@ def _notes(system: InferenceSystem, part: InferenceBounds, task: Task | None) ->
                 f"{channel.fading.confidence:.0%} confidence, after 1 round: epsilon at most "
                 f"{rounded_up(float(np.max(channel.fading.epsilon)))}."
             )
+        if channel.antennas_alike:
+            said.append("There is no fading: all antennas receive a device alike. Where they do not, epsilon is greater.")
         if channel.eavesdropper is not None:
             heard = channel.eavesdropper
             said.append(

@@ -181,4 +181,4 @@ def test_one_bit_and_the_command(tmp_path):
     w = np.random.default_rng(2).uniform(-1, 3, 20_000)
     drawn = np.stack([np.interp(w, found["inputs"], column) for column in law.T], axis=1)
     assert quantizer_laws.variance(w, found["outputs"], drawn).mean() == pytest.approx(found["mean_mse"], rel=0.02)
-    assert "no alphabet" in run("solve", "quantizer", str(file)).stdout
+    assert "No alphabet" in run("solve", "quantizer", str(file)).stdout
