@@ -4,7 +4,7 @@ Both take a set A of outputs and bound :math:`P(A) - \lambda Q(A)`, which is at 
 of A, a coarse grid or a wrong root only lower the bound.
 
 Rectangles: :class:`SignalTest`
-----------------------------
+-------------------------------
 Zero codes are a valid data set. The others then contribute only noise, so the law of y is a mixture of concentric
 Gaussians over the sets S of other participants, and the code of device k shifts it. With :math:`F_x = \sum_S\pi_S N(x,
 v_S+s)`, :math:`H = \sum_S\pi_S N(0, v_S)`, the supremum
