@@ -12,8 +12,9 @@ from airtight.analytics.checks import FloatArray
 from airtight.analytics.guarantee import Adjacency, Observer
 from airtight.analytics.inference import combiner, decoding
 from airtight.results import headline
+from airtight.results.inference_results import WorstCase
 from airtight.results.numerals import plain, rounded_down, rounded_up
-from airtight.solvers.design.calibrate import Calibration, Variable
+from airtight.solvers.design.calibrate import Calibration
 from airtight.solvers.design.federated.federated_design import FederatedDesign
 from airtight.solvers.design.fleet.fleet_design import FleetDesign
 from airtight.solvers.design.known import Designs, Method
@@ -243,7 +244,7 @@ class DesignResult:
         known = "the best found; nothing is proved"
         if solved.lower_bound is not None and solved.bound_for is not None:
             known = f"{solved.bound_for.none} has less than {rounded_down(solved.lower_bound)}"
-        use = headline.of_use(solved.error, constant_error, system)
+        use = headline.of_use(solved.error, constant_error, WorstCase.of(system))
         said = f"{least} ({known}); {headline.of_privacy(system, solved.epsilon)}; {use}."
         return cls(
             headline=headline.sentences(said, system),
@@ -319,9 +320,6 @@ class FrontierResult:
         return cls(sought=sought, bound_for=bound_for.value, axes=axes, points=points)
 
 
-_CALIBRATED = {Variable.NOISE: "Noise variance", Variable.CLIP: "Clip", Variable.PARTICIPATION: "Participation"}
-
-
 @dataclass(frozen=True, kw_only=True)
 class CalibrationResult:
     """The quantity that keeps a target epsilon.
@@ -367,13 +365,14 @@ class CalibrationResult:
         system = result.system
         low, high = (rounded_up(float(end)) for end in (np.min(result.value), np.max(result.value)))
         values = high if low == high else f"{low} to {high}"
-        said = f"{_CALIBRATED[result.variable].upper()} {values} keeps epsilon at most {target:g} for every device that sends"
+        sought = result.variable.key.replace("_", " ").upper()
+        said = f"{sought} {values} keeps epsilon at most {target:g} for every device that sends"
         error = constant = None
         if task is not None and task.fits(system):
             error = combiner.whole_mse(system, task.features)
             constant = decoding.constant_output(task.features)
         return cls(
-            headline=headline.sentences(f"{said}; {headline.of_use(error, constant, system)}.", system),
+            headline=headline.sentences(f"{said}; {headline.of_use(error, constant, WorstCase.of(system))}.", system),
             never_send=headline.never_send(system),
             variable=result.variable.value,
             value=result.value,

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.guarantee import Adjacency, Observer
-from airtight.analytics.inference import distortion
-from airtight.analytics.inference.distortion import Breakdown
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.inference.transmission import transmit_energy
-from airtight.results.numerals import plain, prose, rounded_up
-from airtight.solvers.design import channel_design
+from airtight.results.numerals import plain, prose, rounded_up, rounds
+
+if TYPE_CHECKING:
+    from airtight.results.inference_results import WorstCase
 
 # Epsilon above which a system is called not private: an attacker's odds may change by e^10 = 22,000. Ponomareva et al., How to
 # DP-fy ML (2023), end their second tier, "reasonable privacy", here.
@@ -30,44 +29,6 @@ SERVERS = {
     Observer.OTHERS: "a server that sees which other devices send",
     Observer.SIGNAL: "a server that sees the signal alone",
 }
-
-
-@dataclass(frozen=True, kw_only=True)
-class WorstCase:
-    """What holds for all codes within the clips, for systems without features (:func:`.distortion.worst_case`).
-
-    Attributes
-    ----------
-    error : float
-        Greatest mean squared error of the mean of the codes; over a channel, from the first antenna alone.
-    constant_output : float
-        That of the best output that ignores y.
-    energy : ndarray, shape (K,)
-        Mean transmit energy of each device in a round, in W times symbol periods.
-    breakdown : Breakdown
-        The error by cause.
-    """
-
-    error: float
-    constant_output: float
-    energy: FloatArray
-    breakdown: Breakdown
-
-    @classmethod
-    def of(cls, system: InferenceSystem) -> WorstCase | None:
-        """None over a channel whose coefficients are given or inverted with errors, of which this formula knows nothing."""
-        channel = system.channel
-        if channel is not None and (channel.looks is not None or channel.csi_error > 0):
-            return None
-        alone = system.derived(channel=None)
-        causes = distortion.worst_case(alone)
-        energy = transmit_energy(alone) if channel is None else channel_design.transmit_energy(alone, channel)
-        return cls(
-            error=causes.total,
-            constant_output=distortion.worst_constant_output(alone),
-            energy=energy,
-            breakdown=causes,
-        )
 
 
 def never_send(system: InferenceSystem) -> list[int]:
@@ -140,34 +101,28 @@ def _leaks(system: InferenceSystem, device: int) -> str:
     return "such an epsilon guarantees practically nothing"
 
 
-def of_use(error: float | None, constant: float | None, system: InferenceSystem | None = None) -> str:
+def of_use(error: float | None, constant: float | None, worst: WorstCase | None = None) -> str:
     """The verdict on the error beside that of the constant answer: the best one that ignores the signal.
 
-    Without features it is that of the worst codes within the clips of `system`.
+    Without features it is that of the worst codes within the clips.
 
     Examples
     --------
     >>> of_use(1.9286, 8.2473), of_use(2104.4, 2104.4)
     ('USEFUL (error 1.93, constant 8.25)', 'USELESS (error 2104.4, constant 2104.4)')
-    >>> of_use(None, None, InferenceSystem(devices=4, participation=1.0, noise_variance=0.0078125, weight=0.25, clip=1.0,
-    ...     alignment=1.0, receiver_noise_variance=0.03125, dimension=8, delta=1e-5))
-    'USEFUL for any codes within the clips (error at most 0.5000, constant 1)'
     """
-    if error is None or constant is None:
-        worst = None if system is None else WorstCase.of(system)
-        if worst is None:
-            return "usefulness unknown: no [inference.features]"
-        here, useful = rounded_up(worst.error), worst.error < worst.constant_output
-        if useful and float(here) >= worst.constant_output:
-            here = plain(worst.error, 9)
-        numbers = f"error at most {here}, constant {prose(worst.constant_output)}"
-        if useful:
-            return f"USEFUL for any codes within the clips ({numbers})"
-        return f"useful or not by the codes: add [inference.features] (worst codes: {numbers})"
-    here, nothing = prose(error), prose(constant)
-    if here == nothing:  # what decides is not to look equal
-        here, nothing = plain(error, 9), plain(constant, 9)
-    return f"{'USEFUL' if error < constant else 'USELESS'} (error {here}, constant {nothing})"
+    if error is not None and constant is not None:
+        here, nothing = prose(error), prose(constant)
+        if here == nothing:  # what decides is not to look equal
+            here, nothing = plain(error, 9), plain(constant, 9)
+        return f"{'USEFUL' if error < constant else 'USELESS'} (error {here}, constant {nothing})"
+    if worst is None:
+        return "usefulness unknown: no [inference.features]"
+    digits = 4 if rounded_up(worst.error) != rounded_up(worst.constant_output) else 9
+    numbers = f"error at most {rounded_up(worst.error, digits)}, constant {plain(worst.constant_output, digits)}"
+    if worst.error < worst.constant_output:
+        return f"USEFUL for any codes within the clips ({numbers})"
+    return f"useful or not by the codes: add [inference.features] (worst codes: {numbers})"
 
 
 def of_question(system: InferenceSystem) -> str:
@@ -175,10 +130,9 @@ def of_question(system: InferenceSystem) -> str:
     from airtight.analytics.privacy.over_the_air import observers
 
     seen = observers.resolved(system, system.observer)
-    rounds = "1 round" if system.rounds == 1 else f"{system.rounds:,} rounds"
     over = "" if system.channel is None else " Its channel is counted."
     return (
-        f"After {rounds}, delta {plain(system.delta)}, against {SERVERS[seen]}. Neighbours ({system.adjacency}): "
+        f"After {rounds(system.rounds)}, delta {plain(system.delta)}, against {SERVERS[seen]}. Neighbours ({system.adjacency}): "
         f"{NEIGHBOURS[system.adjacency]}.{over}"
     )
 
@@ -188,8 +142,7 @@ def of_system(
     epsilon: FloatArray,
     error: float | None,
     constant: float | None,
-    *,
-    estimated: bool = False,
+    worst: WorstCase | None,
 ) -> list[str]:
     """The sentences of a system: verdict, question, who sends.
 
@@ -199,17 +152,17 @@ def of_system(
         After all rounds, against the system's observer.
     error, constant : float, optional
         Mean squared error, and that of the best answer that ignores the signal.
-    estimated : bool
-        Whether epsilon is an estimate.
+    worst : WorstCase, optional
+        Where there is no error.
     """
-    if len(never_send(system)) == system.devices:
+    if np.all(system.never_sends):
         return [who_sends(system)]
-    said = sentences(f"{of_privacy(system, epsilon)}; {of_use(error, constant, system)}.", system)
-    if estimated:
-        said[1] += " Epsilon is an estimate here (docs/accuracy.md)."
-    return said
+    return sentences(f"{of_privacy(system, epsilon)}; {of_use(error, constant, worst)}.", system)
 
 
 def sentences(verdict: str, system: InferenceSystem) -> list[str]:
-    """The verdict, the question that it answers, and who sends."""
-    return [verdict, of_question(system), who_sends(system)]
+    """The verdict, the question that it answers and whether epsilon is an estimate, and who sends."""
+    from airtight.analytics.privacy.over_the_air import system_privacy
+
+    estimate = " Epsilon is an estimate here (docs/accuracy.md)." if system_privacy.estimated(system) else ""
+    return [verdict, of_question(system) + estimate, who_sends(system)]

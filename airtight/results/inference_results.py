@@ -14,11 +14,11 @@ from airtight.analytics.inference import accuracy, combiner, decoding, distortio
 from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.distortion import Breakdown
 from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.inference.transmission import transmit_energy
 from airtight.analytics.privacy.over_the_air import amplification, feature_aware, observers, system_privacy
 from airtight.analytics.privacy.over_the_air.amplification import TheoremForm
 from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy
 from airtight.results import headline
-from airtight.results.headline import WorstCase
 from airtight.system_file.contents import Scores, Task
 
 _CONFIDENCE = 0.95  # of the bounds for the law of the fading
@@ -281,6 +281,43 @@ class Distortion:
             best_gain=best.gain,
             at_best_gain=best.mse,
             any_decoder=decoding.any_decoder(system, task.features),
+            breakdown=causes,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorstCase:
+    """What holds for all codes within the clips, for systems without features (:func:`.distortion.worst_case`).
+
+    Attributes
+    ----------
+    error : float
+        Greatest mean squared error of the mean of the codes; over a channel, from the first antenna alone.
+    constant_output : float
+        That of the best output that ignores y.
+    energy : ndarray, shape (K,)
+        Mean transmit energy of each device in a round, in W times symbol periods.
+    breakdown : Breakdown
+        The error by cause.
+    """
+
+    error: float
+    constant_output: float
+    energy: FloatArray
+    breakdown: Breakdown
+
+    @classmethod
+    def of(cls, system: InferenceSystem) -> WorstCase | None:
+        """None over a channel whose coefficients are given or inverted with errors, of which this formula knows nothing."""
+        channel = system.channel
+        if channel is not None and (channel.looks is not None or channel.csi_error > 0):
+            return None
+        alone = system.derived(channel=None)
+        causes = distortion.worst_case(alone)
+        return cls(
+            error=causes.total,
+            constant_output=distortion.worst_constant_output(alone),
+            energy=transmit_energy(system),
             breakdown=causes,
         )
 
@@ -633,9 +670,9 @@ class InferenceBounds:
             selection=selection,
             channel=of_channel,
         )
-        estimated = privacy.composed is not None and privacy.composed.estimated
-        said = headline.of_system(system, privacy.asked, part.error, part.constant, estimated=estimated)
-        return replace(part, headline=said, worst_case=WorstCase.of(system) if part.error is None else None)
+        worst = WorstCase.of(system) if part.error is None else None
+        said = headline.of_system(system, privacy.asked, part.error, part.constant, worst)
+        return replace(part, headline=said, worst_case=worst)
 
     @property
     def error(self) -> float | None:

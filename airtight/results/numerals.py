@@ -50,41 +50,55 @@ def prose(value: float) -> str:
     return plain(value, 3 if abs(value) < 1000 else 4)
 
 
-def rounded_up(value: float) -> str:
-    """Four digits, never below the value: an upper bound.
+def rounds(count: int) -> str:
+    """A number of rounds in words.
+
+    Examples
+    --------
+    >>> rounds(1), rounds(1000)
+    ('1 round', '1,000 rounds')
+    """
+    return "1 round" if count == 1 else f"{count:,} rounds"
+
+
+def rounded_up(value: float, digits: int = 4) -> str:
+    """So many digits, never below the value: an upper bound.
 
     Examples
     --------
     >>> rounded_up(1.99999), rounded_up(0.85301), rounded_up(17866.2), rounded_up(math.inf), rounded_up(1e-12)
     ('2.000', '0.8531', '17,870', 'infinite', '1e-12')
+    >>> rounded_up(0.99998499, 9), rounded_up(17866.25, 9)
+    ('0.999984990', '17,866.2500')
     """
-    return _rounded(value, ROUND_CEILING)
+    return _rounded(value, ROUND_CEILING, digits)
 
 
-def rounded_down(value: float) -> str:
-    """Four digits, never above the value: a lower bound.
+def rounded_down(value: float, digits: int = 4) -> str:
+    """So many digits, never above the value: a lower bound.
 
     Examples
     --------
     >>> rounded_down(1.99999), rounded_down(1e-3), rounded_down(0.0)
     ('1.999', '0.001000', '0')
     """
-    return _rounded(value, ROUND_FLOOR)
+    return _rounded(value, ROUND_FLOOR, digits)
 
 
-def _rounded(value: float, rounding: str) -> str:
+def _rounded(value: float, rounding: str, digits: int) -> str:
     if math.isnan(value):
         return "–"
     if math.isinf(value):
         return "infinite" if value > 0 else "−infinite"
-    number_shown = float(Context(prec=4, rounding=rounding).create_decimal_from_float(float(value)))
-    if number_shown == 0:
+    exact = Context(prec=digits, rounding=rounding).create_decimal_from_float(float(value))
+    shown = float(exact)
+    if shown == 0:
         return "0"
-    if 1e-3 <= abs(number_shown) < 1e4:
-        return _signed(f"{number_shown:#.4g}".rstrip("."))
-    if 1e4 <= abs(number_shown) < 1e7:
-        return _signed(f"{number_shown:,.0f}")
-    return plain(number_shown)
+    if 1e-3 <= abs(shown) < 1e4:
+        return _signed(f"{shown:#.{digits}g}".rstrip("."))
+    if 1e4 <= abs(shown) < 1e7:
+        return _signed(f"{shown:,.{max(digits - 1 - exact.adjusted(), 0)}f}")
+    return plain(shown, digits)
 
 
 def share(value: float) -> str:

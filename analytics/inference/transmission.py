@@ -6,7 +6,7 @@ Eq. (6), where :math:`p_k` cancels. It is aligned when its amplitude at the rece
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -195,18 +195,22 @@ def reach_of(system: InferenceSystem, gain: ArrayLike, power: ArrayLike) -> Floa
     return np.asarray(h * np.sqrt(checks.vector("power", power, system.devices, "(0, inf)")) / system.alignment)
 
 
-def transmit_energy(system: InferenceSystem, features: Features | None = None) -> FloatArray:
-    r"""Mean energy that each device spends on one query when it is aligned (Eq. (4), (6) without the limit), shape (K,).
+def transmit_energy(
+    system: InferenceSystem, features: Features | Sequence[Features] | None = None
+) -> FloatArray:
+    r"""Mean energy that each device spends on one round when it is aligned (Eq. (4), (6) without the limit), shape (K,).
 
-    .. math:: \frac{\gamma^2}{|h_k|^2}\bigl(p_kw_k^2\|z_k\|^2 + q_k\,r\sigma_k^2\bigr),\qquad
+    .. math:: \gamma^2\,E\Bigl[\frac1{|h_k|^2}\Bigr]\bigl(p_kw_k^2\|z_k\|^2 + q_k\,r\sigma_k^2\bigr),\qquad
               q_k = p_k,\ \text{or } 1 \text{ with idle noise}.
 
     Parameters
     ----------
     system : InferenceSystem
-        With the ``channel_gain`` :math:`|h_k|^2` of every device.
-    features : Features, optional
-        Without them every code counts as long as its clip allows: an upper bound on the energy of any.
+        Without a channel, with the ``channel_gain`` :math:`|h_k|^2` of every device. Over a channel the mean is that of the gains
+        with which the device sends (:meth:`~airtight.analytics.inference.channel.Channel.inverse_gain`).
+    features : Features or sequence of Features, optional
+        Of several tasks the mean is taken. Without them every code counts as long as its clip allows: an upper bound on the
+        energy of any.
 
     Returns
     -------
@@ -223,12 +227,23 @@ def transmit_energy(system: InferenceSystem, features: Features | None = None) -
     >>> system, views = _lossless()
     >>> transmit_energy(system, views)
     array([1.8, 1.8])
+    >>> system = InferenceSystem(devices=1, noise_variance=0.1, weight=1.0, clip=1.0, alignment=1.0, dimension=8, delta=1e-5,
+    ...     receiver_noise_variance=0.1, channel={"fading": "rayleigh", "max_power": 4.0})
+    >>> transmit_energy(system).round(4)  # of 1.8 for a block at gain 1
+    array([1.1256])
     """
-    length = system.clip if features is None else np.linalg.norm(features.clipped(system.clip), axis=1)
-    if features is not None:
-        matched(system, features)
+    tasks = [features] if isinstance(features, Features) else features
+    lengths = [system.clip] if tasks is None else [_lengths(system, task) for task in tasks]
     sends = np.ones(system.devices) if system.idle_noise else system.participation
-    with np.errstate(over="ignore"):
-        code = system.participation * (system.weight * length) ** 2
-        noise = sends * system.dimension * system.noise_variance
-        return np.asarray(np.float64(system.alignment) ** 2 / system.channel_gain * (code + noise))
+    with np.errstate(over="ignore", invalid="ignore"):
+        code = system.participation * np.mean(np.square(system.weight * lengths), axis=0)
+        block = code + sends * system.dimension * system.noise_variance
+        aligned, channel = np.float64(system.alignment) ** 2, system.channel
+        price = aligned / system.channel_gain if channel is None else aligned * channel.inverse_gain(system)
+        return np.asarray(np.where(block > 0, price * block, 0.0))
+
+
+def _lengths(system: InferenceSystem, features: Features) -> FloatArray:
+    """Norms of the clipped codes."""
+    matched(system, features)
+    return np.asarray(np.linalg.norm(features.clipped(system.clip), axis=1))

@@ -28,6 +28,7 @@ from airtight.analytics.inference import combiner, decoding
 from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.inference.transmission import transmit_energy
 from airtight.analytics.privacy.over_the_air import observers, system_privacy
 from airtight.analytics.privacy.over_the_air.multi_antenna.effective_noise import EFFORT
 from airtight.analytics.progress import reported
@@ -210,7 +211,8 @@ class _Problem:
     def _useful(self, candidate: InferenceSystem) -> dict[Goal, float]:
         energy = math.nan
         if self.channel.looks is None:
-            energy = float(np.sum(transmit_energy(candidate, self.channel, self.purpose)))
+            features = None if self.purpose is None else self.purpose.features
+            energy = float(np.sum(transmit_energy(candidate.derived(channel=self.channel), features)))
         error = math.nan
         if self.purpose is not None:
             combined = combiner.at_states(candidate, self.purpose.features, self.channel.draw(candidate))
@@ -264,28 +266,3 @@ class _Problem:
                 channel=self.channel,
             ),
         )
-
-
-def transmit_energy(system: InferenceSystem, channel: Channel, purpose: Purpose | None = None) -> FloatArray:
-    """Mean energy that each device spends on one query over a channel, shape (K,).
-
-    It is that of the codes of the tasks, the mean over them; without tasks, of codes as long as the clips.
-
-    Examples
-    --------
-    >>> system = InferenceSystem(devices=1, participation=1.0, noise_variance=0.1, weight=1.0, clip=1.0, alignment=1.0,
-    ...     receiver_noise_variance=0.1, dimension=8, delta=1e-5)
-    >>> limited = Channel(fading="rayleigh", max_power=4.0)
-    >>> transmit_energy(limited.with_participation(system), limited).round(4)  # of 1.8 per block at gain 1
-    array([1.1256])
-    """
-    sends = np.ones(system.devices) if system.idle_noise else system.participation
-    length_squared = system.clip**2
-    if purpose is not None:
-        lengths = [np.linalg.norm(task.clipped(system.clip), axis=1) for task in purpose.features]
-        length_squared = np.mean(np.square(lengths), axis=0)
-    with np.errstate(invalid="ignore", over="ignore"):
-        code = system.participation * system.weight**2 * length_squared
-        noise = sends * system.dimension * system.noise_variance
-        energy = np.float64(system.alignment) ** 2 * channel.inverse_gain(system) * (code + noise)
-    return np.asarray(np.where(code + noise > 0, energy, 0.0))

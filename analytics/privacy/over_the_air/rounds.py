@@ -217,13 +217,6 @@ class Query(Mechanism):
             upper = np.minimum(np.exp(high) * (1 + 2e-15) + SMALLEST, 1.0)
             return np.maximum(np.exp(low) * (1 - 2e-15) - NORMAL, 0.0), np.where(high > -np.inf, upper, 0.0)
 
-    def estimated(self, rounds: int) -> bool:
-        """Whether divergences may be interpolated in the others' noise with an error that is estimated, not proved."""
-        part = self._part(0.0)
-        few = isinstance(part, HiddenParticipationMixture) and part.dimension[0] < PROVED_FROM
-        leaves = self.system.adjacency is Adjacency.ABSENT and not self.system.idle_noise
-        return bool((few or (leaves and rounds > 1)) and part.weights.shape[1] >= noise_interpolant.ESTIMATED_FROM)
-
     def constant(self) -> tuple[float, float, float] | None:
         """p, sensitivity and noise variance, where the noise does not depend on the participants; None otherwise."""
         mixture = self._part(0.0)
@@ -284,10 +277,20 @@ def _ratio(distance: float, variance: float) -> float:
 
 
 def estimated(system: InferenceSystem, *, rounds: int, observer: Observer | str = Observer.AUTO) -> bool:
-    """Whether :func:`epsilon` is an estimate for any device; otherwise it is proved."""
+    """Whether :func:`epsilon` is an estimate for any device; otherwise it is proved.
+
+    It is one where divergences may be interpolated in the others' noise with an error that is estimated.
+    """
+    if observers.participation_distinguishes(system, observer):
+        return False
+    hidden = observers.mixture_model(system, observer)[1] is HiddenParticipationMixture
+    leaves = system.adjacency is Adjacency.ABSENT and not system.idle_noise
+    if not (hidden and system.dimension < PROVED_FROM) and not (leaves and rounds > 1):
+        return False
     representatives, _ = _kinds(system, np.arange(system.devices))
     queries = (query(system, int(k), observer) for k in representatives)
-    return any(isinstance(one, Query) and one.estimated(rounds) for one in queries)
+    values = (release._part(0.0).weights.shape[1] for release in queries if isinstance(release, Query))
+    return any(number >= noise_interpolant.ESTIMATED_FROM for number in values)
 
 
 def curve(system: InferenceSystem, *, device: int = 0, observer: Observer | str | None = None) -> PrivacyCurve:

@@ -10,9 +10,11 @@ from support.common import GOOD, TASK, archive, written
 
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.federated.fair.device import table_1
+from airtight.analytics.inference.system import InferenceSystem
 from airtight.results.bounds import Bounds
 from airtight.results.energy import DeviceBounds, EnergyResult
 from airtight.results.federated_results import FederatedBounds
+from airtight.results.inference_results import InferenceBounds
 from airtight.results.schema import as_json
 from airtight.results.weights import Designs, WeightResult
 from airtight.solvers import energy, weights
@@ -227,3 +229,30 @@ def test_infinity_is_a_string_and_the_json_is_strict():
     )
     assert tree == {"a": ["inf", "-inf", "nan", 1.5], "b": 2.0, "c": [None], "d": [True]}
     json.dumps(tree, allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("clip", "weight", "said"),
+    [
+        (200.0, 0.05, "USEFUL for any codes within the clips (error at most 25,610, constant 40,000)"),
+        (1.0, 1e-7, "USEFUL for any codes within the clips (error at most 0.999999201, constant 1)"),
+        (1.0, 2.0, "useful or not by the codes: add [inference.features] (worst codes: error at most "),
+    ],
+)
+def test_the_worst_codes_beside_a_constant_answer(clip, weight, said):
+    """The error is rounded up, never to that of the constant that it is below."""
+    noise = 1e-18 if weight < 1e-6 else 1e-3
+    system = InferenceSystem(
+        devices=4, participation=1.0, noise_variance=noise, weight=weight, clip=clip, alignment=1.0, dimension=8,
+        receiver_noise_variance=noise, delta=1e-5, adjacency="silent",
+    )  # fmt: skip
+    assert said in InferenceBounds.of(system).headline[0]
+
+
+def test_an_estimate_of_one_round_is_said_first():
+    system = InferenceSystem(
+        devices=80, participation=0.5, noise_variance=0.1, weight=0.1, clip=1.0, alignment=1.0, dimension=8,
+        receiver_noise_variance=0.1, delta=1e-5, adjacency="silent", observer="others",
+    )  # fmt: skip
+    assert "Epsilon is an estimate here" in InferenceBounds.of(system).headline[1]
+    assert "estimate" not in InferenceBounds.of(system.replace(dimension=784)).headline[1]

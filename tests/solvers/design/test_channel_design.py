@@ -14,11 +14,10 @@ from support.over_channel import FEATURES, SYSTEM
 
 import airtight
 from airtight import Channel, Features, ParameterError
-from airtight.analytics.inference import combiner, decoding
+from airtight.analytics.inference import combiner, decoding, transmission
 from airtight.analytics.inference.fading import Fading
 from airtight.commands.cli import main
 from airtight.solvers.design import channel_design
-from airtight.solvers.design.over_the_air.joint_design import Purpose
 from airtight.solvers.design.requirements import InferenceRequirements
 from airtight.solvers.errors import NotSettledError
 from airtight.solvers.weights.weight_problem import _example
@@ -34,15 +33,15 @@ def test_energy_by_simulation(fading: Fading) -> None:
         gain = drawn_gains(fading, mean, rng, size)
         block = 0.9**2 * ((system.weight[k] * system.clip[k]) ** 2 + 4 * system.noise_variance[k])
         sent = np.where(block / gain <= 1.5, block / gain, 0.0)
-        found = channel_design.transmit_energy(system, channel)[k]
+        found = transmission.transmit_energy(system.derived(channel=channel))[k]
         assert abs(np.mean(sent) - found) <= 5 * np.std(sent) / np.sqrt(size) + 1e-12
 
 
 def test_inverting_rayleigh_fading_costs_infinite_energy() -> None:
-    assert np.all(channel_design.transmit_energy(SYSTEM, Channel(fading="rayleigh")) == np.inf)
-    assert np.all(np.isfinite(channel_design.transmit_energy(SYSTEM, Channel(fading="nakagami", shape=1.5))))
+    assert np.all(transmission.transmit_energy(SYSTEM.derived(channel=Channel(fading="rayleigh"))) == np.inf)
+    assert np.all(np.isfinite(transmission.transmit_energy(SYSTEM.derived(channel=Channel(fading="nakagami", shape=1.5)))))
     with pytest.raises(ParameterError, match="looks"):
-        channel_design.transmit_energy(SYSTEM, Channel(looks=np.ones((1, 3, 1))))
+        transmission.transmit_energy(SYSTEM.derived(channel=Channel(looks=np.ones((1, 3, 1)))))
 
 
 def test_the_least_noise_is_the_best_of_all_scales() -> None:
@@ -79,7 +78,7 @@ def test_a_threshold_is_chosen_for_the_least_energy(adjacency: str) -> None:
         for scale in np.geomspace(0.02, 5, 6):
             one = replace(system, alignment=gamma, noise_variance=scale * system.noise_variance)
             one = channel.with_participation(one)
-            energy = float(np.sum(channel_design.transmit_energy(one, channel, Purpose.of(features))))
+            energy = float(np.sum(transmission.transmit_energy(one.derived(channel=channel), features)))
             if energy < 0.95 * found.value and np.mean(combiner.best(one, features, channel).mse) <= error:
                 assert np.max(airtight.epsilon(one.replace(channel=channel))) > limits["epsilon_at_most"]
 

@@ -11,8 +11,8 @@ from support.over_channel import FEATURES, SYSTEM
 
 import airtight
 from airtight import Channel, InferenceSystem
-from airtight.analytics.inference import combiner
-from airtight.solvers.design import channel_design, channel_prices
+from airtight.analytics.inference import combiner, transmission
+from airtight.solvers.design import channel_prices
 from airtight.solvers.errors import NotSettledError
 
 NOISE = ("noise_variance",)
@@ -31,7 +31,7 @@ def least_scale(system: InferenceSystem, channel: Channel, limit: float, **asked
 def value(system: InferenceSystem, channel: Channel, scale: float, minimise: str) -> float:
     louder = replace(system, noise_variance=scale * system.noise_variance)
     if minimise == "energy":
-        return float(np.sum(channel_design.transmit_energy(louder, channel)))
+        return float(np.sum(transmission.transmit_energy(louder.derived(channel=channel))))
     return float(np.mean(combiner.best(louder, FEATURES, channel).mse))
 
 
