@@ -2,26 +2,10 @@
 
 import numpy as np
 import pytest
+from support.systems import unlike
 
-from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.privacy.over_the_air import rounds
-
-
-def unlike(devices: int, dimension: int) -> InferenceSystem:
-    draw = np.random.default_rng(1).uniform
-    return InferenceSystem(
-        devices=devices,
-        participation=draw(0.3, 0.95, devices),
-        noise_variance=draw(0.02, 0.3, devices),
-        weight=draw(0.5, 1.5, devices) / devices,
-        clip=draw(0.5, 1.5, devices),
-        alignment=1.0,
-        receiver_noise_variance=0.1,
-        dimension=dimension,
-        delta=1e-5,
-        adjacency="silent",
-    )
 
 
 @pytest.mark.parametrize("grows", ["devices", "dimension", "rounds"])
@@ -41,7 +25,7 @@ def test_divergences_of_one_device_do_not_grow(monkeypatch, grows):
     for size in sizes:
         computed = 0
         devices, dimension, count = (size * 8 if grows == name else 16 for name in ("devices", "dimension", "rounds"))
-        assert rounds.bracket(unlike(devices, dimension), rounds=count, device=0, observer="participants").reached
+        assert rounds.bracket(unlike(devices, 1, dimension=dimension), rounds=count, device=0, observer="participants").reached
         counts.append(computed)
     slope = np.polyfit(np.log(sizes), np.log(counts), 1)[0]
     assert slope < 0.35, counts

@@ -178,11 +178,8 @@ def read_npz(
     """
     try:
         with _stream(path, content) as stream, zipfile.ZipFile(stream) as archive:
-            held = set(archive.namelist())
-            if missing := [name for name in names if f"{name}.npy" not in held]:
-                wanted = f"the array{'s' if len(names) > 1 else ''} {', '.join(names)}"
-                raise TableError(f"{path}: must hold {wanted}; missing: {', '.join(missing)}")
-            there = [name for name in (*names, *optional) if f"{name}.npy" in held]
+            held = {name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")}
+            there = _present(path, names, optional, held)
             left = largest
             for name in there:
                 left -= _entries(path, archive, name, left)
@@ -195,6 +192,14 @@ def read_npz(
         raise TableError(f"{path}: {error.strerror or 'not an .npz file'}") from None
     except _DAMAGED as error:
         raise TableError(f"{path}: must be an .npz file of numeric arrays: {' '.join(str(error).split())}") from None
+
+
+def _present(path: Path, names: Sequence[str], optional: Sequence[str], held: Collection[str]) -> list[str]:
+    """The arrays to read of those that a file holds; `names` must be among them."""
+    if missing := [name for name in names if name not in held]:
+        wanted = f"the array{'s' if len(names) > 1 else ''} {', '.join(names)}"
+        raise TableError(f"{path}: must hold {wanted}; missing: {', '.join(missing)}")
+    return [name for name in (*names, *optional) if name in held]
 
 
 MATLAB = ".mat"
@@ -257,10 +262,7 @@ def _read_mat(
         # a deflated element may unpack to a thousand times its size: it is measured before anything is kept
         _demand_moderate(path, data, 16 * largest)
         held = {name: (shape, kind) for name, shape, kind in whosmat(io.BytesIO(data))}
-        if missing := [name for name in names if name not in held]:
-            wanted = f"the array{'s' if len(names) > 1 else ''} {', '.join(names)}"
-            raise TableError(f"{path}: must hold {wanted}; missing: {', '.join(missing)}")
-        there = [name for name in (*names, *optional) if name in held]
+        there = _present(path, names, optional, held)
         left = largest
         for name in there:
             shape, kind = held[name]
@@ -270,8 +272,8 @@ def _read_mat(
             if entries > left:
                 raise TableError(f"{path}: {name}: must have at most {left:,} entries; its header says {entries:,}")
             left -= entries
-        found = loadmat(io.BytesIO(data), variable_names=there, mat_dtype=False)
-        return {name: np.asarray(found[name]) for name in there}
+        arrays = loadmat(io.BytesIO(data), variable_names=there, mat_dtype=False)
+        return {name: np.asarray(arrays[name]) for name in there}
     except OSError as error:
         raise TableError(f"{path}: {error.strerror or 'not a MATLAB file'}") from None
     except (*_DAMAGED, MatReadError, LookupError, OverflowError, MemoryError) as error:

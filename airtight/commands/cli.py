@@ -114,13 +114,13 @@ class _Group(_WholeHelp):
 
     def _of_packages(self) -> dict[str, click.Command]:
         """The commands of other installed packages, by the entry points ``airtight.commands``."""
-        result: dict[str, click.Command] = {}
+        commands: dict[str, click.Command] = {}
         for each in brought(COMMANDS, click.Command):
             command = each.object
-            if not command.name or command.name in self.commands or command.name in result:
+            if not command.name or command.name in self.commands or command.name in commands:
                 raise SourceError(f"{each.place}: {command.name!r} must be the name of a new command")
-            result[command.name] = command
-        return result
+            commands[command.name] = command
+        return commands
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.meta[_WORDS] = list(args)
@@ -225,8 +225,8 @@ def bounds(
             "--link: not together with --json; airtight.analytics.inference.link_budget has the numbers"
         )
     if as_json:
-        result = {file: Bounds.joined(warned(description)) for file, description in descriptions.items()}
-        print_json(result if len(files) > 1 else result[str(files[0])])
+        by_file = {file: Bounds.joined(warned(description)) for file, description in descriptions.items()}
+        print_json(by_file if len(files) > 1 else by_file[str(files[0])])
         return
     from airtight.report.screens import bounds_screen
 
@@ -591,12 +591,12 @@ def _certified(ids: Sequence[str], out: Path, source: Source, *, quiet: bool, li
     from airtight.validate.claims.certificates import writing
 
     wanted = audit.selected(ids, source)
-    result = []
+    certificates = []
     with progress("certifying", len(wanted)) as advance, pool_for_claims(len(wanted)) as (pool, _):
-        for one in writing.certify(out, wanted, source, executor=pool):
-            advance(f"certified {one.id}" if one.certified else f"skipped {one.id}")
-            result.append(one)
-    certified = sum(one.certified for one in result)
+        for certificate in writing.certify(out, wanted, source, executor=pool):
+            advance(f"certified {certificate.id}" if certificate.certified else f"skipped {certificate.id}")
+            certificates.append(certificate)
+    certified = sum(certificate.certified for certificate in certificates)
     if quiet:
         return certified
     from airtight.console import next_step, say, screen
@@ -605,14 +605,15 @@ def _certified(ids: Sequence[str], out: Path, source: Source, *, quiet: bool, li
     verb = "verdict is" if certified == 1 else "verdicts are"
     say(
         console,
-        f"{certified} of {len(result)} {verb} certified in {out}; {len(result) - certified} skipped.",
+        f"{certified} of {len(certificates)} {verb} certified in {out}; {len(certificates) - certified} skipped.",
         style="bold",
     )
     if listed:
-        for one in result:
+        for one in certificates:
             say(console, f"{one.id}: {one.note}" if one.certified else f"{one.id}: skipped: {one.note}", indent=2)
     else:
-        for note, count in Counter(one.note for one in result if not one.certified).most_common(_REASONS):
+        skipped = Counter(one.note for one in certificates if not one.certified)
+        for note, count in skipped.most_common(_REASONS):
             say(console, f"{count} skipped: {note}", indent=2)
     steps = [(f"python {out / 'check.py'}", "rebuilds them with nothing installed")] if certified else []
     if not listed:

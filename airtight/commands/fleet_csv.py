@@ -123,9 +123,9 @@ def load(
     """
     raw, rows, left = tables(path, devices, table, leave_out=leave_out, features=features)
     try:
-        result = described(raw, path, channel=channel)
+        system_file = described(raw, path, channel=channel)
         names = tuple(row.name for row in rows)
-        return replace(result, names=names if any(names) else ()), rows, left
+        return replace(system_file, names=names if any(names) else ()), rows, left
     except SystemFileError as error:
         text = str(error)
         if features is not None:  # the user named the file by an option, not by a key
@@ -180,12 +180,12 @@ def tables(
 
 def _merged(table: Mapping[str, Any], columns: Mapping[str, list[float]], name: str) -> dict[str, Any]:
     """The table with the columns instead of its own keys, whatever the unit of either."""
-    linear = {units.ALTERNATIVES[key][0] if key in units.ALTERNATIVES else key for key in columns}
+    linear = {units.linear_key(key) for key in columns}
     other = {key for key, (meant_key, _, _) in units.ALTERNATIVES.items() if meant_key in linear}
     out = {key: value for key, value in table.items() if key not in linear | other}
     if name == "inference":
-        own = {key: values for key, values in columns.items() if key not in _OF_CHANNEL}
-        merged = {**out, **own, "devices": len(next(iter(columns.values())))}
+        of_system = {key: values for key, values in columns.items() if key not in _OF_CHANNEL}
+        merged = {**out, **of_system, "devices": len(next(iter(columns.values())))}
         if of_channel := {key: values for key, values in columns.items() if key in _OF_CHANNEL}:
             merged["channel"] = _over_channel(table["channel"], of_channel)
         return merged
@@ -323,19 +323,19 @@ def plan(solution: EnergySolution, rows: Sequence[Row]) -> dict[str, Sequence[An
     }
 
 
-def designed(file: JointDesign, rows: Sequence[Row]) -> dict[str, Sequence[Any]]:
+def designed(design: JointDesign, rows: Sequence[Row]) -> dict[str, Sequence[Any]]:
     """A joint design as columns that :func:`load` reads, and the epsilon of every device."""
-    system, K = file.system, file.system.devices
+    system, K = design.system, design.system.devices
     columns = {
         name: np.broadcast_to(getattr(system, name), (K,)).tolist()
         for name, row in parameters.of(InferenceSystem).items()
         if isinstance(row, Vector)
     }
-    return {"device": [row.written for row in rows or numbered(K)], **columns, "epsilon": file.epsilon.tolist()}
+    return {"device": [row.written for row in rows or numbered(K)], **columns, "epsilon": design.epsilon.tolist()}
 
 
-def planned(file: FleetDesign, rows: Sequence[Row]) -> dict[str, Sequence[Any]]:
+def planned(design: FleetDesign, rows: Sequence[Row]) -> dict[str, Sequence[Any]]:
     """The design of a fleet as columns."""
     names = ("iterations", "power", "transmit_time", "energy", "utility", "deviation", "heard", "own_epsilon")
-    columns = {name: getattr(file, name).tolist() for name in names}
-    return {"device": [row.written for row in rows or numbered(file.energy.size)], **columns}
+    columns = {name: getattr(design, name).tolist() for name in names}
+    return {"device": [row.written for row in rows or numbered(design.energy.size)], **columns}

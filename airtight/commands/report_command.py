@@ -80,7 +80,7 @@ def report(
 
     with OutputFolder(out) as folder:
         folder.check(["index.html", "audit.html", "report.json"])
-        result = assembly.report(
+        report_written = assembly.report(
             out,
             description,
             source="" if str(file) == "-" else file.read_text(encoding="utf-8"),
@@ -91,7 +91,7 @@ def report(
             heard=steps(),
         )
     console = screen()
-    for sentence in result.headline or [f"{description.name}: no [inference] system."]:
+    for sentence in report_written.headline or [f"{description.name}: no [inference] system."]:
         say(console, sentence)
     say(console, f"Written: {out / 'index.html'}, {out / 'audit.html'}, {out / 'report.json'}.")
     next_step(console, (f"python -m webbrowser {out / 'index.html'}", "sliders, figures, tables"))
@@ -123,11 +123,11 @@ def _redrawn(description: SystemFile) -> list[Rendered]:
 
     wanted = gallery.selected([f"{p}-" for part, p in _PAPERS.items() if getattr(description, part) is not None])
     with progress("drawing", len(wanted)) as advance, pool_of(len(wanted)) as (executor, _):
-        result = {}
+        by_id = {}
         for one in gallery.draw(wanted, None, executor):
-            result[one.id] = one
+            by_id[one.id] = one
             advance(one.id)
-    return [result[name] for name in wanted]
+    return [by_id[name] for name in wanted]
 
 
 @click.command(short_help="Redraw the figures of the papers.")
@@ -148,13 +148,13 @@ def figures(ids: tuple[str, ...], out: Path, quick: bool, anew: bool) -> None:
     console, drawn = screen(), list[Rendered]()
     effort = Effort.quick() if quick else Effort.full() if anew else None
     with OutputFolder(out), progress("drawing", len(wanted)) as advance, pool_of(len(wanted)) as (executor, _):
-        for result in gallery.draw(wanted, effort, executor):
-            gallery.write(out, result)
-            advance(result.id)
-            drawn.append(result)
+        for figure in gallery.draw(wanted, effort, executor):
+            gallery.write(out, figure)
+            advance(figure.id)
+            drawn.append(figure)
     say(console, f"{len(drawn)} figures drawn in {out}; each caption says whether it confirms the paper.", style="bold")
-    for result in drawn:
-        say(console, f"{result.file}: {result.caption}", indent=2)
+    for figure in drawn:
+        say(console, f"{figure.file}: {figure.caption}", indent=2)
     next_step(console, ("airtight verify --refuted", "the statements that are false"))
 
 

@@ -172,8 +172,8 @@ def _cells(*texts: str) -> str:
 def _compared(evidence: Sequence[Evidence]) -> str:
     """How many statements are known to be what is tried."""
     closed = [e.claim for e in evidence if e.claim.provable.symbolic and e.claim.implementation is None]
-    lines = [standing(claim) for claim in closed]
-    derived, compared, partly = (lines.count(kind) for kind in (Standing.DERIVED, Standing.COMPARED, Standing.PARTLY))
+    standings = [standing(claim) for claim in closed]
+    derived, compared, partly = (standings.count(kind) for kind in (Standing.DERIVED, Standing.COMPARED, Standing.PARTLY))
     return (
         f"Of {len(closed)} statements that have a closed form {derived} are made from the expressions that are tried, {compared} "
         f"are read back from their LaTeX and compared with them at random points, {partly} on one side; the others say why "

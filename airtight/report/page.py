@@ -114,12 +114,12 @@ class EnergyPart:
     def of(cls, fleet: DeviceFleet) -> EnergyPart:
         """The optimum of a fleet beside the published solution and the benchmark."""
         try:
-            result = energy_utility.solve(fleet)
+            solution = energy_utility.solve(fleet)
         except InfeasibleError as error:
             return cls([None] * fleet.devices, infeasible=str(error))
         printed = energy_utility.solve(fleet, method="published")
         cut = energy_schemes.compare(fleet, energy_schemes.benchmark_energy(fleet))
-        return cls(EnergyResult.of(result, printed), cut)
+        return cls(EnergyResult.of(solution, printed), cut)
 
 
 def write(out: Path, parts: Parts) -> None:
@@ -138,7 +138,7 @@ def write(out: Path, parts: Parts) -> None:
 def tree(parts: Parts) -> dict[str, Any]:
     """The report as JSON, which begins with version, schema and input."""
     audit = parts.audit
-    result: dict[str, Any] = {
+    contents: dict[str, Any] = {
         "schema": SCHEMA,
         "version": version("airtight-dp"),
         "date": edition()["date"],
@@ -149,16 +149,16 @@ def tree(parts: Parts) -> dict[str, Any]:
         "weights": parts.designs,
     }
     if parts.energy is not None:
-        result["energy"] = parts.energy.rows
+        contents["energy"] = parts.energy.rows
     if parts.antennas is not None:
-        result["antennas"] = parts.antennas
+        contents["antennas"] = parts.antennas
     if parts.meter is not None:
-        result["meter"] = parts.meter.summary()
+        contents["meter"] = parts.meter.summary()
     if parts.training is not None:
-        result |= {"training": parts.training, "trained": parts.trained}
+        contents |= {"training": parts.training, "trained": parts.trained}
     if audit is not None:
-        result |= {"seed": audit.seed, "effort": audit.effort, "verify": [e.as_json() for e in audit.evidence]}
-    whole_tree: dict[str, Any] = as_json(result)
+        contents |= {"seed": audit.seed, "effort": audit.effort, "verify": [e.as_json() for e in audit.evidence]}
+    whole_tree: dict[str, Any] = as_json(contents)
     return whole_tree
 
 
@@ -198,8 +198,8 @@ def render(parts: Parts) -> str:
     if description.federated is not None and bounds.federated is not None:
         others.append(("CorBin-FL", summary.of_federation(description.federated, bounds.federated)))
     if parts.energy is not None:
-        result = parts.energy
-        others.append(("Energy and utility", summary.of_fleet(result.rows, result.cut, result.infeasible)))
+        energy = parts.energy
+        others.append(("Energy and utility", summary.of_fleet(energy.rows, energy.cut, energy.infeasible)))
     channel, begun, channels = {}, [], [s.channel for s in description.systems.values() if s.channel is not None]
     if bounds.inference is not None:
         known = bounds.inference.named(description.name)
@@ -315,9 +315,9 @@ def listed(evidence: Sequence[Evidence]) -> dict[str, Any]:
 def tried(out: Path, title: str, evidence: Sequence[Evidence], *, seed: int, effort: int) -> None:
     """Write index.html and evidence.json for the claims of one file."""
     audited = f"seed {seed}, {effort} evaluations a claim"
-    result = json.dumps(as_json([e.as_json() for e in evidence]), indent=2, allow_nan=False)
+    evidence_text = json.dumps(as_json([e.as_json() for e in evidence]), indent=2, allow_nan=False)
     with OutputFolder(out) as folder:
-        folder.write({"index.html": audit_page(title, evidence, audited, home=False), "evidence.json": result})
+        folder.write({"index.html": audit_page(title, evidence, audited, home=False), "evidence.json": evidence_text})
 
 
 @cache

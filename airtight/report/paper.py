@@ -102,25 +102,25 @@ class Latex:
     def inline(self, text: str) -> str:
         """Convert the text of one paragraph."""
         made, end, text = "", 0, text.replace("\\*", "\0")
-        for result in _INLINE.finditer(text):
-            made += escaped(text[end : result.start()]) + self._part(result)
-            end = result.end()
+        for element in _INLINE.finditer(text):
+            made += escaped(text[end : element.start()]) + self._part(element)
+            end = element.end()
         return made + escaped(text[end:])
 
-    def _part(self, result: re.Match[str]) -> str:
-        kind = result.lastgroup
-        if kind == "display":
-            return f"\n\\fit{{{result['display'].strip()}}}\n"
-        if kind == "math":
-            long = len(result["math"]) > _LINE
-            return f"\n\\fit{{{result['math']}}}\n" if long else f"${result['math']}$"
-        if kind == "target":
-            return self._role(result["role"], result["target"])
-        if kind == "code":
-            return f"\\texttt{{{escaped(result['code'])}}}"
-        if kind == "url":
-            return self._link(result["text"], result["url"])
-        command, inner = ("textbf", result["strong"]) if kind == "strong" else ("emph", result["emphasis"])
+    def _part(self, element: re.Match[str]) -> str:
+        group = element.lastgroup
+        if group == "display":
+            return f"\n\\fit{{{element['display'].strip()}}}\n"
+        if group == "math":
+            long = len(element["math"]) > _LINE
+            return f"\n\\fit{{{element['math']}}}\n" if long else f"${element['math']}$"
+        if group == "target":
+            return self._role(element["role"], element["target"])
+        if group == "code":
+            return f"\\texttt{{{escaped(element['code'])}}}"
+        if group == "url":
+            return self._link(element["text"], element["url"])
+        command, inner = ("textbf", element["strong"]) if group == "strong" else ("emph", element["emphasis"])
         return f"\\{command}{{{self.inline(inner)}}}"
 
     def _role(self, role: str, target: str) -> str:
@@ -232,7 +232,7 @@ class _Document:
             ("Refuted", [self.plain("refuted", e) for e in left]),
             ("False in another reading only", [self.plain("read", e) for e in read]),
         ]
-        body = [f"\\section{{{title}}}\n\n" + "\n\n".join(result) for title, result in parts if result]
+        body = [f"\\section{{{title}}}\n\n" + "\n\n".join(paragraphs) for title, paragraphs in parts if paragraphs]
         if rest := self.rest({e.claim.argued.partition("#")[2] for e in true}):
             body.append(f"\\section{{What proofs rest on}}\n\n{rest}")
         return "\n\n".join([self.opening(), *body])
@@ -251,10 +251,10 @@ class _Document:
             f"{escaped(self.certified)}}} writes certificates that one file of plain Python rebuilds.\n\n{notation}"
         ).strip()
 
-    def theorems(self, result: Sequence[Evidence]) -> list[str]:
+    def theorems(self, evidence: Sequence[Evidence]) -> list[str]:
         """One theorem for each proof; it states all claims that the proof covers."""
         groups: dict[str, list[Evidence]] = {}
-        for e in result:
+        for e in evidence:
             groups.setdefault(e.claim.argued if e.how is How.ARGUED else e.claim.id, []).append(e)
         return [self.theorem(rows) for rows in groups.values()]
 
@@ -277,8 +277,8 @@ class _Document:
         if e.how is How.ARGUED:
             return f"It stands in {escaped(e.claim.argued)}."
         boxes = f", on {e.boxes} boxes" if e.boxes else ""
-        result = _BY_MACHINE[e.form or e.how].format(boxes=boxes, evaluations=e.evaluations)
-        return escaped(result + (_FORM.format(evaluations=e.evaluations) if e.form else ""))
+        method = _BY_MACHINE[e.form or e.how].format(boxes=boxes, evaluations=e.evaluations)
+        return escaped(method + (_FORM.format(evaluations=e.evaluations) if e.form else ""))
 
     def domain(self, e: Evidence) -> str:
         """The domain, outside of which nothing is claimed, and further hypotheses."""
@@ -297,15 +297,15 @@ class _Document:
 
     def refutation(self, e: Evidence) -> str:
         """A refuted statement, the reason why it fails, and its witness."""
-        result = [self.statement(e), escaped(e.claim.reason) if e.as_expected else ""]
+        paragraphs = [self.statement(e), escaped(e.claim.reason) if e.as_expected else ""]
         if e.witness is not None:
             proved = ", proved in ball arithmetic" if e.witness.certified else ""
-            result.append(self.latex(f"It fails{proved}: {witnessed(e.claim, e.witness)}."))
+            paragraphs.append(self.latex(f"It fails{proved}: {witnessed(e.claim, e.witness)}."))
         if e.claim.ruling.uncorrected:
-            result.append(escaped(f"No statement takes its place: {e.claim.ruling.uncorrected}."))
+            paragraphs.append(escaped(f"No statement takes its place: {e.claim.ruling.uncorrected}."))
         if (elsewhere := e.claim.ruling.corrected_by) and elsewhere not in {o.claim.id for o in self.evidence}:
-            result.append(f"What is true instead: {escaped(elsewhere)}, of another paper.")
-        return "\n".join(result)
+            paragraphs.append(f"What is true instead: {escaped(elsewhere)}, of another paper.")
+        return "\n".join(paragraphs)
 
     def plain(self, kind: str, e: Evidence) -> str:
         """A claim without proof."""
@@ -313,10 +313,10 @@ class _Document:
             link = self.refer(e.claim.argued.partition("#")[2]) if e.how is How.ARGUED else None
             said = self.refutation(e) + (f" That the exhibit is one is proved in {link}." if link else "")
         else:
-            result = f"{escaped(e.claim.reason)} It {e.known}."
+            standing = f"{escaped(e.claim.reason)} It {e.known}."
             if e.verdict is Verdict.UNSETTLED:
-                result = f"Not settled: {escaped(e.fault or f'{e.evaluations} evaluations were too few')}."
-            said = f"{self.domain(e)}\n{self.statement(e)}\n{result}"
+                standing = f"Not settled: {escaped(e.fault or f'{e.evaluations} evaluations were too few')}."
+            said = f"{self.domain(e)}\n{self.statement(e)}\n{standing}"
         return f"\\begin{{{kind}}}\n{said}\n\\end{{{kind}}}" + (f"\n{self.corrected(e)}" if kind == "tried" else "")
 
     def rest(self, printed: set[str]) -> str:

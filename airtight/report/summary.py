@@ -58,11 +58,11 @@ def of_inference(system: InferenceSystem, bounds: InferenceBounds, schemes: dict
     schemes : dict
         Epsilon of the least protected device under every adjacency and with idle noise.
     """
-    result = [_of_claim(bounds.privacy), _of_protection(system, bounds.privacy, schemes)]
+    sentences = [_of_claim(bounds.privacy), _of_protection(system, bounds.privacy, schemes)]
     if bounds.distortion is not None:
-        result.append(_of_use(bounds.distortion))
+        sentences.append(_of_use(bounds.distortion))
     unequal = _of_devices(bounds.privacy.asked_once)
-    return [*result, *([] if unequal is None else [unequal])][:3]
+    return [*sentences, *([] if unequal is None else [unequal])][:3]
 
 
 def relation(observer: Observer) -> str:
@@ -137,42 +137,42 @@ def over_channel(system: InferenceSystem, bounds: InferenceBounds) -> dict[str, 
         raise ParameterError("channel", None, "the bounds of a channel")
     true = privacy.asked_once
     k, seldom = int(np.argmax(true)), int(np.argmax(channel.outage))
-    result = []
+    sentences = []
     if not np.isfinite(true[k]):
-        result.append(_said("bad", "No finite ε holds for device {} at δ = {}.", k, privacy.exact.delta))
+        sentences.append(_said("bad", "No finite ε holds for device {} at δ = {}.", k, privacy.exact.delta))
     else:
         text = "In one query ε {} {} for device {}. In the median state of the channel it is {}, which is no guarantee."
         median = float(channel.epsilon_quantiles["0.5"][k])
-        result.append(_said("", text, relation(privacy.observer), float(true[k]), k, median))
+        sentences.append(_said("", text, relation(privacy.observer), float(true[k]), k, median))
     if channel.fading is not None:
         sure = float(np.max(channel.fading.epsilon))
         text = "For the law of the fading, of which the {} states are a sample, ε is at most {} with {} confidence, against {}."
         if not np.isfinite(sure):
             text = "{} states are too few to bound ε for the law of the fading: {}, with {} confidence, against {}."
-        result.append(_said("", text, channel.states, sure, f"{channel.fading.confidence:.0%}", channel.fading.observer))
+        sentences.append(_said("", text, channel.states, sure, f"{channel.fading.confidence:.0%}", channel.fading.observer))
     if channel.antennas_alike:
         text = "There is no fading: all antennas receive a device alike. Where they do not, ε is greater."
-        result.append(_said("bad", text))
+        sentences.append(_said("bad", text))
     if privacy.composed is not None:
         worst = int(np.argmax(privacy.composed.epsilon))
         text = "After {} queries ε is {} for device {}."
-        result.append(_said("", text, privacy.composed.rounds, float(privacy.composed.epsilon[worst]), worst))
+        sentences.append(_said("", text, privacy.composed.rounds, float(privacy.composed.epsilon[worst]), worst))
     if np.any(channel.outage > 0):
         text = "The power limit keeps device {} silent with probability {}."
-        result.append(_said("", text, seldom, float(channel.outage[seldom])))
+        sentences.append(_said("", text, seldom, float(channel.outage[seldom])))
     if channel.eavesdropper is not None:
         text = "An eavesdropper with {} looks of its own: ε = {}."
-        result.append(_said("", text, channel.eavesdropper.antennas, float(np.max(channel.eavesdropper.epsilon))))
+        sentences.append(_said("", text, channel.eavesdropper.antennas, float(np.max(channel.eavesdropper.epsilon))))
     if channel.decoder is not None:
         text = "The best combination of the looks has a mean squared error of {}, against {} of an output that ignores them."
         better = channel.decoder.mse < channel.decoder.constant_output
-        result.append(_said("good" if better else "bad", text, channel.decoder.mse, channel.decoder.constant_output))
+        sentences.append(_said("good" if better else "bad", text, channel.decoder.mse, channel.decoder.constant_output))
     columns = {"sends": channel.participation, **observer_columns(channel), **quantile_columns(channel)}
     return {
         "adjacency": system.adjacency,
         "delta": privacy.exact.delta,
         "states": channel.states,
-        "sentences": result,
+        "sentences": sentences,
         "headings": list(columns),
         "rows": groups(list(zip(*columns.values(), strict=True))),
     }
@@ -211,16 +211,16 @@ def _of_devices(true: FloatArray) -> Sentence | None:
     )
 
 
-def of_federation(system: FederatedSystem, result: FederatedBounds) -> list[Sentence]:
+def of_federation(system: FederatedSystem, bounds: FederatedBounds) -> list[Sentence]:
     """Sentences on a federation: epsilon against the server, epsilon against an observer of the mean, and the error."""
     out = []
-    central, mse = result.central, result.mse
+    central, mse = bounds.central, bounds.mse
     if system.pairs:
         text = (
             "Against the server a paired client has no finite guarantee: it sees both outputs of the pair, and δ is at "
             "least {} for one parameter at every ε."
         )
-        out.append(_said("bad", text, result.server.delta_one_parameter))
+        out.append(_said("bad", text, bounds.server.delta_one_parameter))
     claim = Markup("says nothing: its condition fails")
     if central.published_condition:
         claim = Markup("claims {}").format(shown(central.published_epsilon))
@@ -382,8 +382,8 @@ def card(name: str, system: InferenceSystem, bounds: InferenceBounds, schemes: d
 
 def _composed(privacy: Privacy) -> tuple[int, FloatArray | None]:
     """Epsilon over the rounds of the file, where it asks for more than one."""
-    result = privacy.composed
-    return (1, None) if result is None else (result.rounds, result.epsilon)
+    composed = privacy.composed
+    return (1, None) if composed is None else (composed.rounds, composed.epsilon)
 
 
 def _line(system: InferenceSystem) -> Markup:

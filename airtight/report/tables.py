@@ -52,11 +52,11 @@ def observer_rows(privacy: Privacy, labels: Sequence[str] = ()) -> list[tuple[st
 
 def meter_rows(meter: Meter) -> dict[str, Any]:
     """The summary of a meter, with a row for each group of equal devices: budget, spent, and the spent share."""
-    result = meter.summary()
+    summary = meter.summary()
     with np.errstate(divide="ignore", invalid="ignore"):
-        share = np.where(result["spent"] > 0, result["spent"] / result["budget"], 0.0)
-    rows = groups(list(zip(result["budget_epsilon"], result["spent_epsilon"], share, strict=True)))
-    return {**result, "adaptive": meter.adaptive, "rows": rows}
+        share = np.where(summary["spent"] > 0, summary["spent"] / summary["budget"], 0.0)
+    rows = groups(list(zip(summary["budget_epsilon"], summary["spent_epsilon"], share, strict=True)))
+    return {**summary, "adaptive": meter.adaptive, "rows": rows}
 
 
 def observer_columns(part: ChannelBounds) -> dict[str, FloatArray]:
@@ -258,15 +258,15 @@ def _mechanisms(part: dict[str, Any]) -> TrainingPart:
 
 def _over_seeds(row: dict[str, Any], name: str) -> tuple[str, str]:
     """Mean and paired difference with their intervals; empty for a single seed and for the base of the differences."""
-    result = row["over_seeds"][name]
-    if not math.isfinite(result["interval"][0]):
-        return f"{result['mean']:.3f}", ""
-    low, high = result["interval"]
-    mean = f"{result['mean']:.3f} [{low:.3f}, {high:.3f}]"
-    if not any(result["difference_interval"]):
+    over_seeds = row["over_seeds"][name]
+    if not math.isfinite(over_seeds["interval"][0]):
+        return f"{over_seeds['mean']:.3f}", ""
+    low, high = over_seeds["interval"]
+    mean = f"{over_seeds['mean']:.3f} [{low:.3f}, {high:.3f}]"
+    if not any(over_seeds["difference_interval"]):
         return mean, ""
-    low, high = result["difference_interval"]
-    return mean, f"{result['difference']:+.3f} [{low:+.3f}, {high:+.3f}]"
+    low, high = over_seeds["difference_interval"]
+    return mean, f"{over_seeds['difference']:+.3f} [{low:+.3f}, {high:+.3f}]"
 
 
 def _seeds(rows: dict[str, Any], rest: str, kind: str = "") -> str:

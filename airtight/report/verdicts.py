@@ -84,10 +84,10 @@ def _statements(console: Console, evidence: Sequence[Evidence]) -> None:
     """Print the first numbered statements that fail, with a counterexample each."""
     failing = dict[tuple[str, str], str]()
     for e in evidence:
-        result = _NUMBERED.search(e.claim.location)
-        if e.verdict in REFUTED and e.claim.ruling.severity is Severity.THEOREM and result and e.leading is not None:
+        statement = _NUMBERED.search(e.claim.location)
+        if e.verdict in REFUTED and e.claim.ruling.severity is Severity.THEOREM and statement and e.leading is not None:
             numbers = f"claimed {plain(e.leading.claimed)}, true {bound(e)}{plain(e.leading.actual)}"
-            failing.setdefault((e.claim.paper, result[0]), f"{e.claim.id}: {e.claim.paper}, {result[0]}: {numbers}")
+            failing.setdefault((e.claim.paper, statement[0]), f"{e.claim.id}: {e.claim.paper}, {statement[0]}: {numbers}")
     if not failing:
         return
     console.print()
@@ -176,7 +176,7 @@ def numbered(evidence: Sequence[Evidence]) -> set[tuple[str, str]]:
     [('feature-dp', 'Theorem 1')]
     """
     failing = [e.claim for e in evidence if e.verdict in REFUTED and e.claim.ruling.severity is Severity.THEOREM]
-    return {(claim.paper, result[0]) for claim in failing if (result := _NUMBERED.search(claim.location))}
+    return {(claim.paper, statement[0]) for claim in failing if (statement := _NUMBERED.search(claim.location))}
 
 
 def known(evidence: Sequence[Evidence]) -> dict[How, int]:
@@ -196,11 +196,11 @@ def format_counts(counts: Mapping[Severity, int] | Mapping[How, int]) -> str:
     return ", ".join(f"{count} {kind.value}" for kind, count in counts.items())
 
 
-def items(result: Sequence[Item]) -> None:
+def items(further: Sequence[Item]) -> None:
     """Print the numbered items that are not claims."""
     console = screen()
     console.print()
-    say(console, f"{len(result)} further items: definitions, or beyond computation", style="bold")
-    for item in result:
+    say(console, f"{len(further)} further items: definitions, or beyond computation", style="bold")
+    for item in further:
         say(console, f"{item.id}  {item.verdict.value}, {item.location}")
         say(console, item.reason, indent=4)

@@ -69,7 +69,7 @@ class Bounds:
         if systems:
             first, *others = systems
             inference = replace(systems[first], variants={name: systems[name] for name in others})
-        said = [f"{name}: {tree.headline[0]}" for name, tree in systems.items()]
+        said = [f"{name}: {part.headline[0]}" for name, part in systems.items()]
         if inference is not None:
             said[1:1] = inference.headline[1:]
         return cls(

@@ -149,8 +149,8 @@ class Trained:
 
     def to_dict(self) -> dict[str, Any]:
         """The results for strict JSON: numbers that are not finite become strings."""
-        result: dict[str, Any] = plain(self.tree)
-        return result
+        tree: dict[str, Any] = plain(self.tree)
+        return tree
 
 
 _COMPARED = {  # JSON key of the rows of a part, row that is the base ("" for the first), numbers compared over seeds
@@ -362,14 +362,14 @@ def _policy_json(learned: Learned) -> PolicyTraining:
 
 
 def as_json(
-    system: FederatedSystem, chosen: Plan, result: Sequence[Run], dataset: str | None = None
+    system: FederatedSystem, chosen: Plan, runs: Sequence[Run], dataset: str | None = None
 ) -> FederatedTraining:
     """The federated part of the JSON of ``train``; `dataset` is the name of a user's data."""
     return {
         "settings": {**asdict(chosen.settings), "dataset": dataset or chosen.settings.dataset.value},
         "clients": system.clients,
         "epsilon": system.epsilon,
-        "parameters": result[0].parameters,
+        "parameters": runs[0].parameters,
         "mechanisms": {
             one.mechanism.value: {
                 "test_accuracy": one.best.test,
@@ -377,6 +377,6 @@ def as_json(
                 "epsilon_spent_one_parameter": one.epsilon_spent,
                 "rounds": [asdict(done) for done in one.history],
             }
-            for one in result
+            for one in runs
         },
     }

@@ -69,7 +69,7 @@ def _homogeneous(task: Task) -> bool:
     """Whether the tables make the devices of every cell equal (no lists remain), and all keys are known."""
     table = task.raw["inference"]
     swept = [key for axis in task.axes for key in axis.keys]
-    meanings = {units.ALTERNATIVES[key][0] if key in units.ALTERNATIVES else key for key in table}
+    meanings = {units.linear_key(key) for key in table}
     all_known = meanings <= _KNOWN_KEYS and all(key.meaning in _KNOWN_KEYS and key.index is None for key in swept)
     replaced = {key.meaning for key in swept}
     per_device = [

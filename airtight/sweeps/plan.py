@@ -344,7 +344,7 @@ def _fixed(name: str, tables: dict[str, Any], part: Part, swept: set[tuple[str, 
     table = tables[outer][inner] if inner else tables[outer]
     fixed_values = {}
     for key, value in table.items():
-        meaning = units.ALTERNATIVES[key][0] if key in units.ALTERNATIVES else key
+        meaning = units.linear_key(key)
         if (
             not (isinstance(value, dict) and name == "inference")
             and meaning not in part.ignores

@@ -157,7 +157,7 @@ def budget_over_rounds(meter: Meter) -> Figure:
     return figure
 
 
-def accuracy_over_rounds(result: Sequence[Run]) -> Figure:
+def accuracy_over_rounds(runs: Sequence[Run]) -> Figure:
     """Test accuracy of the global model for each mechanism: the mean over seeds with its interval."""
     import matplotlib as mpl
     from matplotlib.ticker import MaxNLocator
@@ -165,8 +165,8 @@ def accuracy_over_rounds(result: Sequence[Run]) -> Figure:
     with mpl.rc_context(STYLE):
         figure = figure_of()
         axes = figure.add_subplot()
-        for kind in dict.fromkeys(one.mechanism for one in result):
-            curves = np.array([[done.test for done in one.history] for one in result if one.mechanism is kind])
+        for kind in dict.fromkeys(one.mechanism for one in runs):
+            curves = np.array([[done.test for done in one.history] for one in runs if one.mechanism is kind])
             rounds = np.arange(1, curves.shape[1] + 1)
             (line,) = axes.plot(rounds, curves.mean(axis=0), label=kind.value)
             if len(curves) > 1:

@@ -19,7 +19,7 @@ from airtight.results.bounds import PackageBounds, Part
 from airtight.results.federated_results import FederatedBounds
 from airtight.results.headline import SERVERS, devices, who_sends
 from airtight.results.inference_results import InferenceBounds, TheoremBound
-from airtight.results.numerals import plain, prose, rounded_down, rounded_up, share
+from airtight.results.numerals import plain, prose, rounded_down, rounded_up, rounds, share
 from airtight.system_file.contents import SystemFile, Task
 
 if TYPE_CHECKING:
@@ -160,11 +160,11 @@ def _of_privacy(
 ) -> None:
     """Rows of epsilon after all rounds; of one round too where the published bound is for one."""
     senders = [k for k in range(system.devices) if k not in set(part.never_send)]
-    asked = {f"epsilon, {system.rounds:,} rounds" if system.rounds > 1 else "epsilon": part.privacy.asked}
-    if system.rounds > 1 and published is not None:
-        asked["epsilon, 1 round"] = part.privacy.asked_once
-    for label, epsilon in asked.items():
-        one_round = label != f"epsilon, {system.rounds:,} rounds"
+    several = system.rounds > 1
+    asked = [(f"epsilon, {rounds(system.rounds)}" if several else "epsilon", part.privacy.asked, not several)]
+    if several and published is not None:
+        asked.append(("epsilon, 1 round", part.privacy.asked_once, True))
+    for label, epsilon, one_round in asked:
         claims = published if published is not None and one_round else np.full(system.devices, np.nan)
         columns = {"exact": epsilon, "published": claims}
         rows = device_rows(columns, by=epsilon, labels=labels, among=senders)
@@ -245,10 +245,9 @@ def _variants(console: Console, description: SystemFile, systems: Mapping[str, I
     """The verdict on several variants of a system, a row each."""
 
     base = next(iter(description.systems.values()))
-    rounds = "1 round" if base.rounds == 1 else f"{base.rounds:,} rounds"
     good = [name for name, part in systems.items() if part.private and part.useful]
     deltas = {system.delta for system in description.systems.values()}
-    said = f"{len(systems)} variants, {rounds}" + (f", delta {plain(base.delta)}" if len(deltas) == 1 else "")
+    said = f"{len(systems)} variants, {rounds(base.rounds)}" + (f", delta {plain(base.delta)}" if len(deltas) == 1 else "")
     if all(part.error is None for part in systems.values()):
         private = [name for name, part in systems.items() if part.private]
         verdict = f"{len(private)} OF {len(systems)} VARIANTS ARE PRIVATE; usefulness unknown: no [inference.features]"

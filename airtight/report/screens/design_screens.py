@@ -13,6 +13,7 @@ from airtight.analytics.inference.system import InferenceSystem
 from airtight.console import Sheet, device_rows, headline, next_step, notes, screen
 from airtight.results.headline import of_use
 from airtight.results.numerals import plain, rounded_down, rounded_up, share
+from airtight.solvers.design.calibrate import Variable
 from airtight.solvers.design.known import Designs
 from airtight.solvers.price import ShadowPrice
 
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     )
     from airtight.solvers.design.requirements import InferenceRequirements
 
-_SOUGHT = {"noise": "noise variance", "clip": "clip", "participation": "participation"}
-_KEYS = {"noise": "noise_variance", "clip": "clip", "participation": "participation"}
 _BEYOND = {"noise": "smaller noise", "clip": "greater clip", "participation": "greater participation"}
 
 
@@ -41,10 +40,11 @@ def calibration(
     complete: bool = False,
 ) -> None:
     """Print the calibrated quantity beside what the file has, and what is proved of values beyond it."""
-    console, sought = screen(), _SOUGHT[result.variable]
+    console, key = screen(), Variable(result.variable).key
+    sought = key.replace("_", " ")
     headline(console, name, result.headline)
     columns = {
-        f"{sought} now": np.broadcast_to(getattr(before, _KEYS[result.variable]), result.value.shape),
+        f"{sought} now": np.broadcast_to(getattr(before, key), result.value.shape),
         f"{sought} needed": result.value,
         "epsilon then": result.epsilon,
     }

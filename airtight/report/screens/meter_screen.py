@@ -8,7 +8,7 @@ import numpy as np
 
 from airtight.console import Sheet, device_rows, headline, next_step, notes, screen
 from airtight.results.headline import devices
-from airtight.results.numerals import plain, rounded_up
+from airtight.results.numerals import plain, rounded_up, rounds
 
 if TYPE_CHECKING:
     from airtight.analytics.privacy.over_the_air.meter import Meter
@@ -25,9 +25,9 @@ def metered(path: str, account: Meter, *, complete: bool = False) -> None:
         used = np.where(found["spent"] > 0, 100 * found["spent"] / found["budget"], 0.0)
     budgets = np.unique(found["budget_epsilon"])
     budget = plain(float(budgets[0])) if budgets.size == 1 else "its budget"
-    rounds = "1 round" if found["rounds"] == 1 else f"{found['rounds']:,} rounds"
     if left is None:
-        verdict = f"{rounds} recorded; the greatest share of a budget that is used is {_percent(float(np.max(used)))}."
+        recorded = rounds(found["rounds"])
+        verdict = f"{recorded} recorded; the greatest share of a budget that is used is {_percent(float(np.max(used)))}."
     else:
         halted = np.flatnonzero(left < 1).tolist()
         of = f"{len(halted)} of {account.devices} devices" if halted else f"All {account.devices} devices"
@@ -46,14 +46,15 @@ def metered(path: str, account: Meter, *, complete: bool = False) -> None:
         ],
     )
     reading = found["spent_meaning"] != found["budget_meaning"]
-    columns = {"budget used": used, f"epsilon so far{'*' if reading else ''}": found["spent_epsilon"]}
+    so_far = "epsilon so far" + ("*" if reading else "")
+    columns = {"budget used": used, so_far: found["spent_epsilon"]}
     if budgets.size > 1:
         columns = {"epsilon, budget": np.asarray(found["budget_epsilon"]), **columns}
     if found["rounds"] <= _COUNTED:
         columns = {"rounds sent": account.times_sent(), **columns}
     if left is not None:
         columns["such rounds left"] = left
-    shown = {"budget used": _percent, f"epsilon so far{'*' if reading else ''}": rounded_up}
+    shown = {"budget used": _percent, so_far: rounded_up}
     table = Sheet(("devices", *columns))
     for label, values in device_rows(columns, by=used, complete=complete):
         table.add_row(

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.console import Sheet, headline, labelled, next_step, notes, say, screen
+from airtight.console import FEW, Sheet, headline, labelled, next_step, notes, say, screen
 from airtight.report.tables import training_rows
 from airtight.results.headline import devices, of_question
-from airtight.results.numerals import plain, rounded_down, rounded_up
+from airtight.results.numerals import plain, rounded_down, rounded_up, rounds
 
 if TYPE_CHECKING:
     from airtight.validate.attack.attack_results import AttackedDevice, AttackResult, TrainingAttack
-
-_FEW = 6  # kinds of devices that are listed; of more the one that the attack knows most of, unless all are asked for
 
 
 def attacked(
@@ -54,7 +52,7 @@ def attacked(
             *(("Theorem 1", "attack at its delta") if published else ()),
         )
     )
-    shown = result.devices if complete or len(result.devices) <= _FEW else [worst]
+    shown = result.devices if complete or len(result.devices) <= FEW else [worst]
     for one in shown:
         own = [_least(one.attack_on_features)] if on_features else []
         stated = "" if one.published_epsilon is None else plain(one.published_epsilon)
@@ -83,7 +81,6 @@ def _numbers(one: AttackedDevice, labels: Sequence[str]) -> str:
 def trained(path: str, name: str, result: list[TrainingAttack]) -> None:
     """Print for each mechanism the epsilon that the attack on one client has shown, the exact one and that of Theorem 3."""
     console, first = screen(), result[0]
-    rounds = "1 round" if first.rounds == 1 else f"{first.rounds:,} rounds"
     refuted = [one.mechanism for one in result if one.refuted]
     shown = ", ".join(f"{rounded_down(one.attack)} ({one.mechanism})" for one in result)
     headline(
@@ -91,7 +88,8 @@ def trained(path: str, name: str, result: list[TrainingAttack]) -> None:
         name,
         [
             f"EPSILON OF ONE CLIENT AT LEAST {shown}.",
-            f"After {rounds}, delta {plain(first.delta)}, against a server that sees the sums (observer {first.observer}). "
+            f"After {rounds(first.rounds)}, delta {plain(first.delta)}, against a server that sees the sums "
+            f"(observer {first.observer}). "
             f"Neighbours ({first.adjacency}): a client sends other updates.",
             *([f"Theorem 3 is REFUTED for {', '.join(refuted)}."] if refuted else []),
         ],

@@ -250,11 +250,11 @@ class SharedCurves:
         known = np.isfinite(far)
         epsilon = np.where(known, (near + far) / 2, near)
         with np.errstate(invalid="ignore", divide="ignore"):
-            doubt = np.where(known & (far > near), (far - near) / far, 0.0)
+            relative_width = np.where(known & (far > near), (far - near) / far, 0.0)
         rows = np.repeat(np.arange(edges), epsilon.size)
         with np.errstate(under="ignore"):
             ends = evaluate.log_ends(
-                self.part, np.tile(epsilon, edges), rows, reverse=reverse, doubt=np.tile(doubt, edges)
+                self.part, np.tile(epsilon, edges), rows, reverse=reverse, doubt=np.tile(relative_width, edges)
             )
             low, high = (np.exp(end).reshape(edges, epsilon.size) for end in ends)
         low[:, ~known] = 0.0

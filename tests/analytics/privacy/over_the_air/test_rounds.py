@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from support.systems import unlike
 
 import airtight
 from airtight.analytics.checks import ParameterError
@@ -770,23 +771,6 @@ def test_an_epsilon_that_rests_on_an_estimated_interpolation_says_so():
         assert not rounds.estimated(replace(silent, dimension=100), rounds=count, observer="others")
 
 
-def _unlike(devices: int, seed: int, adjacency: str = "silent", dimension: int = 50) -> InferenceSystem:
-    """Devices that differ in participation, noise, weight and clip."""
-    draw = np.random.default_rng(seed).uniform
-    return InferenceSystem(
-        devices=devices,
-        participation=draw(0.3, 0.95, devices),
-        noise_variance=draw(0.02, 0.3, devices),
-        weight=draw(0.5, 1.5, devices) / devices,
-        clip=draw(0.5, 1.5, devices),
-        alignment=1.0,
-        receiver_noise_variance=0.1,
-        dimension=dimension,
-        delta=1e-5,
-        adjacency=adjacency,
-    )
-
-
 def _sets(others: int) -> np.ndarray:
     """Every set of so many others, a row each."""
     return np.arange(2**others)[:, None] >> np.arange(others) & 1
@@ -794,7 +778,7 @@ def _sets(others: int) -> np.ndarray:
 
 @pytest.mark.parametrize("adjacency", ["silent", "replace"])
 def test_cells_of_an_exact_noise_law_hold_the_mean_over_every_set(adjacency):
-    system = _unlike(10, 3, adjacency)
+    system = unlike(10, 3, adjacency)
     query = rounds.query(system, 0, "participants")
     in_cells = query.in_composition()
     assert in_cells is not query
@@ -818,7 +802,7 @@ def test_cells_of_an_exact_noise_law_hold_the_mean_over_every_set(adjacency):
 
 @pytest.mark.parametrize("cells", [32, 100, 400])
 def test_cells_of_a_noise_law_on_a_grid_hold_the_mean_over_every_set(cells):
-    system = _unlike(10, 14).normalised()
+    system = unlike(10, 14).normalised()
     (part,) = participations(system, np.array([0]), 0.0, cells=cells)
     high = part.unrounded().variance
     curves = SharedCurves.of(
