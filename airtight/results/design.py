@@ -11,6 +11,7 @@ import numpy as np
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.guarantee import Adjacency, Observer
 from airtight.analytics.inference import combiner, decoding
+from airtight.analytics.inference.system import InferenceSystem
 from airtight.results import headline
 from airtight.results.inference_results import WorstCase
 from airtight.results.numerals import plain, rounded_down, rounded_up
@@ -244,7 +245,7 @@ class DesignResult:
         known = "the best found; nothing is proved"
         if solved.lower_bound is not None and solved.bound_for is not None:
             known = f"{solved.bound_for.none} has less than {rounded_down(solved.lower_bound)}"
-        use = headline.of_use(solved.error, constant_error, WorstCase.of(system))
+        use = headline.of_use(solved.error, constant_error, _worst(system))
         said = f"{least} ({known}); {headline.of_privacy(system, solved.epsilon)}; {use}."
         return cls(
             headline=headline.sentences(said, system),
@@ -277,6 +278,12 @@ def _prices(solved: JointDesign) -> list[ShadowPrice] | None:
         if error.name not in ("cvxpy", "clarabel"):
             raise
         return None
+
+
+def _worst(system: InferenceSystem) -> tuple[float, float] | None:
+    """Error of the worst codes, beside that of a constant answer."""
+    worst = WorstCase.of(system)
+    return None if worst is None else worst.beside
 
 
 def _plain(value: Any) -> Any:
@@ -372,7 +379,7 @@ class CalibrationResult:
             error = combiner.whole_mse(system, task.features)
             constant = decoding.constant_output(task.features)
         return cls(
-            headline=headline.sentences(f"{said}; {headline.of_use(error, constant, WorstCase.of(system))}.", system),
+            headline=headline.sentences(f"{said}; {headline.of_use(error, constant, _worst(system))}.", system),
             never_send=headline.never_send(system),
             variable=result.variable.value,
             value=result.value,

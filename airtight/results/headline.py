@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,9 +10,6 @@ from airtight.analytics.checks import FloatArray
 from airtight.analytics.guarantee import Adjacency, Observer
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.results.numerals import plain, prose, rounded_up, rounds
-
-if TYPE_CHECKING:
-    from airtight.results.inference_results import WorstCase
 
 # Epsilon above which a system is called not private: an attacker's odds may change by e^10 = 22,000. Ponomareva et al., How to
 # DP-fy ML (2023), end their second tier, "reasonable privacy", here.
@@ -101,10 +97,10 @@ def _leaks(system: InferenceSystem, device: int) -> str:
     return "such an epsilon guarantees practically nothing"
 
 
-def of_use(error: float | None, constant: float | None, worst: WorstCase | None = None) -> str:
+def of_use(error: float | None, constant: float | None, worst: tuple[float, float] | None = None) -> str:
     """The verdict on the error beside that of the constant answer: the best one that ignores the signal.
 
-    Without features it is that of the worst codes within the clips.
+    Without features both are those of the worst codes within the clips, `worst`.
 
     Examples
     --------
@@ -118,9 +114,10 @@ def of_use(error: float | None, constant: float | None, worst: WorstCase | None 
         return f"{'USEFUL' if error < constant else 'USELESS'} (error {here}, constant {nothing})"
     if worst is None:
         return "usefulness unknown: no [inference.features]"
-    digits = 4 if rounded_up(worst.error) != rounded_up(worst.constant_output) else 9
-    numbers = f"error at most {rounded_up(worst.error, digits)}, constant {plain(worst.constant_output, digits)}"
-    if worst.error < worst.constant_output:
+    most, nothing_known = worst
+    digits = 4 if rounded_up(most) != rounded_up(nothing_known) else 9
+    numbers = f"error at most {rounded_up(most, digits)}, constant {plain(nothing_known, digits)}"
+    if most < nothing_known:
         return f"USEFUL for any codes within the clips ({numbers})"
     return f"useful or not by the codes: add [inference.features] (worst codes: {numbers})"
 
@@ -142,7 +139,7 @@ def of_system(
     epsilon: FloatArray,
     error: float | None,
     constant: float | None,
-    worst: WorstCase | None,
+    worst: tuple[float, float] | None,
 ) -> list[str]:
     """The sentences of a system: verdict, question, who sends.
 
@@ -152,8 +149,8 @@ def of_system(
         After all rounds, against the system's observer.
     error, constant : float, optional
         Mean squared error, and that of the best answer that ignores the signal.
-    worst : WorstCase, optional
-        Where there is no error.
+    worst : (float, float), optional
+        The same two numbers of the worst codes, where there is no error.
     """
     if np.all(system.never_sends):
         return [who_sends(system)]

@@ -306,6 +306,11 @@ class WorstCase:
     energy: FloatArray
     breakdown: Breakdown
 
+    @property
+    def beside(self) -> tuple[float, float]:
+        """The error and that of the constant answer."""
+        return self.error, self.constant_output
+
     @classmethod
     def of(cls, system: InferenceSystem) -> WorstCase | None:
         """None over a channel whose coefficients are given or inverted with errors, of which this formula knows nothing."""
@@ -671,7 +676,8 @@ class InferenceBounds:
             channel=of_channel,
         )
         worst = WorstCase.of(system) if part.error is None else None
-        said = headline.of_system(system, privacy.asked, part.error, part.constant, worst)
+        beside = None if worst is None else worst.beside
+        said = headline.of_system(system, privacy.asked, part.error, part.constant, beside)
         return replace(part, headline=said, worst_case=worst)
 
     @property
