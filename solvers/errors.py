@@ -1,4 +1,4 @@
-"""Errors of the solvers: no feasible design exists, or none was found."""
+"""Errors of the solvers: no feasible design exists, or none was found, or the search was interrupted."""
 
 from __future__ import annotations
 
@@ -48,6 +48,20 @@ class NotSettledError(AirtightError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _not_settled, (str(self), self.lower_bound, self.effort)
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C in a search that had found something.
+
+    Attributes
+    ----------
+    best : JointDesign or Calibration
+        The best that was found so far; nothing is proved of others.
+    """
+
+    def __init__(self, best: Any) -> None:
+        super().__init__("interrupted")
+        self.best = best
 
 
 def _not_settled(message: str, lower_bound: float, effort: int) -> NotSettledError:

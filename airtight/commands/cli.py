@@ -16,6 +16,7 @@ import click
 
 from airtight.analytics.checks import AirtightError, ConvergenceError, ParameterError
 from airtight.analytics.extras import require
+from airtight.analytics.inference.link_budget import LinkBudget, link_budget
 from airtight.commands import plain_text
 from airtight.commands.attack_command import attack
 from airtight.commands.design_command import calibrate, design
@@ -209,6 +210,11 @@ def bounds(
     from airtight.results.bounds import Bounds, each
     from airtight.results.inference_results import InferenceBounds
 
+    def budget(description: SystemFile) -> LinkBudget:
+        if description.inference is None:
+            raise ParameterError("--link", description.name, "a file with [inference.channel]")
+        return link_budget(description.inference)
+
     def warned(description: SystemFile) -> Iterator[tuple[str, Part]]:
         for name, part in each(description):
             if isinstance(part, InferenceBounds) and part.accuracy is not None and part.accuracy.constant_output > 0:
@@ -220,12 +226,9 @@ def bounds(
     if (devices is not None or features is not None) and len(files) > 1:
         raise click.UsageError(f"{'--features' if devices is None else '--devices'}: with one FILE")
     descriptions = {str(file): fleets.load(file, devices, channel=True, features=features)[0] for file in files}
-    if link and as_json:
-        raise click.UsageError(
-            "--link: not together with --json; airtight.analytics.inference.link_budget has the numbers"
-        )
     if as_json:
-        by_file = {file: Bounds.joined(warned(description)) for file, description in descriptions.items()}
+        compute = budget if link else lambda description: Bounds.joined(warned(description))
+        by_file = {file: compute(description) for file, description in descriptions.items()}
         print_json(by_file if len(files) > 1 else by_file[str(files[0])])
         return
     from airtight.report.screens import bounds_screen
@@ -235,7 +238,7 @@ def bounds(
             click.echo()
         given = as_given(file, devices, features)
         if link:
-            bounds_screen.link(given, description, complete=complete)
+            bounds_screen.link(given, description, budget(description), complete=complete)
             continue
         parts: dict[str, list[Part]] = {}
         try:
@@ -325,7 +328,8 @@ def weights(
         if cap != "none" and task.epsilon_cap is not None:
             promise = ", which the published bound does not guarantee" if cap in ("theorem1", "eq23") else ""
             limit = f"Epsilon at most {task.epsilon_cap:g} for every device{promise}."
-        name, labels = variant or description.name, description.labels
+        name = variant or description.name
+        labels = description.labels_of(name)
         solve_screens.weights(as_given(file, devices, features), name, result, system, limit, labels, complete=complete)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,11 +12,12 @@ import click
 from airtight.analytics.checks import ParameterError
 from airtight.commands.options import ALL, DEVICES, FEATURES, FILE, JSON, LEAVE_OUT, PLAN, QUIET, as_given, print_json
 from airtight.running import heard, progress
+from airtight.solvers.errors import Interrupted, NotSettledError
 from airtight.system_file.config import SystemFileError
 from airtight.system_file.contents import SystemFile
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from airtight.commands.fleet_csv import Row
     from airtight.solvers.design.over_the_air.joint_design import JointDesign
@@ -35,6 +38,11 @@ if TYPE_CHECKING:
     "--rounds", type=click.IntRange(min=1), help="Number of rounds that epsilon is for; as FILE says by default."
 )
 @DEVICES
+@click.option(
+    "--effort",
+    type=click.IntRange(min=1),
+    help="Evaluations of epsilon after which the best value so far is printed (exit 4); no limit by default.",
+)
 @ALL
 @JSON
 @QUIET
@@ -44,6 +52,7 @@ def calibrate(
     variable: str,
     rounds: int | None,
     devices: Path | None,
+    effort: int | None,
     complete: bool,
     as_json: bool,
 ) -> None:
@@ -59,14 +68,19 @@ def calibrate(
     if description.inference.channel is not None and variable != "noise":
         raise click.UsageError(f"--variable {variable}: over a channel only the noise is calibrated")
     system = description.inference
-    with progress("calibrating"):
-        outcome = whole_system.calibrate(system, epsilon, variable=variable, rounds=rounds, progress=heard())
-    result = CalibrationResult.of(outcome, epsilon, description.task)
+    with progress("calibrating"), _stopped() as stop:
+        stop.best = whole_system.calibrate(
+            system, epsilon, variable=variable, rounds=rounds, effort=effort, progress=heard()
+        )
+    result = CalibrationResult.of(stop.best, epsilon, description.task)
     if as_json:
         print_json(result)
     else:
         before, labels = description.inference, description.labels
         design_screens.calibration(as_given(file, devices), description.name, result, before, labels, complete=complete)
+    stop.end()
+    if not result.settled:
+        raise NotSettledError(f"effort = {effort}: the best value that was found is above")
 
 
 @click.command(short_help="The best weights, clips, noise and power under your limits.")
@@ -137,11 +151,13 @@ def design(
         )
     options: dict[str, Any] = {} if task is None else {"margin": task.margin, "ideal_accuracy": task.ideal_accuracy}
     samples = None if task is None else task.samples
-    with progress("designing"):
-        outcome = whole_system.design(system, wanted, samples, progress=heard(), **options)
+    with progress("designing"), _stopped() as stop:
+        stop.best = whole_system.design(system, wanted, samples, progress=heard(), **options)
+    outcome = stop.best
     if out is not None:
         fleets.write(out, fleets.designed(outcome, rows))
         if str(out) == "-":
+            stop.end()
             _settled(outcome)
             return
     decided = (Free.PARTICIPATION,) if system.power_decides else ()
@@ -159,7 +175,31 @@ def design(
             description.labels,
             complete=complete,
         )
+    stop.end()
     _settled(outcome)
+
+
+@dataclass
+class _Stop:
+    """The outcome of a search, and whether Ctrl-C ended it."""
+
+    best: Any = None
+    pressed: bool = False
+
+    def end(self) -> None:
+        """Give Ctrl-C its exit status, after the best that was found is shown."""
+        if self.pressed:
+            raise KeyboardInterrupt
+
+
+@contextmanager
+def _stopped() -> Iterator[_Stop]:
+    """Ctrl-C in a search that has found something ends it as a spent effort does."""
+    stop = _Stop()
+    try:
+        yield stop
+    except Interrupted as interrupted:
+        stop.best, stop.pressed = interrupted.best, True
 
 
 def _settled(result: JointDesign) -> None:
@@ -230,7 +270,7 @@ def _fleet(
     if as_json:
         print_json(result)
     else:
-        design_screens.fleet_design(str(file), description.name, result, description.labels, complete=complete)
+        design_screens.fleet_design(str(file), description.name, result, description.fleet_labels, complete=complete)
 
 
 def _before(description: SystemFile) -> dict[str, float]:

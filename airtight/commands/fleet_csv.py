@@ -113,7 +113,7 @@ def load(
     -------
     SystemFile
     rows : list of Row
-        The rows of the devices that are kept.
+        The devices that are kept: their rows, or their names in the system file.
     left : list of SkippedDevice
 
     Raises
@@ -124,8 +124,8 @@ def load(
     raw, rows, left = tables(path, devices, table, leave_out=leave_out, features=features)
     try:
         system_file = described(raw, path, channel=channel)
-        names = tuple(row.name for row in rows)
-        return replace(system_file, names=names if any(names) else ()), rows, left
+        names = system_file.fleet_names if _own_table(raw, table) == "energy" else system_file.names
+        return system_file, rows or numbered(len(names), names), left
     except SystemFileError as error:
         text = str(error)
         if features is not None:  # the user named the file by an option, not by a key
@@ -175,7 +175,10 @@ def tables(
             f"{path}: inference.channel: missing; the column {of_channel[0]} of {devices} is a key of it, and a file "
             "without it has no channel"
         )
-    return {**raw, name: _merged(kept, held, name)}, rows, left
+    merged = _merged(kept, held, name)
+    if any(row.name for row in rows):
+        merged["names"] = [row.written for row in rows]
+    return {**raw, name: merged}, rows, left
 
 
 def _merged(table: Mapping[str, Any], columns: Mapping[str, list[float]], name: str) -> dict[str, Any]:

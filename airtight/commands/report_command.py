@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from airtight.analytics.extras import require
+from airtight.commands import fleet_csv as fleets
 from airtight.commands.meter_command import read
-from airtight.commands.options import EFFORT, FILE, LIMIT, QUIET, SEED
+from airtight.commands.options import DEVICES, EFFORT, FEATURES, FILE, LIMIT, QUIET, SEED, as_given
 from airtight.running import audited, pool_of, progress, steps
-from airtight.system_file.config import load
 from airtight.validate.files import OutputFolder
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ _PAPERS = {
 
 @click.command(short_help="The same as a page with sliders and figures.")
 @FILE
+@DEVICES
+@FEATURES
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder to write to.")
 @SEED
 @EFFORT
@@ -50,6 +52,8 @@ _PAPERS = {
 @QUIET
 def report(
     file: Path,
+    devices: Path | None,
+    features: Path | None,
     out: Path,
     seed: int,
     effort: int,
@@ -64,7 +68,7 @@ def report(
     from airtight.console import next_step, say, screen
     from airtight.report import assembly
 
-    description = load(file, channel=True)
+    description = fleets.load(file, devices, channel=True, features=features)[0]
     meter = None if log is None else read(log)
 
     def audit() -> tuple[Shipped, str]:
@@ -83,7 +87,7 @@ def report(
         report_written = assembly.report(
             out,
             description,
-            source="" if str(file) == "-" else file.read_text(encoding="utf-8"),
+            source=_written(file, devices, features),
             audit=audit,
             thorough=thorough,
             meter=meter,
@@ -99,22 +103,30 @@ def report(
 
 @click.command(short_help="One page in plain words, to file.")
 @FILE
+@DEVICES
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder to write to.")
-def card(file: Path, out: Path) -> None:
+def card(file: Path, devices: Path | None, out: Path) -> None:
     """Write one page in plain words on the privacy of FILE: OUT/card.html, card.json and card.tex."""
     require("report")
     from airtight.console import headline, next_step, say, screen
     from airtight.report.card import Card
 
-    description = load(file, channel=True)
-    content = None if str(file) == "-" else file.read_bytes()
-    made = Card.of(description, content)
+    description = fleets.load(file, devices, channel=True)[0]
+    made = Card.of(description, _written(file, devices).encode() or None)
     written = made.write(out)
     console = screen()
     for one in made.systems:
         headline(console, one.name, one.headline)
     say(console, f"Written: {', '.join(map(str, written))}.")
-    next_step(console, (f"airtight report {file} --out report", "error and usefulness too"))
+    next_step(console, (f"airtight report {as_given(file, devices)} --out report", "error and usefulness too"))
+
+
+def _written(file: Path, devices: Path | None = None, features: Path | None = None) -> str:
+    """The system file and the tables that replace parts of it, one after the other; empty where it came by standard input."""
+    if str(file) == "-":
+        return ""
+    tables = [f"\n# {table}\n{table.read_text(encoding='utf-8')}" for table in (devices, features) if table is not None]
+    return file.read_text(encoding="utf-8") + "".join(tables)
 
 
 def _redrawn(description: SystemFile) -> list[Rendered]:

@@ -147,7 +147,7 @@ class Card:
     systems : tuple of SystemCard
     proofs : tuple of str
     system_file, evidence : str
-        SHA-256 of the system file, and of the evidence of the theorems that this version ships.
+        SHA-256 of the system file with the table of its devices, and of the evidence of the theorems that this version ships.
     """
 
     JSON_ALSO: ClassVar[dict[str, Any]] = {"schema": str, "headline": list[str], "never_send": list[int]}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from airtight.analytics.inference.link_budget import LinkBudget
 from airtight.analytics.privacy.over_the_air.meter import MeterSummary
 from airtight.report.card import Card
 from airtight.results.bounds import Bounds
@@ -28,6 +29,7 @@ from airtight.validate.claims.evidence import Row
 COMMANDS: dict[str, Any] = {
     "attack": AttackResult | list[TrainingAttack],
     "bounds": Bounds,
+    "bounds --link": LinkBudget,
     "bounds of several files": dict[str, Bounds],
     "calibrate": CalibrationResult,
     "card": Card,
@@ -56,7 +58,7 @@ def schema() -> dict[str, Any]:
     """
     definitions: dict[str, Any] = {"number": NUMBER, "numbers": NUMBERS}
     for command, kind in COMMANDS.items():
-        definitions[command.replace(" ", "-")] = of_type(kind, definitions)
+        definitions[command.replace(" --", "-").replace(" ", "-")] = of_type(kind, definitions)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "The JSON of airtight",

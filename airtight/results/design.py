@@ -28,6 +28,7 @@ from airtight.system_file.contents import Task
 if TYPE_CHECKING:
     import xarray
 
+BEYOND = {"noise": "smaller noise", "clip": "greater clip", "participation": "greater participation"}
 
 @dataclass(frozen=True, kw_only=True)
 class BaselineErrors:
@@ -351,6 +352,8 @@ class CalibrationResult:
         Whether epsilon is monotone in the variable.
     unsettled : tuple of (float, float)
         Intervals of the scale for which no proof was found that they violate the target.
+    settled : bool
+        False where the effort was spent, or Ctrl-C pressed, before the extreme value was found.
     """
 
     headline: list[str]
@@ -365,6 +368,7 @@ class CalibrationResult:
     rounds: int
     monotone: bool
     unsettled: tuple[tuple[float, float], ...]
+    settled: bool
 
     @classmethod
     def of(cls, result: Calibration, target: float, task: Task | None = None) -> CalibrationResult:
@@ -374,6 +378,8 @@ class CalibrationResult:
         values = high if low == high else f"{low} to {high}"
         sought = result.variable.key.replace("_", " ").upper()
         said = f"{sought} {values} keeps epsilon at most {target:g} for every device that sends"
+        if not result.settled:
+            said += f" (the search was stopped: {BEYOND[result.variable]} may do)"
         error = constant = None
         if task is not None and task.fits(system):
             error = combiner.whole_mse(system, task.features)
@@ -391,4 +397,5 @@ class CalibrationResult:
             rounds=system.rounds,
             monotone=result.monotone,
             unsettled=result.unsettled,
+            settled=result.settled,
         )

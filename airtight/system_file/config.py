@@ -210,16 +210,16 @@ def described(
     parts = (
         complaints.unless(_inference, file.inference, complaints, files or {}) or {},
         complaints.unless(_federated, file.federated),
-        complaints.unless(_energy, file.energy),
+        complaints.unless(_energy, file.energy) or {},
         complaints.unless(_training, file.training),
         complaints.unless(_design, file.design, file.inference, file.federated, file.energy),
     )
     records = {name: complaints.unless(_record, raw[name], table) for name, table in tables.items() if name in raw}
     complaints.raised()
-    inference, federated, energy, training, design = parts
+    inference, federated, fleet, training, design = parts
     name = "stdin" if str(path) == "-" else path.stem
     return SystemFile(
-        name, **inference, federated=federated, energy=energy, training=training, design=design, packages=records
+        name, **inference, **fleet, federated=federated, training=training, design=design, packages=records
     )
 
 
@@ -292,7 +292,7 @@ def _checked(path: Path, raw: dict[str, Any], tables: Mapping[str, PackageTable]
 
 
 def _inference(path: Path, table: InferenceTable, complaints: _Errors, files: Mapping[str, bytes]) -> dict[str, Any]:
-    base = table.model_dump(exclude={"variants", "features", "selection", "channel"})
+    base = table.model_dump(exclude={"variants", "features", "selection", "channel", "names"})
     if table.channel is not None:
         base["channel"] = _channel(path, table.channel, files)
         if base["channel"].decides_participation:
@@ -307,7 +307,14 @@ def _inference(path: Path, table: InferenceTable, complaints: _Errors, files: Ma
         "variants": variants,
         "task": complaints.unless(_task, table.features, system, files),
         "scores": complaints.unless(_scores, table.selection, system.devices),
+        "names": complaints.unless(_names, table, "inference", system.devices),
     }
+
+
+def _names(path: Path, table: InferenceTable | EnergyTable, name: str, devices: int) -> tuple[str, ...]:
+    if table.names is not None and len(table.names) != devices:
+        raise SystemFileError(f"{path}: {name}.names: must have {devices} entries; has {len(table.names)}")
+    return tuple(table.names or ())
 
 
 def _design(
@@ -347,11 +354,12 @@ def _federated(path: Path, table: FederatedTable) -> FederatedSystem:
         raise SystemFileError(f"{path}: federated.{error}") from None
 
 
-def _energy(path: Path, table: EnergyTable) -> DeviceFleet:
-    values = table.model_dump()
+def _energy(path: Path, table: EnergyTable) -> dict[str, Any]:
+    values = table.model_dump(exclude={"names"})
     beta_1, beta_2 = values.pop("beta")
     try:
-        return DeviceFleet(**values, beta_1=beta_1, beta_2=beta_2)
+        fleet = DeviceFleet(**values, beta_1=beta_1, beta_2=beta_2)
+        return {"energy": fleet, "fleet_names": _names(path, table, "energy", fleet.devices)}
     except ParameterError as error:
         message = str(error).replace("beta_1", "beta[0]", 1).replace("beta_2", "beta[1]", 1)
         raise SystemFileError(f"{path}: energy.{message}") from None

@@ -65,8 +65,8 @@ class SystemFile:
         What the table [design] requires, also called :attr:`requirements`.
     packages : dict
         Records of the tables that installed packages add, by name.
-    names : tuple of str
-        Names of the devices, where the input has them.
+    names, fleet_names : tuple of str
+        Names of the devices of [inference] and of [energy], where the input has them.
     """
 
     name: str
@@ -80,11 +80,21 @@ class SystemFile:
     design: Requirements | None = None
     packages: dict[str, Any] = field(default_factory=dict)
     names: tuple[str, ...] = ()
+    fleet_names: tuple[str, ...] = ()
 
     @property
     def labels(self) -> list[str]:
-        """Number of each named device, counted from 0, with its name."""
-        return [f"{k} {name}" if name != str(k) else name for k, name in enumerate(self.names)]
+        """Number of each named device of [inference], counted from 0, with its name."""
+        return _labels(self.names)
+
+    def labels_of(self, name: str) -> list[str]:
+        """The labels in a system or variant of this name: none in a variant that has other devices."""
+        return self.labels if self.systems[name].devices == len(self.names) else []
+
+    @property
+    def fleet_labels(self) -> list[str]:
+        """Number of each named device of [energy], counted from 0, with its name."""
+        return _labels(self.fleet_names)
 
     @property
     def features(self) -> Features | None:
@@ -110,3 +120,7 @@ class SystemFile:
     def systems(self) -> dict[str, InferenceSystem]:
         """The inference system and its variants, by name."""
         return {} if self.inference is None else {self.name: self.inference, **self.variants}
+
+
+def _labels(names: tuple[str, ...]) -> list[str]:
+    return [f"{k} {name}" if name != str(k) else name for k, name in enumerate(names)]

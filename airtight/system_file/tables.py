@@ -51,12 +51,23 @@ def _pair(value: object) -> object:
     raise ValueError("must be a list of two numbers (or of two lists, one number per device)")
 
 
+def _distinct(value: object) -> object:
+    if (
+        isinstance(value, list)
+        and all(isinstance(name, str) and name.strip() and name.isprintable() for name in value)
+        and len(set(value)) == len(value)
+    ):
+        return value
+    raise ValueError("must be a list of printable names, one per device and each another")
+
+
 NUMBER: dict[str, Any] = {"type": "number"}
 PER_DEVICE = {"anyOf": [NUMBER, {"type": "array", "items": NUMBER, "minItems": 1}]}
 _TWO = {"type": "array", "items": PER_DEVICE, "minItems": 2, "maxItems": 2}
 Pair = Annotated[Any, BeforeValidator(_pair), WithJsonSchema(_TWO)]
 PerDevice = Annotated[Any, BeforeValidator(_number_or_list), WithJsonSchema(PER_DEVICE)]
 Number = Annotated[Any, BeforeValidator(_number), WithJsonSchema(NUMBER)]
+Names = Annotated[list[str], BeforeValidator(_distinct)]
 
 
 class Table(BaseModel):
@@ -180,6 +191,7 @@ class InferenceTable(Table):
     channel_gain: PerDevice = 1.0
     rounds: int = 1
     observer: str = Observer.AUTO
+    names: Names | None = None
     variants: dict[str, VariantTable] = Field(default_factory=dict)
     features: FeaturesTable | None = None
     selection: SelectionTable | None = None
@@ -226,6 +238,7 @@ class EnergyTable(Table):
     min_iterations: PerDevice
     utility_energy: PerDevice
     beta: Pair
+    names: Names | None = None
 
 
 class TrainingTable(Table):

@@ -25,6 +25,7 @@ A pair that dominates in one round also dominates under composition over any num
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -38,9 +39,10 @@ from airtight.analytics.checks import FloatArray, IntArray, ParameterError
 from airtight.analytics.guarantee import Adjacency, Observer
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import observers, system_privacy
-from airtight.analytics.progress import each_reported
+from airtight.analytics.progress import reported
 from airtight.analytics.records import Record
-from airtight.solvers.errors import InfeasibleError
+from airtight.solvers.design.effort import Effort, EffortSpent
+from airtight.solvers.errors import InfeasibleError, Interrupted, NotSettledError
 from airtight.solvers.weights import caps
 
 _CELL = 1.05  # ratio of the ends of a cell below which it is not divided further
@@ -51,18 +53,25 @@ _SEARCHED = 24  # points of the grid in the search for the scale of least epsilo
 _EDGES = 8  # bisection steps for the proved part of the last cell
 
 
-@dataclass(frozen=True)
+@dataclass
 class Target:
-    """The target epsilon, the number of rounds and the observer, and who hears of each evaluation."""
+    """The target epsilon, the number of rounds, the observer and the effort, and the best that was found to keep the target."""
 
     epsilon: float
     rounds: int
     observer: Observer
-    heard: Callable[[str], None] = lambda done: None  # called before each evaluation
+    effort: Effort
+    best: Calibration | None = None
+
+    def evaluate(self) -> None:
+        """Count an evaluation, or stop the search where none is left."""
+        if self.effort.exhausted:
+            raise EffortSpent
+        self.effort.spend(1)
 
     def upper(self, system: InferenceSystem, device: IntArray | None = None) -> FloatArray:
         """An upper bound of the epsilon of the devices, by default of all."""
-        self.heard("")
+        self.evaluate()
         return np.atleast_1d(
             system_privacy.epsilon(system, rounds=self.rounds, device=device, observer=self.observer)
         )
@@ -74,7 +83,7 @@ class Target:
         to z = sqrt(-2 log delta), which is nearly linear in the logarithm of the scale, and compared with z of the
         allowed delta.
         """
-        self.heard("")
+        self.evaluate()
         with np.errstate(divide="ignore"):
             if self.rounds > 1:
                 value = system_privacy.epsilon(system, rounds=self.rounds, device=device, observer=self.observer)
@@ -89,7 +98,7 @@ class Target:
         With `quieter` it is proved for all lower noises as well, where the device takes its noise along. A proof for
         one round holds for several rounds: they reveal no less.
         """
-        self.heard("")
+        self.evaluate()
         if observers.exceeds(system, self.epsilon, device=device, observer=self.observer, quieter=quieter):
             return True
         if self.rounds == 1 or quieter:
@@ -110,8 +119,10 @@ class Family:
         From the ends of a cell and a device: a system whose epsilon for this device is a lower bound on the whole cell.
     start : float
         The first scale.
-    louder : bool
-        Whether the scale is that of the noise.
+    variable : Variable
+        Noise, of which the least is sought, or participation.
+    monotone : bool
+        Whether epsilon is monotone in the scale.
     """
 
     def __init__(
@@ -120,10 +131,12 @@ class Family:
         at: Callable[[float], InferenceSystem],
         best: Callable[[float, float, int], InferenceSystem],
         start: float,
+        variable: Variable,
         *,
-        louder: bool = False,
+        monotone: bool,
     ) -> None:
-        self.asked, self.at, self.best, self.louder = asked, at, best, louder
+        self.asked, self.at, self.best = asked, at, best
+        self.variable, self.monotone = variable, monotone
         self.least, self.where, self.worst = math.inf, math.nan, 0
         self.last: tuple[float, FloatArray] | None = None
         self.settles(start)
@@ -140,7 +153,19 @@ class Family:
         self.worst = int(np.argmax(reached))
         if reached[self.worst] < self.least:
             self.least, self.where = float(reached[self.worst]), scale
-        return bool(reached[self.worst] <= self.asked.epsilon)
+        keeps = bool(reached[self.worst] <= self.asked.epsilon)
+        if keeps:
+            self._remember(scale, reached)
+        return keeps
+
+    def _remember(self, scale: float, reached: FloatArray) -> None:
+        """Keep a scale, as the answer if the search is stopped: nothing is proved of those beyond it."""
+        system, best = self.at(scale), self.asked.best
+        value = np.asarray(getattr(system, self.variable.key))
+        noise = self.variable is Variable.NOISE
+        if best is None or (np.max(value) < np.max(best.value) if noise else np.max(value) > np.max(best.value)):
+            beyond = (0.0, scale) if noise else (scale, 1.0)
+            self.asked.best = Calibration(self.variable, value, reached, system, self.monotone, (beyond,), settled=False)
 
     def excess(self, scale: float) -> float:
         """An upper bound of the excess of the worst device."""
@@ -169,7 +194,7 @@ class Family:
 
     def broken(self, low: float, high: float) -> bool:
         """Whether it is proved that every scale of the cell exceeds the target."""
-        if self.louder and high < math.inf and self.asked.broken(self.at(high), self.worst, quieter=True):
+        if self.variable is Variable.NOISE and high < math.inf and self.asked.broken(self.at(high), self.worst, quieter=True):
             return True
         return self.asked.broken(self.best(low, high, self.worst), self.worst)
 
@@ -281,6 +306,8 @@ class Calibration(Record):
         Where epsilon is not monotone: intervals beyond `value`, of the common scale of the variances (of the greatest
         variance) or of the participations, on which it is not proved that the target is exceeded. On the rest beyond
         `value` it is proved.
+    settled : bool
+        False where the search was stopped, by its effort or by Ctrl-C: less noise, or more participation, may do.
     """
 
     variable: Variable
@@ -289,6 +316,7 @@ class Calibration(Record):
     system: InferenceSystem
     monotone: bool
     unsettled: tuple[tuple[float, float], ...] = ()
+    settled: bool = True
 
 
 def calibrate(
@@ -298,6 +326,7 @@ def calibrate(
     variable: Variable | str = Variable.NOISE,
     rounds: int = 1,
     observer: Observer | str = Observer.AUTO,
+    effort: int | None = None,
     progress: bool = False,
 ) -> Calibration:
     """The least noise, the greatest clips or the greatest participation with which every device keeps epsilon.
@@ -315,6 +344,9 @@ def calibrate(
         T >= 1.
     observer : {"auto", "participants", "others", "signal"}
         For `signal`, the target is kept by the upper bound of epsilon, which is that of `others`.
+    effort : int, optional
+        Evaluations of epsilon after which the best value found so far is returned, unsettled; without it the search ends when it
+        is settled.
     progress : bool
         Whether to say on stderr every two seconds how many evaluations of epsilon are done.
 
@@ -339,17 +371,38 @@ def calibrate(
     variable_kind = checks.choice("variable", variable, Variable)
     observer_kind = checks.choice("observer", observer, Observer)
     target = checks.scalar("epsilon", epsilon, "(0, inf)")
-    asked = Target(
-        target,
-        checks.count("rounds", rounds),
-        observer_kind.seeing_others,
-        each_reported(None, "evaluations", progress=progress),
-    )
-    if variable_kind is Variable.CLIP:
-        return _clips(system, asked)
-    if variable_kind is Variable.NOISE:
-        return _noise(system, asked)
-    return _participation(system, asked)
+    budget = evaluations(effort, progress=progress)
+    asked = Target(target, checks.count("rounds", rounds), observer_kind.seeing_others, budget)
+    search = {Variable.CLIP: _clips, Variable.NOISE: _noise, Variable.PARTICIPATION: _participation}[variable_kind]
+    try:
+        return search(system, asked)
+    except (EffortSpent, KeyboardInterrupt) as stop:
+        return stopped(stop, asked.best, effort)
+
+
+def evaluations(effort: int | None, *, progress: bool) -> Effort:
+    """The budget of a calibration; unlimited by default."""
+    count = None if effort is None else checks.count("effort", effort)
+    return Effort(sys.maxsize if count is None else count, spent=reported(count, "evaluations", progress=progress))
+
+
+def stopped(stop: BaseException, best: Calibration | None, effort: int | None) -> Calibration:
+    """The best that was found when the search was stopped.
+
+    Raises
+    ------
+    Interrupted
+        With the best, where Ctrl-C stopped it.
+    NotSettledError
+        Where the effort was spent before anything kept the target.
+    """
+    if isinstance(stop, KeyboardInterrupt):
+        raise stop if best is None else Interrupted(best)
+    if best is None:
+        raise NotSettledError(
+            f"effort = {effort}: spent before a value was found that keeps epsilon", effort=effort or 0
+        ) from None
+    return best
 
 
 def _noise(system: InferenceSystem, asked: Target) -> Calibration:
@@ -372,14 +425,14 @@ def _noise(system: InferenceSystem, asked: Target) -> Calibration:
 
     receiver_noise = system.decoded_receiver_noise
     monotone = (sees_participants and not noise_leaves) or system.idle_noise or receiver_noise == 0
-    family = Family(asked, at, most_private, unit, louder=True)
+    family = Family(asked, at, most_private, unit, Variable.NOISE, monotone=monotone)
     if family.kept(0.0):
-        return _result(Variable.NOISE, family, 0.0, monotone)
+        return _result(family, 0.0)
     if monotone:
         scale = _least_scale(family, unit)
         if scale is None:
             raise _infeasible(family, system)
-        return _result(Variable.NOISE, family, scale, True)
+        return _result(family, scale)
     start = _NEAREST * receiver_noise / float(np.sum(profile))
     stop = max(_FARTHEST * unit, start / _NEAREST)
     unsettled: list[tuple[float, float]]
@@ -388,7 +441,7 @@ def _noise(system: InferenceSystem, asked: Target) -> Calibration:
         family.searched(start, stop)
         raise _infeasible(family, system)
     quietest = [] if family.asked.broken(family.at(start), family.worst, quieter=True) else [(0.0, start)]
-    return _result(Variable.NOISE, family, scale, False, joined([*quietest, *unsettled]))
+    return _result(family, scale, joined([*quietest, *unsettled]))
 
 
 def _participation(system: InferenceSystem, asked: Target) -> Calibration:
@@ -407,13 +460,13 @@ def _participation(system: InferenceSystem, asked: Target) -> Calibration:
         changed[device] = low * profile[device]
         return replace(system, participation=changed)
 
-    family = Family(asked, at, most_private, 1.0)
     monotone = system.idle_noise or not np.any(system.noise_variance > 0)
+    family = Family(asked, at, most_private, 1.0, Variable.PARTICIPATION, monotone=monotone)
     if family.kept(1.0):
-        return _result(Variable.PARTICIPATION, family, 1.0, monotone)
+        return _result(family, 1.0)
     rare = system.delta / asked.rounds / 2  # delta is at most T p
     scale, unsettled = family.first(1.0, rare)
-    return _result(Variable.PARTICIPATION, family, rare if scale is None else scale, monotone, unsettled)
+    return _result(family, rare if scale is None else scale, unsettled)
 
 
 def _clips(system: InferenceSystem, asked: Target) -> Calibration:
@@ -487,22 +540,16 @@ def _least_scale(family: Family, start: float) -> float | None:
     return family.edge(low, high)
 
 
-def _result(
-    variable: Variable,
-    family: Family,
-    scale: float,
-    monotone: bool,
-    unsettled: Sequence[tuple[float, float]] = (),
-) -> Calibration:
+def _result(family: Family, scale: float, unsettled: Sequence[tuple[float, float]] = ()) -> Calibration:
     """The result at a scale that keeps the target, corrected where its evaluation erred by rounding."""
     for step in _STEPS:
         reached = family.epsilons(scale)
         if np.all(reached <= family.asked.epsilon):
             break
-        scale *= 1 + step if variable is Variable.NOISE else 1 - step
+        scale *= 1 + step if family.variable is Variable.NOISE else 1 - step
     system = family.at(scale)
-    value = np.asarray(getattr(system, variable.key))
-    return Calibration(variable, value, reached, system, monotone, tuple(unsettled))
+    value = np.asarray(getattr(system, family.variable.key))
+    return Calibration(family.variable, value, reached, system, family.monotone, tuple(unsettled))
 
 
 def _infeasible(family: Family, system: InferenceSystem) -> InfeasibleError:

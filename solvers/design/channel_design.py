@@ -38,7 +38,7 @@ from airtight.solvers.design.known import LOCAL, Designs, Known, Method
 from airtight.solvers.design.over_the_air import joint, joint_problem, local_search
 from airtight.solvers.design.over_the_air.joint_design import DesignRequest, JointDesign, Nothing, Purpose
 from airtight.solvers.design.requirements import Free, Goal, InferenceRequirements
-from airtight.solvers.errors import NotSettledError
+from airtight.solvers.errors import Interrupted, NotSettledError
 
 _COST = 500  # evaluations that one epsilon over a channel counts for at least
 _SETS_IN_ONE = 400  # pairs of a state and a set that count as one evaluation
@@ -111,9 +111,14 @@ def design(
             raise ParameterError("free", ["participation"], "another variable: max_power decides the participation")
     joint.consistent(system, requirements, purpose)
     problem = _Problem(system, channel, requirements, purpose, rounds, seen, progress)
-    answer = problem.by_noise() if problem.is_scale_of_noise else None
-    if answer is None:
-        answer = problem.locally()
+    try:
+        answer = problem.by_noise() if problem.is_scale_of_noise else None
+        if answer is None:
+            answer = problem.locally()
+    except KeyboardInterrupt:
+        if (met := problem.effort.best.get(requirements.minimise)) is None:
+            raise KeyboardInterrupt from None  # an interrupted calibration is no design
+        raise Interrupted(problem.reported(met[1], LOCAL, False, time.monotonic() - started)) from None
     return problem.reported(*answer, time.monotonic() - started)
 
 
@@ -130,7 +135,7 @@ class _Problem:
         observer: Observer,
         progress: bool,
     ) -> None:
-        self.spent = reported(wanted.effort, "evaluations", progress=progress)
+        self.effort = Effort(wanted.effort, spent=reported(wanted.effort, "evaluations", progress=progress))
         self.system, self.channel, self.wanted, self.purpose = system, channel, wanted, purpose
         self.rounds, self.observer = rounds, observer
         self.error_limit = joint_problem.error_limit(wanted, purpose)
@@ -172,7 +177,7 @@ class _Problem:
 
     def locally(self) -> tuple[InferenceSystem, Known, bool]:
         """The best design of a local search."""
-        effort, options = Effort(self.wanted.effort, spent=self.spent), [self.system]
+        effort, options = self.effort, [self.system]
         if Free.IDLE in self.wanted.free and not self.channel.decides_participation:
             options = [replace(self.system, idle_noise=idle) for idle in (False, True)]
         axes = local_search.axes_of(self.wanted, gain=False)

@@ -24,7 +24,8 @@ from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import observers, system_privacy
 from airtight.analytics.progress import each_reported
-from airtight.solvers.design.calibrate import Calibration, Variable
+from airtight.solvers.design.calibrate import Calibration, Variable, evaluations, stopped
+from airtight.solvers.design.effort import EffortSpent
 from airtight.solvers.errors import InfeasibleError
 
 _NEAR = 1e-5  # ratio less 1 of the ends between which the scale is found
@@ -41,6 +42,7 @@ def calibrate(
     *,
     rounds: int = 1,
     observer: Observer | str = Observer.AUTO,
+    effort: int | None = None,
     progress: bool = False,
 ) -> Calibration:
     """The least noise variances, in the ratios of the given ones, with which every device keeps epsilon over a channel.
@@ -55,8 +57,10 @@ def calibrate(
         The target in (0, inf), at the system's delta, over all rounds.
     rounds : int
     observer : {"auto", "participants", "others", "signal"}
+    effort : int, optional
+        Scales of the noise after which the least that was found to keep epsilon is returned, unsettled.
     progress : bool
-        Whether to say on stderr every two seconds how many scales of the noise are tried.
+        Whether to say on stderr every two seconds how many scales are tried.
 
     Returns
     -------
@@ -87,19 +91,31 @@ def calibrate(
     length = float(np.max(system.weight * system.clip))
     if length == 0 and not (system.adjacency is Adjacency.ABSENT and not system.idle_noise):
         raise ParameterError("weight", 0.0, "positive for some device: otherwise epsilon does not depend on the noise")
-    heard = each_reported(None, "scales", progress=progress)
+    budget = evaluations(effort, progress=progress)
     tried: dict[float, tuple[InferenceSystem, FloatArray]] = {}
 
     def kept(scale: float) -> bool:
         if scale not in tried:
             at = channel.with_participation(replace(system, noise_variance=scale * profile))
-            heard("")
+            if budget.exhausted:
+                raise EffortSpent
+            budget.spend(1)
             tried[scale] = at, np.atleast_1d(system_privacy.epsilon(at.derived(channel=channel), rounds=rounds, observer=seen))
         return bool(np.all(tried[scale][1] <= target))
 
     falls = monotone(system, channel, seen)
+
+    def calibration(scale: float, *, settled: bool = True) -> Calibration:
+        at, reached_by = tried[scale]
+        unsettled = () if falls and settled else ((0.0, scale),)
+        return Calibration(Variable.NOISE, np.asarray(at.noise_variance), reached_by, at, falls, unsettled, settled)
+
     first = length**2 if length > 0 else greatest or 1.0
-    scale = _least(kept, first)
+    try:
+        scale = _least(kept, first)
+    except (EffortSpent, KeyboardInterrupt) as stop:
+        least_kept = min((scale for scale in tried if kept(scale)), default=None)
+        return stopped(stop, None if least_kept is None else calibration(least_kept, settled=False), effort)
     if scale is None:
         least = min(tried, key=lambda t: float(np.max(tried[t][1])))
         reached = float(np.max(tried[least][1]))
@@ -108,9 +124,7 @@ def calibrate(
             f"found is {reached:.6g}, at a variance of {least:.3g}",
             least_epsilon=reached,
         )
-    at, reached_by = tried[scale]
-    unsettled = () if falls else ((0.0, scale),)
-    return Calibration(Variable.NOISE, np.asarray(at.noise_variance), reached_by, at, falls, unsettled)
+    return calibration(scale)
 
 
 def monotone(system: InferenceSystem, channel: Channel, observer: Observer) -> bool:

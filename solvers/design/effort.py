@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from airtight.analytics.inference.system import InferenceSystem
+
 DEFAULT = 100_000  # evaluations
 
 
@@ -26,6 +28,11 @@ class Effort:
     spent : callable, optional
         Called with the number of evaluations that are spent, after each step.
 
+    Attributes
+    ----------
+    best : dict of str to (float, InferenceSystem)
+        Of each quantity that was minimised, the best design that kept all limits: what remains of an interrupted search.
+
     Examples
     --------
     >>> effort = Effort(100)
@@ -40,6 +47,7 @@ class Effort:
     ) -> None:
         self.left, self.whole = evaluations, whole
         self._budget, self._spent = evaluations, spent
+        self.best: dict[str, tuple[float, InferenceSystem]] = {} if whole is None else whole.best
 
     @property
     def exhausted(self) -> bool:
@@ -52,6 +60,11 @@ class Effort:
         self._spent(self._budget - self.left)
         if self.whole is not None:
             self.whole.spend(evaluations)
+
+    def met(self, goal: str, value: float, system: InferenceSystem) -> None:
+        """Remember a design that keeps all limits, if it is the best so far."""
+        if goal not in self.best or value < self.best[goal][0]:
+            self.best[goal] = value, system
 
     def part(self, share: float) -> Effort:
         """An effort with a share of the remaining evaluations, at least one."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypedDict
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from airtight.solvers.design.calibrate import Calibration, Variable
 from airtight.solvers.design.over_the_air import joint
 from airtight.solvers.design.over_the_air.joint_design import JointDesign
 from airtight.solvers.design.requirements import Free, Goal, InferenceRequirements
-from airtight.solvers.errors import InfeasibleError
+from airtight.solvers.errors import InfeasibleError, Interrupted
 
 _SILENCING = (
     Free.WEIGHT,
@@ -32,6 +33,17 @@ _SILENCING = (
 )  # with which a design can come near to silence
 
 
+class _Options(TypedDict):
+    rounds: int
+    observer: Observer
+    progress: bool
+
+
+class _OfTask(TypedDict):
+    margin: float | None
+    ideal_accuracy: float
+
+
 def calibrate(
     system: InferenceSystem,
     epsilon: float,
@@ -39,6 +51,7 @@ def calibrate(
     variable: Variable | str = Variable.NOISE,
     rounds: int | None = None,
     observer: Observer | str | None = None,
+    effort: int | None = None,
     progress: bool = False,
 ) -> Calibration:
     """The least noise, the greatest clips or the greatest participation with which every device keeps epsilon.
@@ -48,16 +61,16 @@ def calibrate(
     default those of the system.
     """
     count, seen = _asked(system, rounds, observer)
-    if system.channel is None:
-        result = calibration.calibrate(
-            system.one_round, epsilon, variable=variable, rounds=count, observer=seen, progress=progress
-        )
-    elif checks.choice("variable", variable, Variable) is not Variable.NOISE:
-        raise ParameterError("variable", str(variable), "noise over a channel")
-    else:
-        result = channel_noise.calibrate(
-            system.one_round, system.channel, epsilon, rounds=count, observer=seen, progress=progress
-        )
+    options: _Options = {"rounds": count, "observer": seen, "progress": progress}
+    try:
+        if system.channel is None:
+            result = calibration.calibrate(system.one_round, epsilon, variable=variable, effort=effort, **options)
+        elif checks.choice("variable", variable, Variable) is not Variable.NOISE:
+            raise ParameterError("variable", str(variable), "noise over a channel")
+        else:
+            result = channel_noise.calibrate(system.one_round, system.channel, epsilon, effort=effort, **options)
+    except Interrupted as stop:
+        raise Interrupted(replace(stop.best, system=_whole(stop.best.system, system, count, seen))) from None
     whole = _whole(result.system, system, count, seen)
     if np.all(whole.never_sends):
         raise InfeasibleError(
@@ -86,16 +99,15 @@ def design(
     """
     count, seen = _asked(system, rounds, observer)
     _demand_purpose(system, requirements)
-    if system.channel is None:
-        result = joint.design(
-            system.one_round, requirements, features, margin=margin, ideal_accuracy=ideal_accuracy, rounds=count,
-            observer=seen, progress=progress,
-        )  # fmt: skip
-    else:
-        result = channel_design.design(
-            system.one_round, system.channel, requirements, features, margin=margin, ideal_accuracy=ideal_accuracy,
-            rounds=count, observer=seen, progress=progress,
-        )  # fmt: skip
+    options: _Options = {"rounds": count, "observer": seen, "progress": progress}
+    task: _OfTask = {"margin": margin, "ideal_accuracy": ideal_accuracy}
+    try:
+        if system.channel is None:
+            result = joint.design(system.one_round, requirements, features, **task, **options)
+        else:
+            result = channel_design.design(system.one_round, system.channel, requirements, features, **task, **options)
+    except Interrupted as stop:
+        raise Interrupted(replace(stop.best, system=_whole(stop.best.system, system, count, seen))) from None
     whole = _whole(result.system, system, count, seen)
     if np.all(whole.never_sends):
         raise InfeasibleError(

@@ -1,5 +1,6 @@
 """The first screens: tables that fit and cut nothing, numbers on their safe side, devices by number and name."""
 
+import json
 import math
 import re
 from decimal import Decimal
@@ -113,6 +114,26 @@ def test_devices_are_numbered_from_0_with_their_names(tmp_path):
     assert said.startswith("airtight: left out: device 1: distance")
 
 
+def test_a_file_names_its_devices(tmp_path):
+    """Each once; a variant with other devices, and the other table, keep their numbers."""
+    named = GOOD.replace("devices = 3", 'devices = 3\nnames = ["hall", "roof", "yard"]')
+    shown = run("bounds", written(tmp_path, named + "[inference.variants.pair]\ndevices = 2\nparticipation = 0.5\n"), "--all").stdout
+    assert all(label in shown for label in ("0 hall", "1 roof", "2 yard")) and "0-1" in shown
+    for names, error in (('["a", "b"]', "names: must have 3 entries; has 2"), ('["a", "b", "a"]', "each another")):
+        assert refused(run("bounds", written(tmp_path, GOOD.replace("devices = 3", f"devices = 3\nnames = {names}"))), error)
+
+
+def test_a_card_counts_the_table_of_the_devices(tmp_path):
+    devices = tmp_path / "d.csv"
+    devices.write_text("noise_variance\n0.1\n0.2\n0.3\n")
+    digests = []
+    for words in ((), ("--devices", devices)):
+        assert run("card", written(tmp_path, GOOD), *words, "--out", tmp_path / "card").exit_code == 0
+        content = json.loads((tmp_path / "card" / "card.json").read_text())
+        digests.append(content["system_file"])
+    assert len(set(content["systems"][0]["epsilon"])) == 3 and digests[0] != digests[1]
+
+
 def test_a_table_of_devices_holds_keys_of_the_channel(tmp_path):
     """users.md 14: rows for a channel, in a table per device; the link budget says what they reach."""
     devices = tmp_path / "d.csv"
@@ -122,6 +143,8 @@ def test_a_table_of_devices_holds_keys_of_the_channel(tmp_path):
     rows = {line.split()[1]: line.split() for line in shown.splitlines() if line.startswith(("  0 ", "  1 ", "  2 "))}
     # path loss 30 log10(distance), margin against gamma^2 (w^2 C^2 + r sigma^2) at 1 W
     need = 10 * math.log10(9e-6 * (0.09 + 0.8))
+    exact = json.loads(run("bounds", system, "--devices", devices, "--link", "--json").stdout)
+    assert exact["distance"] == [10, 20, 400] and exact["margin"][0] == pytest.approx(-30 - need)
     for name, distance in (("hall", 10), ("roof", 20), ("far", 400)):
         loss = 30 * math.log10(distance)
         printed = [float(cell.replace("−", "-")) for cell in rows[name][2:6]]

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from rich.console import Console
 
-from airtight.analytics.checks import FloatArray, ParameterError
+from airtight.analytics.checks import FloatArray
 from airtight.analytics.guarantee import Observer
 from airtight.analytics.inference import distortion
-from airtight.analytics.inference.link_budget import link_budget
+from airtight.analytics.inference.link_budget import LinkBudget
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.console import Sheet, device_rows, headline, next_step, notes, say, screen
 from airtight.report import tables
@@ -43,14 +43,14 @@ def bounds(path: str, description: SystemFile, parts: Mapping[str, Sequence[Part
     complete : bool
         Whether every number follows.
     """
-    console, labels = screen(), description.labels
+    console = screen()
     of_systems = {name: one for name, rows in parts.items() for one in rows if isinstance(one, InferenceBounds)}
     others: list[tuple[str, Part]] = [
         (name, one) for name, rows in parts.items() for one in rows if not isinstance(one, InferenceBounds)
     ]
     if len(of_systems) == 1:
         ((name, part),) = of_systems.items()
-        _one_system(console, name, description.systems[name], part, description.task, labels)
+        _one_system(console, name, description.systems[name], part, description.task, description.labels)
     elif of_systems:
         _variants(console, description, of_systems)
     said = [(one, _other(description, one)) for _, one in others]
@@ -67,16 +67,14 @@ def bounds(path: str, description: SystemFile, parts: Mapping[str, Sequence[Part
     if complete:
         for name, rows in parts.items():
             for one in rows:
-                tables.details(console, name, one, labels)
+                of_system = isinstance(one, InferenceBounds)
+                tables.details(console, name, one, description.labels_of(name) if of_system else description.fleet_labels)
     next_step(console, *_next(path, description, of_systems, complete))
 
 
-def link(path: str, description: SystemFile, *, complete: bool = False) -> None:
+def link(path: str, description: SystemFile, budget: LinkBudget, *, complete: bool = False) -> None:
     """Print the link budget of the inference system of a file."""
-    console, system = screen(), description.inference
-    if system is None:
-        raise ParameterError("--link", path, "a file with [inference.channel]")
-    budget = link_budget(system)
+    console, system = screen(), description.systems[description.name]
     short = np.flatnonzero(budget.margin < 0).tolist()
     limited = not np.all(np.isnan(budget.margin))
     if not limited:
@@ -367,4 +365,4 @@ def _table_of(console: Console, description: SystemFile, part: Part) -> None:
         case InferenceBounds():
             raise TypeError(part)
         case _:
-            tables.fleet(console, description.name, part, description.labels)
+            tables.fleet(console, description.name, part, description.fleet_labels)

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     )
     from airtight.solvers.design.requirements import InferenceRequirements
 
-_BEYOND = {"noise": "smaller noise", "clip": "greater clip", "participation": "greater participation"}
 
 
 def calibration(
@@ -67,12 +66,16 @@ def calibration(
 
 def _proved(result: CalibrationResult, *, complete: bool) -> list[str]:
     """What is known of values beyond the answer, where epsilon is not monotone in them."""
-    if result.monotone or result.variable == "clip":
+    if result.settled and (result.monotone or result.variable == "clip"):
         return []
-    beyond = _BEYOND[result.variable]
+    from airtight.results.design import BEYOND
+
+    beyond = BEYOND[result.variable]
     if not result.unsettled:
         return [f"Proved: no {beyond} keeps the target."]
     low, high = result.unsettled[0][0], result.unsettled[-1][1]
+    if not result.settled:
+        return [f"Undecided: whether {beyond} keeps the target, between {low:.6g} and {high:.6g}."]
     shown = [f"undecided: {a:.9g} to {b:.9g}" for a, b in result.unsettled] if complete else []
     return [f"Proved: no {beyond} keeps the target (undecided: between {low:.6g} and {high:.6g}).", *shown]
 
@@ -172,7 +175,7 @@ def _known(result: DesignResult, *, complete: bool) -> list[str]:
         said.append("Nothing is proved of other designs: a better one may exist.")
     if not result.settled:
         said.append(
-            "Not settled: the effort ([design] effort) was spent before the gap was reached; this is the best found."
+            "Not settled: the search ended, by its effort or by Ctrl-C, before the gap was reached; this is the best found."
         )
     if result.baseline is not None and result.baseline.published_design:
         now = result.baseline.published_design

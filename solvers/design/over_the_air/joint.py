@@ -20,13 +20,14 @@ from airtight.analytics.guarantee import Observer
 from airtight.analytics.inference import distortion
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
+from airtight.solvers.design.known import LOCAL
 from airtight.solvers.design.over_the_air import box_bounds, local_search
 from airtight.solvers.design.over_the_air.joint_design import ANY_ENERGY, JointDesign, Purpose
 from airtight.solvers.design.over_the_air.joint_problem import Answer, Job, up
 from airtight.solvers.design.over_the_air.units import Units
 from airtight.solvers.design.peak import Peak
 from airtight.solvers.design.requirements import Free, Goal, InferenceRequirements
-from airtight.solvers.errors import InfeasibleError, NotSettledError
+from airtight.solvers.errors import InfeasibleError, Interrupted, NotSettledError
 
 _ROOM = 1 + 5e-4  # factor on a named limit, so that a design for it is found
 _STEPS = 8  # bisection steps for the peak power
@@ -238,9 +239,15 @@ def design(
         gap,
         progress,
     )
-    answer = job.solved()
-    if answer.system is None:
-        answer = design_or_raise(job, answer, explain=explain)
+    try:
+        answer = job.solved()
+        if answer.system is None:
+            answer = design_or_raise(job, answer, explain=explain)
+    except KeyboardInterrupt:
+        if (met := job.effort.best.get(effective.minimise)) is None:
+            raise
+        answer = Answer(met[1], met[0], LOCAL, 0, settled=False)
+        raise Interrupted(job.reported(answer, effective, purpose, time.monotonic() - started)) from None
     return job.reported(answer, effective, purpose, time.monotonic() - started)
 
 

@@ -139,6 +139,7 @@ def searched(
         value = properties[wanted.minimise]
         if excess == 0 and math.isfinite(value):
             feasible.append((value, candidate))
+            effort.met(wanted.minimise, value, candidate)
         return math.log(max(min(value, 1e300), 1e-300)) + _PENALTY * excess
 
     rng = np.random.default_rng(0)

@@ -6,7 +6,6 @@ The exact ratios for this noise are the input of the next step.
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -107,10 +106,18 @@ def best(
         np.full(len(scaled_variables), -0.7),
     ]
     improvements = [(math.inf, origins[0])]
-    with contextlib.suppress(EffortSpent):
+    interrupted = False
+    try:
         origin = min(origins, key=log_value)
         optimize.minimize(log_value, origin, method="Nelder-Mead", options={"maxfev": _TRIES, "xatol": 1e-3})
-    design = _Alternation(scaled(improvements[0][1]), asked, effort).best()  # made even if the effort is spent
+    except EffortSpent:
+        pass
+    except KeyboardInterrupt:
+        interrupted = True
+    # made even if the search was stopped: so far there are only values of relaxations
+    design = _Alternation(scaled(improvements[0][1]), asked, effort).best()
+    if interrupted:
+        raise KeyboardInterrupt
     if design.system is None:
         design = _Alternation(scaled(improvements[-1][1]), asked, effort).best()
     if start is not None:
@@ -143,6 +150,7 @@ def _least_epsilon(
         if design.system is None or design.value > error:
             return math.inf
         designs[log_epsilon] = design.system
+        effort.met(Goal.EPSILON, math.exp(log_epsilon), design.system)
         return 0.0
 
     at_given = _Alternation(system, asked, effort)
@@ -416,7 +424,9 @@ class _Alternation:
         )
         if any(limit is not None and not reached <= limit for reached, limit in limits):
             return Best()
-        return Best(system, {Goal.EPSILON: epsilon, Goal.ERROR: error, Goal.ENERGY: energy}[wanted.minimise])
+        value = {Goal.EPSILON: epsilon, Goal.ERROR: error, Goal.ENERGY: energy}[wanted.minimise]
+        self.effort.met(wanted.minimise, value, system)
+        return Best(system, value)
 
 
 def _root(
