@@ -16,7 +16,6 @@ import click
 
 from airtight.analytics.checks import AirtightError, ConvergenceError, ParameterError
 from airtight.analytics.extras import require
-from airtight.analytics.inference.link_budget import LinkBudget, link_budget
 from airtight.commands import plain_text
 from airtight.commands.attack_command import attack
 from airtight.commands.design_command import calibrate, design
@@ -39,6 +38,7 @@ from airtight.validate.packages import COMMANDS, SourceError, brought
 
 if TYPE_CHECKING:
     from airtight.analytics.federated.fair.device import DeviceFleet
+    from airtight.analytics.inference.link_budget import LinkBudget
     from airtight.results.bounds import Part
     from airtight.system_file.contents import SystemFile
     from airtight.validate.claims.sources import Source
@@ -206,6 +206,7 @@ def bounds(
 
     For several files the JSON is an object by file.
     """
+    from airtight.analytics.inference.link_budget import link_budget
     from airtight.commands import fleet_csv as fleets
     from airtight.results.bounds import Bounds, each
     from airtight.results.inference_results import InferenceBounds

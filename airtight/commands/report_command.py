@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import click
 
 from airtight.analytics.extras import require
-from airtight.commands import fleet_csv as fleets
 from airtight.commands.meter_command import read
 from airtight.commands.options import DEVICES, EFFORT, FEATURES, FILE, LIMIT, QUIET, SEED, as_given
 from airtight.running import audited, pool_of, progress, steps
@@ -65,6 +64,7 @@ def report(
 ) -> None:
     """Write a page on one system: OUT/index.html, OUT/audit.html, OUT/report.json, OUT/figures, part by part."""
     require("report")
+    from airtight.commands import fleet_csv as fleets
     from airtight.console import next_step, say, screen
     from airtight.report import assembly
 
@@ -108,6 +108,7 @@ def report(
 def card(file: Path, devices: Path | None, out: Path) -> None:
     """Write one page in plain words on the privacy of FILE: OUT/card.html, card.json and card.tex."""
     require("report")
+    from airtight.commands import fleet_csv as fleets
     from airtight.console import headline, next_step, say, screen
     from airtight.report.card import Card
 

@@ -193,6 +193,8 @@ class DesignResult:
     epsilon : ndarray, shape (K,)
         Epsilon over all rounds.
     accuracy, error : float, optional
+    error_of : str
+        The codes that the error and `baseline` are for: those of the features, or the worst ones within the clips.
     energy : float
         Energy of all devices for one query.
     energy_of : str
@@ -221,6 +223,7 @@ class DesignResult:
     epsilon: FloatArray
     accuracy: float | None
     error: float | None
+    error_of: str
     energy: float
     energy_of: str
     baseline: BaselineErrors | None
@@ -246,7 +249,7 @@ class DesignResult:
         known = "the best found; nothing is proved"
         if solved.lower_bound is not None and solved.bound_for is not None:
             known = f"{solved.bound_for.none} has less than {rounded_down(solved.lower_bound)}"
-        use = headline.of_use(solved.error, constant_error, _worst(system))
+        use = headline.of_use(None, None, _worst(system)) if solved.worst_codes else headline.of_use(solved.error, constant_error)
         said = f"{least} ({known}); {headline.of_privacy(system, solved.epsilon)}; {use}."
         return cls(
             headline=headline.sentences(said, system),
@@ -260,6 +263,7 @@ class DesignResult:
             epsilon=solved.epsilon,
             accuracy=solved.accuracy,
             error=solved.error,
+            error_of=solved.error_of,
             energy=solved.energy,
             energy_of=solved.energy_of,
             baseline=baseline,

@@ -109,6 +109,8 @@ def design(
         requirements = replace(requirements, free=free or (Free.PARTICIPATION,))
         if not free:
             raise ParameterError("free", ["participation"], "another variable: max_power decides the participation")
+    if purpose is None and (requirements.minimise is Goal.ERROR or requirements.error_at_most is not None):
+        raise ParameterError("features", None, "given over a channel where the error is limited or least")
     joint.consistent(system, requirements, purpose)
     problem = _Problem(system, channel, requirements, purpose, rounds, seen, progress)
     try:
@@ -259,6 +261,7 @@ class _Problem:
             accuracy=accuracy,
             energy=useful[Goal.ENERGY],
             nothing=nothing,
+            worst_codes=self.purpose is None,
             method=known.method,
             boxes=0,
             settled=settled,

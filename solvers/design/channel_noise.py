@@ -23,7 +23,6 @@ from airtight.analytics.guarantee import Adjacency, Observer
 from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import observers, system_privacy
-from airtight.analytics.progress import each_reported
 from airtight.solvers.design.calibrate import Calibration, Variable, evaluations, stopped
 from airtight.solvers.design.effort import EffortSpent
 from airtight.solvers.errors import InfeasibleError

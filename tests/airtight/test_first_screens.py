@@ -117,7 +117,8 @@ def test_devices_are_numbered_from_0_with_their_names(tmp_path):
 def test_a_file_names_its_devices(tmp_path):
     """Each once; a variant with other devices, and the other table, keep their numbers."""
     named = GOOD.replace("devices = 3", 'devices = 3\nnames = ["hall", "roof", "yard"]')
-    shown = run("bounds", written(tmp_path, named + "[inference.variants.pair]\ndevices = 2\nparticipation = 0.5\n"), "--all").stdout
+    pair = "[inference.variants.pair]\ndevices = 2\nparticipation = 0.5\n"
+    shown = run("bounds", written(tmp_path, named + pair), "--all").stdout
     assert all(label in shown for label in ("0 hall", "1 roof", "2 yard")) and "0-1" in shown
     for names, error in (('["a", "b"]', "names: must have 3 entries; has 2"), ('["a", "b", "a"]', "each another")):
         assert refused(run("bounds", written(tmp_path, GOOD.replace("devices = 3", f"devices = 3\nnames = {names}"))), error)

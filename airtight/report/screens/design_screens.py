@@ -108,9 +108,10 @@ def design(
 def _limits(result: DesignResult, wanted: InferenceRequirements) -> Sheet:
     """The limits beside what the design reaches; the price is what one unit more changes."""
     prices = {price.by: price for price in result.prices or ()}
+    worst_codes = ", worst codes" if "worst" in result.error_of else ""
     reached: dict[str, tuple[str, str, str]] = {
         "epsilon_at_most": ("epsilon", "epsilon of each device", rounded_up(float(np.max(result.epsilon)))),
-        "error_at_most": ("error", "mean squared error", "" if result.error is None else plain(result.error)),
+        "error_at_most": ("error", f"mean squared error{worst_codes}", "" if result.error is None else plain(result.error)),
         "accuracy_at_least": (
             "accuracy",
             "accuracy, at least",

@@ -254,10 +254,13 @@ def design(
 def consistent(system: InferenceSystem, wanted: InferenceRequirements, purpose: Purpose | None) -> None:
     """Raise ParameterError where the requirements are inconsistent or have a trivial or no optimum."""
     error = wanted.error_at_most is not None or wanted.accuracy_at_least is not None
-    if purpose is None and (error or wanted.minimise is Goal.ERROR):
-        name = "accuracy_at_least" if wanted.accuracy_at_least is not None else "error_at_most"
+    if purpose is None and wanted.accuracy_at_least is not None:
         raise ParameterError(
-            name, "given without features", "absent: without features only epsilon and energy are defined"
+            "accuracy_at_least", wanted.accuracy_at_least, "absent without features, which the accuracy depends on"
+        )
+    if purpose is None and (error or wanted.minimise is Goal.ERROR) and Free.CLIP in wanted.free:
+        raise ParameterError(
+            "free", "clip", "another variable without features: the error is then that of the worst codes within the clips"
         )
     if wanted.accuracy_at_least is not None and purpose is not None and purpose.margin is None:
         raise ParameterError("margin", None, "given where accuracy_at_least is given")

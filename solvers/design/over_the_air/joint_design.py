@@ -87,11 +87,14 @@ class JointDesign(Record):
     epsilon : ndarray, shape (K,)
         Upper bounds over all rounds.
     error, accuracy : float or None
-        Exact means over the tasks; the error is None without features, the accuracy without a margin.
+        Exact means over the tasks. Without features the error is that of the worst codes within the clips (None over a channel);
+        the accuracy is None without a margin.
     energy : float
         Of all devices, for one query: the mean over the tasks, without features for codes as long as the clips.
     nothing : Nothing or None
         The output that ignores y, for comparison.
+    worst_codes : bool
+        Whether error and energy are those of the worst codes within the clips, where no features are given.
     method : Method
         How the bound is proved; "local" where nothing is.
     boxes : int
@@ -113,6 +116,7 @@ class JointDesign(Record):
     accuracy: float | None
     energy: float
     nothing: Nothing | None
+    worst_codes: bool
     method: Method
     boxes: int
     settled: bool
@@ -123,9 +127,14 @@ class JointDesign(Record):
         Known(self.method, self.lower_bound, self.bound_for)  # no word without its bound
 
     @property
+    def error_of(self) -> str:
+        """The codes that the error is for."""
+        return "the worst codes within the clips" if self.worst_codes else "the codes of the features"
+
+    @property
     def energy_of(self) -> str:
         """The codes that the energy is for: those of the features where they are known."""
-        return "codes as long as the clips" if self.nothing is None else "the codes of the features"
+        return "codes as long as the clips" if self.worst_codes else "the codes of the features"
 
     @property
     def gap(self) -> float | None:

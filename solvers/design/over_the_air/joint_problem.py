@@ -225,9 +225,7 @@ class Job:
         )
 
     def _error_of(self, system: InferenceSystem) -> float:
-        if self.purpose is None:
-            return math.nan
-        return float(np.mean([distortion.exact(system, task) for task in self.purpose.features]))
+        return local_search.error(system, self.purpose)
 
     def keeps_all(self, system: InferenceSystem) -> bool:
         """Whether a system keeps every constraint, evaluated by the library."""
@@ -400,10 +398,10 @@ class Job:
         system = self.units.outside(answer.system)
         epsilon = self.epsilons(system)
         energy = local_search.energy(system, purpose)
-        error = accuracy_mean = nothing = None
+        error, accuracy_mean = local_search.error(system, purpose), None
+        nothing = Nothing(error=distortion.worst_constant_output(system))
         if purpose is not None:
             tasks, margin = purpose.features, purpose.margin
-            error = float(np.mean([distortion.exact(system, task) for task in tasks]))
             accuracy_of_constant = None
             if margin is not None:
                 options: dict[str, Any] = {"margin": margin, "ideal_accuracy": purpose.ideal_accuracy}
@@ -412,7 +410,6 @@ class Job:
             nothing = Nothing(error=decoding.constant_output(tasks), accuracy=accuracy_of_constant)
         values = {Goal.ENERGY: energy, Goal.EPSILON: float(np.max(epsilon)), Goal.ERROR: error}
         value = values[wanted.minimise]
-        assert value is not None
         known = answer.known.scaled(self.units.factor(wanted.minimise)).below(value)
         return JointDesign(
             system=system,
@@ -425,6 +422,7 @@ class Job:
             accuracy=accuracy_mean,
             energy=energy,
             nothing=nothing,
+            worst_codes=purpose is None,
             method=known.method,
             boxes=answer.boxes,
             settled=answer.settled,

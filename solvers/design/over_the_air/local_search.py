@@ -41,6 +41,13 @@ def epsilons(system: InferenceSystem, observer: Observer, rounds: int) -> FloatA
     return np.asarray(system_privacy.epsilon(system, rounds=rounds, observer=observer))
 
 
+def error(system: InferenceSystem, purpose: Purpose | None) -> float:
+    """The mean error over the tasks; without tasks, that of the worst codes within the clips."""
+    if purpose is None:
+        return distortion.worst_case(system).total
+    return float(np.mean([distortion.exact(system, task) for task in purpose.features]))
+
+
 def energy(system: InferenceSystem, purpose: Purpose | None) -> float:
     """Energy of all devices in one query: the mean over the tasks; without tasks, for codes as long as the clips."""
     if purpose is None:
@@ -52,7 +59,7 @@ def best(
     system: InferenceSystem,
     wanted: InferenceRequirements,
     purpose: Purpose | None,
-    error: float | None,
+    error_limit: float | None,
     rounds: int,
     observer: Observer,
     effort: Effort,
@@ -70,12 +77,10 @@ def best(
         return {
             Goal.EPSILON: float(np.max(epsilons(candidate, observer, rounds))),
             Goal.ENERGY: energy(candidate, purpose),
-            Goal.ERROR: math.nan
-            if purpose is None
-            else float(np.mean([distortion.exact(candidate, task) for task in purpose.features])),
+            Goal.ERROR: error(candidate, purpose),
         }
 
-    return searched(system, wanted, axes, error, reached, effort, adapted=adapted)
+    return searched(system, wanted, axes, error_limit, reached, effort, adapted=adapted)
 
 
 def axes_of(wanted: InferenceRequirements, *, gain: bool) -> list[Free]:
@@ -90,7 +95,7 @@ def searched(
     system: InferenceSystem,
     wanted: InferenceRequirements,
     axes: list[Free],
-    error: float | None,
+    error_limit: float | None,
     reached: Callable[[InferenceSystem], dict[Goal, float]],
     effort: Effort,
     *,
@@ -101,8 +106,7 @@ def searched(
 
     Parameters
     ----------
-    error : float, optional
-        The limit on the error.
+    error_limit : float, optional
     reached : callable
         Epsilon, energy and error of a system.
     cost : int
@@ -131,7 +135,7 @@ def searched(
         effort.spend(cost)
         candidate = scaled_system(x)
         properties = reached(candidate)
-        limits = {Goal.EPSILON: wanted.epsilon_at_most, Goal.ENERGY: wanted.energy_at_most, Goal.ERROR: error}
+        limits = {Goal.EPSILON: wanted.epsilon_at_most, Goal.ENERGY: wanted.energy_at_most, Goal.ERROR: error_limit}
         excess = 0.0
         for goal, limit in limits.items():
             if limit is not None:

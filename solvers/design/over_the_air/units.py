@@ -2,7 +2,8 @@
 
 Four changes of unit leave a design what it is. With powers of two
 
-* f and W, D in another unit of the features scale f*, the margin, and the error quadratically;
+* f and W, D in another unit of the features scale f*, the margin, and the error quadratically; without features the codes are
+  their own features;
 * W, D, clips and both kinds of noise in another unit of the codes scale every energy and power quadratically;
 * :math:`(w, \\sigma, \\gamma, g) \\to (w/t, \\sigma/t, t\\gamma, tg)` with :math:`t` a power of two scales nothing;
 * :math:`|h|^2` in another unit scales energies and powers.
@@ -40,7 +41,7 @@ class Units:
     def of(cls, system: InferenceSystem, purpose: Purpose | None) -> Units:
         """The units in which a problem is of the order of 1."""
         code: FloatArray = system.clip
-        feature = 1.0
+        feature = float(np.max(system.clip))
         if purpose is not None:
             code = np.concatenate([np.linalg.norm(task.encoded, axis=1) for task in purpose.features])
             feature = max(float(np.linalg.norm(task.target)) for task in purpose.features)

@@ -17,6 +17,7 @@ from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.privacy.over_the_air import observers, rounds
+from airtight.solvers.design import whole_system
 from airtight.solvers.design.effort import Effort
 from airtight.solvers.design.over_the_air import equal_devices
 from airtight.solvers.design.over_the_air.box_bounds import Box, ManyRounds, Screen
@@ -506,12 +507,32 @@ def test_infeasible_says_what_could_be_kept():
     assert np.max(design(system, kept, tasks, gap=0.01).epsilon) <= 0.3
 
 
-def test_without_features_there_are_epsilon_and_energy():
-    system, _ = instance(9)
-    found = design(system, InferenceRequirements(minimise="energy", epsilon_at_most=2.0, free=["noise_variance"]))
-    assert found.error is None and found.nothing is None and np.max(found.epsilon) <= 2.0 and found.energy > 0
-    with pytest.raises(ParameterError, match="features"):
+def test_without_features_the_error_is_that_of_the_worst_codes():
+    system, _ = instance(9, noise_variance=np.linspace(0.05, 0.2, 6))
+    free = ["weight", "noise_variance", "decoder_gain"]
+    wanted = InferenceRequirements(minimise="energy", epsilon_at_most=6.0, error_at_most=0.8, free=free, effort=60)
+    best = design(system, wanted)
+    assert best.error <= 0.8 and best.nothing.error == 1 and np.max(best.epsilon) <= 6.0 and best.energy > 0
+    rng = np.random.default_rng(0)
+    ours = best.system
+    for _ in range(200):  # codes are their own features; the decoder is the identity
+        codes = rng.normal(size=(6, 4))
+        codes *= ours.clip[:, None] / np.linalg.norm(codes, axis=1, keepdims=True)
+        task = Features(f=codes, W=np.eye(4), D=np.eye(4))
+        assert distortion.exact(ours, task) <= best.error * (1 + 1e-12)
+    scaled = system.derived(
+        clip=8 * system.clip,
+        noise_variance=64 * system.noise_variance,
+        receiver_noise_variance=64 * system.receiver_noise_variance,
+    )
+    assert design(scaled, replace(wanted, error_at_most=0.8 * 64)).error == 64 * best.error
+    with pytest.raises(ParameterError, match="free = 'clip': must be another variable without features"):
         design(system, InferenceRequirements(minimise="error", epsilon_at_most=2.0))
+    with pytest.raises(ParameterError, match=r"accuracy_at_least = 0\.9: must be absent without features"):
+        design(system, InferenceRequirements(minimise="energy", epsilon_at_most=2.0, accuracy_at_least=0.9, free=free))
+    over = system.derived(channel=airtight.Channel(fading="rayleigh", states=4))
+    with pytest.raises(ParameterError, match="features = None: must be given over a channel"):
+        whole_system.design(over, wanted)
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from airtight.solvers.errors import Interrupted, NotSettledError
 from airtight.solvers.weights.weight_problem import _example
 
 SYSTEM, VIEWS = _example()
+WITH_ERROR = {"minimise": "energy", "epsilon_at_most": 6.0, "error_at_most": 1.0}
 OVER_CHANNEL = SYSTEM.derived(channel=Channel(antennas=2, fading="rayleigh", states=8))
 
 
@@ -70,7 +71,7 @@ def test_a_stopped_calibration_keeps_epsilon_and_is_no_extreme(monkeypatch, syst
 @pytest.mark.parametrize(
     ("system", "wanted", "steps"),
     [
-        (SYSTEM, {"minimise": "energy", "epsilon_at_most": 6.0, "error_at_most": 1.0, "free": ("weight", "noise_variance", "decoder_gain")}, 100),
+        (SYSTEM, {**WITH_ERROR, "free": ("weight", "noise_variance", "decoder_gain")}, 100),
         (OVER_CHANNEL, {"minimise": "error", "epsilon_at_most": 2.0, "free": ("noise_variance", "weight")}, 60),
     ],
 )
