@@ -410,6 +410,7 @@ def energy(
 
 def _export(fleet: DeviceFleet, out: Path | None, loss: float, as_json: bool) -> None:
     """Write the policies as C, and say what they lose."""
+    from airtight.results.numerals import rounded_up
     from airtight.solvers.energy import c_policy
     from airtight.solvers.energy.policy import policy
     from airtight.validate.files import OutputFolder
@@ -428,7 +429,8 @@ def _export(fleet: DeviceFleet, out: Path | None, loss: float, as_json: bool) ->
         return
     for k, one in enumerate(policies):
         click.echo(
-            f"device {k}: {one.gain.size} entries for gains {one.gain[0]:.4g} to {one.greatest:.4g}, loss at most {one.loss:.2g}"
+            f"device {k}: {one.gain.size} entries for gains {one.gain[0]:.4g} to {one.greatest:.4g}, loss at most "
+            f"{rounded_up(one.loss, 2)}"
         )
     click.echo(f"cc -std=c99 -o test {out / c_policy.TEST} -lm && ./test")
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from importlib import resources
 from importlib.metadata import version
 from pathlib import Path
@@ -22,6 +20,7 @@ from airtight.report.page import edition, environment, secured
 from airtight.report.paper import escaped
 from airtight.report.summary import QUESTIONS, SEEN
 from airtight.results import headline
+from airtight.results.numerals import rounded_down, rounded_up
 from airtight.results.schema import as_json
 from airtight.system_file.contents import SystemFile
 from airtight.validate.claims import evidence
@@ -71,6 +70,7 @@ class SystemCard:
     channel: bool
     epsilon: FloatArray
     lower: FloatArray
+    estimated: bool
     device: int
     advantage: float | None
     detections: float | None
@@ -100,6 +100,7 @@ class SystemCard:
             channel=channel is not None,
             epsilon=epsilon,
             lower=lower,
+            estimated=system_privacy.estimated(system),
             device=k,
             advantage=advantage,
             detections=detections,
@@ -109,7 +110,7 @@ class SystemCard:
     def rows(self) -> list[tuple[str, tuple[str, str]]]:
         """Runs of equal devices with both bounds of epsilon, rounded outward."""
         runs = groups(list(zip(self.lower, self.epsilon, strict=True)))
-        return [(devices, (outward(low, up=False), outward(high))) for devices, (low, high) in runs]
+        return [(devices, (rounded_down(low), rounded_up(high))) for devices, (low, high) in runs]
 
     @property
     def sentences(self) -> list[str]:
@@ -123,17 +124,19 @@ class SystemCard:
             out.append(self.headline[-1])
         epsilon, at = self.epsilon[self.device], f"at delta = {self.delta:g}."
         if np.isfinite(epsilon):
-            text = f"The guarantee of the least protected device, {self.device}, is epsilon = {outward(epsilon)} {at}"
+            text = f"The guarantee of the least protected device, {self.device}, is epsilon = {rounded_up(epsilon)} {at}"
             if epsilon > headline.PRIVATE:
                 text += f" {self.headline[0]}"
         else:
             text = f"Device {self.device} has no finite epsilon {at}"
         out.append(text)
+        if self.estimated:
+            out.append(headline.ESTIMATE)
         if self.advantage is not None and self.detections is not None:
-            guess, found = outward((1 + self.advantage) / 2), outward(100 * self.detections)
+            guess, detected = rounded_up((1 + self.advantage) / 2), rounded_up(100 * self.detections)
             out.append(
                 f"Whoever guesses at even odds is right with probability {guess} at best. An attack that raises {FPR:.0%} false "
-                f"alarms detects at most {found} % of the cases."
+                f"alarms detects at most {detected} % of the cases."
             )
         return out
 
@@ -235,26 +238,10 @@ class Card:
         return [out / name for name in texts]
 
 
-def outward(value: float, *, up: bool = True) -> str:
-    """Four significant digits, rounded up, or down.
-
-    Examples
-    --------
-    >>> outward(2.00001), outward(2.00001, up=False), outward(0.0), outward(float("inf")), outward(1.23456e-7)
-    ('2.001', '2', '0', 'infinite', '1.235e-7')
-    """
-    if value == 0:
-        return "0"
-    if not np.isfinite(value):
-        return "infinite"
-    rounded = Context(prec=4, rounding=ROUND_CEILING if up else ROUND_FLOOR).create_decimal_from_float(float(value))
-    text = f"{rounded.normalize():.{4}g}"
-    return re.sub(r"e([+-]?)0*", lambda m: "e" + m[1].replace("+", ""), text)
-
-
 _PROOFS = (
-    "Epsilon is never below the truth: it comes from proved reductions of the received sum to laws of one dimension, evaluated "
-    "with errors that are bounded and added; the lower bound is a divergence that is attained.",
+    "Epsilon is never below the truth, where it is not called an estimate: it comes from proved reductions of the received sum "
+    "to laws of one dimension, evaluated with errors that are bounded and added; the lower bound is a divergence that is "
+    "attained.",
     "The features are clipped as the system file says, and the noise is sent as it says. A device that clips or adds noise "
     "otherwise has another guarantee.",
     "Random participation counts only where the observer does not see who takes part.",

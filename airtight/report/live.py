@@ -260,7 +260,8 @@ def _worst(epsilon: FloatArray) -> dict[str, Any]:
     """The greatest value with the digits of the report, all of its digits, and whose it is."""
     k = int(np.argmax(epsilon))
     whose = "every device" if np.all(epsilon == epsilon[0]) else f"worst device {k}"
-    return {"text": numerals.plain(float(epsilon[k])), "value": as_json(float(epsilon[k])), "whose": whose}
+    text = numerals.rounded_up(float(epsilon[k])).replace("infinite", "∞")
+    return {"text": text, "value": as_json(float(epsilon[k])), "whose": whose}
 
 
 def _range(value: Any) -> str:

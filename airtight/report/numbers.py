@@ -6,7 +6,7 @@ import math
 
 from markupsafe import Markup
 
-from airtight.results.numerals import plain
+from airtight.results.numerals import plain, rounded_down, rounded_up
 
 _NOTHING = 1e-9  # a gap or a slack below this, in its unit, is rounding error and is shown as 0
 
@@ -21,9 +21,33 @@ def shown(value: float | None, digits: int = 4) -> Markup:
     >>> str(shown(1.5e-7))
     '<span title="1.5e-07">1.5·10<sup>−7</sup></span>'
     """
-    if value is None:
-        return Markup("")
-    text = plain(float(value), digits)
+    return Markup("") if value is None else _typeset(value, plain(float(value), digits))
+
+
+def above(value: float, digits: int = 4) -> Markup:
+    """An upper bound as HTML, rounded up.
+
+    Examples
+    --------
+    >>> str(above(1.99991)), str(above(math.inf))
+    ('<span title="1.99991">2.000</span>', '<span title="inf">∞</span>')
+    """
+    return _typeset(value, rounded_up(float(value), digits))
+
+
+def below(value: float, digits: int = 4) -> Markup:
+    """A lower bound as HTML, rounded down.
+
+    Examples
+    --------
+    >>> str(below(0.98765, 3))
+    '<span title="0.98765">0.987</span>'
+    """
+    return _typeset(value, rounded_down(float(value), digits))
+
+
+def _typeset(value: float, text: str) -> Markup:
+    text = text.replace("infinite", "∞")
     if "e" in text:
         mantissa, power = text.split("e")
         power = power.replace("-", "−")

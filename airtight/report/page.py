@@ -324,7 +324,7 @@ def tried(out: Path, title: str, evidence: Sequence[Evidence], *, seed: int, eff
 def environment() -> Environment:
     """The templates of the pages, with filters for numbers, formulas and prose."""
     made = Environment(loader=PackageLoader("airtight.report"), autoescape=True, undefined=StrictUndefined)
-    made.filters["shown"], made.filters["small"] = numbers.shown, numbers.small
+    made.filters |= {one.__name__: one for one in (numbers.shown, numbers.small, numbers.above, numbers.below)}
     made.filters["mathml"] = cache(lambda latex: mathml(latex, "block"))
     made.filters["prose"], made.filters["marked"] = _prose, _marked
     made.globals["truth"] = rows.truth

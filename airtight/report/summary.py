@@ -17,10 +17,11 @@ from airtight.analytics.guarantee import Adjacency, Observer
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import observers, system_privacy
 from airtight.console import groups
-from airtight.report.numbers import shown, span
+from airtight.report.numbers import above, shown, span
 from airtight.report.tables import observer_columns, observer_rows, privacy_rows, quantile_columns
 from airtight.results.energy import EnergyResult
 from airtight.results.federated_results import FederatedBounds
+from airtight.results.headline import ESTIMATE
 from airtight.results.inference_results import Distortion, InferenceBounds, Privacy, TheoremBound
 from airtight.solvers.energy.schemes import Comparison
 
@@ -62,7 +63,11 @@ def of_inference(system: InferenceSystem, bounds: InferenceBounds, schemes: dict
     if bounds.distortion is not None:
         sentences.append(_of_use(bounds.distortion))
     unequal = _of_devices(bounds.privacy.asked_once)
-    return [*sentences, *([] if unequal is None else [unequal])][:3]
+    return [*[*sentences, *([] if unequal is None else [unequal])][:3], *_estimate(system)]
+
+
+def _estimate(system: InferenceSystem) -> list[Sentence]:
+    return [_said("bad", ESTIMATE)] if system_privacy.estimated(system) else []
 
 
 def relation(observer: Observer) -> str:
@@ -88,7 +93,7 @@ def refuted(privacy: Privacy) -> bool:
 
 def _of_claim(privacy: Privacy) -> Sentence:
     name, claim = claimed(privacy)
-    true = float(np.max(privacy.asked_once))
+    true = above(float(np.max(privacy.asked_once)))
     if claim.vacuous:
         text = "{} says nothing of this system: its t = {} is not below the mean noise {}. The truth is ε {} {}."
         return _said("bad", text, name, claim.t, claim.mean_noise, relation(privacy.observer), true)
@@ -121,13 +126,13 @@ def _of_protection(system: InferenceSystem, privacy: Privacy, schemes: dict[str,
             "A device that stays away takes its noise along, which gives it away: if all that stay away sent noise all the same, "
             "ε of device {} were {}."
         )
-        return _said("bad", text, k, schemes["idle noise"])
+        return _said("bad", text, k, above(schemes["idle noise"]))
     if not np.isfinite(true[k]):
         return _said("bad", "No finite ε holds for device {} at δ = {}.", k, privacy.exact.delta)
     right = (1 + float(system_privacy.delta(system, 0.0, rounds=1, observer=privacy.observer)[k])) / 2
     tone = "bad" if right > _TOLD else "good" if right < _HIDDEN else ""
     text = "Whoever guesses from one query {}, at even odds, is right with probability {} at best."
-    return _said(tone, text, QUESTIONS[system.adjacency].format(k), shown(right, 3))
+    return _said(tone, text, QUESTIONS[system.adjacency].format(k), above(right, 3))
 
 
 def over_channel(system: InferenceSystem, bounds: InferenceBounds) -> dict[str, Any]:
@@ -137,32 +142,32 @@ def over_channel(system: InferenceSystem, bounds: InferenceBounds) -> dict[str, 
         raise ParameterError("channel", None, "the bounds of a channel")
     true = privacy.asked_once
     k, seldom = int(np.argmax(true)), int(np.argmax(channel.outage))
-    sentences = []
+    sentences = _estimate(system)
     if not np.isfinite(true[k]):
         sentences.append(_said("bad", "No finite ε holds for device {} at δ = {}.", k, privacy.exact.delta))
     else:
         text = "In one query ε {} {} for device {}. In the median state of the channel it is {}, which is no guarantee."
         median = float(channel.epsilon_quantiles["0.5"][k])
-        sentences.append(_said("", text, relation(privacy.observer), float(true[k]), k, median))
+        sentences.append(_said("", text, relation(privacy.observer), above(true[k]), k, above(median)))
     if channel.fading is not None:
-        sure = float(np.max(channel.fading.epsilon))
+        sure, confidence = np.max(channel.fading.epsilon), f"{channel.fading.confidence:.0%}"
         text = "For the law of the fading, of which the {} states are a sample, ε is at most {} with {} confidence, against {}."
         if not np.isfinite(sure):
             text = "{} states are too few to bound ε for the law of the fading: {}, with {} confidence, against {}."
-        sentences.append(_said("", text, channel.states, sure, f"{channel.fading.confidence:.0%}", channel.fading.observer))
+        sentences.append(_said("", text, channel.states, above(sure), confidence, channel.fading.observer))
     if channel.antennas_alike:
         text = "There is no fading: all antennas receive a device alike. Where they do not, ε is greater."
         sentences.append(_said("bad", text))
     if privacy.composed is not None:
         worst = int(np.argmax(privacy.composed.epsilon))
         text = "After {} queries ε is {} for device {}."
-        sentences.append(_said("", text, privacy.composed.rounds, float(privacy.composed.epsilon[worst]), worst))
+        sentences.append(_said("", text, privacy.composed.rounds, above(privacy.composed.epsilon[worst]), worst))
     if np.any(channel.outage > 0):
         text = "The power limit keeps device {} silent with probability {}."
         sentences.append(_said("", text, seldom, float(channel.outage[seldom])))
     if channel.eavesdropper is not None:
         text = "An eavesdropper with {} looks of its own: ε = {}."
-        sentences.append(_said("", text, channel.eavesdropper.antennas, float(np.max(channel.eavesdropper.epsilon))))
+        sentences.append(_said("", text, channel.eavesdropper.antennas, above(np.max(channel.eavesdropper.epsilon))))
     if channel.decoder is not None:
         text = "The best combination of the looks has a mean squared error of {}, against {} of an output that ignores them."
         better = channel.decoder.mse < channel.decoder.constant_output
@@ -207,7 +212,7 @@ def _of_devices(true: FloatArray) -> Sentence | None:
         return None
     k = int(np.argmax(true))
     return _said(
-        "", "Device {} is the least protected: ε = {}, {} in the median.", k, float(true[k]), float(np.median(finite))
+        "", "Device {} is the least protected: ε = {}, {} in the median.", k, above(true[k]), above(np.median(finite))
     )
 
 
@@ -225,13 +230,13 @@ def of_federation(system: FederatedSystem, bounds: FederatedBounds) -> list[Sent
     if central.published_condition:
         claim = Markup("claims {}").format(shown(central.published_epsilon))
     whole = _said(
-        "", "ε = {} (one parameter {})", central.exact_epsilon_update, central.exact_epsilon_one_parameter
+        "", "ε = {} (one parameter {})", above(central.exact_epsilon_update), above(central.exact_epsilon_one_parameter)
     ).text
     if not np.isfinite(central.exact_epsilon_update):
         alone = central.clients.get(Client.UNPAIRED)
         whole = Markup("no finite ε for a paired client")
         if alone is not None and np.isfinite(alone.update):
-            whole += _said("", ", {} for one alone", alone.update).text
+            whole += _said("", ", {} for one alone", above(alone.update)).text
     text = "Against who sees only the mean, a whole update of {} parameters has {}; Theorem 3 {}."
     out.append(_said("", text, f"{system.parameters:,}", whole, claim))
     text = "The worst error of the mean is {}, {} % of that of independent quantizers; Theorem 2 prints {}."

@@ -15,7 +15,7 @@ from airtight.analytics.inference.system import InferenceSystem
 from airtight.results import headline
 from airtight.results.inference_results import WorstCase
 from airtight.results.numerals import plain, rounded_down, rounded_up
-from airtight.solvers.design.calibrate import Calibration
+from airtight.solvers.design.calibrate import Calibration, Variable
 from airtight.solvers.design.federated.federated_design import FederatedDesign
 from airtight.solvers.design.fleet.fleet_design import FleetDesign
 from airtight.solvers.design.known import Designs, Method
@@ -245,7 +245,8 @@ class DesignResult:
             baseline = BaselineErrors(constant_output=constant, published_design=described_numbers)
         variables = {name.value: _plain(getattr(solved.system, name.value)) for name in free}
         system, constant_error = solved.system, None if nothing is None else nothing.error
-        least = f"LEAST {solved.minimised.value.upper()} {plain(solved.value)}"
+        value = rounded_up(solved.value) if solved.minimised is Goal.EPSILON else plain(solved.value)
+        least = f"LEAST {solved.minimised.value.upper()} {value}"
         known = "the best found; nothing is proved"
         if solved.lower_bound is not None and solved.bound_for is not None:
             known = f"{solved.bound_for.none} has less than {rounded_down(solved.lower_bound)}"
@@ -378,7 +379,8 @@ class CalibrationResult:
     def of(cls, result: Calibration, target: float, task: Task | None = None) -> CalibrationResult:
         """With the task of the system file, whether the calibrated system is useful."""
         system = result.system
-        low, high = (rounded_up(float(end)) for end in (np.min(result.value), np.max(result.value)))
+        safe = rounded_up if result.variable is Variable.NOISE else rounded_down  # towards silence
+        low, high = (safe(float(end)) for end in (np.min(result.value), np.max(result.value)))
         values = high if low == high else f"{low} to {high}"
         sought = result.variable.key.replace("_", " ").upper()
         said = f"{sought} {values} keeps epsilon at most {target:g} for every device that sends"

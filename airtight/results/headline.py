@@ -14,6 +14,7 @@ from airtight.results.numerals import plain, prose, rounded_up, rounds
 # Epsilon above which a system is called not private: an attacker's odds may change by e^10 = 22,000. Ponomareva et al., How to
 # DP-fy ML (2023), end their second tier, "reasonable privacy", here.
 PRIVATE = 10.0
+ESTIMATE = "Epsilon is an estimate here (docs/accuracy.md)."
 TELLING = 0.8  # detections less false alarms of a proved attack: nine guesses of ten are right at even odds
 NEIGHBOURS = {
     Adjacency.ABSENT: "a device is gone, and its noise too",
@@ -161,5 +162,5 @@ def sentences(verdict: str, system: InferenceSystem) -> list[str]:
     """The verdict, the question that it answers and whether epsilon is an estimate, and who sends."""
     from airtight.analytics.privacy.over_the_air import system_privacy
 
-    estimate = " Epsilon is an estimate here (docs/accuracy.md)." if system_privacy.estimated(system) else ""
+    estimate = f" {ESTIMATE}" if system_privacy.estimated(system) else ""
     return [verdict, of_question(system) + estimate, who_sends(system)]

@@ -109,4 +109,4 @@ def share(value: float) -> str:
     >>> share(3.6e-42), share(0.160348), share(1.0)
     ('< 0.001', '0.1603', '1')
     """
-    return "< 0.001" if 0 < value < LEAST_SHARE else plain(float(rounded_down(value)))
+    return "< 0.001" if 0 < value < LEAST_SHARE else rounded_down(value).rstrip("0").rstrip(".") or "0"

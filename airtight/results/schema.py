@@ -25,7 +25,7 @@ NUMBERS = {
 
 
 def of_type(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:
-    """The schema of a type; the schemas of dataclasses and of typed dictionaries are added to `found`, each once.
+    """The schema of a type; the schemas of dataclasses and of typed dictionaries are added to `definitions`, each once.
 
     ``Annotated[dict[str, Any], Kind]`` is a dictionary with the fields of the dataclass `Kind`.
 

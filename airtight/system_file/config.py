@@ -483,10 +483,11 @@ def _messages(error: ValidationError, tables: Mapping[str, PackageTable]) -> dic
                 messages[place] = f"{key}: unknown {unknown}; {meant(place[-1], allowed)}"
             case "missing":
                 missing.setdefault(place[:-1], []).append(place[-1])
-            case "value_error" if isinstance(refusal := problem["ctx"]["error"], ParameterError):
-                messages[place] = ".".join([*place[:-1], str(refusal)])
             case "value_error":
-                messages[place] = f"{key} = {problem['input']!r}: {refusal}"
+                refusal = problem["ctx"]["error"]
+                told_whole = isinstance(refusal, ParameterError)  # name and value are in it
+                own_text = ".".join([*place[:-1], str(refusal)])
+                messages[place] = own_text if told_whole else f"{key} = {problem['input']!r}: {refusal}"
             case _:
                 complaint = problem["msg"].lower().replace("input should be", "must be")
                 messages[place] = f"{key} = {problem['input']!r}: {complaint}"

@@ -278,7 +278,7 @@ def _split(law: Law, least: float, step: float) -> tuple[FloatArray, int]:
 
 
 def _on_grid(law: Law, step: float, splits: int) -> Law:
-    """A law that has just been split `times` times, without grid points of no mass, and with values rounded down."""
+    """A law that has just been split `splits` times, without grid points of no mass, and with values rounded down."""
     inside = np.flatnonzero(law.probabilities)
     lost = _ROUNDING * float(law.values[-1])
     return replace(

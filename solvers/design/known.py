@@ -19,6 +19,15 @@ class Method(StrEnum):
     LOCAL = "local"
 
 
+    @property
+    def domain(self) -> str:
+        """Over which noise the bound holds, for sentences; empty where over any."""
+        return DOMAIN if self in (Method.BOXES, Method.BISECTION) else ""
+
+
+DOMAIN = "noise up to 1e8 times the receiver's, and than given codes"  # of branch and bound: equal_devices._LOUDEST
+
+
 class Designs(StrEnum):
     """The class of designs that a bound is for."""
 

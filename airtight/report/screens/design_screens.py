@@ -14,7 +14,7 @@ from airtight.console import Sheet, device_rows, headline, next_step, notes, scr
 from airtight.results.headline import of_use
 from airtight.results.numerals import plain, rounded_down, rounded_up, share
 from airtight.solvers.design.calibrate import Variable
-from airtight.solvers.design.known import Designs
+from airtight.solvers.design.known import Designs, Method
 from airtight.solvers.price import ShadowPrice
 
 if TYPE_CHECKING:
@@ -75,9 +75,9 @@ def _proved(result: CalibrationResult, *, complete: bool) -> list[str]:
         return [f"Proved: no {beyond} keeps the target."]
     low, high = result.unsettled[0][0], result.unsettled[-1][1]
     if not result.settled:
-        return [f"Undecided: whether {beyond} keeps the target, between {low:.6g} and {high:.6g}."]
-    shown = [f"undecided: {a:.9g} to {b:.9g}" for a, b in result.unsettled] if complete else []
-    return [f"Proved: no {beyond} keeps the target (undecided: between {low:.6g} and {high:.6g}).", *shown]
+        return [f"Undecided: whether {beyond} keeps the target, between {rounded_down(low)} and {rounded_up(high)}."]
+    shown = [f"undecided: {rounded_down(a, 9)} to {rounded_up(b, 9)}" for a, b in result.unsettled] if complete else []
+    return [f"Proved: no {beyond} keeps the target (undecided: between {rounded_down(low)} and {rounded_up(high)}).", *shown]
 
 
 def design(
@@ -169,8 +169,8 @@ def _known(result: DesignResult, *, complete: bool) -> list[str]:
         none = Designs(result.bound_for).none
         share_of = f", {100 * result.gap / result.value:.2g} % of it" if result.value > 0 else ""
         said.append(
-            f"Proved: {none} has less than {rounded_down(result.lower_bound)} (gap {result.gap:.2g}{share_of}). "
-            f"{_upper(result.method)}."
+            f"Proved: {none} has less than {rounded_down(result.lower_bound)} (gap {rounded_up(result.gap, 2)}{share_of}). "
+            f"{_upper(result.method)}{', over ' + domain if (domain := Method(result.method).domain) else ''}."
         )
     else:
         said.append("Nothing is proved of other designs: a better one may exist.")
@@ -217,7 +217,8 @@ def federated_design(path: str, name: str, result: FederatedDesignResult, *, com
     table.add_row("worst error, proven", rounded_up(result.error), plain(nothing))
     table.add_row("bits of a client and round", f"{result.bits:,}", "0")
     console.print(table)
-    said = [f"{_upper(result.method)}: no design has less than {rounded_down(result.lower_bound)} (gap {result.gap:.2g})."]
+    gap = rounded_up(result.gap, 2)
+    said = [f"{_upper(result.method)}: no design has less than {rounded_down(result.lower_bound)} (gap {gap})."]
     notes(console, [*said, *([f"{result.seconds:.3g} s"] if complete else [])])
     next_step(console, (f"airtight train {path} --part federated", "test accuracy with these values in the file"))
 
@@ -268,7 +269,7 @@ def fleet_design(
 
 def _bounded(result: FleetDesignResult, bound: float) -> str:
     side, safe = ("more", rounded_up) if result.maximised else ("less", rounded_down)
-    return f"Proved: no design has {side} than {safe(bound)} (gap {result.gap:.2g}). {_upper(result.method)}."
+    return f"Proved: no design has {side} than {safe(bound)} (gap {rounded_up(result.gap, 2)}). {_upper(result.method)}."
 
 
 def frontier(path: str, name: str, result: FrontierResult, over: Sequence[str]) -> None:

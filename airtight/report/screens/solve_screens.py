@@ -34,7 +34,7 @@ def weights(
     """Print weights and their certificate."""
     console, proof = screen(), result.certificate
     gap = proof.duality_gap if proof.proved_gap is None else proof.proved_gap
-    optimal = f"optimal (gap at most {gap:.2g})" if result.optimal else f"NOT PROVED OPTIMAL (gap {gap:.2g})"
+    optimal = f"optimal (gap at most {rounded_up(gap, 2)})" if result.optimal else f"NOT PROVED OPTIMAL (gap {gap:.2g})"
     use = of_use(result.exact_mse, result.constant_output)
     headline(console, name, [f"{use}; {optimal}.", f"{limit} {of_question(system)}", who_sends(system)])
     columns = {"weight": result.w, "greatest allowed weight": result.w_max}
@@ -51,7 +51,7 @@ def weights(
     if complete:
         said.append(
             f"Duality gap {proof.duality_gap:.2g}, residuals {proof.primal_residual:.2g}, {proof.dual_residual:.2g}"
-            + ("" if proof.proved_gap is None else f"; in rational arithmetic at most {proof.proved_gap:.2g}")
+            + ("" if proof.proved_gap is None else f"; in rational arithmetic at most {rounded_up(proof.proved_gap, 2)}")
             + "."
         )
         converged = "" if result.converged else ", did not converge"
@@ -76,7 +76,7 @@ def energy(
     console = screen()
     spent = 1e3 * np.array([row.energy for row in rows])
     utility = np.array([row.utility for row in rows])
-    gap = max(row.certificate.gap for row in rows)
+    gap = rounded_up(max(row.certificate.gap for row in rows), 2)
     worse = sum(row.published.gap > _OPTIMAL for row in rows)
     low, high = rounded_down(float(utility.min())), rounded_up(float(utility.max()))
     of = "" if method == "closed-form" else f" ({method})"
@@ -84,7 +84,7 @@ def energy(
         console,
         name,
         [
-            f"GREATEST UTILITY {low if low == high else f'{low} to {high}'} for {len(rows)} devices{of}; gap at most {gap:.2g}.",
+            f"GREATEST UTILITY {low if low == high else f'{low} to {high}'} for {len(rows)} devices{of}; gap at most {gap}.",
             f"The published solution is not optimal for {worse} of {len(rows)} devices.",
         ],
     )

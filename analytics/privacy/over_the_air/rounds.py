@@ -331,7 +331,7 @@ def epsilon(
     """Least epsilon of each device after T rounds, never below the true value; for `signal` the upper bound.
 
     It is an *estimate* for ``absent`` over several rounds, and for hidden ``silent`` and ``replace`` devices in fewer than
-    100 dimensions, where the others' noise has more than 72 values: there the error of the interpolation in that noise is
+    100 dimensions, where the others' noise has 72 values or more: there the error of the interpolation in that noise is
     estimated (:mod:`.noise_interpolant`).
 
     Parameters

@@ -5,13 +5,13 @@ the noise variance of a device at the receiver is between `quiet` and `loud`.
 
 Steps, in order
 ---------------
-1. *Corner* (:meth:`Screen.components`): the system of the box with the least delta, as a mixture over the number of
+1. *Corner* (:meth:`DeltaTest.components`): the system of the box with the least delta, as a mixture over the number of
    other participants.
-2. *One round* (:meth:`Screen.delta`): the mean of the divergences at the corner, in closed form, by
+2. *One round* (:meth:`DeltaTest.delta`): the mean of the divergences at the corner, in closed form, by
    :mod:`airtight.analytics.privacy.mechanisms.gaussian_pair`, or from half-spaces.
 3. *T rounds* (:meth:`ManyRounds.delta`): outcomes are grouped into cells, and the pair of the laws of the cells is
    composed (:func:`composed`).
-4. *Sensitivity* (:meth:`Screen.greatest`): the greatest sensitivity that keeps delta, by a bracket and bisection.
+4. *Sensitivity* (:meth:`DeltaTest.greatest`): the greatest sensitivity that keeps delta, by a bracket and bisection.
    Beyond its upper end no system of the box keeps delta.
 
 The corner
@@ -49,7 +49,7 @@ rounding error of some 1e-13.
 
 *Errors over rounds.* The probabilities of the cells have the rounding error of Phi and the quadrature error of the
 slope of a divergence, which is not proved: P is lowered and Q is raised by a relative 1e-9 and an absolute 1e-14. Where
-noise leaves with its device, such a bound is therefore not shown as one (:attr:`Screen.proved`). The law of the loss is
+noise leaves with its device, such a bound is therefore not shown as one (:attr:`DeltaTest.proved`). The law of the loss is
 exponentially tilted so that sums near epsilon have a large probability. The probability of sums outside the window is
 bounded by Chernoff's inequality and subtracted, and so is the rounding error of the transform (docs/accuracy.md).
 """
@@ -129,7 +129,7 @@ class Components:
 
 
 @dataclass(frozen=True)
-class Screen:
+class DeltaTest:
     """Lower bounds of delta at epsilon, which are exact at points.
 
     Attributes
@@ -173,7 +173,7 @@ class Screen:
         return 1 if self.closed else _QUADRATURE_COST
 
     @property
-    def safe(self) -> Screen:
+    def safe(self) -> DeltaTest:
         """The screen for proposed points, which may be stricter."""
         return self
 
@@ -350,18 +350,18 @@ _EXPONENTS = np.geomspace(0.1, 30.0, 12)  # exponents tried in Chernoff's inequa
 
 
 @dataclass(frozen=True)
-class ManyRounds(Screen):
+class ManyRounds(DeltaTest):
     """Lower bounds of delta at epsilon over T rounds of random participation.
 
     At points they are at least the exact delta at an epsilon that is about 0.4 % larger.
 
     Attributes
     ----------
-    short : float
+    margin : float
         Proposed points are tested at an epsilon that is smaller by this share.
     """
 
-    short: float = 0.0
+    margin: float = 0.0
 
     @property
     def closed(self) -> bool:
@@ -377,7 +377,7 @@ class ManyRounds(Screen):
 
     @property
     def safe(self) -> ManyRounds:
-        return replace(self, epsilon=self.epsilon * (1 - self.short), short=0.0)
+        return replace(self, epsilon=self.epsilon * (1 - self.margin), margin=0.0)
 
     def delta(self, box: Box, sensitivity: FloatArray) -> FloatArray:
         out = np.zeros(box.own.shape)
@@ -646,20 +646,20 @@ def _chernoff(
     return np.exp(log_bound)
 
 
-def screen_of(
-    system: InferenceSystem, epsilon: float, observer: Observer, rounds: int, *, steady: bool, short: float
-) -> Screen:
+def delta_test(
+    system: InferenceSystem, epsilon: float, observer: Observer, rounds: int, *, always_present: bool, margin: float
+) -> DeltaTest:
     """The screen for T rounds.
 
     Parameters
     ----------
-    steady : bool
+    always_present : bool
         Whether all devices always take part.
-    short : float
+    margin : float
         Where only a lower bound of delta is computed, proposed points are tested at an epsilon that is smaller by this
         share.
     """
     meant_observer = observers.resolved(system, observer)
-    if rounds == 1 or steady:
-        return Screen(system, epsilon, meant_observer, rounds)
-    return ManyRounds(system, epsilon, meant_observer, rounds, short)
+    if rounds == 1 or always_present:
+        return DeltaTest(system, epsilon, meant_observer, rounds)
+    return ManyRounds(system, epsilon, meant_observer, rounds, margin)

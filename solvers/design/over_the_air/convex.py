@@ -41,6 +41,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -202,8 +203,16 @@ def _ratio(p: float, epsilon: float, delta: float, rounds: int, *, hidden: bool)
     return math.exp(root) * (1 + 1e-9)
 
 
-def exact(system: InferenceSystem, observer: Observer, rounds: int) -> bool | None:
-    r"""True where `ratios` are exact, False where they are a relaxation, None where they are neither.
+class Ratios(Enum):
+    """What the ratios of :func:`ratios` are: those of epsilon itself, a relaxation of them, or neither."""
+
+    EXACT = auto()
+    RELAXED = auto()
+    NEITHER = auto()
+
+
+def ratios_are(system: InferenceSystem, observer: Observer, rounds: int) -> Ratios:
+    r"""What is proved of the ratios of a system.
 
     Notes
     -----
@@ -218,12 +227,12 @@ def exact(system: InferenceSystem, observer: Observer, rounds: int) -> bool | No
     meant_observer = observers.resolved(system, observer)
     seen, always = meant_observer.sees_device, bool(np.all(system.participation == 1))
     if seen and system.adjacency is Adjacency.ABSENT:
-        return None  # participation alone decides
-    if system.idle_noise:
-        return None if system.adjacency is Adjacency.REPLACE and not seen else seen or rounds == 1 or always
-    if system.adjacency is Adjacency.ABSENT:
-        return False
-    return always if seen else None
+        return Ratios.NEITHER  # participation alone decides
+    if not system.idle_noise and system.adjacency is Adjacency.ABSENT:
+        return Ratios.RELAXED
+    if not seen and (not system.idle_noise or system.adjacency is Adjacency.REPLACE):
+        return Ratios.NEITHER
+    return Ratios.EXACT if always or (system.idle_noise and (seen or rounds == 1)) else Ratios.RELAXED
 
 
 def stated(

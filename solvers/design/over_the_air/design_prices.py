@@ -245,7 +245,7 @@ def design_problem(
     free_noise : bool
         Whether the noise is free. The privacy rows then are those with the noise of all devices always present: exact with idle
         noise and where all devices always take part, a relaxation in other cases, and none where the participation of a
-        ``silent`` or ``replace`` device is hidden (:func:`airtight.solvers.design.over_the_air.convex.exact`). Otherwise the
+        ``silent`` or ``replace`` device is hidden (:func:`airtight.solvers.design.over_the_air.convex.ratios_are`). Otherwise the
         noise is that of the system, and the rows are exact for it.
 
     Returns
@@ -290,7 +290,7 @@ def design_problem(
     if epsilon_at_most is not None:
         if not free_noise:
             ratio = exact_ratio(model, epsilon_at_most, rounds, question_observer)
-        elif convex.exact(system, question_observer, rounds) is None:
+        elif convex.ratios_are(system, question_observer, rounds) is convex.Ratios.NEITHER:
             raise ParameterError("free_noise", True, "False for this adjacency and observer")
         else:
             ratio = convex.ratios(system, epsilon_at_most, question_observer, rounds)

@@ -27,7 +27,7 @@ from airtight.analytics.checks import FloatArray, IntArray
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.solvers.design.effort import Effort
-from airtight.solvers.design.over_the_air.box_bounds import Box, Screen
+from airtight.solvers.design.over_the_air.box_bounds import Box, DeltaTest
 from airtight.solvers.design.over_the_air.moments import Moments
 from airtight.solvers.design.peak import Peak
 from airtight.solvers.design.requirements import Free, Goal
@@ -155,7 +155,7 @@ class Problem:
     system: InferenceSystem
     free: frozenset[Free]
     moments: Moments
-    screen: Screen | None
+    screen: DeltaTest | None
     error: float | None
     energy: float | None
     goal: Goal

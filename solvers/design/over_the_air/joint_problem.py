@@ -1,4 +1,14 @@
-"""A joint problem and its answer: the choice of the method, and the proved bound on all other designs."""
+"""A joint problem and its answer: the choice of the method, and the proved bound on all other designs.
+
+:meth:`Job._best` decides for which designs the bound is, and what proves it:
+
+* *All designs*, by boxes: branch and bound applies, and equal values suffice (:meth:`Job._alike_suffices`).
+  :mod:`.equal_devices` splits them; :mod:`.box_bounds` bounds their delta, :mod:`.moments` error and energy.
+* *Designs that treat devices alike*, by the same boxes: the user wants `alike`.
+* *All designs*, by a relaxation: the convex steps apply, and clips and participation are given (:mod:`.convex`, by its
+  multipliers).
+* *None* otherwise: branch and bound and local search only propose designs.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +25,9 @@ from airtight.analytics.inference import accuracy, decoding, distortion
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.progress import reported
 from airtight.solvers.design.effort import Effort
-from airtight.solvers.design.known import LOCAL, Designs, Known, Method
+from airtight.solvers.design.known import DOMAIN, LOCAL, Designs, Known, Method
 from airtight.solvers.design.over_the_air import box_bounds, convex, equal_devices, local_search, unequal_devices
-from airtight.solvers.design.over_the_air.box_bounds import screen_of
+from airtight.solvers.design.over_the_air.box_bounds import delta_test
 from airtight.solvers.design.over_the_air.joint_design import ANY_ENERGY, DesignRequest, JointDesign, Nothing, Purpose
 from airtight.solvers.design.over_the_air.moments import Moments
 from airtight.solvers.design.over_the_air.units import Units
@@ -29,7 +39,6 @@ _GAP, _COSTLY_GAP = 1e-3, 1e-2  # default relative gap where epsilon has a close
 _SETTLED_FACTOR = 10.0  # a default gap times this still counts as settled
 _ROUNDING = 1e-10  # relative distance that a design keeps from its limit
 _POWER_ROUNDING = 1 + 1e-6  # rounding error allowed for the peak power
-_DOMAIN = "noise up to 1e8 times the receiver's, and than given codes"  # the domain of branch and bound, for messages
 # share by which proposed points stay below epsilon: the first and the greatest that is tried
 _LEAST_MARGIN, _GREATEST_MARGIN = 6e-3, 0.05
 
@@ -99,9 +108,10 @@ class Job:
         self.units, self.system, self.wanted, self.purpose = units, system, wanted, purpose
         self.rounds, self.observer = rounds, observer
         self.error = error_limit(wanted, purpose)
-        self.steady = Free.PARTICIPATION not in wanted.free and bool(np.all(system.participation == 1))
-        screen = screen_of(system, 1.0, observer, rounds, steady=self.steady, short=0.0)
-        self.closed, self.proved = screen.closed, screen.proved
+        self.always_present = Free.PARTICIPATION not in wanted.free and bool(np.all(system.participation == 1))
+        # one word for both options of idle noise: a bound of the problem is no better than that of its worst option
+        screens = [delta_test(one, 1.0, observer, rounds, always_present=self.always_present, margin=0.0) for one in self.options]
+        self.closed, self.proved = (all(getattr(one, name) for one in screens) for name in ("closed", "proved"))
         self.asked_gap = gap
         self.gap = (_GAP if self.closed else _COSTLY_GAP) if gap is None else gap
         self.enough = _SETTLED_FACTOR * self.gap if gap is None else gap
@@ -159,7 +169,7 @@ class Job:
         free = set(self.wanted.free)
         given = not free & {Free.WEIGHT, Free.CLIP, Free.PARTICIPATION}
         return system.devices == 1 or (
-            given and (Free.NOISE not in free or convex.exact(system, self.observer, self.rounds) is True)
+            given and (Free.NOISE not in free or convex.ratios_are(system, self.observer, self.rounds) is convex.Ratios.EXACT)
         )
 
     def _best(self, system: InferenceSystem, effort: Effort) -> Answer:
@@ -193,14 +203,14 @@ class Job:
 
     def _by_boxes(self, system: InferenceSystem, effort: Effort, bound_for: Designs) -> Answer:
         """The best design that treats equal devices alike, by branch and bound."""
-        short = _LEAST_MARGIN
+        margin = _LEAST_MARGIN
         while True:
-            answer = self._global(system, short, effort.part(1.0 if self.closed else 1 / 2), bound_for)
+            answer = self._global(system, margin, effort.part(1.0 if self.closed else 1 / 2), bound_for)
             if answer.system is None or self.keeps(answer.system):
                 return answer
-            short *= 2
+            margin *= 2
             # epsilon is exceeded by rounding, or the bound on delta is not tight enough to propose a design
-            if self.closed or short > _GREATEST_MARGIN or effort.exhausted:
+            if self.closed or margin > _GREATEST_MARGIN or effort.exhausted:
                 return replace(answer, system=None, value=math.inf, settled=False)
 
     def _by_steps(self, system: InferenceSystem, effort: Effort, start: InferenceSystem | None) -> Answer:
@@ -253,7 +263,7 @@ class Job:
         """The answer where it is proved that no design of the class keeps the constraints."""
         return Answer(None, math.inf, Known(method, math.inf, bound_for), boxes, True, f"{bound_for}: {reason}")
 
-    def _global(self, system: InferenceSystem, short: float, effort: Effort, bound_for: Designs) -> Answer:
+    def _global(self, system: InferenceSystem, margin: float, effort: Effort, bound_for: Designs) -> Answer:
         """The answer by branch and bound.
 
         Where the minimised quantity has a limit itself and the least value found is above it, the search is repeated
@@ -262,19 +272,19 @@ class Job:
         goal, method = self.wanted.minimise, Method.BOXES
         limit = {Goal.ENERGY: self.wanted.energy_at_most, Goal.ERROR: self.error, Goal.EPSILON: None}[goal]
         if goal is Goal.EPSILON:
-            return self._least_epsilon(system, short, effort, bound_for)
-        problem = self._problem(system, goal, self.wanted.epsilon_at_most, short)
+            return self._least_epsilon(system, margin, effort, bound_for)
+        problem = self._problem(system, goal, self.wanted.epsilon_at_most, margin)
         search = equal_devices.solve(problem, gap=self.gap, effort=effort)
         boxes, lower = search.boxes, search.lower
         if limit is not None and search.value > limit >= lower:
             search = equal_devices.solve(problem, gap=self.gap, effort=effort, enough=limit)
             boxes, lower = boxes + search.boxes, max(lower, search.lower)
         if lower == math.inf:
-            reason = f"branch and bound excludes every design that keeps the constraints ({boxes} boxes, {_DOMAIN})"
+            reason = f"branch and bound excludes every design that keeps the constraints ({boxes} boxes, {DOMAIN})"
             return self._excluded(method, bound_for, boxes, reason)
         if limit is not None and lower > limit:
             reason = (
-                f"{goal} is at least {self.shown(goal, lower)} where the constraints are kept ({boxes} boxes, {_DOMAIN}), "
+                f"{goal} is at least {self.shown(goal, lower)} where the constraints are kept ({boxes} boxes, {DOMAIN}), "
                 f"above {goal}_at_most = {limit * self.units.factor(goal):g}"
             )
             return self._excluded(method, bound_for, boxes, reason)
@@ -285,7 +295,7 @@ class Job:
         return Answer(designed, search.value, known, boxes, self._near(search.value, lower))
 
     def _problem(
-        self, system: InferenceSystem, goal: Goal, epsilon: float | None, short: float
+        self, system: InferenceSystem, goal: Goal, epsilon: float | None, margin: float
     ) -> equal_devices.Problem:
         wanted = self.wanted
         if self.moments is None:
@@ -293,7 +303,7 @@ class Job:
             self.moments = Moments.of(tasks, None if Free.CLIP in wanted.free else float(system.clip[0]))
         test = None
         if epsilon is not None:
-            test = screen_of(system, epsilon, self.observer, self.rounds, steady=self.steady, short=short)
+            test = delta_test(system, epsilon, self.observer, self.rounds, always_present=self.always_present, margin=margin)
         return equal_devices.Problem(
             system,
             frozenset(wanted.free),
@@ -318,7 +328,7 @@ class Job:
         return replace(system, decoder_gain=gain) if gain > 0 else system
 
     def _least_epsilon(
-        self, system: InferenceSystem, short: float, effort: Effort, bound_for: Designs
+        self, system: InferenceSystem, margin: float, effort: Effort, bound_for: Designs
     ) -> Answer:
         """The answer for the goal epsilon, by bisection.
 
@@ -333,14 +343,14 @@ class Job:
             if self.error is None
             else (Goal.ERROR, self.error)
         )
-        problem = self._problem(system, goal, None, short)
+        problem = self._problem(system, goal, None, margin)
         search = equal_devices.solve(problem, gap=self.gap, effort=effort.part(1 / 3), enough=limit * (1 - _ROUNDING))
         boxes = search.boxes
         if search.lower > limit:
             reason = (
-                f"branch and bound excludes every design that keeps the other constraints ({boxes} boxes, {_DOMAIN})"
+                f"branch and bound excludes every design that keeps the other constraints ({boxes} boxes, {DOMAIN})"
                 if search.lower == math.inf
-                else f"{goal} is at least {self.shown(goal, search.lower)} at any epsilon ({boxes} boxes, {_DOMAIN}), "
+                else f"{goal} is at least {self.shown(goal, search.lower)} at any epsilon ({boxes} boxes, {DOMAIN}), "
                 f"above {limit * self.units.factor(goal):g}"
             )
             return self._excluded(method, bound_for, boxes, reason)
@@ -351,7 +361,7 @@ class Job:
         low, high, unsettled = 0.0, value, list[float]()
         epsilon = 1.0 if not value < 1 else value / 4
         while epsilon and 1e-6 < epsilon < 1e6 and not effort.exhausted:
-            problem = self._problem(system, Goal.EPSILON, epsilon, short)
+            problem = self._problem(system, Goal.EPSILON, epsilon, margin)
             delta_limit = system.delta * (1 - equal_devices.MARGIN)
             search = equal_devices.solve(problem, gap=self.gap, effort=effort.part(1 / 3), enough=delta_limit)
             boxes += search.boxes
@@ -368,7 +378,7 @@ class Job:
             epsilon = self._between(low, high, unsettled)
         if low > epsilon_limit:
             reason = (
-                f"epsilon is above {down(low)} where the constraints are kept ({boxes} boxes, {_DOMAIN}), "
+                f"epsilon is above {down(low)} where the constraints are kept ({boxes} boxes, {DOMAIN}), "
                 f"above epsilon_at_most = {epsilon_limit:g}"
             )
             return self._excluded(method, bound_for, boxes, reason)

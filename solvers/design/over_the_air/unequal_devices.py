@@ -78,7 +78,8 @@ def best(
 
     `start` is a further start, and its clips and participations are tried as they are.
     """
-    if asked.wanted.minimise is Goal.EPSILON and convex.exact(system, asked.observer, asked.rounds) is not True:
+    exact = convex.ratios_are(system, asked.observer, asked.rounds) is convex.Ratios.EXACT
+    if asked.wanted.minimise is Goal.EPSILON and not exact:
         return _least_epsilon(system, asked, effort, start)
     scaled_variables = [free for free in (Free.CLIP, Free.PARTICIPATION) if free in asked.wanted.free]
     if not scaled_variables:
@@ -155,7 +156,7 @@ def _least_epsilon(
 
     at_given = _Alternation(system, asked, effort)
     fixed = not {Free.CLIP, Free.PARTICIPATION} & set(asked.wanted.free)
-    if fixed and at_given.exact is not None and (relaxed := at_given.relaxed()) is not None:
+    if fixed and at_given.relaxed_at_least and (relaxed := at_given.relaxed()) is not None:
         excluded.append(relaxed[2])
     if fixed and at_given.fixed_noise is not None:
         observer = asked.observer.seeing_others
@@ -179,10 +180,11 @@ class _Alternation:
     def __init__(self, system: InferenceSystem, asked: UnequalProblem, effort: Effort) -> None:
         self.system, self.asked, self.effort, wanted = system, asked, effort, asked.wanted
         self.model = Model.of(system, asked.purpose)
-        self.exact = convex.exact(system, asked.observer, asked.rounds)
+        ratios_are = convex.ratios_are(system, asked.observer, asked.rounds)
+        self.exact, self.relaxed_at_least = ratios_are is convex.Ratios.EXACT, ratios_are is not convex.Ratios.NEITHER
         self.fixed_noise = None if Free.NOISE in wanted.free else system.noise_variance
         # with given noise, epsilon limits each code on its own, whatever the observer sees
-        self.bounded = self.exact is not None or self.fixed_noise is not None
+        self.bounded = self.relaxed_at_least or self.fixed_noise is not None
         self.peak = None
         self.reach = self.variance = np.full(system.devices, np.inf)
         if wanted.power_at_most is not None:
@@ -257,7 +259,7 @@ class _Alternation:
         if epsilon is None:
             return np.full(self.system.devices, np.inf)
         ratio = np.full(self.system.devices, np.inf)
-        if self.exact is not None or self.fixed_noise is None:
+        if self.relaxed_at_least or self.fixed_noise is None:
             ratio = convex.ratios(self.system, epsilon, self.asked.observer, self.asked.rounds)
         if self.exact or self.fixed_noise is None:
             return ratio

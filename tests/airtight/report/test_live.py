@@ -275,7 +275,7 @@ OPENED = [
 def shows(element, epsilon, page):
     """Whether an element shows the greatest epsilon as the report does, with all digits of report.json in its title."""
     greatest = float(np.max(epsilon))
-    return page[element] == numerals.plain(greatest) and page.title(element) == as_json(greatest)
+    return page[element] == numerals.rounded_up(greatest).replace("infinite", "∞") and page.title(element) == as_json(greatest)
 
 
 @pytest.mark.parametrize("system", OPENED)

@@ -20,7 +20,7 @@ from airtight.analytics.privacy.over_the_air import observers, rounds
 from airtight.solvers.design import whole_system
 from airtight.solvers.design.effort import Effort
 from airtight.solvers.design.over_the_air import equal_devices
-from airtight.solvers.design.over_the_air.box_bounds import Box, ManyRounds, Screen
+from airtight.solvers.design.over_the_air.box_bounds import Box, DeltaTest, ManyRounds
 from airtight.solvers.design.over_the_air.joint import design
 from airtight.solvers.design.over_the_air.moments import Moments
 from airtight.solvers.design.peak import Peak
@@ -119,7 +119,7 @@ def test_bounds_of_boxes_lie_below_the_values_inside(seed):
     )
     own = decoding.constant_output(tasks)
     goal = rng.choice(["energy", "error"])
-    screen = Screen(system, float(rng.uniform(1, 6)), observers.default_observer(system))
+    screen = DeltaTest(system, float(rng.uniform(1, 6)), observers.default_observer(system))
     free = frozenset(Free)
     error, energy = (rng.uniform(0.5, 0.95) * own, None) if goal == "energy" else (None, rng.uniform(0.1, 10))
     problem = equal_devices.Problem(
@@ -142,7 +142,7 @@ def test_bounds_of_boxes_lie_below_the_values_inside(seed):
 def test_screen_and_moments_are_those_of_the_library():
     for adjacency, idle in (("silent", False), ("replace", False), ("silent", True), ("absent", False)):
         system, tasks = instance(3, adjacency=adjacency, idle_noise=idle)
-        screen = Screen(system, 1.5, observers.default_observer(system))
+        screen = DeltaTest(system, 1.5, observers.default_observer(system))
         p, s = system.participation[:1], system.received_noise_variance[:1]
         box = Box(p, p, s, s)
         delta = screen.delta(box, system.sensitivity[:1])
