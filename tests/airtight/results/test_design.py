@@ -12,6 +12,7 @@ from support.paths import ROOT
 
 import airtight
 from airtight.analytics.checks import ParameterError
+from airtight.analytics.guarantee import Observer
 from airtight.analytics.inference import accuracy, decoding, distortion, transmission
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
@@ -22,9 +23,12 @@ from airtight.solvers.design.effort import Effort
 from airtight.solvers.design.over_the_air import equal_devices
 from airtight.solvers.design.over_the_air.box_bounds import Box, DeltaTest, ManyRounds
 from airtight.solvers.design.over_the_air.joint import design
+from airtight.solvers.design.over_the_air.joint_design import Purpose
+from airtight.solvers.design.over_the_air.joint_problem import Job
 from airtight.solvers.design.over_the_air.moments import Moments
+from airtight.solvers.design.over_the_air.units import Units
 from airtight.solvers.design.peak import Peak
-from airtight.solvers.design.requirements import Free, InferenceRequirements
+from airtight.solvers.design.requirements import JOINTLY_FREE, Free, InferenceRequirements
 from airtight.solvers.errors import InfeasibleError, NotSettledError
 from airtight.solvers.weights.weight_problem import _example
 from airtight.validate.experiments.monte_carlo import channel
@@ -949,3 +953,15 @@ def test_not_settled_on_the_command_line(tmp_path):
     assert refused(run("design", written(tmp_path, text + "effort = 0\n")), "design.effort")
     assert refused(run("design", written(tmp_path, text + "effort = 1.5\n")), "design.effort")
     assert refused(run("design", written(tmp_path, text + "seconds = 3\n")), "design.seconds")
+
+
+def test_one_option_of_idle_noise_proves_nothing_of_the_other():
+    """Whichever option the file begins with: over rounds, where the noise leaves with its device, no bound is proved."""
+    system, tasks = instance(3, tasks=1, adjacency="absent")
+    wanted = InferenceRequirements(minimise="error", epsilon_at_most=4.0, alike=True, free=[*JOINTLY_FREE, "idle_noise"])
+    purpose = Purpose.of(tasks)
+    jobs = [
+        Job(Units.of(system, purpose), replace(system, idle_noise=idle), wanted, purpose, 2, Observer.OTHERS, None)
+        for idle in (False, True)
+    ]
+    assert [job.proved for job in jobs] == [False, False]
