@@ -155,7 +155,7 @@ def settings(count, seed):
 
 def test_epsilon_is_that_of_bounds_for_the_same_states(script):
     """Within Python's proved ends, which are close to each other where the set of participants is not random; else 2e-5 above."""
-    for system, channel, observer in settings(36, 0):
+    for system, channel, observer in settings(15, 0):
         start = script.value(f"airtight.decided({json.dumps(begun(system, channel, observer=observer))})")
         lower = channel_privacy.bracket(system, channel, observer="others" if observer == "signal" else observer).lower
         upper = channel_privacy.bracket(system, channel, observer=observer).upper

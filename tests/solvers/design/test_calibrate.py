@@ -207,7 +207,7 @@ def test_many_rounds(adjacency, variable):
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=25)
+@settings(max_examples=10)
 def test_one_threshold_is_below_the_divergence_of_every_quieter_system(seed):
     """`exceeds` never contradicts the exact upper end, `quieter` at no lower noises of the devices either."""
     rng = np.random.default_rng(seed)
@@ -266,13 +266,13 @@ def test_a_law_on_few_cells_and_on_many_agree():
     assert not observers.exceeds(replace(system, delta=high), 4.0, device=3)
 
 
-def test_thirty_different_devices_that_leave():
+def test_different_devices_that_leave():
     rng = np.random.default_rng(0)
     system = equal(
-        devices=30,
-        participation=rng.uniform(0.3, 1, 30),
-        noise_variance=rng.uniform(0.05, 0.5, 30),
-        clip=rng.uniform(1, 3, 30),
+        devices=12,
+        participation=rng.uniform(0.3, 1, 12),
+        noise_variance=rng.uniform(0.05, 0.5, 12),
+        clip=rng.uniform(1, 3, 12),
         adjacency="absent",
         delta=1e-5,
     )

@@ -253,11 +253,9 @@ def test_the_prices_of_a_design_are_derivatives_of_designs(asked) -> None:
     assert set(told) == {key.removesuffix("_at_most") for key in asked if key.endswith("_at_most")}
     for by, price in told.items():
         key, step = f"{by}_at_most", 0.03
-        ends = [
-            airtight.design(system, views, **{**asked, key: asked[key] * (1 + sign * step)}).value for sign in (1, -1)
-        ]
-        slope = (ends[0] - ends[1]) / (2 * step * asked[key])
-        assert price.rising == pytest.approx(slope, rel=0.05, abs=2e-3 * abs(found.value) / (step * asked[key]))
+        more = airtight.design(system, views, **{**asked, key: asked[key] * (1 + step)}).value
+        slope = (more - found.value) / (step * asked[key])
+        assert price.rising == pytest.approx(slope, rel=0.08, abs=2e-3 * abs(found.value) / (step * asked[key]))
         assert not price.one_sided and price.of == asked["minimise"]
 
 
