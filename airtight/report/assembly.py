@@ -139,7 +139,8 @@ def _learn(parts: Parts, thorough: bool) -> None:
     if chosen != description.training:
         parts.trained = (
             f"Trained for {chosen.settings.rounds} of {description.training.settings.rounds} rounds with {chosen.seeds} of "
-            f"{description.training.seeds} seeds; airtight report --thorough takes all"
+            f"{description.training.seeds} seeds, a fleet for {chosen.fleet_rounds} of "
+            f"{description.training.fleet_rounds}; airtight report --thorough takes all"
         )
     if trained.runs:
         figure = drawings.accuracy_over_rounds(trained.runs)

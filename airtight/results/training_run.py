@@ -113,6 +113,7 @@ def inferred(
 def policies(
     fleet: DeviceFleet,
     *,
+    rounds: int,
     seed: int,
     checkpoints: Path | None = None,
     advance: Callable[[str], None] = lambda done: None,
@@ -123,7 +124,7 @@ def policies(
     for scheme in utility_training.Scheme:
         learned[scheme.value] = utility_training.run(
             fleet,
-            utility_training.Plan(seed=seed),
+            utility_training.Plan(rounds=rounds, seed=seed),
             scheme,
             checkpoint=_checkpoint(checkpoints, scheme.value),
             progress=_progress(advance, scheme.value),
@@ -166,7 +167,7 @@ def rounds(description: SystemFile, parts: Sequence[Part], chosen: Plan) -> int:
     rounds_of = {
         Part.FEDERATED: chosen.rounds,
         Part.INFERENCE: schemes * _INFERENCE_ROUNDS,
-        Part.ENERGY: len(utility_training.Scheme) * utility_training.Plan().rounds,
+        Part.ENERGY: len(utility_training.Scheme) * chosen.fleet_rounds,
     }
     return int(chosen.seeds) * sum(rounds_of[part] for part in parts)
 
@@ -310,7 +311,7 @@ def _one_seed(
     if Part.INFERENCE in parts and description.inference is not None:
         tree["inference"] = _inference_part(description, description.inference, chosen, options)
     if Part.ENERGY in parts and description.energy is not None:
-        learned = policies(description.energy, seed=chosen.settings.seed, **options)
+        learned = policies(description.energy, rounds=chosen.fleet_rounds, seed=chosen.settings.seed, **options)
         tree["energy"] = {name: _policy_json(policy) for name, policy in learned.items()}
     return Trained(tree, tuple(runs))
 

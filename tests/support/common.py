@@ -1,6 +1,5 @@
 """Running the command as a user does: a good system file, and what a refusal must look like."""
 
-import functools
 from contextlib import contextmanager
 
 import numpy as np
@@ -92,7 +91,8 @@ def two_classes(rng, inputs=2, samples=120):
 def few_rounds():
     """The training of a fleet ends after three rounds instead of fifty: what is shown of it is the same."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(utility_training, "Plan", functools.partial(utility_training.Plan, rounds=3))
+        whole = utility_training.Plan
+        patch.setattr(utility_training, "Plan", lambda **settings: whole(**{**settings, "rounds": 3}))
         yield
 
 

@@ -123,11 +123,12 @@ class TrainingKeys(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Plan:
-    """Settings, the mechanisms to compare, the codec of collaborative inference, and the number of seeds."""
+    """Settings, the mechanisms to compare, the codec of collaborative inference, rounds of a fleet, and the number of seeds."""
 
     settings: Settings
     mechanisms: tuple[Mechanism, ...]
     codec: str = "trained"
+    fleet_rounds: int = 50
     seeds: Count = Count("", "[1, 10000]", "number of paired seeds, starting at `seed`", default=5)
 
     @property
@@ -136,7 +137,7 @@ class Plan:
         return self.settings.rounds * len(self.mechanisms)
 
     def shortened(self) -> Plan:
-        """The plan with at most 15 rounds and 2 seeds, for a page that shows a short training by default.
+        """The plan with at most 15 rounds, of a fleet too, and 2 seeds, for a page that shows a short training by default.
 
         Examples
         --------
@@ -145,7 +146,8 @@ class Plan:
         (15, 2)
         """
         rounds, seeds = min(int(self.settings.rounds), _SHORT_ROUNDS), min(int(self.seeds), _SHORT_SEEDS)
-        return replace(self, settings=replace(self.settings, rounds=rounds), seeds=seeds)
+        fleet_rounds = min(self.fleet_rounds, _SHORT_ROUNDS)
+        return replace(self, settings=replace(self.settings, rounds=rounds), fleet_rounds=fleet_rounds, seeds=seeds)
 
     def each(self) -> list[Plan]:
         """The plan split into one plan per seed."""
