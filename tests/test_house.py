@@ -32,6 +32,7 @@ ROOMS = (  # of analytics: one imports from itself and from those before it
     ("privacy.accounting", "privacy.empirical_epsilon"),
     ("privacy.meter_log",),
     ("privacy.over_the_air",),
+    ("limits",),
     ("federated.corbin",),
     ("federated.few_bits",),
     ("federated.fair",),

@@ -866,7 +866,7 @@ def _highest(delta: FloatArray, fall: FloatArray, alpha: FloatArray) -> FloatArr
     most = _line(np.asarray(np.min(delta)), np.zeros(()))
     if not finite.size:
         return np.where(alpha > 0, 0.0, most)
-    hull = finite[_concave_hull_indices(fall[finite], start[finite])]
+    hull = finite[concave_hull_indices(fall[finite], start[finite])]
     delta, start, fall = delta[hull], start[hull], fall[hull]
     best = (
         np.searchsorted(-np.diff(start) / np.diff(fall), -alpha) if start.size > 1 else np.zeros(alpha.shape, dtype=int)
@@ -874,7 +874,7 @@ def _highest(delta: FloatArray, fall: FloatArray, alpha: FloatArray) -> FloatArr
     return np.where(alpha > 0, _line(delta[best], fall[best] * alpha), most)
 
 
-def _concave_hull_indices(x: FloatArray, y: FloatArray) -> NDArray[np.int64]:
+def concave_hull_indices(x: FloatArray, y: FloatArray) -> NDArray[np.int64]:
     """Indices of points on the concave hull from above, x increasing: points below a chord of their neighbours are left out."""
     kept = np.arange(x.size)
     while kept.size > 2:
