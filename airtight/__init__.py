@@ -42,6 +42,7 @@ HOMES = {
     "analytics.inference.channel": ("Channel",),
     "analytics.inference.features": ("Features",),
     "analytics.inference.system": ("InferenceSystem",),
+    "analytics.limits.minimax": ("Limit",),
     "analytics.privacy.accounting.privacy_curve": (
         "PrivacyCurve",
         "compose",
@@ -95,6 +96,7 @@ HOMES = {
         "energy_problem",
         "epsilon",
         "frontier",
+        "minimax_error",
         "mse",
         "open_sweep",
         "papers",

@@ -20,6 +20,7 @@ from airtight.analytics.guarantee import Observer as Observer
 from airtight.analytics.inference.channel import Channel as Channel
 from airtight.analytics.inference.features import Features as Features
 from airtight.analytics.inference.system import InferenceSystem as InferenceSystem
+from airtight.analytics.limits.minimax import Limit as Limit
 from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve as PrivacyCurve
 from airtight.analytics.privacy.accounting.privacy_curve import compose as compose
 from airtight.analytics.privacy.accounting.privacy_curve import discrete_pair as discrete_pair
@@ -78,6 +79,7 @@ from airtight.verbs import energy_policy as energy_policy
 from airtight.verbs import energy_problem as energy_problem
 from airtight.verbs import epsilon as epsilon
 from airtight.verbs import frontier as frontier
+from airtight.verbs import minimax_error as minimax_error
 from airtight.verbs import mse as mse
 from airtight.verbs import open_sweep as open_sweep
 from airtight.verbs import papers as papers
@@ -109,6 +111,7 @@ __all__ = [
     "InfeasibleError",
     "InferenceSystem",
     "Item",
+    "Limit",
     "Meter",
     "MissingExtraError",
     "NotSettledError",
@@ -160,6 +163,7 @@ __all__ = [
     "iterations",
     "laplace",
     "load",
+    "minimax_error",
     "mse",
     "not_reproducible",
     "open_sweep",

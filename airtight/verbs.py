@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from airtight.analytics.checks import FloatArray
     from airtight.analytics.federated.corbin.federated_system import FederatedSystem
     from airtight.analytics.federated.fair.device import DeviceFleet
-    from airtight.analytics.guarantee import Guarantee, ObserverName
+    from airtight.analytics.guarantee import AdjacencyName, Guarantee, ObserverName
     from airtight.analytics.inference.features import Features
     from airtight.analytics.inference.system import InferenceSystem
+    from airtight.analytics.limits.minimax import Limit
     from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
     from airtight.analytics.privacy.over_the_air.amplification import PublishedGuarantee
     from airtight.results.bounds import Bounds
@@ -332,6 +333,81 @@ def mse(system: Source, features: Features | None = None) -> float:
 
     system = _read(system)
     return combiner.whole_mse(_inference(system), _features(system, features))
+
+
+@overload
+def minimax_error(
+    guarantee: PrivacyCurve,
+    *,
+    devices: int,
+    dimension: int,
+    clip: ArrayLike,
+    weight: ArrayLike | None = None,
+    adjacency: AdjacencyName = "silent",
+) -> Limit: ...
+@overload
+def minimax_error(guarantee: Source, *, weight: ArrayLike | None = None, progress: bool = False) -> Limit: ...
+@_own_errstate
+def minimax_error(
+    guarantee: PrivacyCurve | Source,
+    *,
+    devices: int | None = None,
+    dimension: int | None = None,
+    clip: ArrayLike | None = None,
+    weight: ArrayLike | None = None,
+    adjacency: AdjacencyName | None = None,
+    progress: bool = False,
+) -> Limit:
+    r"""Bound from below the worst mean squared error of any scheme that gives each device this privacy.
+
+    The scheme estimates :math:`\sum_jw_jx_j`, by default the mean, with any code, power, number of transmissions and decoder.
+
+    Parameters
+    ----------
+    guarantee : PrivacyCurve, InferenceSystem, SystemFile or path
+        The curve of each device, for what the estimate is computed from; or a system, whose curves for one round are taken.
+    devices, dimension, clip : int, int, array_like
+        With a curve only: how many devices, and the dimension and greatest norm of what each holds. A system has its own.
+    weight : array_like, optional
+        :math:`w_j`; by default 1 over the number of devices.
+    adjacency : {"silent", "replace", "absent"}, optional
+        With a curve only: what a neighbour has in place of a device's data; by default ``silent``.
+    progress : bool
+        Whether to say on stderr how many kinds of devices of a system are done.
+
+    Returns
+    -------
+    Limit
+        Its `error` is rounded down; `how` says what proves it; `ratio` compares with the system, or with the answer 0.
+
+    Examples
+    --------
+    >>> import airtight
+    >>> airtight.minimax_error(airtight.gaussian(0.5), devices=12, dimension=784, clip=1.0)
+    Limit(error=0.9551..., how='1 group of 12 devices (theorem 1)', ratio=1.046...)
+
+    Notes
+    -----
+    The proofs are on the page on limits, and in :mod:`airtight.analytics.limits.minimax`.
+    """
+    from airtight.analytics import checks
+    from airtight.analytics.limits import minimax
+    from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
+
+    if not isinstance(guarantee, PrivacyCurve):
+        _without(guarantee, devices=devices, dimension=dimension, clip=clip, adjacency=adjacency)
+        return minimax.of_system(_inference(guarantee), weight=weight, progress=progress)
+    for name, value in {"devices": devices, "dimension": dimension, "clip": clip}.items():
+        if value is None:
+            raise checks.ParameterError(name, None, "given with a curve")
+    return minimax.minimax_error(
+        guarantee,
+        devices=devices,  # type: ignore[arg-type]
+        dimension=dimension,  # type: ignore[arg-type]
+        clip=clip,  # type: ignore[arg-type]
+        weight=weight,
+        adjacency="silent" if adjacency is None else adjacency,
+    )
 
 
 @_own_errstate

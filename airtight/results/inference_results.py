@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from airtight.analytics.checks import FloatArray
+from airtight.analytics.checks import FloatArray, ParameterError
 from airtight.analytics.distributions import selection as selected_lowest
 from airtight.analytics.guarantee import Adjacency, Guarantee, Observer
 from airtight.analytics.inference import accuracy, combiner, decoding, distortion, participation
@@ -15,6 +16,7 @@ from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.distortion import Breakdown
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.inference.transmission import transmit_energy
+from airtight.analytics.limits import minimax
 from airtight.analytics.privacy.over_the_air import amplification, feature_aware, observers, system_privacy
 from airtight.analytics.privacy.over_the_air.amplification import TheoremForm
 from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy
@@ -286,6 +288,35 @@ class Distortion:
 
 
 @dataclass(frozen=True, kw_only=True)
+class AnyScheme:
+    """A lower bound of the worst error of any code, power and decoder with the same privacy (:mod:`.limits.minimax`).
+
+    Attributes
+    ----------
+    error : float
+        No such scheme has a smaller worst mean squared error of the mean of the codes.
+    ratio : float
+        The worst error of this system over it.
+    how : str
+        The theorem and its data.
+    """
+
+    error: float
+    ratio: float
+    how: str
+
+    @classmethod
+    def of(cls, system: InferenceSystem) -> AnyScheme | None:
+        """None where no limit is proved, and over a channel, where each device has a costly curve of its own."""
+        if system.channel is not None:
+            return None
+        with suppress(ParameterError):
+            limit = minimax.of_system(system)
+            return cls(error=limit.error, ratio=limit.ratio, how=limit.how)
+        return None
+
+
+@dataclass(frozen=True, kw_only=True)
 class WorstCase:
     """What holds for all codes within the clips, for systems without features (:func:`.distortion.worst_case`).
 
@@ -299,12 +330,15 @@ class WorstCase:
         Mean transmit energy of each device in a round, in W times symbol periods.
     breakdown : Breakdown
         The error by cause.
+    any_scheme : AnyScheme, optional
+        What no scheme can beat that gives each device the privacy that it has in a round.
     """
 
     error: float
     constant_output: float
     energy: FloatArray
     breakdown: Breakdown
+    any_scheme: AnyScheme | None
 
     @property
     def beside(self) -> tuple[float, float]:
@@ -324,6 +358,7 @@ class WorstCase:
             constant_output=distortion.worst_constant_output(alone),
             energy=transmit_energy(system),
             breakdown=causes,
+            any_scheme=AnyScheme.of(system),
         )
 
 

@@ -31,7 +31,7 @@ from airtight.analytics.privacy.over_the_air import rounds, system_privacy
 from airtight.analytics.progress import counted
 
 _MOST_KINDS = 16  # of unlike devices with random participation or fading: each has a costly curve of its own
-_SUBSETS = 8  # sets of devices that are tried where devices are unlike
+_SUBSETS = 4  # sets of devices that are tried where devices are unlike
 _SIZES, _GROUPS, _COARSE = 16, 12, 96  # sizes and numbers of groups tried, and cells of the integral meanwhile
 _NEAR = np.linspace(0.8, 1.25, 7)  # about the best of a coarse search
 _STEPS = np.array([1, 2, 3, 4, 6, 8, 12, 16, 24])  # of a chain

@@ -72,6 +72,11 @@ ELSEWHERE = {  # no quantity of a paper's model: why no row is asked of it
         f"airtight.analytics.inference.distortion.{name}": "no paper asks for the worst codes; held to random codes, and attained"
         for name in ("worst_case", "worst_constant_output")
     },
+    **{
+        f"airtight.analytics.limits.minimax.{name}": "no paper bounds any scheme; proofs on the page on limits, held to linear "
+        "programs over all mechanisms"
+        for name in ("minimax_error", "of_system")
+    },
     "airtight.analytics.inference.combiner.whole_mse": "calls distortion.exact or combiner.best",
     "airtight.solvers.design.whole_system.calibrate": "calls calibrate, or channel_noise over a channel, which no paper has",
     "airtight.solvers.design.whole_system.design": "calls joint.design, or channel_design over a channel, which no paper has",

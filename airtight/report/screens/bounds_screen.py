@@ -25,7 +25,7 @@ from airtight.system_file.contents import SystemFile, Task
 if TYPE_CHECKING:
     from airtight.results.energy import DeviceBounds
 
-Row = Callable[[str, str, str, str], None]
+Row = Callable[..., None]  # label, exact, published, constant answer, any scheme
 _SENDS = "P(sends)"
 _TASKS = 1000  # over so many the mean error is shown, at most
 _MORE_ROUNDS = (10, 100)  # rounds after which the first screen of one round says what epsilon would be
@@ -142,10 +142,12 @@ def _one_system(
     if len(part.never_send) == system.devices:
         return
     published = None if part.channel is not None else _claim(part).epsilon
-    table = Sheet(("", "exact", *(() if published is None else ("published",)), "constant answer"))
+    limited = part.worst_case is not None and part.worst_case.any_scheme is not None
+    claimed = () if published is None else ("published",)
+    table = Sheet(("", "exact", *claimed, "constant answer", *(("any scheme",) if limited else ())))
 
-    def row(label: str, exact: str, claim: str, constant: str) -> None:
-        table.add_row(label, exact, *(() if published is None else (claim,)), constant)
+    def row(label: str, exact: str, claim: str, constant: str, least: str = "") -> None:
+        table.add_row(label, exact, *((claim,) if claimed else ()), constant, *((least,) if limited else ()))
 
     _of_privacy(row, system, part, published, labels)
     _of_error(row, part, task)
@@ -175,7 +177,8 @@ def _of_error(row: Row, part: InferenceBounds, task: Task | None) -> None:
     """Rows of the mean squared error, and of the probability that it stays within the margin."""
     if part.worst_case is not None:
         worst = part.worst_case
-        row("mean squared error, worst codes", rounded_up(worst.error), "", plain(worst.constant_output))
+        least = "" if worst.any_scheme is None else f">= {rounded_down(worst.any_scheme.error)}"
+        row("mean squared error, worst codes", rounded_up(worst.error), "", plain(worst.constant_output), least)
         row("energy of all devices, a round", rounded_up(float(np.sum(worst.energy))), "", "0")
     if part.error is None or part.constant is None or task is None:
         return
@@ -232,6 +235,11 @@ def _notes(system: InferenceSystem, part: InferenceBounds, task: Task | None) ->
             said.append(
                 f"Eavesdropper with {heard.antennas} antennas, after 1 round: epsilon {rounded_up(float(np.max(heard.epsilon)))}."
             )
+    if part.worst_case is not None and (limit := part.worst_case.any_scheme) is not None and limit.error > 0:
+        said.append(
+            f"Any scheme with this privacy has at least the error {rounded_down(limit.error)}, whatever its code, power and "
+            f"decoder; this one has {rounded_up(limit.ratio, 3)} times as much."
+        )
     if task is not None and part.error is not None and len(task.samples) > 1:
         errors = [] if channel is not None else [distortion.exact(system, one) for one in task.samples[:_TASKS]]
         mean = f" (mean {prose(float(np.mean(errors)))})" if len(errors) == len(task.samples) else ""

@@ -125,6 +125,7 @@ WORST = {
     **dict.fromkeys(("error", "constant_output")),
     "energy": 3,
     "breakdown": dict.fromkeys(("bias", "participation", "local_noise", "receiver_noise")),
+    "any_scheme": dict.fromkeys(("error", "ratio", "how")),
 }
 SAID = {"headline": 3, "never_send": 0}  # three sentences, and no device that never sends
 
