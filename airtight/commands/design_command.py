@@ -161,7 +161,8 @@ def design(
             _settled(outcome)
             return
     decided = (Free.PARTICIPATION,) if system.power_decides else ()
-    result = DesignResult.of(outcome, tuple(dict.fromkeys((*wanted.free, *decided))), _before(description))
+    free = tuple(dict.fromkeys((*wanted.free, *decided)))
+    result = DesignResult.of(outcome, free, _before(description), samples or ())
     if as_json:
         absent = dict.fromkeys(("lower_bound", "gap", "bound_for", "accuracy", "error"))
         print_json({**tree_of(result), **{name: None for name in absent if getattr(result, name) is None}})

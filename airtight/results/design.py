@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -11,9 +12,10 @@ import numpy as np
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.guarantee import Adjacency, Observer
 from airtight.analytics.inference import combiner, decoding
+from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.results import headline
-from airtight.results.inference_results import WorstCase
+from airtight.results.inference_results import AnyScheme, WorstCase
 from airtight.results.numerals import plain, rounded_down, rounded_up
 from airtight.solvers.design.calibrate import Calibration, Variable
 from airtight.solvers.design.federated.federated_design import FederatedDesign
@@ -210,6 +212,9 @@ class DesignResult:
         Duration; no result depends on it.
     prices : list of ShadowPrice
         Of the limits (:mod:`airtight.solvers.design.over_the_air.design_prices`); absent without cvxpy.
+    any_scheme : AnyScheme, optional
+        What no scheme with the privacy of the design can beat: in the mean over several tasks, or without features for the worst
+        codes.
     """
 
     headline: list[str]
@@ -233,10 +238,17 @@ class DesignResult:
     settled: bool
     seconds: float
     prices: list[ShadowPrice] | None = None
+    any_scheme: AnyScheme | None = None
 
     @classmethod
-    def of(cls, solved: JointDesign, free: tuple[Free, ...], described_numbers: dict[str, float]) -> DesignResult:
-        nothing = solved.nothing
+    def of(
+        cls,
+        solved: JointDesign,
+        free: tuple[Free, ...],
+        described_numbers: dict[str, float],
+        tasks: Sequence[Features] = (),
+    ) -> DesignResult:
+        nothing, worst = solved.nothing, WorstCase.of(solved.system) if solved.worst_codes else None
         baseline = None
         if nothing is not None:
             constant = {"error": nothing.error}
@@ -250,7 +262,10 @@ class DesignResult:
         known = "the best found; nothing is proved"
         if solved.lower_bound is not None and solved.bound_for is not None:
             known = f"{solved.bound_for.none} has less than {rounded_down(solved.lower_bound)}"
-        use = headline.of_use(None, None, _worst(system)) if solved.worst_codes else headline.of_use(solved.error, constant_error)
+        if worst is None:
+            use = headline.of_use(solved.error, constant_error)
+        else:
+            use = headline.of_use(None, None, worst.beside)
         said = f"{least} ({known}); {headline.of_privacy(system, solved.epsilon)}; {use}."
         return cls(
             headline=headline.sentences(said, system),
@@ -274,6 +289,7 @@ class DesignResult:
             settled=solved.settled,
             seconds=solved.seconds,
             prices=_prices(solved),
+            any_scheme=AnyScheme.of(system, tasks) if len(tasks) > 1 else None if worst is None else worst.any_scheme,
         )
 
 
@@ -288,7 +304,7 @@ def _prices(solved: JointDesign) -> list[ShadowPrice] | None:
 
 def _worst(system: InferenceSystem) -> tuple[float, float] | None:
     """Error of the worst codes, beside that of a constant answer."""
-    worst = WorstCase.of(system)
+    worst = WorstCase.of(system, limit=False)
     return None if worst is None else worst.beside
 
 

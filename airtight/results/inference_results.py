@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,6 +15,7 @@ from airtight.analytics.guarantee import Adjacency, Guarantee, Observer
 from airtight.analytics.inference import accuracy, combiner, decoding, distortion, participation
 from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.distortion import Breakdown
+from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.inference.transmission import transmit_energy
 from airtight.analytics.limits import minimax
@@ -21,6 +23,7 @@ from airtight.analytics.privacy.over_the_air import amplification, feature_aware
 from airtight.analytics.privacy.over_the_air.amplification import TheoremForm
 from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy
 from airtight.results import headline
+from airtight.results.numerals import rounded_down, rounded_up
 from airtight.system_file.contents import Scores, Task
 
 _CONFIDENCE = 0.95  # of the bounds for the law of the fading
@@ -257,6 +260,8 @@ class Distortion:
     any_decoder : float
         Lower bound of the MSE of every decoder and all encoders with these clips, for a Gaussian target of the same size.
     breakdown : Breakdown
+    any_scheme : AnyScheme, optional
+        What no scheme with this privacy can beat in the mean over all tasks, where there are several.
     """
 
     published: float
@@ -268,6 +273,7 @@ class Distortion:
     at_best_gain: float
     any_decoder: float
     breakdown: Breakdown
+    any_scheme: AnyScheme | None
 
     @classmethod
     def of(cls, system: InferenceSystem, task: Task) -> Distortion:
@@ -284,19 +290,20 @@ class Distortion:
             at_best_gain=best.mse,
             any_decoder=decoding.any_decoder(system, task.features),
             breakdown=causes,
+            any_scheme=AnyScheme.of(system, task.samples) if len(task.samples) > 1 else None,
         )
 
 
 @dataclass(frozen=True, kw_only=True)
 class AnyScheme:
-    """A lower bound of the worst error of any code, power and decoder with the same privacy (:mod:`.limits.minimax`).
+    """A lower bound of the error of any code, power and decoder with the same privacy (:mod:`.limits.minimax`).
 
     Attributes
     ----------
     error : float
-        No such scheme has a smaller worst mean squared error of the mean of the codes.
+        No such scheme has a smaller mean squared error: for the worst codes, or where several tasks are given in their mean.
     ratio : float
-        The worst error of this system over it.
+        The error of this system over it.
     how : str
         The theorem and its data.
     """
@@ -305,13 +312,22 @@ class AnyScheme:
     ratio: float
     how: str
 
+    @property
+    def sentence(self) -> str:
+        """What any scheme has at least, and the factor of this one."""
+        over = " in the mean over the tasks" if "tasks" in self.how else ""
+        return (
+            f"Any scheme with this privacy has at least the error {rounded_down(self.error)}{over}, whatever its code, power "
+            f"and decoder; this one has {rounded_up(self.ratio, 3)} times as much."
+        )
+
     @classmethod
-    def of(cls, system: InferenceSystem) -> AnyScheme | None:
+    def of(cls, system: InferenceSystem, tasks: Sequence[Features] | None = None) -> AnyScheme | None:
         """None where no limit is proved, and over a channel, where each device has a costly curve of its own."""
         if system.channel is not None:
             return None
         with suppress(ParameterError):
-            limit = minimax.of_system(system)
+            limit = minimax.of_system(system) if tasks is None else minimax.of_tasks(system, tasks)
             return cls(error=limit.error, ratio=limit.ratio, how=limit.how)
         return None
 
@@ -346,7 +362,7 @@ class WorstCase:
         return self.error, self.constant_output
 
     @classmethod
-    def of(cls, system: InferenceSystem) -> WorstCase | None:
+    def of(cls, system: InferenceSystem, *, limit: bool = True) -> WorstCase | None:
         """None over a channel whose coefficients are given or inverted with errors, of which this formula knows nothing."""
         channel = system.channel
         if channel is not None and (channel.looks is not None or channel.csi_error > 0):
@@ -358,7 +374,7 @@ class WorstCase:
             constant_output=distortion.worst_constant_output(alone),
             energy=transmit_energy(system),
             breakdown=causes,
-            any_scheme=AnyScheme.of(system),
+            any_scheme=AnyScheme.of(system) if limit else None,
         )
 
 

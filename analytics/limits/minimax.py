@@ -7,6 +7,8 @@ what the power functions of the devices (:mod:`.power`) allow; the page on limit
 1. :func:`moving_together`: k groups of m devices, each of which holds one vector of a random frame with a fixed angle;
 2. :func:`chain_of_data`: devices change one after the other along k lines (:mod:`.chain`).
 
+:func:`of_tasks` is theorem 3, about the mean error over given tasks.
+
 The output is computed from what the observer of the guarantee sees. Nothing else is asked of the mechanism.
 """
 
@@ -22,15 +24,18 @@ from numpy.typing import ArrayLike
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, IntArray, ParameterError
 from airtight.analytics.guarantee import Adjacency, AdjacencyName, Observer
-from airtight.analytics.inference.distortion import worst_case
+from airtight.analytics.inference.distortion import exact, worst_case
+from airtight.analytics.inference.features import Features, matched
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.limits import chain, sphere
 from airtight.analytics.limits.power import Guarantees, PowerFunction
 from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
-from airtight.analytics.privacy.over_the_air import rounds, system_privacy
+from airtight.analytics.privacy.over_the_air import system_privacy
 from airtight.analytics.progress import counted
+from airtight.analytics.rounding import UNIT
 
 _MOST_KINDS = 16  # of unlike devices with random participation or fading: each has a costly curve of its own
+_MOST_TASKS = 2000  # whose distances are taken
 _SUBSETS = 4  # sets of devices that are tried where devices are unlike
 _SIZES, _GROUPS, _COARSE = 16, 12, 96  # sizes and numbers of groups tried, and cells of the integral meanwhile
 _NEAR = np.linspace(0.8, 1.25, 7)  # about the best of a coarse search
@@ -162,11 +167,83 @@ def of_system(system: InferenceSystem, *, weight: ArrayLike | None = None, progr
     >>> round(limit.error, 4), limit.how, round(limit.ratio)
     (0.999, '1 group of 12 devices (theorem 1)', 1020)
     """
+    curves, kind, adjacency = _of_devices(system, progress=progress)
+    reach = _contributions(system.devices, system.clip, weight)
+    limit = _greatest(reach, curves, kind, system.dimension, adjacency, alone=adjacency is Adjacency.ABSENT)
+    return _compared(limit, worst_case(system.derived(channel=None)).total)
+
+
+def of_tasks(system: InferenceSystem, tasks: Sequence[Features], *, progress: bool = False) -> Limit:
+    r"""Bound from below the mean error over tasks of every mechanism with the privacy that a system has in a round.
+
+    The mechanism may know the list of tasks, but not which one it is given. `ratio` compares with the system.
+
+    Parameters
+    ----------
+    system : InferenceSystem
+        ``silent`` or ``replace``, or with idle noise; otherwise as in :func:`of_system`.
+    tasks : sequence of Features
+        At most 2000, as many devices as the system has.
+    progress : bool
+        As in :func:`of_system`.
+
+    Raises
+    ------
+    ParameterError
+        For ``absent``, and where :func:`of_system` refuses.
+
+    Notes
+    -----
+    With the targets :math:`T_1,\dots,T_N`, the power function F of all devices together, and the squared distances
+    :math:`0 = d_{i1} \le \dots \le d_{iN}` of the targets from :math:`T_i`, let
+    :math:`t_c = \min_i\frac1{2c}\sum_{l\le c}d_{il}`. Then the mean error is at least
+
+    .. math:: \sum_{c<N}\bigl(1-F(\tfrac cN)\bigr)(t_{c+1}-t_c) .
+
+    *Proof.* Let i be uniform. When all devices hold 0 the output M' does not depend on i, and the guarantee, applied
+    once for each device, and Jensen's inequality give :math:`\Pr(|M-T_i|^2\le t) \le F(\Pr(|M'-T_i|^2\le t))`. Let c
+    targets, a set S, lie in a ball of radius :math:`\sqrt t` about z. Then
+    :math:`\sum_{i,l\in S}|T_i-T_l|^2 \le 2c\sum_{i\in S}|T_i-z|^2 \le 2c^2t`, so for some i in S
+    :math:`\sum_{l\in S}|T_i-T_l|^2 \le 2ct`, hence :math:`t \ge t_c`. So for :math:`t < t_{c+1}` the inner probability
+    is at most c/N; integrate :math:`\Pr(|M-T_i|^2>t)`. (:math:`t_c` does not fall in c, as a mean of growing numbers.)
+
+    Examples
+    --------
+    >>> tasks = [Features(f=row[None], W=np.eye(8), D=np.eye(8)) for row in np.eye(8)]
+    >>> system = InferenceSystem(devices=1, participation=1.0, noise_variance=4.0, weight=1.0, clip=1.0, alignment=1.0,
+    ...     receiver_noise_variance=0.0, dimension=8, delta=1e-5, adjacency="silent")
+    >>> round(of_tasks(system, tasks).error, 4)
+    0.5277
+    """
+    if len(tasks) > _MOST_TASKS:
+        raise ParameterError("tasks", len(tasks), f"at most {_MOST_TASKS} tasks for a limit")
+    curves, kind, adjacency = _of_devices(system, progress=progress)
+    if adjacency is Adjacency.ABSENT:
+        raise ParameterError("adjacency", "absent", "silent or replace for a limit of given tasks")
+    from scipy.spatial.distance import cdist
+
+    targets = np.array([matched(system, features).target for features in tasks])
+    number = np.arange(1, len(tasks) + 1)
+    with np.errstate(over="ignore"):
+        distances = np.sort(cdist(targets, targets, "sqeuclidean"), axis=1)
+        least = np.min(np.cumsum(distances, axis=1), axis=0) / (2 * number)
+        power = _composed(Guarantees.of(curves), kind)
+        missed = 1 - power(np.log(number[:-1] / number.size) + 4 * UNIT)
+        value = min(float(missed @ np.diff(least)) * (1 - _ROUNDED), float(np.finfo(float).max))
+        mean = float(np.mean([exact(system.derived(channel=None), features) for features in tasks]))
+    return _compared(_Bound(value, f"{number.size} tasks (theorem 3)"), mean)
+
+
+def _of_devices(system: InferenceSystem, *, progress: bool) -> tuple[list[PrivacyCurve], IntArray, Adjacency]:
+    """The curve of each kind of device in a round, the kind of each device, and what a neighbour lacks."""
     observer = Observer(system.observer).seeing_others
     if system_privacy.estimated(system, rounds=1, observer=observer):
         raise ParameterError("observer", str(observer), "one whose guarantee is proved, not estimated, for a limit")
     if system.channel is None:
-        members, kind = rounds.kinds(system, np.arange(system.devices))
+        scaled = system.normalised()  # whose products do not underflow
+        keys = np.stack([scaled.participation, scaled.noise_variance, scaled.sensitivity], axis=1)
+        _, members, kind = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+        kind = kind.ravel()
     else:  # whose states differ from device to device
         members = kind = np.arange(system.devices)
     uncertain = system.channel is not None or bool(np.any((system.participation > 0) & (system.participation < 1)))
@@ -174,11 +251,9 @@ def of_system(system: InferenceSystem, *, weight: ArrayLike | None = None, progr
         raise ParameterError("devices", members.size, f"at most {_MOST_KINDS} kinds of unlike devices for a limit")
     told = counted(members, members.size, "kinds of devices", progress=progress)
     curves = [system_privacy.curve(system, device=int(device), rounds=1, observer=observer) for device in told]
-    leaves = system.adjacency is Adjacency.ABSENT and not system.idle_noise
-    adjacency = Adjacency.SILENT if system.adjacency is Adjacency.ABSENT and not leaves else Adjacency(system.adjacency)
-    reach = _contributions(system.devices, system.clip, weight)
-    limit = _greatest(reach, curves, kind, system.dimension, adjacency, alone=leaves)
-    return _compared(limit, worst_case(system.derived(channel=None)).total)
+    # with idle noise an absent device still sends its noise
+    stays = system.adjacency is Adjacency.ABSENT and system.idle_noise
+    return curves, kind, Adjacency.SILENT if stays else Adjacency(system.adjacency)
 
 
 def _contributions(devices: int, clip: FloatArray, weight: ArrayLike | None) -> FloatArray:

@@ -33,8 +33,7 @@ from airtight.analytics.rounding import SMALLEST, UNIT
 _STEEPEST = 700.0  # greatest logarithm of a slope: its exponential is finite
 _LEFT_OUT = 1e-18  # delta up to which the lines of a curve reach
 _LINES = 1024  # at most, of a composition
-_EVEN, _SMALL = 384, 64  # epsilons of a curve: evenly spread, and towards 0
-_EVEN_OF_MANY, _SMALL_OF_MANY = 40, 16  # and of each of several curves
+_GRIDS = {"gaussian": (384, 64), "one": (96, 24), "many": (40, 16)}  # epsilons of a curve: evenly spread, and towards 0
 _INFORMATIONS = 32  # lines at which the steepest part of F is cut off
 _SUMMED = 1e-9  # relative error of the sum of a divergence: breaks, quotients of differences, err by some 1e-12
 _WIDEST = 30.0  # greatest parameter of a Gaussian mechanism whose lines are drawn: their slopes stay below `_STEEPEST`
@@ -198,12 +197,12 @@ class Guarantees:
 
     @classmethod
     def of(cls, curves: Sequence[PrivacyCurve]) -> Guarantees:
-        """The tables of these curves; coarser ones where there are several, each of which costs."""
+        """The tables of these curves; coarser ones where values of the curves cost more."""
         mu = [_gaussian_parameter(curve) for curve in curves]
         if None not in mu and max(filter(None, mu), default=0.0) > _WIDEST:
             return cls(np.zeros(1), np.ones((len(mu), 1)), mu)
         top = max(_reach(curve) for curve in curves)
-        even, small = (_EVEN, _SMALL) if len(curves) == 1 else (_EVEN_OF_MANY, _SMALL_OF_MANY)
+        even, small = _GRIDS["gaussian" if None not in mu else "one" if len(curves) == 1 else "many"]
         eps = np.unique(np.append(np.linspace(0, top, even), top * np.geomspace(1e-3, 1, small)))
         return cls(eps, np.array([curve.delta(eps) for curve in curves]), mu)
 

@@ -75,7 +75,7 @@ ELSEWHERE = {  # no quantity of a paper's model: why no row is asked of it
     **{
         f"airtight.analytics.limits.minimax.{name}": "no paper bounds any scheme; proofs on the page on limits, held to linear "
         "programs over all mechanisms"
-        for name in ("minimax_error", "of_system")
+        for name in ("minimax_error", "of_system", "of_tasks")
     },
     "airtight.analytics.inference.combiner.whole_mse": "calls distortion.exact or combiner.best",
     "airtight.solvers.design.whole_system.calibrate": "calls calibrate, or channel_noise over a channel, which no paper has",

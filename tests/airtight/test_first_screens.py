@@ -286,3 +286,13 @@ def test_a_refusal_names_who_may_send(tmp_path):
     assert "refused, nothing recorded: device 0 would exceed epsilon 0.5" in ended.stderr
     assert "its participants device 1 may send" in ended.stderr
     assert "0 rounds recorded" in " ".join(run("meter", log).stdout.split())
+
+
+def test_bounds_name_what_any_scheme_reaches(tmp_path):
+    """A lower bound is shown rounded down, its factor rounded up; a column of its own, where there is one."""
+    text = GOOD.replace("noise_variance = 0.1", "noise_variance = 0.01", 1) + 'adjacency = "silent"\n'
+    shown = run("bounds", str(written(tmp_path, text))).output
+    result = bounds.Bounds.of(airtight.load(written(tmp_path, text))).inference.worst_case
+    assert f">= {rounded_down(result.any_scheme.error)}" in shown and "any scheme" in shown
+    assert f"{rounded_up(result.any_scheme.ratio, 3)} times as much" in " ".join(shown.split())
+    assert result.any_scheme.error <= min(result.error, result.constant_output)

@@ -236,14 +236,13 @@ def _notes(system: InferenceSystem, part: InferenceBounds, task: Task | None) ->
                 f"Eavesdropper with {heard.antennas} antennas, after 1 round: epsilon {rounded_up(float(np.max(heard.epsilon)))}."
             )
     if part.worst_case is not None and (limit := part.worst_case.any_scheme) is not None and limit.error > 0:
-        said.append(
-            f"Any scheme with this privacy has at least the error {rounded_down(limit.error)}, whatever its code, power and "
-            f"decoder; this one has {rounded_up(limit.ratio, 3)} times as much."
-        )
+        said.append(limit.sentence)
     if task is not None and part.error is not None and len(task.samples) > 1:
         errors = [] if channel is not None else [distortion.exact(system, one) for one in task.samples[:_TASKS]]
         mean = f" (mean {prose(float(np.mean(errors)))})" if len(errors) == len(task.samples) else ""
         said.append(f"Errors: first of {len(task.samples)} tasks; `airtight design` averages over all of them{mean}.")
+        if part.distortion is not None and (limit := part.distortion.any_scheme) is not None and limit.error > 0:
+            said.append(limit.sentence)
     return said
 
 

@@ -174,6 +174,8 @@ def _known(result: DesignResult, *, complete: bool) -> list[str]:
         )
     else:
         said.append("Nothing is proved of other designs: a better one may exist.")
+    if result.any_scheme is not None and result.any_scheme.error > 0:
+        said.append(result.any_scheme.sentence)
     if not result.settled:
         said.append(
             "Not settled: the search ended, by its effort or by Ctrl-C, before the gap was reached; this is the best found."

@@ -11,7 +11,7 @@ import airtight
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.inference.distortion import worst_case, worst_constant_output
-from airtight.analytics.limits.minimax import chain_of_data, minimax_error, moving_together, of_system
+from airtight.analytics.limits.minimax import chain_of_data, minimax_error, moving_together, of_system, of_tasks
 from airtight.analytics.limits.power import PowerFunction
 from airtight.analytics.privacy.accounting.privacy_curve import gaussian, laplace, randomized_response
 
@@ -243,3 +243,80 @@ def test_bad_input_is_named(name, value):
 def test_too_many_unlike_devices_are_refused():
     with pytest.raises(ParameterError, match="devices"):
         of_system(base(devices=20, participation=np.linspace(0.1, 0.9, 20), weight=0.05))
+
+
+def task(*rows):
+    return airtight.Features(f=np.array(rows, dtype=float), W=np.eye(len(rows[0])), D=np.eye(len(rows[0])))
+
+
+@pytest.mark.parametrize("mu", [0.3, 1.0, 2.0])
+def test_no_mechanism_that_knows_the_tasks_beats_the_limit_of_their_mean(mu):
+    """A linear program over all kernels to a grid in the plane, which keep lines of the Gaussian mechanism."""
+    rng = np.random.default_rng(3)
+    targets = rng.uniform(-0.7, 0.7, (6, 2))
+    system = base(devices=1, dimension=2, weight=1.0, noise_variance=1 / mu**2, receiver_noise_variance=0.0)
+    limit = of_tasks(system, [task(row) for row in targets])
+    axis = np.linspace(-0.7, 0.7, 9)
+    grid = np.append(np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2), targets, axis=0)
+    size, number = len(grid), len(targets)
+    squares = np.sum((targets[:, None] - grid) ** 2, axis=2)
+    power = PowerFunction.gaussian(mu)
+    lines = [(power.log_slope[i], power.intercept[i]) for i in np.linspace(0, power.log_slope.size - 2, 25).astype(int)]
+    laws = (number + 1) * size  # the last is that of silent devices
+    rows, columns, values, right, excess = [], [], [], [], laws
+    for i in range(number):
+        for s, c in lines:
+            for o in range(size):
+                rows += [len(right)] * 3
+                columns += [i * size + o, number * size + o, excess + o]
+                values += [1.0, -np.exp(s), -1.0]
+                right.append(0.0)
+            rows += [len(right)] * size
+            columns += list(range(excess, excess + size))
+            values += [1.0] * size
+            right.append(c)
+            excess += size
+    cost = np.append(squares.ravel() / number, np.zeros(excess - number * size))
+    sums = coo_array((np.ones(laws), (np.repeat(np.arange(number + 1), size), np.arange(laws))), (number + 1, excess))
+    bounds = coo_array((values, (rows, columns)), (len(right), excess))
+    best = linprog(cost, bounds.tocsr(), right, sums.tocsr(), np.ones(number + 1), method="highs")
+    assert best.status == 0
+    assert 0 < limit.error <= best.fun <= 7 * limit.error
+
+
+def test_tasks_at_equal_distances_and_perfect_privacy():
+    """Four targets at the corners of a simplex: balls with c of them have the squared radius d (c - 1) / 2c."""
+    system = base(devices=1, dimension=4, weight=0.0)
+    limit = of_tasks(system, [task(row) for row in np.eye(4)])
+    squared = [2 * (c - 1) / (2 * c) for c in range(1, 5)]
+    assert np.isclose(limit.error, sum((1 - c / 4) * (squared[c] - squared[c - 1]) for c in range(1, 4)), rtol=1e-9)
+    assert np.isclose(limit.ratio * limit.error, np.mean([airtight.mse(system, task(row)) for row in np.eye(4)]))
+
+
+def test_one_task_has_no_limit_and_absent_tasks_are_refused():
+    assert of_tasks(base(devices=1, dimension=2, weight=1.0), [task((0.3, 0.1))]).error == 0
+    with pytest.raises(ParameterError, match="adjacency"):
+        of_tasks(base(devices=1, dimension=2, weight=1.0, adjacency="absent"), [task((0.3, 0.1))] * 2)
+
+
+def test_no_system_beats_the_limit_of_its_tasks():
+    rng = np.random.default_rng(8)
+    for noise in (1e-3, 0.1, 10.0):
+        tasks = [task(*(rng.standard_normal((3, 5)) / 3)) for _ in range(40)]
+        system = base(devices=3, dimension=5, weight=1 / 3, noise_variance=noise, participation=0.7)
+        limit = of_tasks(system, tasks)
+        gains = np.geomspace(1e-4, 2, 30)
+        least = min(np.mean([airtight.mse(system.replace(decoder_gain=g), one) for one in tasks]) for g in gains)
+        spread = np.mean(np.sum((np.array([t.target for t in tasks]) - np.mean([t.target for t in tasks], axis=0)) ** 2, axis=1))
+        assert 0 <= limit.error <= min(least, spread)
+
+
+def test_the_verb_takes_a_curve_or_a_system():
+    system = base()
+    assert airtight.minimax_error(system) == of_system(system)
+    limit = airtight.minimax_error(gaussian(0.5), devices=12, dimension=784, clip=1.0, adjacency="replace")
+    assert limit == minimax_error(gaussian(0.5), devices=12, dimension=784, clip=1.0, adjacency="replace")
+    with pytest.raises(ParameterError, match="clip"):
+        airtight.minimax_error(gaussian(0.5), devices=12, dimension=784)
+    with pytest.raises(ParameterError, match="devices"):
+        airtight.minimax_error(system, devices=12)
