@@ -1,5 +1,7 @@
 """No mechanism beats the limit: those that a linear program finds, Gaussian ones, and systems over the air."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -320,3 +322,14 @@ def test_the_verb_takes_a_curve_or_a_system():
         airtight.minimax_error(gaussian(0.5), devices=12, dimension=784)
     with pytest.raises(ParameterError, match="devices"):
         airtight.minimax_error(system, devices=12)
+
+
+@pytest.mark.parametrize("adjacency", ["silent", "replace"])
+@pytest.mark.parametrize("devices, dimension", [(1, 3), (3, 2), (5, 5), (7, 3), (30, 4)])
+def test_no_proof_uses_more_devices_or_coordinates_than_there_are(devices, dimension, adjacency):
+    for mu in (0.3, 0.8, 1.2, 2.0, 3.0):
+        power = PowerFunction.gaussian(mu)
+        k, m = map(int, re.findall(r"\d+", moving_together(power, devices, dimension, largest=devices).how)[:2])
+        assert k * m <= devices and k <= dimension
+        k, s, j = map(int, re.findall(r"\d+", chain_of_data(power, devices, dimension, Adjacency(adjacency)).how)[:3])
+        assert s * j <= (2 if adjacency == "silent" else 1) * (devices // k) and k <= dimension
