@@ -262,10 +262,7 @@ class DesignResult:
         known = "the best found; nothing is proved"
         if solved.lower_bound is not None and solved.bound_for is not None:
             known = f"{solved.bound_for.none} has less than {rounded_down(solved.lower_bound)}"
-        if worst is None:
-            use = headline.of_use(solved.error, constant_error)
-        else:
-            use = headline.of_use(None, None, worst.beside)
+        use = headline.of_use(solved.error, constant_error) if worst is None else headline.of_use(None, None, worst.beside)
         said = f"{least} ({known}); {headline.of_privacy(system, solved.epsilon)}; {use}."
         return cls(
             headline=headline.sentences(said, system),
