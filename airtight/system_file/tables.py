@@ -110,6 +110,7 @@ class VariantTable(Table):
     idle_noise: bool | None = None
     decoder_gain: Number | None = None
     channel_gain: PerDevice | None = None
+    colluding: int | list[int] | None = None
 
 
 class FeaturesTable(Table):
@@ -191,6 +192,7 @@ class InferenceTable(Table):
     channel_gain: PerDevice = 1.0
     rounds: int = 1
     observer: str = Observer.AUTO
+    colluding: int | list[int] = 0
     names: Names | None = None
     variants: dict[str, VariantTable] = Field(default_factory=dict)
     features: FeaturesTable | None = None
