@@ -100,6 +100,15 @@ def curve(
     return one if count == 1 else one.compose(count)
 
 
+def has_curve(system: InferenceSystem, device: int) -> bool:
+    """Whether :func:`curve` answers for the rounds of a system; where it does not, :func:`epsilon` and :func:`delta` do."""
+    one_state = system.rounds > 1 and system.channel is not None and not system.channel.fresh
+    if one_state or not _unnamed(system):
+        return not one_state
+    worst = colluders.worst(_at_one_look(system, False), device, _number(system))
+    return worst.exact and len(worst.sets) == 1
+
+
 def epsilon(
     system: Systems,
     *,
