@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from airtight.analytics.checks import ParameterError
+from airtight.analytics.guarantee import Observer
 from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.mechanisms import gaussian
@@ -109,6 +110,27 @@ def test_any_colluders_lie_between_index_sets_and_upper_ends_where_sets_are_not_
         assert least * 0.98 < lower <= most and least <= upper < 1.15 * most
         low, high = system_privacy.delta_bracket(system, most, device=0)
         assert low <= 1e-3 * (1 + 1e-9) and 1e-3 * (1 - 1e-6) <= high < 1.5e-3
+
+
+def test_phantom_and_exponentials_are_above_every_set_and_not_far():
+    rng = np.random.default_rng(23)
+    for adjacency, observer in (("silent", "participants"), ("replace", "participants"), ("absent", "others")) * 4:
+        system = made(devices=6, participation=rng.choice([0.2, 0.5, 0.9, 1.0], 6), noise_variance=10 ** rng.uniform(-1, 0.5, 6),
+                      colluding=int(rng.integers(1, 4)), adjacency=adjacency, observer=observer, dimension=1)  # fmt: skip
+        m, k, epsilon = system.colluding, int(rng.integers(6)), float(rng.choice([0.3, 1.0, 3.0]))
+        others = [j for j in range(6) if j != k]
+        named = (system.replace(colluding=list(j)) for j in combinations(others, m))
+        worst = max(float(system_privacy.delta(one, epsilon, device=k)) for one in named)
+        bound = colluders.Exponentials.of(system.one_round, k, m, Observer(observer), epsilon)
+        assert worst * (1 - 1e-9) <= bound.delta(epsilon, worst) < 1.6 * worst
+        assert worst * (1 - 1e-9) <= system_privacy.delta(colluders.phantom(system, k, m), epsilon, device=0) < 5 * worst
+
+
+def test_listed_sets_are_the_upper_sets():
+    system = made(devices=4, participation=[0.5, 0.8, 1.0, 0.2], noise_variance=[0.1, 1.5, 1.0, 0.1])
+    assert colluders.worst(system, 0, 1) == colluders.Worst(((1,), (2,)), True)
+    assert colluders.worst(system, 0, 2) == colluders.Worst(((1, 2),), True)
+    assert colluders.worst(system.replace(participation=0.5), 0, 2).sets == ((1, 2),)
 
 
 def test_sets_of_a_thousand_devices_without_order_are_bounded_within_a_percent():
