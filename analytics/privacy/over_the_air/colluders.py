@@ -141,7 +141,7 @@ def _log_kept(p: FloatArray, noise: FloatArray, theta: float) -> FloatArray:
     """log q of each device; its slope in theta at 0."""
     if theta == 0:
         return -p * noise
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         lost = np.where(noise > 0, theta * noise, 0.0)
         return np.asarray(np.logaddexp(np.log1p(-p), np.log(p) - lost))
 
@@ -224,7 +224,10 @@ class Exponentials:
             delta=np.array(system.delta),
             adjacency=system.adjacency,
         )
-        exponents, log_products = np.outer(added[1:], thetas), np.asarray(products)
+        finite = np.isfinite(products)  # noises that differ by all that doubles hold lose some exponentials
+        log_products = np.asarray(products)[finite]
+        with np.errstate(over="ignore"):
+            exponents = np.outer(added[1:], thetas[finite])
         error = 16 * UNIT * (exponents - log_products + system.devices + 64)
         return cls(alone, observer.seeing_others, exponents + error, log_products)
 

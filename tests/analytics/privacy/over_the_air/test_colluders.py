@@ -133,6 +133,18 @@ def test_listed_sets_are_the_upper_sets():
     assert colluders.worst(system.replace(participation=0.5), 0, 2).sets == ((1, 2),)
 
 
+def test_noises_that_differ_by_all_that_doubles_hold_have_both_ends(monkeypatch):
+    monkeypatch.setattr(colluders, "_MOST_SETS", 0)
+    for adjacency in ("silent", "absent"):
+        system = made(devices=4, participation=[0.5, 0.1, 0.9, 0.5], noise_variance=[1e-200, 1e200, 1.0, 1e-3], colluding=1,
+                      adjacency=adjacency)  # fmt: skip
+        lower, upper = system_privacy.epsilon_bracket(system)
+        each = [system_privacy.epsilon_bracket(system.replace(colluding=[j])) for j in range(4)]
+        for k in range(4):
+            worst = max(float(ends.lower[k]) for j, ends in enumerate(each) if j != k)
+            assert worst <= upper[k] and lower[k] <= upper[k]
+
+
 def test_sets_of_a_thousand_devices_without_order_are_bounded_within_a_percent():
     j = np.arange(999)
     noise = np.append(0.1, 0.01 * np.round(10 ** (1.5 * j / 998)))
