@@ -86,6 +86,12 @@ def _inference(system: Source) -> InferenceSystem:
     return loading.inference(loading.opened(system))
 
 
+def _with(system: Source, colluding: int | Iterable[int] | None) -> InferenceSystem:
+    """The inference system, with other colluders where they are given."""
+    described = _inference(system)
+    return described if colluding is None else described.replace(colluding=colluding)
+
+
 def _read(system: Source) -> InferenceSystem | SystemFile:
     """What a verb is given, a path read once: the same file may stand for features, margin and cap as well."""
     from airtight.analytics.inference.system import InferenceSystem
@@ -164,6 +170,7 @@ def epsilon(
     delta: float | None = None,
     rounds: int | None = None,
     observer: ObserverName | None = None,
+    colluding: int | Iterable[int] | None = None,
     progress: bool = False,
 ) -> FloatArray:
     """Least epsilon of every device after all rounds, for the system's adjacency, its channel counted: never below the truth.
@@ -171,14 +178,15 @@ def epsilon(
     Two cases are estimates, whose interpolation error is not proved: ``absent`` over several rounds, and a device whose
     participation is hidden in fewer than 100 dimensions, where the others' noise has 72 values or more.
 
-    `rounds` and `observer` replace what the system says; the observer is what the server sees beside y: ``participants``,
-    ``others``, ``signal`` (the upper end) or ``auto``. See
+    `rounds`, `observer` and `colluding` replace what the system says; the observer is what the server sees beside y:
+    ``participants``, ``others``, ``signal`` (the upper end) or ``auto``. Of `colluding` devices, any so many or a list, the
+    server knows code, noise and participation; nothing is claimed of those in a list, whose epsilon is infinite. See
     :func:`airtight.analytics.privacy.over_the_air.system_privacy.epsilon`. With `progress`, lines on stderr say how many
     devices are done.
     """
     from airtight.analytics.privacy.over_the_air import system_privacy
 
-    return system_privacy.epsilon(_inference(system), delta=delta, rounds=rounds, observer=observer, progress=progress)
+    return system_privacy.epsilon(_with(system, colluding), delta=delta, rounds=rounds, observer=observer, progress=progress)
 
 
 @_own_errstate
@@ -188,16 +196,17 @@ def delta(
     *,
     rounds: int | None = None,
     observer: ObserverName | None = None,
+    colluding: int | Iterable[int] | None = None,
     progress: bool = False,
 ) -> FloatArray:
     """Least delta of every device after all rounds, for the system's adjacency, its channel counted: never below the truth.
 
-    The two cases that :func:`epsilon` names are estimates; `rounds`, `observer` and `progress` are as there. See
+    The two cases that :func:`epsilon` names are estimates; `rounds`, `observer`, `colluding` and `progress` are as there. See
     :func:`airtight.analytics.privacy.over_the_air.system_privacy.delta`.
     """
     from airtight.analytics.privacy.over_the_air import system_privacy
 
-    return system_privacy.delta(_inference(system), epsilon, rounds=rounds, observer=observer, progress=progress)
+    return system_privacy.delta(_with(system, colluding), epsilon, rounds=rounds, observer=observer, progress=progress)
 
 
 @_own_errstate

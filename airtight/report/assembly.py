@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from airtight.analytics.checks import ParameterError
 from airtight.report import page
 from airtight.report.drawing import drawings
 from airtight.report.page import EnergyPart, Parts
@@ -50,6 +51,10 @@ def report(
     heard : callable
         Called with the name of each finished part.
     """
+    for system in description.systems.values():
+        if system.colluding:
+            allowed = "0 for a report: its figures count no colluders (`airtight bounds` does)"
+            raise ParameterError("colluding", system.colluding, allowed)
     parts = Parts(description, Bounds.of(description), source, meter=meter)
     heard("bounds")
     later = _later(parts, audit, gallery, thorough)

@@ -42,6 +42,8 @@ class SystemCard:
     name, adjacency, observer : str
     protects, sees : str
         Neighbours and observer in plain words.
+    helpers : str
+        The devices that help the server; empty where none does.
     delta : float
         Of all queries together.
     rounds : int
@@ -53,7 +55,7 @@ class SystemCard:
         The least protected one, whom the following speak of.
     advantage, detections : float or None
         Of the best attack, at most: detections less false alarms, and detections at 1 % false alarms. None where a channel that
-        stays the same for all queries leaves no curve.
+        stays the same for all queries, or colluders of whom no set is the worst at every epsilon, leave no curve.
     """
 
     JSON_ALSO: ClassVar[dict[str, Any]] = {"sentences": list[str]}
@@ -65,6 +67,7 @@ class SystemCard:
     observer: str
     protects: str
     sees: str
+    helpers: str
     delta: float
     rounds: int
     channel: bool
@@ -80,9 +83,9 @@ class SystemCard:
         channel, count = system.channel, system.rounds
         seen = observers.resolved(system, system.observer)
         lower, epsilon = (np.atleast_1d(end) for end in system_privacy.epsilon_bracket(system)[:2])
-        k = int(np.argmax(epsilon))
+        k = int(np.argmax(np.where(system.partners, -1.0, epsilon)))
         advantage = detections = None
-        if channel is None or channel.fresh or count == 1:
+        if system_privacy.has_curve(system, k):
             curve = system_privacy.curve(system, device=k)
             advantage, detections = curve.advantage(), float(curve.tpr(FPR))
         silent = headline.never_send(system)
@@ -95,6 +98,7 @@ class SystemCard:
             observer=seen.value,
             protects=QUESTIONS[system.adjacency].format(k),
             sees=f"receives the sum {SEEN[seen]}",
+            helpers=headline.helpers(system),
             delta=system.delta,
             rounds=count,
             channel=channel is not None,
@@ -120,6 +124,8 @@ class SystemCard:
             f"The server {self.sees}. From {queries} it is to learn little about {self.protects}; the other devices' data may be "
             "known to it.",
         ]
+        if self.helpers:
+            out.append(f"This holds even if {self.helpers} tell the server their data, their noise and when they send.")
         if self.never_send:
             out.append(self.headline[-1])
         epsilon, at = self.epsilon[self.device], f"at delta = {self.delta:g}."

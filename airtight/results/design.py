@@ -396,7 +396,8 @@ class CalibrationResult:
         low, high = (safe(float(end)) for end in (np.min(result.value), np.max(result.value)))
         values = high if low == high else f"{low} to {high}"
         sought = result.variable.key.replace("_", " ").upper()
-        said = f"{sought} {values} keeps epsilon at most {target:g} for every device that sends"
+        who = "other device" if np.any(system.partners) else "device"
+        said = f"{sought} {values} keeps epsilon at most {target:g} for every {who} that sends"
         if not result.settled:
             said += f" (the search was stopped: {BEYOND[result.variable]} may do)"
         error = constant = None

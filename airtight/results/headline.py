@@ -74,14 +74,15 @@ def devices(indices: Sequence[int]) -> str:
 
 def of_privacy(system: InferenceSystem, epsilon: FloatArray) -> str:
     """The verdict on the worst epsilon after all rounds, without a full stop."""
-    worst = int(np.argmax(epsilon))
-    value = float(np.ravel(epsilon)[worst])
+    epsilon, honest = np.atleast_1d(epsilon), np.flatnonzero(~system.partners)
+    worst = int(honest[np.argmax(epsilon[honest])])
+    value = float(epsilon[worst])
     if not np.isfinite(value):
         return f"NOT PRIVATE (no finite epsilon, device {worst})"
-    if np.ptp(epsilon) == 0:
-        of = "all devices" if np.size(epsilon) > 1 else "the device"
+    if np.ptp(epsilon[honest]) == 0:
+        of = f"all {'' if honest.size == system.devices else 'other '}devices" if honest.size > 1 else "the device"
     else:
-        senders = np.delete(epsilon, never_send(system))  # silence is no protection, and lowers no median
+        senders = epsilon[~system.partners & ~system.never_sends]  # silence is no protection, and lowers no median
         of = f"worst device {worst}; median {rounded_up(float(np.median(senders)))}"
     if value > PRIVATE:
         return f"NOT PRIVATE (epsilon {rounded_up(value)}, {of}): {_leaks(system, worst)}"
@@ -129,10 +130,27 @@ def of_question(system: InferenceSystem) -> str:
 
     seen = observers.resolved(system, system.observer)
     over = "" if system.channel is None else " Its channel is counted."
+    helped = f", with the help of {helpers(system)}" if system.colluding else ""
     return (
-        f"After {rounds(system.rounds)}, delta {plain(system.delta)}, against {SERVERS[seen]}. Neighbours ({system.adjacency}): "
+        f"After {rounds(system.rounds)}, delta {plain(system.delta)}, against {SERVERS[seen]}{helped}. "
+        f"Neighbours ({system.adjacency}): "
         f"{NEIGHBOURS[system.adjacency]}.{over}"
     )
+
+
+def helpers(system: InferenceSystem) -> str:
+    """The devices that help the server, in words; nothing where none does.
+
+    Examples
+    --------
+    >>> system = InferenceSystem(devices=12, participation=0.9, noise_variance=0.1, weight=1/12, clip=1.0, alignment=1.0,
+    ...     receiver_noise_variance=0.1, dimension=8, delta=1e-5, colluding=2)
+    >>> helpers(system), helpers(system.replace(colluding=[3, 7])), helpers(system.replace(colluding=0))
+    ('any 2 of the other 11 devices', 'devices 3, 7', '')
+    """
+    if not isinstance(system.colluding, int):
+        return devices(system.colluding)
+    return f"any {system.colluding} of the other {system.devices - 1} devices" if system.colluding else ""
 
 
 def of_system(

@@ -59,7 +59,8 @@ class TheoremBound:
     epsilon, delta : ndarray, shape (K,)
         As claimed.
     true_delta : ndarray, shape (K,)
-        The exact delta at the claimed epsilon, against the observer that `auto` stands for.
+        The exact delta at the claimed epsilon, against the observer that `auto` stands for, to whom no device is a partner: the
+        theorem knows no colluders.
     hidden_delta : ndarray, shape (K,)
         The exact delta at the claimed epsilon for the observer `others`, who sees more than a server that sees y alone: where it
         does not exceed the claimed delta, the theorem is true for this system as its authors mean it.
@@ -75,6 +76,7 @@ class TheoremBound:
 
     @classmethod
     def of(cls, system: InferenceSystem, form: TheoremForm) -> TheoremBound:
+        system = system.derived(colluding=0)
         claim = amplification.published(system.one_round, form=form)
 
         def true_delta(observer: Observer) -> FloatArray:
@@ -191,11 +193,37 @@ class Composed:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Colluding:
+    """Epsilon of every device after all rounds if others help the server: never below the truth, and never above it.
+
+    Attributes
+    ----------
+    devices : int or list of int
+        Any so many others, the worst for each device; or these. Of a device in this list nothing is claimed: its epsilon is
+        infinite, the lower bound 0.
+    epsilon, lower : ndarray, shape (K,)
+    """
+
+    devices: int | list[int]
+    epsilon: FloatArray
+    lower: FloatArray
+
+    @classmethod
+    def of(cls, system: InferenceSystem) -> Colluding:
+        lower, upper = system_privacy.epsilon_bracket(system)
+        named = system.colluding
+        return cls(devices=named if isinstance(named, int) else list(named), epsilon=upper, lower=lower)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Privacy:
     """What protects every device's feature: as published, as proven, exactly; `observer` is the one asked about.
 
     `composed` is there where more than one round is asked about. Over a channel with several looks, what is published is the
     formula for one look all the same, nothing is proven in closed form, and all other values are those of the channel.
+
+    Where devices collude, `colluding` is there too, and all exact values count it; what is published knows no colluders, and
+    nothing is proven in closed form.
     """
 
     adjacency: Adjacency
@@ -205,11 +233,12 @@ class Privacy:
     exact: Exact
     observers: Observers
     composed: Composed | None = None
+    colluding: Colluding | None = None
 
     @classmethod
     def of(cls, system: InferenceSystem) -> Privacy:
         seen = Observers.of(system)
-        if channel_privacy.adds_nothing(system):
+        if channel_privacy.adds_nothing(system) and not system.colluding:
             proven = EpsilonDelta.of(amplification.proven(system.one_round))
         else:
             proven = EpsilonDelta(epsilon=np.full(system.devices, np.inf), delta=np.full(system.devices, system.delta))
@@ -223,7 +252,14 @@ class Privacy:
             exact=Exact(epsilon=seen.of_auto(system), delta=system.delta),
             observers=seen,
             composed=Composed.of(system) if system.rounds > 1 else None,
+            colluding=Colluding.of(system) if system.colluding else None,
         )
+
+    @property
+    def partners(self) -> list[int]:
+        """The devices that are named as colluders, of which nothing is claimed."""
+        named = [] if self.colluding is None else self.colluding.devices
+        return named if isinstance(named, list) else []
 
     @property
     def asked(self) -> FloatArray:
@@ -510,7 +546,8 @@ class Selection:
             proven_upper=upper,
             exact=selected_lowest.probability(score, noise, selected),
         )
-        if scores.sensitivity is None or system.adjacency is Adjacency.ABSENT:
+        # colluders know their own scores: no guarantee of a selection counts them
+        if scores.sensitivity is None or system.adjacency is Adjacency.ABSENT or system.colluding:
             return cls(scheme_2_1=threshold, scheme_2_2=lowest)
         known: dict[str, Any] = {"noise": noise, "sensitivity": scores.sensitivity}
         of_threshold = None
@@ -646,6 +683,8 @@ class ChannelBounds:
     @classmethod
     def of(cls, system: InferenceSystem, channel: Channel, seen: Observers, task: Task | None) -> ChannelBounds:
         """`seen` are the epsilons of the channel that are known already."""
+        if isinstance(system.colluding, int) and system.colluding:
+            raise ParameterError("colluding", system.colluding, "0 or a list of devices for all results over a channel")
         sends, listener, decoder = system.participation, None, None
         if channel.eavesdropper is not None:
             listener = EavesdropperBounds(
@@ -748,7 +787,8 @@ class InferenceBounds:
     @property
     def private(self) -> bool:
         """Whether the worst epsilon after all rounds is one that the headline calls private, and some device sends."""
-        return len(self.never_send) < self.privacy.asked.size and bool(np.max(self.privacy.asked) <= headline.PRIVATE)
+        asked = np.delete(self.privacy.asked, self.privacy.partners)
+        return len(self.never_send) < self.privacy.asked.size and bool(np.max(asked) <= headline.PRIVATE)
 
     @property
     def useful(self) -> bool | None:

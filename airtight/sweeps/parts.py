@@ -155,7 +155,7 @@ def _at(result: Any, path: str) -> Any:
 
 def _claimed(d: SystemFile, *, form: amplification.TheoremForm, name: str) -> Any:
     """A number that Theorem 1 claims."""
-    return getattr(amplification.published(_system(d).one_round, form=form), name)
+    return getattr(amplification.published(_system(d).one_round.derived(colluding=0), form=form), name)
 
 
 def _system(description: SystemFile) -> InferenceSystem:
@@ -211,7 +211,7 @@ def _solved(fleet: DeviceFleet) -> EnergySolution:
 # keys on which no exact privacy number depends
 NO_PRIVACY_EFFECT = frozenset({"delta_prime", "decoder_gain", "channel_gain"})
 # keys on which neither distortion nor accuracy depends
-_NO_ERROR_EFFECT = frozenset({"delta", "delta_prime", "adjacency", "observer", "rounds", "channel_gain"})
+_NO_ERROR_EFFECT = frozenset({"delta", "delta_prime", "adjacency", "observer", "rounds", "channel_gain", "colluding"})
 _ALL: tuple[Part, ...] = (
     Part("inference.privacy.interval", EpsilonInterval, _interval, ("inference",), NO_PRIVACY_EFFECT),
     Part(

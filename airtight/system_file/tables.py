@@ -68,6 +68,8 @@ Pair = Annotated[Any, BeforeValidator(_pair), WithJsonSchema(_TWO)]
 PerDevice = Annotated[Any, BeforeValidator(_number_or_list), WithJsonSchema(PER_DEVICE)]
 Number = Annotated[Any, BeforeValidator(_number), WithJsonSchema(NUMBER)]
 Names = Annotated[list[str], BeforeValidator(_distinct)]
+_DEVICE = {"type": "integer", "minimum": 0}
+Devices = Annotated[Any, WithJsonSchema({"anyOf": [_DEVICE, {"type": "array", "items": _DEVICE}]})]  # how many, or which
 
 
 class Table(BaseModel):
@@ -110,6 +112,7 @@ class VariantTable(Table):
     idle_noise: bool | None = None
     decoder_gain: Number | None = None
     channel_gain: PerDevice | None = None
+    colluding: Devices | None = None
 
 
 class FeaturesTable(Table):
@@ -191,6 +194,7 @@ class InferenceTable(Table):
     channel_gain: PerDevice = 1.0
     rounds: int = 1
     observer: str = Observer.AUTO
+    colluding: Devices = 0
     names: Names | None = None
     variants: dict[str, VariantTable] = Field(default_factory=dict)
     features: FeaturesTable | None = None

@@ -7,7 +7,7 @@ They are columns of what an :class:`~airtight.analytics.inference.system.Inferen
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -47,6 +47,22 @@ class _ChannelTable(Parameter[Any, Channel | None]):
             return Channel(**value)
         except ParameterError as error:
             raise ParameterError(f"{self.name}.{error.name}", error.value, error.allowed, error.index) from None
+
+
+class _Colluders(Parameter[int | Iterable[int], int | tuple[int, ...]]):
+    """How many devices collude with the server, whichever they are, or which ones do."""
+
+    holds = "integer or list of devices"
+
+    def checked(self, value: Any) -> int | tuple[int, ...]:
+        if not isinstance(value, list | tuple | range) and not (isinstance(value, np.ndarray) and value.ndim):
+            return checks.count(self.name, value, self.interval)
+        if not len(value):
+            return 0
+        named = checks.integer(self.name, value, self.interval)
+        if named.ndim > 1 or np.unique(named).size < named.size:
+            raise ParameterError(self.name, value, "a list of devices, each once")
+        return tuple(sorted(named.tolist()))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -97,6 +113,9 @@ class InferenceSystem(Described):
         T >= 1 rounds, each with fresh participation and noise.
     observer : Observer or str
         What the server sees beside y; see :class:`airtight.analytics.guarantee.Observer`.
+    colluding : int or list of int
+        Devices that tell the server their participation, code and noise: any m < K of them, the worst, or these. They send
+        as all others do, so that error, energy and participation do not depend on them (docs/colluders.md).
 
     Raises
     ------
@@ -146,6 +165,9 @@ class InferenceSystem(Described):
     )
     rounds: Count = Count("T", "[1, inf)", "rounds, each with fresh participation and noise", default=1)
     observer: Choice[ObserverName, Observer] = Choice("", "", "what the server sees beside y", default=Observer.AUTO)
+    colluding: _Colluders = _Colluders(  # noqa: RUF009
+        "", "[0, inf)", "devices that collude with the server: any so many, or a list", default=0
+    )
 
     def __post_init__(self) -> None:
         if self.power_decides:
@@ -166,6 +188,12 @@ class InferenceSystem(Described):
         checks.vector(
             "channel_gain", self.channel_gain, self.devices
         )  # a number stays one, for whatever number of devices
+        if isinstance(self.colluding, int):
+            checks.count("colluding", self.colluding, f"[0, {self.devices - 1}]")
+        else:
+            checks.integer("colluding", self.colluding, f"[0, {self.devices - 1}]")
+            if len(self.colluding) == self.devices:
+                raise ParameterError("colluding", list(self.colluding), "such that a device is left to protect")
         if self.channel is not None:
             if self.power_decides:
                 self.__dict__["participation"] = self.channel.with_participation(self).participation
@@ -175,6 +203,14 @@ class InferenceSystem(Described):
     def power_decides(self) -> bool:
         """Whether the power limit of the channel decides who takes part."""
         return self.channel is not None and self.channel.decides_participation
+
+    @property
+    def partners(self) -> NDArray[np.bool_]:
+        """Whether each device is named in `colluding`: of such a device no privacy is asked."""
+        named = np.zeros(self.devices, dtype=bool)
+        if not isinstance(self.colluding, int):
+            named[list(self.colluding)] = True
+        return named
 
     @property
     def never_sends(self) -> NDArray[np.bool_]:
@@ -210,7 +246,10 @@ class InferenceSystem(Described):
 
     @property
     def one_round(self) -> InferenceSystem:
-        """The system without channel, rounds and observer: what the computations for one round at one look are stated for."""
+        """The system without channel, rounds and observer: what the computations for one round at one look are stated for.
+
+        Its colluders stay: they are counted by :meth:`normalised`, or refused there.
+        """
         return self.derived(channel=None, rounds=1, observer=Observer.AUTO)
 
     def at_one_look(self) -> InferenceSystem:
@@ -250,12 +289,18 @@ class InferenceSystem(Described):
         least would vanish beside the greatest, all are larger; what doubles cannot hold even then counts as 0, which
         only overstates what is given away, unless it leaves with its device (``absent``).
 
+        The noise of :attr:`partners` is 0: the server subtracts what they sent, and for every other device the rest is the
+        system without them (docs/colluders.md, theorem 1).
+
         Raises
         ------
         ParameterError
-            When, for ``absent``, a device's noise would have to count as 0.
+            When, for ``absent``, a device's noise would have to count as 0; and where `colluding` is a number, as which
+            devices are the worst depends on the device that is asked about (:mod:`.system_privacy` asks for each).
         """
-        noise = np.append(self.noise_variance, self.receiver_noise_variance)
+        if isinstance(self.colluding, int) and self.colluding:
+            raise ParameterError("colluding", self.colluding, "0 or a list of devices: this counts no unnamed colluders")
+        noise = np.append(np.where(self.partners, 0.0, self.noise_variance), self.receiver_noise_variance)
         scaled = rescaled(np.asarray(self.alignment), self.clip, self.weight, noise)
         vanished = np.flatnonzero(scaled.lost[:-1])
         if vanished.size and self.adjacency is Adjacency.ABSENT and not self.idle_noise:

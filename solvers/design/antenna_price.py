@@ -122,6 +122,8 @@ def antenna_price(
         raise ParameterError("looks", "given", "absent: the number of antennas of given looks is theirs")
     if not np.any(system.noise_variance > 0):
         raise ParameterError("noise_variance", 0.0, "positive for some device")
+    if system.colluding:
+        raise ParameterError("colluding", system.colluding, "0 where antennas are priced")
     known = features is not None
     tasks = () if features is None else (features,) if isinstance(features, Features) else tuple(features)
     for task in tasks:

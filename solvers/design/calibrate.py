@@ -20,6 +20,9 @@ form an interval, and bounds on cells prove that the returned value is the extre
   of :math:`bp_j`.
 
 A pair that dominates in one round also dominates under composition over any number of rounds.
+
+*Colluders.* Where any m devices may collude, epsilon is the greatest over their sets. It is monotone where that of every set is,
+and what is proved of one set on a cell, its members fixed, holds for the worst.
 """
 
 from __future__ import annotations
@@ -99,7 +102,7 @@ class Target:
         one round holds for several rounds: they reveal no less.
         """
         self.evaluate()
-        if observers.exceeds(system, self.epsilon, device=device, observer=self.observer, quieter=quieter):
+        if system_privacy.exceeds(system, self.epsilon, device=device, observer=self.observer, quieter=quieter):
             return True
         if self.rounds == 1 or quieter:
             return False
@@ -473,7 +476,7 @@ def _clips(system: InferenceSystem, asked: Target) -> Calibration:
     if np.any(system.weight == 0):
         k = int(np.flatnonzero(system.weight == 0)[0])
         raise ParameterError("weight", 0.0, "positive: otherwise epsilon does not depend on the clip", (k,))
-    if asked.rounds == 1:
+    if asked.rounds == 1 and not system.colluding:
         value = caps.greatest_clips(system, asked.epsilon, observer=asked.observer)
     else:
         value = _composed_clips(system, asked)
@@ -492,9 +495,9 @@ def _clips(system: InferenceSystem, asked: Target) -> Calibration:
 
 
 def _composed_clips(system: InferenceSystem, asked: Target) -> FloatArray:
-    """The greatest clips over several rounds: one root for each class of devices with equal parameters.
+    """The greatest clips over several rounds or against colluders: one root for each class of devices with equal parameters.
 
-    One round has a method of its own, :func:`airtight.solvers.weights.caps.greatest_clips`.
+    One round without colluders has a method of its own, :func:`airtight.solvers.weights.caps.greatest_clips`.
     """
     keys = np.stack([system.participation, system.noise_variance, system.weight])
     _, first, class_of = np.unique(keys, axis=1, return_index=True, return_inverse=True)

@@ -6,7 +6,7 @@ what they find gets the channel, the rounds and the observer back.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypedDict
 
@@ -59,9 +59,14 @@ def calibrate(
     See :func:`airtight.solvers.design.calibrate.calibrate`, and over a channel
     :func:`airtight.solvers.design.channel_noise.calibrate`, which calibrates the noise alone. `rounds` and `observer` are by
     default those of the system.
+
+    Against any m colluders every device keeps epsilon whichever others collude. Devices that are named as colluders keep the
+    values that they have: what they send protects nobody from them, and nothing is asked of their own epsilon.
     """
     count, seen = _asked(system, rounds, observer)
     options: _Options = {"rounds": count, "observer": seen, "progress": progress}
+    if np.any(system.partners):
+        return _among_honest(system, lambda alone: calibrate(alone, epsilon, variable=variable, effort=effort, **options))
     try:
         if system.channel is None:
             result = calibration.calibrate(system.one_round, epsilon, variable=variable, effort=effort, **options)
@@ -98,6 +103,8 @@ def design(
     the system.
     """
     count, seen = _asked(system, rounds, observer)
+    if system.colluding:
+        raise ParameterError("colluding", system.colluding, "0: a joint design counts no colluders (`calibrate` does)")
     _demand_purpose(system, requirements)
     options: _Options = {"rounds": count, "observer": seen, "progress": progress}
     task: _OfTask = {"margin": margin, "ideal_accuracy": ideal_accuracy}
@@ -115,6 +122,28 @@ def design(
             "error_at_most or accuracy_at_least, or a greater one"
         )
     return replace(result, system=whole)
+
+
+def _among_honest(system: InferenceSystem, solved: Callable[[InferenceSystem], Calibration]) -> Calibration:
+    """The calibration of the system without the named colluders, whose values stay."""
+    if system.channel is not None:
+        raise ParameterError("colluding", system.colluding, "0 or a number of devices where a channel is calibrated")
+    honest = ~system.partners
+    columns = {name: getattr(system, name)[honest] for name in ("participation", "noise_variance", "weight", "clip")}
+    alone = system.derived(devices=int(np.sum(honest)), channel_gain=1.0, colluding=0, **columns)
+
+    def among_all(result: Calibration) -> Calibration:
+        held = getattr(system, result.variable.key)
+        value, kept, reached = held.copy(), held.copy(), np.full(system.devices, np.inf)
+        value[honest], reached[honest] = result.value, result.epsilon
+        kept[honest] = getattr(result.system, result.variable.key)
+        whole = system.derived(rounds=result.system.rounds, observer=result.system.observer, **{result.variable.key: kept})
+        return replace(result, value=value, epsilon=reached, system=whole)
+
+    try:
+        return among_all(solved(alone))
+    except Interrupted as stop:
+        raise Interrupted(among_all(stop.best)) from None
 
 
 def _demand_purpose(system: InferenceSystem, wanted: InferenceRequirements) -> None:

@@ -232,3 +232,47 @@ def test_a_verb_reads_its_file_once(monkeypatch):
         reads.clear()
         verb(path)
         assert len(reads) == 1, verb
+
+
+def colluders(colluding, **values):
+    return airtight.InferenceSystem(
+        **BASE | {"devices": 4, "participation": 0.8, "clip": 1.0, "adjacency": "silent", "noise_variance": [0.3, 0.4, 0.5, 0.6]},
+        colluding=colluding, **values,
+    )  # fmt: skip
+
+
+def test_bounds_count_colluders_and_say_so():
+    for colluding, said in ((2, "any 2 of the other 3 devices"), ([1, 2], "devices 1-2")):
+        system = colluders(colluding)
+        tree = airtight.bounds(system).to_dict()
+        held = tree["inference"]["privacy"]["colluding"]
+        assert held["devices"] == colluding and f"with the help of {said}." in tree["headline"][1]
+        upper = [np.inf if each == "inf" else each for each in held["epsilon"]]
+        np.testing.assert_array_equal(upper, airtight.epsilon(system))
+        assert np.all(np.array(held["lower"]) <= upper)
+        claim, alone = (tree, airtight.bounds(colluders(0)).to_dict())
+        published = [each["inference"]["privacy"]["published"] for each in (claim, alone)]
+        assert published[0] == published[1]  # the theorem knows no colluders
+        assert tree["inference"]["worst_case"] == alone["inference"]["worst_case"]
+        assert set(tree["inference"]["privacy"]["proven"]["epsilon"]) == {"inf"}
+    assert "colluding" not in alone["inference"]["privacy"]
+
+
+def test_named_colluders_are_no_reason_to_call_a_system_private_or_not():
+    verdict = airtight.bounds(colluders([3])).to_dict()["headline"][0]
+    assert "PRIVATE (epsilon" in verdict and "no finite" not in verdict and "worst device 0" in verdict
+
+
+def test_card_says_who_helps_the_server_and_leaves_out_a_curve_where_no_set_is_the_worst():
+    card = Card.of(SystemFile(name="s", inference=colluders([1])))
+    assert card.systems[0].device == 0 and "This holds even if device 1 tell" in " ".join(card.systems[0].sentences)
+    unordered = colluders(1).replace(participation=[1.0, 0.9, 0.8, 0.7])
+    assert Card.of(SystemFile(name="s", inference=unordered)).systems[0].advantage is None
+    assert Card.of(SystemFile(name="s", inference=colluders(1))).systems[0].advantage is not None
+
+
+def test_colluders_replace_those_of_the_system():
+    system = colluders(0)
+    assert np.array_equal(airtight.epsilon(system, colluding=2), airtight.epsilon(colluders(2)))
+    assert np.array_equal(airtight.delta(colluders([1]), 0.5, colluding=0), airtight.delta(system, 0.5))
+    assert pickle.loads(pickle.dumps(colluders([2, 1]))) == colluders([1, 2])

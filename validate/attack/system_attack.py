@@ -36,6 +36,8 @@ def attacked(
 ) -> AttackResult:
     """Run the likelihood-ratio attack on one device of each group of equal devices, for the observer that `auto` stands for.
 
+    Named colluders tell the attacker what they sent, which he subtracts; they are not attacked themselves.
+
     Over a channel, which the observer knows and whose antennas he has all, every device is attacked, because each is received in
     its own way. What is published is about one look.
 
@@ -71,12 +73,21 @@ def attacked(
         raise ParameterError(
             "features", "given", "absent over a channel: devices are attacked with the longest code there"
         )
-    keys = np.stack([system.participation, system.noise_variance, system.sensitivity])
+    if isinstance(system.colluding, int) and system.colluding:
+        raise ParameterError("colluding", system.colluding, "0 or a list of devices: a simulated attacker has these partners")
+    if channel is not None and system.colluding:
+        raise ParameterError("colluding", list(system.colluding), "0 where a channel is simulated")
+    honest = np.flatnonzero(~system.partners)
+    keys = np.stack([system.participation, system.noise_variance, system.sensitivity])[:, honest]
     if channel is not None:
-        keys = np.vstack([keys, np.arange(system.devices)])
+        keys = np.vstack([keys, honest])
     _, first, device_class = np.unique(keys, axis=1, return_index=True, return_inverse=True)
-    claim = amplification.published(system.one_round) if round_count == 1 and channel is None else None
+    first = honest[first]
+    single = round_count == 1 and channel is None and not system.colluding
+    claim = amplification.published(system.one_round) if single else None
     exact = np.atleast_1d(system_privacy.epsilon(system, rounds=round_count, device=first, observer="auto", progress=progress))
+    # without what the partners sent, which the attacker subtracts
+    left = system.derived(noise_variance=np.where(system.partners, 0.0, system.noise_variance))
     draws = 2 * count * round_count * first.size * (1 if norms is None else 2)
     if draws > _MOST_DRAWS:
         most_rounds = _MOST_DRAWS // (draws // round_count)
@@ -90,18 +101,18 @@ def attacked(
 
     results = []
     for number in np.argsort(first):
-        k, alike = int(first[number]), np.flatnonzero(device_class.ravel() == number)
+        k, alike = int(first[number]), honest[device_class.ravel() == number]
         rng = np.random.default_rng([start, 47, k])
         sampled: dict[str, Any] = {"device": k, "samples": count, "rng": rng, "rounds": round_count, "heard": advance}
         scores = (
-            air.log_ratios(system, **sampled) if channel is None else antennas.log_ratios(system, channel, **sampled)
+            air.log_ratios(left, **sampled) if channel is None else antennas.log_ratios(system, channel, **sampled)
         )
         feature_epsilon = promised = None
         if norms is not None:
             longest = int(alike[np.argmax(norms[alike] / system.clip[alike])])
             norm = float(min(norms[longest], system.clip[longest]))
             of_code = air.log_ratios(
-                system, device=longest, samples=count, rng=rng, rounds=round_count, norm=norm, heard=advance
+                left, device=longest, samples=count, rng=rng, rounds=round_count, norm=norm, heard=advance
             )
             feature_epsilon = empirical_epsilon.epsilon_at_least(*of_code, delta=system.delta, failure=failure).epsilon
         if claim is not None and claim.delta[k] < 1:

@@ -121,7 +121,9 @@ def _next(
     path: str, description: SystemFile, systems: Mapping[str, InferenceBounds], complete: bool
 ) -> list[tuple[str, str]]:
     # a report takes no --devices: it would show another system
-    steps = [] if " --" in path else [(f"airtight report {path} --out report", "sliders, figures")]
+    # nor does it count colluders
+    helped = any(system.colluding for system in description.systems.values())
+    steps = [] if " --" in path or helped else [(f"airtight report {path} --out report", "sliders, figures")]
     if not complete or not steps:
         steps.append((f"airtight bounds {path} --all", "all numbers"))
     if not systems and description.energy is not None:
@@ -159,18 +161,20 @@ def _of_privacy(
     row: Row, system: InferenceSystem, part: InferenceBounds, published: FloatArray | None, labels: Sequence[str]
 ) -> None:
     """Rows of epsilon after all rounds; of one round too where the published bound is for one."""
-    senders = [k for k in range(system.devices) if k not in set(part.never_send)]
+    senders = np.flatnonzero(~system.never_sends & ~system.partners).tolist()
     several = system.rounds > 1
     asked = [(f"epsilon, {rounds(system.rounds)}" if several else "epsilon", part.privacy.asked, not several)]
     if several and published is not None:
         asked.append(("epsilon, 1 round", part.privacy.asked_once, True))
     for label, epsilon, one_round in asked:
         claims = published if published is not None and one_round else np.full(system.devices, np.nan)
-        columns = {"exact": epsilon, "published": claims}
-        rows = device_rows(columns, by=epsilon, labels=labels, among=senders)
-        for kind, (exact, claim) in rows:
+        columns = {"exact": epsilon, "published": claims, "colludes": system.partners.astype(float)}
+        by = np.where(system.partners, -1.0, epsilon)
+        rows = device_rows(columns, by=by, labels=labels, among=senders)
+        for kind, (exact, claim, colludes) in rows:
             of = "all devices" if len(rows) == 1 else kind if ":" in kind else f"device {kind}"
-            row(f"{label}, {of}", rounded_up(exact), _stated(claim) if one_round else "1 round only", "0")
+            shown = "helps the server" if colludes else rounded_up(exact)
+            row(f"{label}, {of}", shown, _stated(claim) if one_round else "1 round only", "0")
 
 
 def _of_error(row: Row, part: InferenceBounds, task: Task | None) -> None:
@@ -204,10 +208,18 @@ def _notes(system: InferenceSystem, part: InferenceBounds, task: Task | None) ->
     said, claims, channel = list[str](), part.privacy.published, part.channel
     seen = observers.resolved(system, system.observer)
     fast = system.channel is None and seen is Observer.PARTICIPANTS  # Gaussian given who sends: composed in closed form
-    if system.rounds == 1 and fast and np.all(np.isfinite(part.privacy.asked)):
-        grown = [rounded_up(float(np.max(system_privacy.epsilon(system, rounds=count)))) for count in _MORE_ROUNDS]
+
+    def worst(epsilon: FloatArray) -> float:
+        return float(np.max(epsilon[~system.partners]))
+
+    if system.rounds == 1 and fast and np.isfinite(worst(part.privacy.asked)):
+        grown = [rounded_up(worst(system_privacy.epsilon(system, rounds=count))) for count in _MORE_ROUNDS]
         first, last = (f"{value} after {count} rounds" for value, count in zip(grown, _MORE_ROUNDS, strict=True))
         said.append(f"More rounds leak more: epsilon {first}, {last}.")
+    if system.rounds == 1 and fast and isinstance(system.colluding, int) and 0 < system.colluding < system.devices - 1:
+        price = [system.replace(colluding=count) for count in (0, system.colluding + 1)]
+        least, more = (rounded_up(worst(system_privacy.epsilon(one))) for one in price)
+        said.append(f"Epsilon is {least} if no device helps the server, and {more} if one more does.")
     if channel is None and claims.eq23.vacuous:
         said.append(
             f"Theorem 1 gives no epsilon here: its t ({prose(claims.theorem1.t)}) is not below the noise "
@@ -216,24 +228,26 @@ def _notes(system: InferenceSystem, part: InferenceBounds, task: Task | None) ->
     elif channel is None and claims.theorem1.vacuous:
         said.append("Published: Theorem 1 with the t of its proof, Eq. (23). With the t that it prints it is infinite.")
     signal = part.privacy.observers.signal
-    if system.rounds == 1 and np.max(signal.lower) < np.max(signal.epsilon) * (1 - 1e-6):
-        low, high = rounded_down(float(np.max(signal.lower))), rounded_up(float(np.max(signal.epsilon)))
+    if system.rounds == 1 and worst(signal.lower) < worst(signal.epsilon) * (1 - 1e-6):
+        low, high = rounded_down(worst(signal.lower)), rounded_up(worst(signal.epsilon))
         said.append(f"A server that sees the signal alone: epsilon between {low} and {high} (worst device).")
     if np.all(np.isinf(part.privacy.observers.participants)):
         said.append(f"A server that sees all senders: no finite epsilon for neighbours {system.adjacency!s}.")
+    if system.colluding and channel is None and not claims.eq23.vacuous:
+        said.append("Published: Theorem 1 knows no devices that help the server.")
     if channel is not None:
         if channel.fading is not None:
             said.append(
                 f"{channel.states} drawn channels stand for the fading. For the fading itself, with "
                 f"{channel.fading.confidence:.0%} confidence, after 1 round: epsilon at most "
-                f"{rounded_up(float(np.max(channel.fading.epsilon)))}."
+                f"{rounded_up(worst(channel.fading.epsilon))}."
             )
         if channel.antennas_alike:
             said.append("There is no fading: all antennas receive a device alike. Where they do not, epsilon is greater.")
         if channel.eavesdropper is not None:
             heard = channel.eavesdropper
             said.append(
-                f"Eavesdropper with {heard.antennas} antennas, after 1 round: epsilon {rounded_up(float(np.max(heard.epsilon)))}."
+                f"Eavesdropper with {heard.antennas} antennas, after 1 round: epsilon {rounded_up(worst(heard.epsilon))}."
             )
     if part.worst_case is not None and (limit := part.worst_case.any_scheme) is not None and limit.error > 0:
         said.append(limit.sentence)
@@ -274,7 +288,7 @@ def _variants(console: Console, description: SystemFile, systems: Mapping[str, I
         table.add_row(
             name,
             str(part.privacy.adjacency),
-            rounded_up(float(np.max(part.privacy.asked))),
+            rounded_up(float(np.max(np.delete(part.privacy.asked, part.privacy.partners)))),
             "–" if part.channel is not None else _stated(float(np.max(claim))),
             "–" if part.channel is not None else _held(part),
             "–" if part.error is None else plain(part.error),
@@ -303,8 +317,9 @@ def _notes_on_variants(description: SystemFile, systems: Mapping[str, InferenceB
         claim = _claim(part)
         if _held(part) == "NO":
             k = int(np.argmax(claim.true_delta - claim.delta))
+            without_partners = description.systems[name].derived(colluding=0)
             alone, _ = system_privacy.delta_bracket(
-                description.systems[name], float(claim.epsilon[k]), rounds=1, device=k, observer=Observer.SIGNAL
+                without_partners, float(claim.epsilon[k]), rounds=1, device=k, observer=Observer.SIGNAL
             )
             even = ", even for a server that sees the signal alone" if alone > claim.delta[k] else ""
             said.append(f"{name}: the theorem is false here{even}.")

@@ -47,12 +47,14 @@ def calibration(
         f"{sought} needed": result.value,
         "epsilon then": result.epsilon,
     }
+    partners = before.partners
     table = Sheet(("devices", *columns))
     safe = rounded_up if result.variable == "noise" else rounded_down
-    senders = [k for k in range(result.epsilon.size) if k not in set(result.never_send)]
-    rows = device_rows(columns, by=result.epsilon, labels=labels, complete=complete, among=senders)
-    for label, (now, needed, epsilon) in rows:
-        table.add_row(label, plain(now), safe(needed), rounded_up(epsilon))
+    senders = np.delete(np.arange(before.devices), [*result.never_send, *np.flatnonzero(partners)]).tolist()
+    by = np.where(partners, -1.0, result.epsilon)
+    rows = device_rows({**columns, "helps": partners.astype(float)}, by=by, labels=labels, complete=complete, among=senders)
+    for label, (now, needed, epsilon, helps) in rows:
+        table.add_row(label, plain(now), safe(needed), "helps the server" if helps else rounded_up(epsilon))
     console.print(table)
     notes(console, _proved(result, complete=complete))
     steps = [(f"airtight calibrate {path} --epsilon {result.target:g} --json", "all digits, for the file")]

@@ -309,6 +309,9 @@ def score_epsilon(delta: ArrayLike, *, sensitivity: ArrayLike, noise: ArrayLike)
 def _score_ratio(system: InferenceSystem, noise: ArrayLike, sensitivity: ArrayLike) -> FloatArray:
     if system.adjacency is Adjacency.ABSENT:
         raise ParameterError("adjacency", system.adjacency.value, "silent or replace: an absent device has no score")
+    if system.colluding:
+        allowed = "0: colluders know their scores, and with these who else is selected"
+        raise ParameterError("colluding", system.colluding, allowed)
     change = checks.vector("sensitivity", sensitivity, system.devices, "[0, inf)")
     return _ratio(change, checks.vector("noise", noise, system.devices, "(0, inf)"))
 

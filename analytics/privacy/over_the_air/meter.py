@@ -219,6 +219,8 @@ class Round:
         >>> Round.of(system, [0, 2]).mu_squared(np.array([True, False, True])).round(6)
         array([0.081818, 0.      , 0.081818])
         """
+        if system.colluding:
+            raise ParameterError("colluding", system.colluding, "0: a round that was run counts no colluders")
         shared = (
             "devices", "noise_variance", "weight", "clip", "receiver_noise_variance", "alignment", "adjacency", "idle_noise",
         )  # fmt: skip

@@ -141,15 +141,15 @@ def _signal_delta(
         }
         computed: dict[tuple[int, float], float] = {}
         for place, device in enumerate(distinct[inverse].tolist()):
-            row = rows.get(device)
-            if row is None or not upper[place] > 0:
+            row, tolerance = rows.get(device), 1e-4 * float(upper[place])
+            if row is None or tolerance == 0:  # the bound is 0 where delta is smaller than the error of a double
                 continue
             if row not in mixtures_of:
                 lower[place] = 0.0 if batch.slack else others[place]
             elif (mixture := mixtures_of[row]) is not None:
                 key = row, float(eps[place])
                 if key not in computed:
-                    computed[key] = mixture.delta(key[1], 1e-4 * float(upper[place]))
+                    computed[key] = mixture.delta(key[1], tolerance)
                 lower[place] = computed[key]
     return lower
 

@@ -287,7 +287,7 @@ def estimated(system: InferenceSystem, *, rounds: int, observer: Observer | str 
     leaves = system.adjacency is Adjacency.ABSENT and not system.idle_noise
     if not (hidden and system.dimension < PROVED_FROM) and not (leaves and rounds > 1):
         return False
-    representatives, _ = _kinds(system, np.arange(system.devices))
+    representatives, _ = kinds(system, np.arange(system.devices))
     queries = (query(system, int(k), observer) for k in representatives)
     values = (release._part(0.0).weights.shape[1] for release in queries if isinstance(release, Query))
     return any(number >= noise_interpolant.ESTIMATED_FROM for number in values)
@@ -389,7 +389,7 @@ def bracket(
     which = device_indices(system, device)
     if count == 1:
         return Bracket.of(*observers.epsilon_bracket(replace(system, delta=total), device=which, observer=seen), width)
-    representatives, inverse = _kinds(system, which)
+    representatives, inverse = kinds(system, which)
     curves = [curve(system, device=int(k), observer=seen).compose(count) for k in representatives]
     told = counted(curves, len(curves), "kinds of devices", progress=progress)
     brackets = np.array([composed.bracket(delta=total, width=width) for composed in told])
@@ -421,7 +421,7 @@ def delta_at(
     if count == 1:
         return observers.exact_delta(system, epsilon, device=device, observer=observer)
     which, eps = checks.broadcast(device=device_indices(system, device), epsilon=real("epsilon", epsilon, "[0, inf]"))
-    representatives, inverse = _kinds(system, which)
+    representatives, inverse = kinds(system, which)
     out = np.empty(which.size)
     for i, k in enumerate(counted(representatives, representatives.size, "kinds of devices", progress=progress)):
         same_kind = inverse == i
@@ -429,7 +429,7 @@ def delta_at(
     return out.reshape(which.shape)[()]
 
 
-def _kinds(system: InferenceSystem, which: IntArray) -> tuple[IntArray, IntArray]:
+def kinds(system: InferenceSystem, which: IntArray) -> tuple[IntArray, IntArray]:
     """One device of each kind of equal devices, and for each of `which` the index of its kind."""
     scaled = system.normalised()  # whose products do not underflow
     keys = np.stack([scaled.participation, scaled.noise_variance, scaled.sensitivity], axis=1)

@@ -9,26 +9,31 @@ one round, no channel       :mod:`.observers`: all devices at once, sums over th
 several rounds, no channel  :mod:`.rounds`: the curve of each kind of device, composed numerically
 a channel                   :mod:`.channel_privacy`: the others' noise is replaced by :math:`v_k(S)` (theorem V1); a channel
                             that delivers all devices alike is a system without channel and less receiver noise
+named colluders             the same system, their noise subtracted (:meth:`.InferenceSystem.normalised`)
+any m colluders             systems with named colluders: one of the worst sets, or both ends (:mod:`.colluders`)
 =========================== ===================================================================================
 
 Everything that shows, sweeps, designs or tries a number asks here, so that no two of them can disagree.
-`rounds` and `observer` replace what the system says.
+`rounds` and `observer` replace what the system says. Of a device that is named as a colluder nothing is claimed: its epsilon lies
+between 0 and infinity, its delta between 0 and 1.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from airtight.analytics import checks
-from airtight.analytics.checks import FloatArray, ParameterError
+from airtight.analytics.checks import FloatArray, IntArray, ParameterError
 from airtight.analytics.guarantee import Observer
 from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.system import HomogeneousSystems, InferenceSystem, device_indices
 from airtight.analytics.privacy.accounting.numerical_composition import DEFAULT_RELATIVE_WIDTH
 from airtight.analytics.privacy.accounting.privacy_curve import Bracket, PrivacyCurve
 from airtight.analytics.privacy.mechanisms.mechanism import Mechanism
-from airtight.analytics.privacy.over_the_air import observers
+from airtight.analytics.privacy.over_the_air import colluders, observers
 from airtight.analytics.privacy.over_the_air import rounds as rounds_module
 from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy
 
@@ -46,7 +51,7 @@ def query(
     ...     receiver_noise_variance=0.0, dimension=8, delta=1e-5, adjacency="silent")).mu
     1.0...
     """
-    seen = _observer(system, observer)
+    seen, system = _observer(system, observer), _with_worst_set(system, device, eavesdropper)
     if (channel := _channel(system, eavesdropper)) is None:
         return rounds_module.query(system.one_round, device, seen)
     return channel_privacy.query(system.one_round, channel, device, seen, eavesdropper=eavesdropper)
@@ -77,7 +82,8 @@ def curve(
     ------
     ParameterError
         For several rounds over a channel that stays the same: they share its state, so no curve of one round composes to
-        theirs; :func:`epsilon` and :func:`delta` answer.
+        theirs; for a device that is named as a colluder; and where no one set of m colluders is the worst at every epsilon.
+        In the first and the last case :func:`epsilon` and :func:`delta` answer.
 
     Examples
     --------
@@ -92,6 +98,15 @@ def curve(
         raise ParameterError("rounds", count, allowed)
     one = PrivacyCurve.of(query(system, device=device, observer=observer, eavesdropper=eavesdropper))
     return one if count == 1 else one.compose(count)
+
+
+def has_curve(system: InferenceSystem, device: int) -> bool:
+    """Whether :func:`curve` answers for the rounds of a system; where it does not, :func:`epsilon` and :func:`delta` do."""
+    one_state = system.rounds > 1 and system.channel is not None and not system.channel.fresh
+    if one_state or not _unnamed(system):
+        return not one_state
+    worst = colluders.worst(_at_one_look(system, False), device, _number(system))
+    return worst.exact and len(worst.sets) == 1
 
 
 def epsilon(
@@ -150,14 +165,24 @@ def epsilon(
         _demand_one_round(rounds, eavesdropper)
         return observers.exact_epsilon(system, delta=delta, device=device, observer=seen)
     count, channel = _rounds(system, rounds), _channel(system, eavesdropper)
+    if _unnamed(system):
+        total = system.delta if delta is None else checks.scalar("delta", delta, "[0, inf)")
+
+        def upper_ends(one: InferenceSystem, devices: IntArray, _: IntArray) -> tuple[FloatArray, FloatArray]:
+            upper = epsilon(one, delta=total, rounds=count, device=devices, observer=seen, progress=progress)
+            return np.zeros(devices.shape), upper
+
+        return _whichever(system, device, upper_ends, _least(total, count, seen), eavesdropper=eavesdropper)[1]
     if channel is None:
-        return rounds_module.epsilon(
+        upper = rounds_module.epsilon(
             system.one_round, delta=delta, rounds=count, device=device, observer=seen, progress=progress
         )
-    return channel_privacy.epsilon(
-        system.one_round, channel, delta=delta, rounds=count, device=device, observer=seen,
-        eavesdropper=eavesdropper, progress=progress,
-    )  # fmt: skip
+    else:
+        upper = channel_privacy.epsilon(
+            system.one_round, channel, delta=delta, rounds=count, device=device, observer=seen,
+            eavesdropper=eavesdropper, progress=progress,
+        )  # fmt: skip
+    return _claimed(system, device, upper, np.inf)
 
 
 def epsilon_bracket(
@@ -190,14 +215,29 @@ def epsilon_bracket(
             raise ParameterError("delta", delta, "absent: each of many systems has its own")
         return Bracket.of(*observers.epsilon_bracket(system, device=device, observer=seen), width)
     count, channel = _rounds(system, rounds), _channel(system, eavesdropper)
+    if _unnamed(system):
+        total = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
+
+        def both_ends(one: InferenceSystem, devices: IntArray, _: IntArray) -> tuple[FloatArray, FloatArray]:
+            lower, upper = epsilon_bracket(
+                one, delta=total, rounds=count, device=devices, observer=seen, width=width, progress=progress
+            )
+            return lower, upper
+
+        worst = _whichever(system, device, both_ends, _least(total, count, seen), eavesdropper=eavesdropper)
+        return Bracket.of(*worst, width)
     if channel is None:
-        return rounds_module.bracket(
+        ends = rounds_module.bracket(
             system.one_round, delta=delta, rounds=count, device=device, observer=seen, width=width, progress=progress
         )
-    return channel_privacy.bracket(
-        system.one_round, channel, delta=delta, rounds=count, device=device, observer=seen,
-        eavesdropper=eavesdropper, width=width, progress=progress,
-    )  # fmt: skip
+    else:
+        ends = channel_privacy.bracket(
+            system.one_round, channel, delta=delta, rounds=count, device=device, observer=seen,
+            eavesdropper=eavesdropper, width=width, progress=progress,
+        )  # fmt: skip
+    if not np.any(system.partners):
+        return ends
+    return Bracket.of(_claimed(system, device, ends.lower, 0.0), _claimed(system, device, ends.upper, np.inf), width)
 
 
 def delta(
@@ -225,13 +265,23 @@ def delta(
         _demand_one_round(rounds)
         return observers.exact_delta(system, epsilon, device=device, observer=seen)
     count, channel = _rounds(system, rounds), _channel(system, False)
+    if _unnamed(system):
+        which, at = _broadcast(system, device, epsilon)
+
+        def upper_ends(one: InferenceSystem, devices: IntArray, places: IntArray) -> tuple[FloatArray, FloatArray]:
+            upper = delta(one, at.ravel()[places], rounds=count, device=devices, observer=seen, progress=progress)
+            return np.zeros(devices.shape), upper
+
+        return _whichever(system, which, upper_ends, _at(at, count, seen))[1]
     if channel is None:
-        return rounds_module.delta_at(
+        upper = rounds_module.delta_at(
             system.one_round, epsilon, rounds=count, device=device, observer=seen, progress=progress
         )
-    return channel_privacy.delta_at(
-        system.one_round, channel, epsilon, rounds=count, device=device, observer=seen, progress=progress
-    )
+    else:
+        upper = channel_privacy.delta_at(
+            system.one_round, channel, epsilon, rounds=count, device=device, observer=seen, progress=progress
+        )
+    return _claimed(system, device, upper, 1.0)
 
 
 def delta_bracket(
@@ -264,18 +314,40 @@ def delta_bracket(
         _demand_one_round(rounds)
         return observers.exact_delta_bracket(system, epsilon, device=device, observer=seen)
     count = _rounds(system, rounds)
+    which, at = _broadcast(system, device, epsilon)
+    if _unnamed(system):
+
+        def both_ends(one: InferenceSystem, devices: IntArray, places: IntArray) -> tuple[FloatArray, FloatArray]:
+            return delta_bracket(one, at.ravel()[places], rounds=count, device=devices, observer=seen)
+
+        return _whichever(system, which, both_ends, _at(at, count, seen))
     if count == 1 and system.channel is None:
-        return observers.exact_delta_bracket(system.one_round, epsilon, device=device, observer=seen)
+        low, high = observers.exact_delta_bracket(system.one_round, epsilon, device=device, observer=seen)
+        return _claimed(system, which, low, 0.0), _claimed(system, which, high, 1.0)
     if count > 1 and system.channel is not None and not system.channel.fresh:
         upper = delta(system, epsilon, rounds=count, device=device, observer=seen)
         return np.zeros_like(upper), upper
-    which, at = checks.broadcast(device=device_indices(system, device), epsilon=checks.real("epsilon", epsilon, "[0, inf]"))
-    bounds = np.empty((2, which.size))
-    for k in np.unique(which):
+    bounds = np.repeat([[0.0], [1.0]], which.size, axis=1)  # what is claimed of a colluder
+    for k in np.unique(which[~system.partners[which]]):
         places = which.ravel() == k
         composed = curve(system, device=int(k), rounds=count, observer=seen)
         bounds[:, places] = composed.bracket(epsilon=at.ravel()[places])[:2]
     return bounds[0].reshape(which.shape)[()], bounds[1].reshape(which.shape)[()]
+
+
+def exceeds(
+    system: InferenceSystem, epsilon: float, *, device: int, observer: Observer | str | None = None, quieter: bool = False
+) -> bool:
+    """Whether delta(epsilon) of a device in one round at one look is proved to be above the system's delta.
+
+    Arguments as in :func:`.observers.exceeds`. With `quieter` any set of colluders that proves it does so for lower noise too.
+    """
+    seen, alone = _observer(system, observer), system.at_one_look()
+    if not _unnamed(system):
+        return observers.exceeds(alone, epsilon, device=device, observer=seen, quieter=quieter)
+    sets = colluders.worst(alone, device, _number(system)).sets
+    asked = (alone.derived(colluding=named) for named in sets)
+    return any(observers.exceeds(one, epsilon, device=device, observer=seen, quieter=quieter) for one in asked)
 
 
 def estimated(system: InferenceSystem, *, rounds: int | None = None, observer: Observer | str | None = None) -> bool:
@@ -285,6 +357,8 @@ def estimated(system: InferenceSystem, *, rounds: int | None = None, observer: O
     ``absent``, where the others' noise has 72 values or more: there the error of the interpolation in that noise is
     estimated (:mod:`.noise_interpolant`). Over a channel the interpolation is proved (:mod:`.shared_curves`).
     """
+    if _unnamed(system):
+        system = system.derived(colluding=0)  # the noise of fewer devices has no more values
     alone: InferenceSystem | None = system.one_round
     if system.channel is not None:
         alone = channel_privacy.one_look_system(system.one_round, system.channel)
@@ -304,8 +378,11 @@ def one_round_alone(system: InferenceSystem, *, rounds: bool = True) -> Inferenc
     Raises
     ------
     ParameterError
-        Where the channel or the rounds matter to it.
+        Where the channel, the rounds or colluders matter to it.
     """
+    if system.colluding:
+        allowed = "0: this counts no colluders (`system.replace(colluding=0)`)"
+        raise ParameterError("colluding", system.colluding, allowed)
     if rounds and system.rounds > 1:
         raise ParameterError("rounds", system.rounds, "1: this is about one round (`system.replace(rounds=1)`)")
     if not channel_privacy.adds_nothing(system):
@@ -337,3 +414,126 @@ def _channel(system: InferenceSystem, eavesdropper: bool) -> Channel | None:
     if eavesdropper and (system.channel is None or system.channel.eavesdropper is None):
         raise ParameterError("eavesdropper", None, "a table of the channel, to ask for its privacy")
     return system.channel
+
+
+Ask = Callable[[InferenceSystem, IntArray, IntArray], tuple[FloatArray, FloatArray]]
+Refine = Callable[[InferenceSystem, int, IntArray, FloatArray, FloatArray], FloatArray]
+
+
+def _whichever(
+    system: InferenceSystem,
+    device: ArrayLike | None,
+    ask: Ask,
+    refined: Refine | None,
+    *,
+    eavesdropper: bool = False,
+) -> tuple[FloatArray, FloatArray]:
+    """Lower and upper end of a number that grows with what the server knows, whichever m devices collude.
+
+    Parameters
+    ----------
+    device : array_like of int, optional
+    ask : callable
+        Both ends, from a system with named colluders, devices, and the places of these devices in `device`.
+    refined : callable, optional
+        A better upper end from the system, a device, its places, and what the sets and the phantom gave.
+    """
+    alone, which = _at_one_look(system, eavesdropper), device_indices(system, device)
+    representatives, kind = rounds_module.kinds(alone.derived(colluding=0), which)
+    worst = [colluders.worst(alone, int(k), _number(system)) for k in representatives]
+    members: dict[colluders.Set, list[int]] = {}
+    for i, one in enumerate(worst):
+        for named in one.sets:
+            members.setdefault(named, []).append(i)
+    ends = np.zeros((2, which.size))
+    for named, kinds in members.items():
+        places = np.flatnonzero(np.isin(kind, kinds))
+        asked = ask(alone.derived(colluding=named), representatives[kind[places]], places)
+        ends[:, places] = np.maximum(ends[:, places], asked)
+    for i, k in enumerate(representatives.tolist()):
+        if worst[i].exact:
+            continue
+        places = np.flatnonzero(kind == i)
+        _, upper = ask(colluders.phantom(alone, k, _number(system)), np.zeros(places.size, dtype=np.int64), places)
+        if refined is not None:
+            upper = refined(alone, k, places, ends[1, places], upper)
+        ends[1, places] = np.maximum(ends[0, places], upper)
+    lower, upper = ends.reshape(2, *which.shape)
+    return lower[()], upper[()]
+
+
+def _least(total: float, rounds: int, observer: Observer) -> Refine | None:
+    """The refinement of epsilon at delta `total`, where there is one."""
+
+    def refined(
+        system: InferenceSystem, device: int, places: IntArray, low: FloatArray, high: FloatArray
+    ) -> FloatArray:
+        if not low[0] < high[0] < np.inf:
+            return high
+        bound = colluders.Exponentials.of(system, device, _number(system), observer, float(low[0]))
+        return np.full(places.size, bound.epsilon(total, float(low[0]), float(high[0])))
+
+    return refined if rounds == 1 and 0 < total < 1 else None
+
+
+def _at(epsilon: FloatArray, rounds: int, observer: Observer) -> Refine | None:
+    """The refinement of delta at each epsilon, where there is one."""
+
+    def refined(
+        system: InferenceSystem, device: int, places: IntArray, low: FloatArray, high: FloatArray
+    ) -> FloatArray:
+        best = high.copy()
+        for i, at in enumerate(epsilon.ravel()[places].tolist()):
+            if 0 < low[i] < high[i]:
+                bound = colluders.Exponentials.of(system, device, _number(system), observer, at)
+                best[i] = min(best[i], bound.delta(at, float(low[i])))
+        return best
+
+    return refined if rounds == 1 else None
+
+
+def _at_one_look(system: InferenceSystem, eavesdropper: bool) -> InferenceSystem:
+    """The system of one round without channel, for which the worst colluders are known."""
+    if system.channel is None:
+        return system.one_round
+    alone = None if eavesdropper else channel_privacy.one_look_system(system.one_round, system.channel)
+    if alone is None:
+        allowed = "0 or a list of devices over a channel: which so many reveal most differs from state to state"
+        raise ParameterError("colluding", system.colluding, allowed)
+    return alone
+
+
+def _with_worst_set(system: InferenceSystem, device: int, eavesdropper: bool) -> InferenceSystem:
+    """The system against the set of colluders that is the worst for the device at every epsilon, over any number of rounds."""
+    k = checks.count("device", device, f"[0, {system.devices - 1}]")
+    if system.partners[k]:
+        raise ParameterError("device", k, f"a device that does not collude (colluding = {list(system.partners.nonzero()[0])})")
+    if not _unnamed(system):
+        return system
+    alone = _at_one_look(system, eavesdropper)
+    worst = colluders.worst(alone, k, _number(system))
+    if not worst.exact or len(worst.sets) > 1:
+        allowed = "0 or a list of devices for a curve, as no one set of so many is the worst at every epsilon here"
+        raise ParameterError("colluding", system.colluding, allowed)
+    return alone.derived(colluding=worst.sets[0])
+
+
+def _unnamed(system: InferenceSystem) -> bool:
+    """Whether any so many devices collude, so that the worst of them have to be found."""
+    return _number(system) > 0
+
+
+def _number(system: InferenceSystem) -> int:
+    return system.colluding if isinstance(system.colluding, int) else 0
+
+
+def _claimed(system: InferenceSystem, device: ArrayLike | None, value: FloatArray, nothing: float) -> FloatArray:
+    """The values of devices, with `nothing` for those that are named as colluders."""
+    if not np.any(system.partners):
+        return value
+    return np.asarray(np.where(system.partners[device_indices(system, device)], nothing, value))[()]
+
+
+def _broadcast(system: InferenceSystem, device: ArrayLike | None, epsilon: ArrayLike) -> tuple[IntArray, FloatArray]:
+    which, at = checks.broadcast(device=device_indices(system, device), epsilon=checks.real("epsilon", epsilon, "[0, inf]"))
+    return which, at

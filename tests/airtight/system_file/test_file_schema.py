@@ -17,6 +17,7 @@ from support.common import FLEET, GOOD, TASK, archive, run, written
 from support.paths import ROOT
 
 from airtight.analytics import parameters
+from airtight.analytics.inference.system import InferenceSystem
 from airtight.commands.cli import main
 from airtight.report import results_schema as schema
 from airtight.solvers.design import requirements
@@ -183,6 +184,7 @@ ANNOTATIONS = {
     parameters.OptionalNumber: "Number",
     parameters.OptionalCount: "int",
     parameters.OptionalVector: "PerDevice",
+    type(parameters.of(InferenceSystem)["colluding"]): "Devices",
 }
 
 

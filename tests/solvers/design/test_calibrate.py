@@ -14,6 +14,7 @@ from airtight.analytics.checks import ParameterError
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import observers
 from airtight.analytics.privacy.over_the_air.participation_mixture import build, signal_lower_bound
+from airtight.solvers.design import whole_system
 from airtight.solvers.design.calibrate import calibrate
 from airtight.solvers.errors import InfeasibleError
 
@@ -297,3 +298,49 @@ def test_the_refused_epsilon_is_the_least_over_all_noise():
         calibrate(system, 1.0)
     grid = [float(np.max(airtight.epsilon(replace(system, noise_variance=v)))) for v in np.geomspace(1e-3, 1.0, 25)]
     assert 17.20 < error.value.least_epsilon <= min(grid)
+
+
+def test_least_noise_against_any_colluders_is_that_of_the_gaussian_mechanism():
+    mu_squared = 1 / 13.917612  # of the Gaussian mechanism of epsilon 1 at delta 1e-5
+    system = equal(devices=12, participation=1.0, weight=1.0, alignment=1.0, receiver_noise_variance=0.1, delta=1e-5)
+    for colluders in (0, 1, 2, 5, 11):
+        result = whole_system.calibrate(system.replace(colluding=colluders), 1.0)
+        assert result.monotone and np.all(result.epsilon <= 1)
+        np.testing.assert_allclose(result.value, (1 / mu_squared - 0.1) / (12 - colluders), rtol=1e-5)
+
+
+@pytest.mark.parametrize(("adjacency", "idle", "observer"), CASES)
+def test_calibrated_system_keeps_the_target_whoever_colludes(adjacency, idle, observer):
+    for variable in ("noise", "clip", "participation")[: 3 if observer == "participants" else 1]:
+        given = {"receiver_noise_variance": 0.4} if variable == "noise" else {}
+        system = equal(
+            devices=3, noise_variance=[0.3, 0.3, 0.6], adjacency=adjacency, idle_noise=idle, observer=observer, colluding=1,
+            dimension=2, delta=1e-2, **given,
+        )  # fmt: skip
+        target = float(np.max(airtight.epsilon(system))) * (0.9 if variable == "noise" else 0.97)
+        try:
+            result = whole_system.calibrate(system, target, variable=variable)
+        except InfeasibleError:
+            assert adjacency == "absent"
+            continue
+        everyone = [airtight.epsilon(result.system, colluding=[j]) for j in range(3)]
+        reached = max(float(ends[k]) for j, ends in enumerate(everyone) for k in range(3) if k != j)
+        assert reached <= target * (1 + 1e-9)
+        if variable != "participation" and adjacency != "absent":  # where all of it, or no noise, may keep the target
+            assert reached > target * (1 - 1e-3)
+
+
+def test_named_colluders_keep_their_values_and_protect_nobody():
+    system = equal(noise_variance=[0.1, 0.2, 0.3, 0.2, 0.1, 0.2], colluding=[1, 4])
+    result = whole_system.calibrate(system, 1.0)
+    smaller = equal(devices=4, noise_variance=[0.1, 0.3, 0.2, 0.2])
+    honest = [0, 2, 3, 5]
+    np.testing.assert_allclose(result.value[honest], calibrate(smaller, 1.0).value, rtol=1e-6)
+    assert list(result.value[[1, 4]]) == [0.2, 0.1] and np.all(np.isinf(result.epsilon[[1, 4]]))
+    assert result.system.colluding == (1, 4)
+    np.testing.assert_allclose(airtight.epsilon(result.system)[honest], result.epsilon[honest], rtol=1e-9)
+
+
+def test_design_refuses_colluders_by_name():
+    with pytest.raises(ParameterError, match="colluding = 2: must be 0: a joint design counts no colluders"):
+        airtight.design(equal(colluding=2), minimise="error", epsilon_at_most=1.0, free=["noise_variance"])
