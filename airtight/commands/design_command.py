@@ -282,9 +282,11 @@ def _before(description: SystemFile) -> dict[str, float]:
     from airtight.analytics.privacy.over_the_air import system_privacy
 
     system, task = description.inference, description.task
-    if system is None or task is None:
+    if system is None:
         return {}
     epsilon = float(np.max(system_privacy.epsilon(system)))
+    if task is None:
+        return {"epsilon": epsilon, **({"error": distortion.worst_case(system).total} if system.channel is None else {})}
     if system.channel is not None:
         error = float(np.mean(combiner.at_states(system, task.samples, system.channel.draw(system)).mse))
         return {"epsilon": epsilon, "error": error}

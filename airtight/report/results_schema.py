@@ -45,6 +45,17 @@ COMMANDS: dict[str, Any] = {
 }
 
 
+def key(command: str) -> str:
+    """The name of a command in the schema.
+
+    Examples
+    --------
+    >>> key("solve weights"), key("bounds --link")
+    ('solve-weights', 'bounds-link')
+    """
+    return command.replace(" --", "-").replace(" ", "-")
+
+
 def schema() -> dict[str, Any]:
     """The schema; what a command prints is under ``#/$defs``, by its name with a dash for each space, and ``card`` is card.json.
 
@@ -58,7 +69,7 @@ def schema() -> dict[str, Any]:
     """
     definitions: dict[str, Any] = {"number": NUMBER, "numbers": NUMBERS}
     for command, kind in COMMANDS.items():
-        definitions[command.replace(" --", "-").replace(" ", "-")] = of_type(kind, definitions)
+        definitions[key(command)] = of_type(kind, definitions)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "The JSON of airtight",

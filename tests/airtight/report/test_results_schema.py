@@ -48,6 +48,7 @@ def outputs(folder):
     wanted = system(folder, QUIET + DESIGN, "design.toml")
     one = system(folder, ROUND, "round.toml")
     yield "bounds", ("bounds", full)
+    yield "bounds-link", ("bounds", system(folder, GOOD + '[inference.channel]\nfading = "rayleigh"\n', "over.toml"), "--link")
     yield "bounds-of-several-files", ("bounds", full, fleet)
     yield "bounds", ("bounds", federated)
     yield "attack", ("attack", full, "--samples", "300")
@@ -87,7 +88,7 @@ def check(name: str):
 
 
 def test_every_command_keeps_its_schema(printed) -> None:
-    assert {name for name, _ in printed} | {"card"} == {name.replace(" ", "-") for name in results_schema.COMMANDS}
+    assert {name for name, _ in printed} | {"card"} == {results_schema.key(name) for name in results_schema.COMMANDS}
     for name, tree in printed:
         check(name)(tree)
 
