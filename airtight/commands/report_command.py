@@ -217,9 +217,13 @@ def _redrawn(description: SystemFile) -> list[Rendered]:
 @click.option("--anew", is_flag=True, help="Train again with full effort (half an hour; default: draw shipped results).")
 @QUIET
 def figures(ids: tuple[str, ...], out: Path, quick: bool, anew: bool) -> None:
-    """Redraw the papers' figures: all, those named, or those that begin with a name (FDP, CB-2, UF)."""
+    """Redraw the papers' figures: all, those named, or those that begin with a name (FDP, CB-2, UF).
+
+    OUT/index.html has each with what the paper prints and what we find, OUT/ID.csv what is drawn.
+    """
     require("report")
     from airtight.console import next_step, say, screen
+    from airtight.report import page
     from airtight.validate.experiments.figures import gallery
     from airtight.validate.experiments.figures.figure import Effort
     from airtight.validate.experiments.figures.gallery import Rendered
@@ -227,15 +231,22 @@ def figures(ids: tuple[str, ...], out: Path, quick: bool, anew: bool) -> None:
     wanted = gallery.selected(ids)
     console, drawn = screen(), list[Rendered]()
     effort = Effort.quick() if quick else Effort.full() if anew else None
-    with OutputFolder(out), progress("drawing", len(wanted)) as advance, pool_of(len(wanted)) as (executor, _):
+    with OutputFolder(out) as folder, progress("drawing", len(wanted)) as advance, pool_of(len(wanted)) as (executor, _):
+        folder.check(["index.html"])
         for figure in gallery.draw(wanted, effort, executor):
             gallery.write(out, figure)
             advance(figure.id)
             drawn.append(figure)
+        drawn.sort(key=lambda figure: wanted.index(figure.id))
+        folder.write({"index.html": page.figure_index(drawn)})
     say(console, f"{len(drawn)} figures drawn in {out}; each caption says whether it confirms the paper.", style="bold")
     for figure in drawn:
         say(console, f"{figure.file}: {figure.caption}", indent=2)
-    next_step(console, ("airtight verify --refuted", "the statements that are false"))
+    next_step(
+        console,
+        (f"python -m webbrowser {out / 'index.html'}", "each beside what the paper prints"),
+        ("airtight verify --refuted", "the statements that are false"),
+    )
 
 
 @click.command(short_help="Write the corrected theorems of a paper, with proofs, as LaTeX.")
