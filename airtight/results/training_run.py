@@ -168,6 +168,8 @@ class Trained(Result):
 def _tidy_row(row: Mapping[str, Any]) -> dict[str, object]:
     """The numbers of a mechanism, a scheme or a policy: of the first seed, over the seeds, and round by round."""
     tree: dict[str, object] = {name: value for name, value in row.items() if isinstance(value, int | float)}
+    if (spent := row.get("epsilon_spent_one_parameter")) is not None:
+        tree["epsilon_spent_one_parameter"] = Entry(value=spent, observer="uplink", rounds=len(row["rounds"]))
     for name, value in row.get("over_seeds", {}).items():
         if isinstance(value, dict):
             low, high = value["interval"]

@@ -23,6 +23,7 @@ from scipy.optimize import brentq
 
 from airtight.analytics import checks, plots, tidy
 from airtight.analytics.checks import FloatArray, ParameterError
+from airtight.analytics.records import Record
 from airtight.analytics.rounding import UNIT
 from airtight.solvers.errors import NotSettledError
 
@@ -35,7 +36,7 @@ _ROUNDING = 4 * UNIT  # of a round's cost and of the sum, also as a meter rounds
 
 
 @dataclass(frozen=True)
-class RoundBudget(tidy.Tabular):
+class RoundBudget(Record):
     """The noise of every round.
 
     Attributes

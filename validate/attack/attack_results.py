@@ -68,7 +68,7 @@ class AttackResult(Record):
     def tidy(self) -> dict[str, object]:
         """The numbers of a table; the attacks are lower bounds with the confidence."""
         rows: dict[str, Any] = {"epsilon": [], "delta": [], "attack": [], "attack_on_features": []}
-        rows |= {"attack_at_published_delta": [], "refuted": []}
+        rows |= {"attack_at_claimed_delta": [], "refuted": []}
 
         def add(name: str, device: AttackedDevice, value: float | None, **facts: Any) -> None:
             if value is not None:
@@ -82,7 +82,7 @@ class AttackResult(Record):
             add("delta", device, device.published_delta, **printed)
             for name in ("attack", "attack_on_features"):
                 add(name, device, getattr(device, name), rounds=self.rounds)
-            add("attack_at_published_delta", device, device.attack_at_published_delta, rounds=1)
+            add("attack_at_claimed_delta", device, device.attack_at_published_delta, rounds=1)
             add("refuted", device, device.refuted)
         known = {"adjacency": self.adjacency, "delta_of_attack": self.delta}
         return {**known, "samples": self.samples, "confidence": self.confidence, **rows}
