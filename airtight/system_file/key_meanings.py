@@ -39,6 +39,8 @@ _WORDS = {  # keys that are no parameter of a value type: meaning, and what is a
     "selection.greatest_score": ("what no score exceeds", "number"),
     "channel.file": ("coefficients of the antenna signals: array looks (states, K, L)", "name of an .npz file"),
     "inference.observer": ("what the server sees beside the signal", " | ".join(Observer)),
+    "inference.names": ("names of the devices, which stand beside their numbers", "list of different texts, one per device"),
+    "energy.names": ("names of the devices, which stand beside their numbers", "list of different texts, one per device"),
     "energy.beta": ("beta_1 and beta_2 (J) of the utility of learning", "list of two numbers, or of two lists"),
     "training.hidden": ("sizes of the hidden layers", "list of integers in [1, 1000000]"),
     "training.concentration": ("parameter of the Dirichlet partition; without it equal random shares", "number in (0, 1e6]"),
