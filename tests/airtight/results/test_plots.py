@@ -4,8 +4,6 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from hypothesis import given
-from hypothesis import strategies as st
 from matplotlib.figure import Figure
 from support.paths import ROOT
 
@@ -21,8 +19,8 @@ from airtight.results.design import FrontierResult
 GOOD = ROOT / "examples/good.toml"
 SYSTEM = airtight.InferenceSystem(
     devices=3,
-    participation=[1.0, 0.5, 0.2],
-    noise_variance=0.4,
+    participation=1.0,
+    noise_variance=[0.4, 0.5, 0.6],
     weight=0.3,
     clip=1.0,
     alignment=1.0,
@@ -30,6 +28,20 @@ SYSTEM = airtight.InferenceSystem(
     dimension=200,
     delta=1e-5,
     adjacency="silent",
+)
+HIDDEN = SYSTEM.replace(participation=0.5, noise_variance=0.4, idle_noise=True)
+CLAIMED = airtight.InferenceSystem(
+    devices=20,
+    participation=0.9,
+    noise_variance=0.1,
+    weight=0.05,
+    clip=3.0,
+    alignment=1.0,
+    receiver_noise_variance=0.1,
+    dimension=8,
+    delta=1e-5,
+    adjacency="silent",
+    idle_noise=True,
 )
 
 
@@ -42,20 +54,21 @@ def run(*words):
     return CliRunner().invoke(main, list(map(str, words)))
 
 
-@pytest.mark.parametrize("observer", ["participants", "others", "signal"])
-def test_over_rounds_each_number_is_that_of_the_one_entrance(observer):
-    found = airtight.epsilon_over_rounds(SYSTEM, [7, 1, 7])
+@pytest.mark.parametrize("system", [SYSTEM, HIDDEN], ids=["seen", "hidden"])
+def test_over_rounds_each_number_is_that_of_the_one_entrance(system):
+    found = airtight.epsilon_over_rounds(system, [7, 1, 7])
     assert found.rounds.tolist() == [1, 7]
     for row, count in enumerate(found.rounds):
-        expected = system_privacy.epsilon(SYSTEM, rounds=int(count), observer=observer)
-        np.testing.assert_allclose(found.epsilon[observer][row], expected, rtol=1e-9)
+        for observer, epsilon in found.epsilon.items():
+            expected = system_privacy.epsilon(system, rounds=int(count), observer=observer)
+            np.testing.assert_allclose(epsilon[row], expected, rtol=1e-9)
         assert np.all(found.lower[row] <= found.epsilon["signal"][row])
 
 
 @pytest.mark.parametrize("budget", [0.1, 3.0, 6.0, 1e3])
 def test_the_rounds_of_a_budget_keep_it_and_one_more_does_not(budget):
     kept = airtight.epsilon_over_rounds(SYSTEM, [2, 40], budget=budget).rounds_within["participants"]
-    worst = [float(np.max(airtight.epsilon(SYSTEM, rounds=t, observer="participants"))) for t in range(1, 41)]
+    worst = [float(airtight.curve(SYSTEM, device=0).compose(t).epsilon(SYSTEM.delta)) for t in range(1, 41)]
     assert kept == sum(value <= budget for value in worst)
 
 
@@ -84,28 +97,34 @@ def test_what_the_command_refuses_in_one_line(words):
     assert ended.exit_code == 2 and ended.stderr.count("\n") == 1 and ended.stderr.startswith("airtight: --")
 
 
-def test_over_rounds_draws_a_line_for_each_different_observer(axes):
-    found = airtight.epsilon_over_rounds(SYSTEM, [1, 10], budget=4.0)
+def test_over_rounds_draws_one_line_for_observers_that_learn_the_same(axes):
+    found = airtight.epsilon_over_rounds(HIDDEN, [1, 10], budget=4.0)
     found.plot(axes)
     drawn = {line.get_label(): line.get_ydata() for line in axes.get_lines()}
-    np.testing.assert_array_equal(drawn["participants"], np.max(found.epsilon["participants"], axis=1))
+    np.testing.assert_array_equal(drawn["others, signal"], np.max(found.epsilon["others"], axis=1))
+    assert np.all(drawn["participants"] > drawn["others, signal"])
     assert axes.get_title(loc="left").startswith("A budget of 4 lasts")
 
 
 def test_bars_of_epsilon_and_marks_of_the_claim(axes):
-    bounds = airtight.bounds(ROOT / "examples/paper.toml")
+    bounds = airtight.bounds(CLAIMED)
     bounds.plot(axes)
     assert [bar.get_height() for bar in axes.patches] == bounds.inference.privacy.asked.tolist()
-    assert axes.get_lines()[0].get_ydata().tolist() == bounds.inference.privacy.published.eq23.epsilon.tolist()
-    other = Figure().add_subplot()
-    bounds.plot(other, what="error")
-    widths = [bar.get_width() for bar in other.patches][:: len(bounds.inference.variants) + 1]
-    assert sum(widths) == pytest.approx(bounds.inference.distortion.exact)
-    with pytest.raises(ParameterError, match="epsilon or error"):
+    assert axes.get_lines()[0].get_ydata().tolist() == bounds.inference.privacy.published.theorem1.epsilon.tolist()
+    with pytest.raises(ParameterError, match="what"):
         bounds.plot(what="x")
+    with pytest.raises(ParameterError, match="features"):
+        bounds.plot(what="error")
 
 
-@given(st.integers(1, 100), st.booleans())
+def test_the_causes_of_an_error_are_as_long_as_the_error(axes):
+    bounds = airtight.bounds(GOOD)
+    bounds.plot(axes, what="error")
+    assert sum(bar.get_width() for bar in axes.patches) == pytest.approx(bounds.inference.distortion.exact)
+
+
+@pytest.mark.parametrize("count", [1, 40, 41])
+@pytest.mark.parametrize("endless", [False, True])
 def test_bars_take_any_number_of_devices_and_no_epsilon(count, endless):
     axes = Figure().add_subplot()
     values = np.full(count, np.inf if endless else 1.0)
