@@ -112,7 +112,8 @@ def rendered(name: str, effort: Effort | None) -> Rendered:
         markup, points = str(drawn.figure.html(drawn.id)), drawn.figure.csv()
     else:
         markup, points = style.svg(drawn.figure, drawn.id, drawn.caption), style.data(drawn.figure)
-    said, compared = drawn.finding, ()
+    said = drawn.finding
+    compared: tuple[tuple[str, str, str, str], ...] = ()
     if said is not None:
         compared = tuple(
             (one.name, one.printed, one.measured(said.level) or "no interval", one.outcome(said.level).value)
