@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from xarray import Dataset
 
-    from airtight.analytics.checks import FloatArray
+    from airtight.analytics.checks import FloatArray, IntArray
     from airtight.analytics.federated.corbin.federated_system import FederatedSystem
     from airtight.analytics.federated.fair.device import DeviceFleet
     from airtight.analytics.guarantee import AdjacencyName, Guarantee, ObserverName
@@ -193,7 +193,7 @@ def epsilon(
 
 @_own_errstate
 def epsilon_over_rounds(
-    system: Source, rounds: Sequence[int] = (1, 10, 100), *, budget: float | None = None
+    system: Source, rounds: Sequence[int] | IntArray = (1, 10, 100), *, budget: float | None = None
 ) -> EpsilonOverRounds:
     """Least epsilon of every device after each number of rounds, against each observer; with a budget, how long that lasts.
 
@@ -202,7 +202,7 @@ def epsilon_over_rounds(
     Parameters
     ----------
     system : InferenceSystem, SystemFile or path
-    rounds : sequence of int
+    rounds : sequence or array of int
         Each at least 1; they replace the rounds of the system.
     budget : float, optional
         Greatest epsilon of any device.

@@ -948,6 +948,8 @@ class EpsilonOverRounds(Result):
     estimated : list of bool
         By number of rounds, whether the values for `others` and `signal` rest on an interpolation whose error is estimated, not
         proved (docs/accuracy.md).
+    never_send : list of int
+        Devices that never send; their epsilon is no protection by noise.
     budget : float, optional
     rounds_within : dict
         By observer the greatest number of rounds found, of those up to the last, with which no device exceeds the budget.
@@ -960,15 +962,19 @@ class EpsilonOverRounds(Result):
     epsilon: dict[str, FloatArray]
     lower: FloatArray
     estimated: list[bool]
+    never_send: list[int]
     budget: float | None = None
     rounds_within: dict[str, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, system: InferenceSystem, rounds: Sequence[int], budget: float | None = None) -> EpsilonOverRounds:
+    def of(
+        cls, system: InferenceSystem, rounds: Sequence[int] | IntArray, budget: float | None = None
+    ) -> EpsilonOverRounds:
         """The epsilons after these numbers of rounds, and how many rounds keep a budget."""
-        if not checks.instance("rounds", rounds, list, tuple, np.ndarray, range) or len(rounds) == 0:
-            raise ParameterError("rounds", list(rounds), "at least one whole number")
-        counts = sorted({checks.count("rounds", each) for each in rounds})
+        given = checks.instance("rounds", rounds, list, tuple, range, np.ndarray)
+        counts = sorted({checks.count("rounds", each) for each in (given.ravel() if isinstance(given, np.ndarray) else given)})
+        if not counts:
+            raise ParameterError("rounds", "empty", "at least one whole number")
         limit = None if budget is None else checks.scalar("budget", budget, "(0, inf)")
         signal = [system_privacy.epsilon_bracket(system, rounds=each, observer=Observer.SIGNAL) for each in counts]
         others = np.array([np.asarray(each.upper) for each in signal])  # the upper end for `signal` is epsilon for `others`
@@ -989,6 +995,7 @@ class EpsilonOverRounds(Result):
             epsilon=upper,
             lower=np.array([np.asarray(each.lower) for each in signal]),
             estimated=[system_privacy.estimated(system, rounds=each, observer=Observer.SIGNAL) for each in counts],
+            never_send=headline.never_send(system),
             budget=limit,
             rounds_within=within,
         )
@@ -997,6 +1004,8 @@ class EpsilonOverRounds(Result):
     def headline(self) -> list[str]:
         """How epsilon of the worst device grows, and how long the budget lasts."""
         worst, last = np.max(self.epsilon[self.asked], axis=1), int(self.rounds[-1])
+        if len(self.never_send) == self.epsilon[self.asked].shape[1]:
+            return ["NO DEVICE EVER SENDS: nothing is learned, and nothing is protected."]
         if not np.isfinite(worst[-1]):
             grown = f"NOT PRIVATE after {last} rounds (no finite epsilon)"
         else:
@@ -1007,6 +1016,9 @@ class EpsilonOverRounds(Result):
             kept = self.rounds_within[self.asked]
             at_least = "at least " if kept == last else ""
             said.append(f"A budget of {self.budget:g} lasts {at_least}{in_words(kept)}.")
+        if self.never_send:
+            who = headline.devices(self.never_send).capitalize()
+            said.insert(1, f"{who} never send: their epsilon is no protection by noise.")
         return said
 
     def tidy(self) -> dict[str, object]:
@@ -1021,6 +1033,7 @@ class EpsilonOverRounds(Result):
             "adjacency": self.adjacency,
             "delta": self.delta,
             "epsilon": rows,
+            "never_send": silent(self.never_send),
             "budget": self.budget,
             "rounds_within": [Entry(value=float(kept), observer=name) for name, kept in self.rounds_within.items()],
         }
@@ -1053,8 +1066,9 @@ class EpsilonOverRounds(Result):
         plots.plain_ticks(axes, "x")
         plots.scaled(axes, "y", np.array([value for worst in lines for value in worst]))
         plots.label_ends(axes, ends, gap=0.1)
-        title = self.headline[-1].removesuffix(".").partition(" (")[0]
-        title = title if self.budget is not None else title.capitalize()
+        title = self.headline[-1].removesuffix(".")
+        if self.budget is None:
+            title = self.headline[0].partition(" (")[0].capitalize()
         return plots.finish(axes, title=title, x="rounds", y=f"epsilon at delta {plots.tick(self.delta)}, worst device")
 
 

@@ -56,13 +56,21 @@ def run(*words):
 
 @pytest.mark.parametrize("system", [SYSTEM, HIDDEN], ids=["seen", "hidden"])
 def test_over_rounds_each_number_is_that_of_the_one_entrance(system):
-    found = airtight.epsilon_over_rounds(system, [7, 1, 7])
+    found = airtight.epsilon_over_rounds(system, np.array([7, 1, 7]))
     assert found.rounds.tolist() == [1, 7]
     for row, count in enumerate(found.rounds):
         for observer, epsilon in found.epsilon.items():
             expected = system_privacy.epsilon(system, rounds=int(count), observer=observer)
             np.testing.assert_allclose(epsilon[row], expected, rtol=1e-9)
         assert np.all(found.lower[row] <= found.epsilon["signal"][row])
+
+
+def test_devices_that_never_send_are_no_privacy_over_rounds():
+    some, none = (airtight.epsilon_over_rounds(SYSTEM.replace(participation=p), [1, 2]) for p in ([1.0, 1.0, 0.0], 0.0))
+    assert some.never_send == [2] and any("no protection" in sentence for sentence in some.headline)
+    assert none.headline == ["NO DEVICE EVER SENDS: nothing is learned, and nothing is protected."]
+    assert none.to_frame().query("quantity == 'never_send'").device.tolist() == [0, 1, 2]
+    none.plot(Figure().add_subplot())
 
 
 @pytest.mark.parametrize("budget", [0.1, 3.0, 6.0, 1e3])

@@ -62,7 +62,7 @@ def applied(name: str = "report") -> AbstractContextManager[None]:
     ParameterError
         When there is no such style.
     """
-    if name not in _STYLES:
+    if not isinstance(name, str) or name not in _STYLES:
         raise ParameterError("name", name, f"one of {', '.join(_STYLES)}")
     import matplotlib as mpl
     from matplotlib.rcsetup import cycler
