@@ -121,9 +121,11 @@ def _xlsx(stream: IO[bytes], table: Mapping[str, NDArray[Any]]) -> None:
     sheet.freeze_panes = "A2"
     sheet.append(list(table))
     for row in zip(*(_cells(name, column) for name, column in table.items()), strict=True):
-        cells = [WriteOnlyCell(sheet, str(value) if value in (np.inf, -np.inf) else value) for value in row]
-        for cell in cells:
-            if cell.data_type == "f":  # a name that begins with = is a text, no formula
-                cell.data_type = "s"
+        cells = [WriteOnlyCell(sheet, repr(value) if isinstance(value, float) else value) for value in row]
+        for cell, value in zip(cells, row, strict=True):
+            if isinstance(value, float) and np.isfinite(value):
+                cell.data_type = "n"  # all digits: openpyxl would round to 16, perhaps below a bound
+            elif cell.data_type == "f":
+                cell.data_type = "s"  # a name that begins with = is a text, no formula
         sheet.append(cells)
     book.save(stream)
