@@ -215,7 +215,7 @@ def main() -> None:
     is_flag=True,
     help="Print the link budget instead: path loss, received power, margin, probability, energy.",
 )
-@click.option("--rounds", metavar="T,T,...", help="Print epsilon after these numbers of rounds instead, such as 1,10,100.")
+@click.option("--rounds", metavar="T,T,T", help="Print epsilon after these numbers of rounds instead, such as 1,10,100.")
 @click.option("--budget", "limit", type=float, metavar="EPSILON", help="With --rounds: say how many rounds keep this epsilon.")
 @OUT
 @PLOT
