@@ -78,6 +78,7 @@ from airtight.verbs import design_problem as design_problem
 from airtight.verbs import energy_policy as energy_policy
 from airtight.verbs import energy_problem as energy_problem
 from airtight.verbs import epsilon as epsilon
+from airtight.verbs import epsilon_over_rounds as epsilon_over_rounds
 from airtight.verbs import frontier as frontier
 from airtight.verbs import minimax_error as minimax_error
 from airtight.verbs import mse as mse
@@ -90,6 +91,7 @@ from airtight.verbs import published as published
 from airtight.verbs import sensitivities as sensitivities
 from airtight.verbs import solve_energy as solve_energy
 from airtight.verbs import solve_weights as solve_weights
+from airtight.verbs import style as style
 from airtight.verbs import sweep as sweep
 from airtight.verbs import train as train
 from airtight.verbs import try_claims as try_claims
@@ -153,6 +155,7 @@ __all__ = [
     "energy_policy",
     "energy_problem",
     "epsilon",
+    "epsilon_over_rounds",
     "equal",
     "false",
     "frontier",
@@ -184,6 +187,7 @@ __all__ = [
     "solve_energy",
     "solve_weights",
     "spread_budget",
+    "style",
     "subsampled",
     "sweep",
     "train",

@@ -13,12 +13,13 @@ from airtight.validate.claims import EFFORT
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
+    from contextlib import AbstractContextManager
 
     import cvxpy
     from numpy.typing import ArrayLike
     from xarray import Dataset
 
-    from airtight.analytics.checks import FloatArray
+    from airtight.analytics.checks import FloatArray, IntArray
     from airtight.analytics.federated.corbin.federated_system import FederatedSystem
     from airtight.analytics.federated.fair.device import DeviceFleet
     from airtight.analytics.guarantee import AdjacencyName, Guarantee, ObserverName
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
     from airtight.analytics.privacy.over_the_air.amplification import PublishedGuarantee
     from airtight.results.bounds import Bounds
+    from airtight.results.inference_results import EpsilonOverRounds
     from airtight.results.training_run import Trained
     from airtight.solvers.design.calibrate import VariableName
     from airtight.solvers.design.federated.federated_design import FederatedDesign
@@ -187,6 +189,53 @@ def epsilon(
     from airtight.analytics.privacy.over_the_air import system_privacy
 
     return system_privacy.epsilon(_with(system, colluding), delta=delta, rounds=rounds, observer=observer, progress=progress)
+
+
+@_own_errstate
+def epsilon_over_rounds(
+    system: Source, rounds: Sequence[int] | IntArray = (1, 10, 100), *, budget: float | None = None
+) -> EpsilonOverRounds:
+    """Least epsilon of every device after each number of rounds, against each observer; with a budget, how long that lasts.
+
+    It is never below the truth in the cases that :func:`epsilon` names as proved. The result has ``plot()`` and ``to_frame()``.
+
+    Parameters
+    ----------
+    system : InferenceSystem, SystemFile or path
+    rounds : sequence or array of int
+        Each at least 1; they replace the rounds of the system.
+    budget : float, optional
+        Greatest epsilon of any device.
+
+    Examples
+    --------
+    >>> import airtight
+    >>> system = airtight.InferenceSystem(devices=12, participation=0.9, noise_variance=0.1, weight=1/12, clip=5.0, alignment=1.0,
+    ...     receiver_noise_variance=0.1, dimension=784, delta=1e-5, adjacency="silent")
+    >>> found = airtight.epsilon_over_rounds(system, [1, 10], budget=4.0)
+    >>> found.epsilon["participants"][:, 0].round(3), found.rounds_within["participants"]
+    (array([1.501, 5.32 ]), 6)
+    """
+    from airtight.results.inference_results import EpsilonOverRounds
+
+    return EpsilonOverRounds.of(_inference(system), rounds, budget)
+
+
+def style(name: Literal["paper", "report"] = "paper") -> AbstractContextManager[None]:
+    """A context in which plots have the size and the letters of a paper's column, or the style of the report.
+
+    Examples
+    --------
+    >>> import airtight
+    >>> from matplotlib import rcParams
+    >>> with airtight.style("paper"):
+    ...     print(rcParams["figure.figsize"])
+    [3.4, 2.4]
+    """
+    extras.require("report")
+    from airtight.validate.experiments.figures.style import applied
+
+    return applied(name)
 
 
 @_own_errstate

@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from airtight.analytics.tidy import Tabular
+
 _FEW = 6  # entries of an array that are displayed
 
 
-class Record:
+class Record(Tabular):
     """Base class of dataclasses of results; with ``eq=False`` they use the comparison of this class, which handles
     arrays.
 

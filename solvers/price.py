@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from airtight.analytics.records import Record
+from airtight.analytics.tidy import Entry
 
 _SAME = 1e-3  # relative difference of the two derivatives below which they count as one: both are computed to 1e-4 or better
 
@@ -40,6 +41,11 @@ class ShadowPrice(Record):
     unit: str
     rising: float
     falling: float
+
+    def tidy(self) -> dict[str, object]:
+        """The numbers of a table."""
+        sides = {name: Entry(value=getattr(self, name), unit=self.unit) for name in ("rising", "falling")}
+        return {f"d {self.of} / d {self.by}": sides}
 
     @property
     def one_sided(self) -> bool:

@@ -36,6 +36,13 @@ LEMMA = airtight.Claim("L1", "Lemma 1", sympy.log(1 + x) <= x)
 """
 COMMANDS = [  # what is run in a folder with these three files, and the extra that it needs
     ("bounds system.toml --json", None),
+    ("bounds system.toml --rounds 1,10 --out table.csv", None),
+    ("bounds system.toml --out table.mat", None),
+    ("bounds system.toml --out table.xlsx", "tables"),
+    ("bounds system.toml --out table.parquet", "tables"),
+    ("bounds system.toml --plot epsilon.svg", "report"),
+    ("init --template energy", None),
+    ("explain system.toml", None),
     ("calibrate system.toml --epsilon 2", None),
     ("attack system.toml --samples 1000", None),
     ("solve energy fleet.toml", None),
@@ -69,6 +76,9 @@ def calls():
         ("epsilon", None, lambda: airtight.epsilon(system)),
         ("solve_weights", None, lambda: airtight.solve_weights(system, task)),
         ("_repr_html_", None, curve._repr_html_),
+        ("_repr_html_ of a result", None, lambda: airtight.bounds(system)._repr_html_()),
+        ("to_frame", "tables", lambda: airtight.bounds(system).to_frame()),
+        ("plot of a result", "report", lambda: airtight.bounds(system).plot()),
         ("plot", "report", curve.plot),
         ("to_dp_accounting", "dp-accounting", lambda: curve.to_dp_accounting(0.1)),
         ("to_dp_event", "dp-accounting", curve.to_dp_event),

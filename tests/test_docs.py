@@ -45,7 +45,7 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", ["docs/tutorial.md", "docs/howto.md", "docs/families.md", "README.md"])
+@pytest.mark.parametrize("page", ["docs/tutorial.md", "docs/howto.md", "docs/families.md", "docs/results.md", "README.md"])
 def test_a_page_runs(page, folder):
     space = {}
     for kind, text in FENCE.findall((ROOT / page).read_text()):

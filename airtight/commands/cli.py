@@ -14,13 +14,30 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import click
 
+from airtight.analytics import tidy
 from airtight.analytics.checks import AirtightError, ConvergenceError, ParameterError
 from airtight.analytics.extras import require
 from airtight.commands import plain_text
 from airtight.commands.attack_command import attack
 from airtight.commands.design_command import calibrate, design
+from airtight.commands.file_commands import explain, init
 from airtight.commands.meter_command import meter
-from airtight.commands.options import ALL, DEVICES, FEATURES, LEAVE_OUT, as_given, as_typed, demand_plain, print_json
+from airtight.commands.options import (
+    ALL,
+    DEVICES,
+    FEATURES,
+    LEAVE_OUT,
+    OUT,
+    PLAN,
+    PLOT,
+    WRITES,
+    as_given,
+    as_typed,
+    demand_plain,
+    draw,
+    print_json,
+    save,
+)
 from airtight.commands.options import EFFORT as _EFFORT
 from airtight.commands.options import FILE as _FILE
 from airtight.commands.options import IDS as _IDS
@@ -31,6 +48,7 @@ from airtight.commands.options import SEED as _SEED
 from airtight.commands.quantities_command import quantities
 from airtight.commands.report_command import card, figures, paper, report
 from airtight.commands.sweep_command import sweep
+from airtight.results import result as results
 from airtight.running import audited, pool_for_claims, progress
 from airtight.solvers.errors import InfeasibleError, NotSettledError
 from airtight.system_file.config import SystemFileError, load
@@ -101,7 +119,7 @@ class _Group(_WholeHelp):
         "Is my system private and useful?": ("bounds", "report", "attack", "card"),
         "What should my devices do?": ("calibrate", "design", "solve", "sweep", "meter", "train"),
         "Is a theorem true?": ("verify", "try", "certify", "paper", "figures", "quantities"),
-        "Write a system file": ("schema",),
+        "Write a system file": ("init", "explain", "schema"),
     }
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -197,10 +215,23 @@ def main() -> None:
     is_flag=True,
     help="Print the link budget instead: path loss, received power, margin, probability, energy.",
 )
+@click.option("--rounds", metavar="T,T,T", help="Print epsilon after these numbers of rounds instead, such as 1,10,100.")
+@click.option("--budget", "limit", type=float, metavar="EPSILON", help="With --rounds: say how many rounds keep this epsilon.")
+@OUT
+@PLOT
 @ALL
 @_JSON
 def bounds(
-    files: tuple[Path, ...], devices: Path | None, features: Path | None, link: bool, complete: bool, as_json: bool
+    files: tuple[Path, ...],
+    devices: Path | None,
+    features: Path | None,
+    link: bool,
+    rounds: str | None,
+    limit: float | None,
+    out: Path | None,
+    plot: Path | None,
+    complete: bool,
+    as_json: bool,
 ) -> None:
     """Say whether the systems in FILE are private and useful: exact, proven and published bounds.
 
@@ -227,13 +258,32 @@ def bounds(
     if (devices is not None or features is not None) and len(files) > 1:
         raise click.UsageError(f"{'--features' if devices is None else '--devices'}: with one FILE")
     descriptions = {str(file): fleets.load(file, devices, channel=True, features=features)[0] for file in files}
+    if link and any(option is not None for option in (out, rounds, plot)):
+        raise click.UsageError("--link: not together with --out, --plot or --rounds")
+    if (rounds is not None or plot is not None) and len(files) > 1:
+        raise click.UsageError(f"{'--plot' if rounds is None else '--rounds'}: with one FILE")
+    if rounds is not None:
+        ((file, description),) = descriptions.items()
+        _over_rounds(as_given(file, devices, features), description, rounds, limit, out, plot, as_json)
+        return
+    if limit is not None:
+        raise click.UsageError("--budget: needs --rounds")
+
+    def write(by_file: dict[str, Any]) -> object:
+        """The JSON of all files, written to the file of --out."""
+        tree = by_file if len(files) > 1 else by_file[str(files[0])]
+        if out is not None:
+            save(out, tree, tidy.columns(part for one in by_file.values() for part in one.by_system()))
+        draw(plot, lambda axes: by_file[str(files[0])].plot(axes))
+        return tree
+
     if as_json:
         compute = budget if link else lambda description: Bounds.joined(warned(description))
-        by_file = {file: compute(description) for file, description in descriptions.items()}
-        print_json(by_file if len(files) > 1 else by_file[str(files[0])])
+        print_json(write({file: compute(description) for file, description in descriptions.items()}))
         return
     from airtight.report.screens import bounds_screen
 
+    computed: dict[str, Bounds] = {}
     for number, (file, description) in enumerate(descriptions.items()):
         if number:
             click.echo()
@@ -252,6 +302,42 @@ def bounds(
                 bounds_screen.bounds(given, description, parts, complete=complete)
             raise
         bounds_screen.bounds(given, description, parts, complete=complete)
+        computed[file] = Bounds.joined((name, part) for name, each in parts.items() for part in each)
+    if computed:
+        write(computed)
+
+
+def _over_rounds(
+    given: str,
+    description: SystemFile,
+    texts: str,
+    budget: float | None,
+    out: Path | None,
+    plot: Path | None,
+    as_json: bool,
+) -> None:
+    """Print epsilon after several numbers of rounds, of the system and its variants."""
+    from airtight.report.screens import bounds_screen
+    from airtight.results.inference_results import EpsilonOverRounds
+    from airtight.validate import untrusted
+
+    if not description.systems:
+        raise SystemFileError(f"{description.name}: inference: missing; rounds are counted for it")
+    try:
+        counts = [untrusted.whole(text.strip()) for text in texts.split(",")]
+    except ValueError:
+        raise ParameterError("--rounds", texts, "whole numbers with commas between them, such as 1,10,100") from None
+    with progress("rounds", len(description.systems)) as advance:
+        by_system = {}
+        for name, system in description.systems.items():
+            by_system[name] = EpsilonOverRounds.of(system, counts, budget)
+            advance(name)
+    save(out, by_system, tidy.columns(by_system.items()))
+    draw(plot, by_system[description.name].plot)
+    if as_json:
+        print_json(by_system)
+    else:
+        bounds_screen.over_rounds(given, by_system)
 
 
 @main.group(cls=_WholeHelp, short_help="One design problem: weights, energy or a quantizer.")
@@ -280,6 +366,7 @@ def solve() -> None:
 @click.option("--variant", help="Solve for this variant of the system.")
 @DEVICES
 @FEATURES
+@OUT
 @ALL
 @_JSON
 def weights(
@@ -291,6 +378,7 @@ def weights(
     variant: str | None,
     devices: Path | None,
     features: Path | None,
+    out: Path | None,
     complete: bool,
     as_json: bool,
 ) -> None:
@@ -320,6 +408,8 @@ def weights(
         sums_to_one=not free,
     )
     result = WeightResult.of(solution, task.features)
+    name = variant or description.name
+    save(out, result, result.table(name))
     if as_json:
         print_json(result)
     else:
@@ -329,9 +419,8 @@ def weights(
         if cap != "none" and task.epsilon_cap is not None:
             promise = ", which the published bound does not guarantee" if cap in ("theorem1", "eq23") else ""
             limit = f"Epsilon at most {task.epsilon_cap:g} for every device{promise}."
-        name = variant or description.name
-        labels = description.labels_of(name)
-        solve_screens.weights(as_given(file, devices, features), name, result, system, limit, labels, complete=complete)
+        given, labels = as_given(file, devices, features), description.labels_of(name)
+        solve_screens.weights(given, name, result, system, limit, labels, complete=complete)
 
 
 @solve.command(short_help="Iterations and power of greatest utility for each device.")
@@ -341,11 +430,12 @@ def weights(
 )
 @click.option("--integer", is_flag=True, help="Take whole numbers of iterations, and the best transmission for them.")
 @DEVICES
+@PLAN
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    metavar="CSV|DIR",
-    help="Write the answer to a CSV file, a device a row (- prints it); with --export a folder.",
+    metavar="FILE|DIR",
+    help=f"{WRITES} With --export the folder that it writes to.",
 )
 @LEAVE_OUT
 @click.option(
@@ -367,6 +457,7 @@ def energy(
     method: str,
     integer: bool,
     devices: Path | None,
+    plan: Path | None,
     out: Path | None,
     leave_out: bool,
     export: str | None,
@@ -379,6 +470,8 @@ def energy(
     from airtight.results.energy import EnergyResult
     from airtight.solvers import energy as energy_utility
 
+    if out is not None and export is None:
+        results.check(out)
     description, rows, left = fleets.load(file, devices, "energy", leave_out=leave_out, channel=True)
     if description.energy is None:
         raise SystemFileError(f"{file}: energy: missing; the energy-utility problem needs it")
@@ -390,15 +483,14 @@ def energy(
     if export is not None:
         _export(fleet, out, loss, as_json)
         return
-    if out is not None and out.is_dir():
-        raise click.UsageError(f"--out: {out} is a folder; a CSV file is written, except with --export")
     solution = energy_utility.solve(fleet, method=method, integer=integer)
-    if out is not None:
-        fleets.write(out, fleets.plan(solution, rows))
-        if str(out) == "-":
+    if plan is not None:
+        fleets.write(plan, fleets.plan(solution, rows))
+        if str(plan) == "-":
             return
     printed = solution if method == "published" else energy_utility.solve(fleet, method="published")
     result = EnergyResult.of(solution, printed, fleet)
+    save(out, result, tidy.columns([(description.name, result)]))
     if as_json:
         print_json(result)
     else:
@@ -444,10 +536,11 @@ def _export(fleet: DeviceFleet, out: Path | None, loss: float, as_json: bool) ->
     "--pairs", is_flag=True, help="Design for two clients that share randomness, so that their outputs cancel."
 )
 @click.option("--prove", is_flag=True, help="Prove a bound for alphabets of this size too (two bits; half a minute).")
+@OUT
 @_JSON
-def quantizer(file: Path, bits: int, pairs: bool, prove: bool, as_json: bool) -> None:
+def quantizer(file: Path, bits: int, pairs: bool, prove: bool, out: Path | None, as_json: bool) -> None:
     """Find the unbiased quantizer of so many bits with the least worst error at the epsilon of FILE, and a bound for any."""
-    from airtight.results import quantizer as results
+    from airtight.results import quantizer as quantizers
 
     if pairs and (prove or bits > 4):
         raise click.UsageError("--pairs: at most 4 bits, and not together with --prove")
@@ -457,13 +550,14 @@ def quantizer(file: Path, bits: int, pairs: bool, prove: bool, as_json: bool) ->
     system = description.federated
     if system is None:
         raise SystemFileError(f"{file}: federated: missing; the quantizer needs its epsilon and radius")
-    result = results.paired(bits, system) if pairs else results.alone(bits, system, prove=prove)
+    result = quantizers.paired(bits, system) if pairs else quantizers.alone(bits, system, prove=prove)
+    save(out, result, result.table(description.name))
     if as_json:
         print_json(result)
         return
     from airtight.report.screens import solve_screens
 
-    if isinstance(result, results.PairResult):
+    if isinstance(result, quantizers.PairResult):
         solve_screens.pair(str(file), description.name, result)
     else:
         solve_screens.quantizer(str(file), description.name, result)
@@ -479,6 +573,7 @@ def quantizer(file: Path, bits: int, pairs: bool, prove: bool, as_json: bool) ->
 @click.option(
     "--all", "complete", is_flag=True, help="Print every numbered item: definitions and what cannot be decided too."
 )
+@OUT
 @_JSON
 @_QUIET
 def verify(
@@ -489,6 +584,7 @@ def verify(
     listed: bool,
     refuted: bool,
     complete: bool,
+    out: Path | None,
     as_json: bool,
 ) -> None:
     """Try published theorems: all claims, those named, or those that begin with a name (FDP, CB, UF-E).
@@ -502,8 +598,10 @@ def verify(
         raise click.UsageError("--all: not together with an ID")
     evidence = audited(ids, seed, effort, limit)
     others = list(INSTALLED.items().values()) if complete else []
+    tree = [e.as_json() for e in evidence] + [item_as_json(item) for item in others]
+    save(out, tree, tidy.columns((e.claim.id, e) for e in evidence))
     if as_json:
-        print_json([e.as_json() for e in evidence] + [item_as_json(item) for item in others])
+        print_json(tree)
     else:
         from airtight.report import verdicts
 
@@ -652,10 +750,17 @@ def _certified(ids: Sequence[str], out: Path, source: Source, *, quiet: bool, li
     help="Features and labels to learn from, instead of the digits: arrays X and y, or a column label beside the features.",
 )
 @DEVICES
+@OUT
 @_JSON
 @_QUIET
 def train(
-    file: Path, checkpoints: Path | None, parts: tuple[str, ...], own: Path | None, devices: Path | None, as_json: bool
+    file: Path,
+    checkpoints: Path | None,
+    parts: tuple[str, ...],
+    own: Path | None,
+    devices: Path | None,
+    out: Path | None,
+    as_json: bool,
 ) -> None:
     """Train the systems in FILE on handwritten digits, or on your own data.
 
@@ -679,6 +784,7 @@ def train(
         checkpoints.mkdir(parents=True, exist_ok=True)
     with progress("training", training_run.rounds(description, wanted, plan)) as advance:
         result = training_run.train(description, wanted, plan, checkpoints=checkpoints, advance=advance, source=source)
+    save(out, result.tree, result.table(description.name))
     if as_json:
         print_json(result.tree)
     else:
@@ -707,3 +813,5 @@ main.add_command(attack)
 main.add_command(calibrate)
 main.add_command(design)
 main.add_command(quantities)
+main.add_command(init)
+main.add_command(explain)

@@ -9,8 +9,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from airtight.analytics.checks import ParameterError
-from airtight.commands.options import ALL, DEVICES, FEATURES, FILE, JSON, LEAVE_OUT, PLAN, QUIET, as_given, print_json
+from airtight.commands.options import (
+    ALL,
+    DEVICES,
+    FEATURES,
+    FILE,
+    JSON,
+    LEAVE_OUT,
+    OUT,
+    PLAN,
+    PLOT,
+    QUIET,
+    as_given,
+    draw,
+    print_json,
+    save,
+)
 from airtight.running import heard, progress
 from airtight.solvers.errors import Interrupted, NotSettledError
 from airtight.system_file.config import SystemFileError
@@ -43,6 +57,7 @@ if TYPE_CHECKING:
     type=click.IntRange(min=1),
     help="Evaluations of epsilon after which the best value so far is printed (exit 4); no limit by default.",
 )
+@OUT
 @ALL
 @JSON
 @QUIET
@@ -53,6 +68,7 @@ def calibrate(
     rounds: int | None,
     devices: Path | None,
     effort: int | None,
+    out: Path | None,
     complete: bool,
     as_json: bool,
 ) -> None:
@@ -73,6 +89,7 @@ def calibrate(
             system, epsilon, variable=variable, rounds=rounds, effort=effort, progress=heard()
         )
     result = CalibrationResult.of(stop.best, epsilon, description.task)
+    save(out, result, result.table(description.name))
     if as_json:
         print_json(result)
     else:
@@ -88,6 +105,7 @@ def calibrate(
 @DEVICES
 @FEATURES
 @PLAN
+@OUT
 @LEAVE_OUT
 @click.option(
     "--frontier",
@@ -95,9 +113,7 @@ def calibrate(
     metavar="KEY=VALUES",
     help="Design once for each value of a limit, such as epsilon_at_most: a,b,c or FIRST:LAST:COUNT[:log]; once or twice.",
 )
-@click.option(
-    "--plot", type=click.Path(path_type=Path, dir_okay=False), help="Draw the frontier: FILE.svg, .png or .pdf."
-)
+@PLOT
 @ALL
 @JSON
 @QUIET
@@ -105,6 +121,7 @@ def design(
     file: Path,
     devices: Path | None,
     features: Path | None,
+    plan: Path | None,
     out: Path | None,
     leave_out: bool,
     frontier: tuple[str, ...],
@@ -130,19 +147,19 @@ def design(
         click.echo(f"airtight: left out: {one}", err=True)
     system, wanted, task = description.inference, description.design, description.task
     if frontier:
-        if out is not None:
-            raise click.UsageError("--frontier: not together with --out")
+        if plan is not None:
+            raise click.UsageError("--frontier: not together with --plan")
         if system is not None and system.channel is not None and isinstance(wanted, InferenceRequirements):
             raise click.UsageError("--frontier: designs of one look; inference.channel: design one limit at a time")
-        _frontier(file, description, frontier, plot, as_json)
+        _frontier(file, description, frontier, plot, out, as_json)
         return
     if plot is not None:
         raise click.UsageError("--plot: needs --frontier")
     if isinstance(wanted, FederatedRequirements):
-        _federated(file, description, wanted, complete, as_json)
+        _federated(file, description, wanted, out, complete, as_json)
         return
     if isinstance(wanted, FleetRequirements):
-        _fleet(file, description, wanted, rows, out, complete, as_json)
+        _fleet(file, description, wanted, rows, plan, out, complete, as_json)
         return
     if not isinstance(wanted, InferenceRequirements) or system is None:
         raise SystemFileError(
@@ -154,18 +171,20 @@ def design(
     with progress("designing"), _stopped() as stop:
         stop.best = whole_system.design(system, wanted, samples, progress=heard(), **options)
     outcome = stop.best
-    if out is not None:
-        fleets.write(out, fleets.designed(outcome, rows))
-        if str(out) == "-":
+    if plan is not None:
+        fleets.write(plan, fleets.designed(outcome, rows))
+        if str(plan) == "-":
             stop.end()
             _settled(outcome)
             return
     decided = (Free.PARTICIPATION,) if system.power_decides else ()
     free = tuple(dict.fromkeys((*wanted.free, *decided)))
     result = DesignResult.of(outcome, free, _before(description), samples or ())
+    absent = dict.fromkeys(("lower_bound", "gap", "bound_for", "accuracy", "error"))
+    tree = {**tree_of(result), **{name: None for name in absent if getattr(result, name) is None}}
+    save(out, tree, result.table(description.name))
     if as_json:
-        absent = dict.fromkeys(("lower_bound", "gap", "bound_for", "accuracy", "error"))
-        print_json({**tree_of(result), **{name: None for name in absent if getattr(result, name) is None}})
+        print_json(tree)
     else:
         design_screens.design(
             as_given(file, devices, features),
@@ -212,7 +231,12 @@ def _settled(result: JointDesign) -> None:
 
 
 def _federated(
-    file: Path, description: SystemFile, wanted: FederatedRequirements, complete: bool, as_json: bool
+    file: Path,
+    description: SystemFile,
+    wanted: FederatedRequirements,
+    out: Path | None,
+    complete: bool,
+    as_json: bool,
 ) -> None:
     from airtight.report.screens import design_screens
     from airtight.results.design import FederatedDesignResult
@@ -222,24 +246,23 @@ def _federated(
     with progress("designing"):
         outcome = federated_design.design(description.federated, wanted, progress=heard())
     result = FederatedDesignResult.of(outcome, wanted)
+    save(out, result, result.table(description.name))
     if as_json:
         print_json(result)
     else:
         design_screens.federated_design(str(file), description.name, result, complete=complete)
 
 
-def _frontier(file: Path, description: SystemFile, over: Sequence[str], plot: Path | None, as_json: bool) -> None:
+def _frontier(
+    file: Path, description: SystemFile, over: Sequence[str], plot: Path | None, out: Path | None, as_json: bool
+) -> None:
     from airtight.report.screens import design_screens
     from airtight.sweeps import frontier_designs
-    from airtight.validate import files
 
-    if plot is not None and plot.suffix not in (".svg", ".png", ".pdf"):
-        raise ParameterError("--plot", str(plot), "a file that ends in .svg, .png or .pdf")
     with progress("designing", 0) as advance:
         result = frontier_designs.traced(description, over, heard=advance)
-    if plot is not None:
-        with files.whole(plot) as stream:
-            frontier_designs.save(frontier_designs.plot(description.name, result), stream, plot.suffix[1:])
+    draw(plot, result.plot)
+    save(out, result, result.table(description.name))
     if as_json:
         print_json(result)
     else:
@@ -251,6 +274,7 @@ def _fleet(
     description: SystemFile,
     wanted: FleetRequirements,
     rows: Sequence[Row],
+    plan: Path | None,
     out: Path | None,
     complete: bool,
     as_json: bool,
@@ -263,11 +287,12 @@ def _fleet(
     assert description.energy is not None
     with progress("designing"):
         outcome = fleet_design.design(description.energy, wanted, progress=heard())
-    if out is not None:
-        fleets.write(out, fleets.planned(outcome, rows))
-        if str(out) == "-":
+    if plan is not None:
+        fleets.write(plan, fleets.planned(outcome, rows))
+        if str(plan) == "-":
             return
     result = FleetDesignResult.of(outcome, wanted)
+    save(out, result, result.table(description.name))
     if as_json:
         print_json(result)
     else:

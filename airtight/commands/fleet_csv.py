@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import errno
-import io
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -20,6 +18,7 @@ from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.parameters import Number, OptionalNumber, OptionalVector, Vector
 from airtight.results.energy import EnergyResult
+from airtight.results.result import csv_text
 from airtight.solvers.errors import InfeasibleError
 from airtight.system_file import units
 from airtight.system_file.config import SystemFileError, described, read
@@ -278,17 +277,13 @@ def _usable(columns: Mapping[str, Sequence[float]], table: str, rows: Iterable[R
 
 def write(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
     """Write columns as CSV with all digits of each number; ``-`` is standard output."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
     if str(path) == "-":
         if sys.stdout is None:
             raise OSError(errno.EBADF, "is closed")
-        sys.stdout.write(text.getvalue())
+        sys.stdout.write(csv_text(columns))
         return
     with files.whole(path) as stream:
-        stream.write(text.getvalue().encode())
+        stream.write(csv_text(columns).encode())
 
 
 def in_time(fleet: DeviceFleet, rows: Sequence[Row], *, integer: bool) -> tuple[DeviceFleet, list[Row], list[SkippedDevice]]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from airtight.analytics.checks import ParameterError
-from airtight.commands.options import ALL, JSON, print_json
+from airtight.commands.options import ALL, JSON, OUT, print_json, save
 from airtight.running import heard, progress
 from airtight.system_file.config import SystemFileError
 from airtight.validate import untrusted
@@ -36,6 +36,7 @@ LONG = 1000  # rounds from which on a file beside the log says how far it was ch
 @click.option("--delta", type=float, help="Delta of the privacy budget (required for a new log).")
 @click.option("--devices", type=click.IntRange(min=1), help="Number of devices (required for a new log).")
 @click.option("--order", type=float, help="Order of the Renyi filter of a new log that takes releases of all kinds.")
+@OUT
 @ALL
 @JSON
 def meter(
@@ -45,6 +46,7 @@ def meter(
     delta: float | None,
     devices: int | None,
     order: float | None,
+    out: Path | None,
     complete: bool,
     as_json: bool,
 ) -> None:
@@ -68,7 +70,7 @@ def meter(
         raise SystemFileError(f"{log}: No such file; --budget, --delta and --devices begin a new log")
     given = None if add is None else _round(add)
     if budget is None and given is None:
-        _print(log, read(log), None, complete, as_json)
+        _print(log, read(log), None, out, complete, as_json)
         return
     allowed: bool | None = None
     if budget is not None and log.exists() and log.stat().st_size:
@@ -106,7 +108,7 @@ def meter(
                 with suppress(OSError, KeyboardInterrupt), files.whole(beside) as state:
                     state.write(account.checked().encode())
     try:
-        _print(log, account, allowed, complete, as_json)
+        _print(log, account, allowed, out, complete, as_json)
     except (OSError, SystemExit, KeyboardInterrupt) as error:  # rich ends the program where a pipe is closed
         if len(account.lines) == known:
             raise
@@ -186,10 +188,14 @@ def _refused(account: Meter, given: tuple[Any, ...], error: Exception) -> None:
         click.echo(f"airtight: {who}", err=True)
 
 
-def _print(log: Path, account: Meter, allowed: bool | None, complete: bool, as_json: bool) -> None:
+def _print(
+    log: Path, account: Meter, allowed: bool | None, out: Path | None, complete: bool, as_json: bool
+) -> None:
+    summary = account.summary()
+    tree = summary if allowed is None else {**summary, "allowed": allowed}
+    save(out, tree, account.table(log.stem))
     if as_json:
-        summary = account.summary()
-        print_json(summary if allowed is None else {**summary, "allowed": allowed})
+        print_json(tree)
         return
     from airtight.report.screens import meter_screen
 

@@ -5,19 +5,25 @@ from __future__ import annotations
 import json
 import math
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import resources
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+from numpy.typing import NDArray
 
 from airtight.analytics import checks
 from airtight.analytics.checks import ParameterError
+from airtight.analytics.extras import require
+from airtight.results import result
 from airtight.running import QUIET as SILENT
 from airtight.validate import untrusted
 from airtight.validate.claims import EFFORT as EVALUATIONS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 FILE = click.argument("file", type=click.Path(path_type=Path))
 QUIET = click.option(
@@ -43,10 +49,42 @@ FEATURES = click.option(
     help="Table with the features, a row for each device; it replaces that of FILE.",
 )
 PLAN = click.option(
-    "--out",
+    "--plan",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="CSV",
-    help="Write the answer to a CSV file, a device a row (- prints it).",
+    help="Write the answer to a CSV file that --devices reads, a device a row (- prints it).",
+)
+
+
+def _table_file(ctx: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
+    return None if path is None else result.check(path)
+
+
+WRITES = "Write all numbers to a file too, a row each: FILE.csv, .xlsx, .parquet or .mat; FILE.json is what --json prints."
+OUT = click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    callback=_table_file,
+    metavar="FILE",
+    help=WRITES,
+)
+_PICTURES = (".svg", ".png", ".pdf")
+
+
+def _picture_file(ctx: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
+    if path is not None and path.suffix not in _PICTURES:
+        raise ParameterError("--plot", str(path), f"a file that ends in {', '.join(_PICTURES)}")
+    if path is not None:
+        require("report")
+    return path
+
+
+PLOT = click.option(
+    "--plot",
+    type=click.Path(path_type=Path, dir_okay=False),
+    callback=_picture_file,
+    metavar="FILE",
+    help="Draw a picture: FILE.svg, .png or .pdf.",
 )
 LEAVE_OUT = click.option(
     "--leave-out", is_flag=True, help="Leave out devices of the CSV file that cannot be used, and name them on stderr."
@@ -156,8 +194,26 @@ def _same(typed: str, value: object) -> bool:
         return typed == str(value) or typed.startswith(f"{value}=")
 
 
-def print_json(result: Any) -> None:
+def print_json(tree: Any) -> None:
     """Strict JSON of any result; see :mod:`airtight.results.schema`."""
     from airtight.results.schema import as_json
 
-    click.echo(json.dumps(as_json(result), indent=2, allow_nan=False))
+    click.echo(json.dumps(as_json(tree), indent=2, allow_nan=False))
+
+
+def draw(path: Path | None, plot: Callable[[Axes], object]) -> None:
+    """Write the picture of ``--plot``, where one is asked for."""
+    if path is not None:
+        from airtight.validate import files
+        from airtight.validate.experiments.figures import style
+
+        with files.whole(path) as stream:
+            style.save(style.drawn(plot), stream, path.suffix[1:])
+        click.echo(f"airtight: {path} is written", err=True)
+
+
+def save(out: Path | None, tree: object, table: Mapping[str, NDArray[Any]]) -> None:
+    """Write the file of ``--out``, where one is asked for: the JSON of `tree`, or the table."""
+    if out is not None:
+        result.write(out, tree, table)
+        click.echo(f"airtight: {out} is written", err=True)

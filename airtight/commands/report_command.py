@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from airtight.analytics.checks import AirtightError
 from airtight.analytics.extras import require
 from airtight.commands.meter_command import read
 from airtight.commands.options import DEVICES, EFFORT, FEATURES, FILE, LIMIT, QUIET, SEED, as_given
 from airtight.running import audited, pool_of, progress, steps
+from airtight.system_file import config
 from airtight.validate.files import OutputFolder
 
 if TYPE_CHECKING:
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from airtight.validate.claims.evidence import Shipped
     from airtight.validate.experiments.figures.gallery import Rendered
 
+_LOOK_AGAIN = 1000  # ms after which files are looked at even where the system has told nothing
 _PAPERS = {
     "inference": "FDP",
     "federated": "CB",
@@ -48,6 +52,7 @@ _PAPERS = {
     help="Show what has been spent by the rounds in this log of airtight meter.",
 )
 @click.option("--gallery", is_flag=True, help="Redraw the figures of the papers too.")
+@click.option("--watch", "watching", is_flag=True, help="Write the page again whenever FILE or a file that it names is saved.")
 @QUIET
 def report(
     file: Path,
@@ -61,9 +66,71 @@ def report(
     thorough: bool,
     log: Path | None,
     gallery: bool,
+    watching: bool,
 ) -> None:
     """Write a page on one system: OUT/index.html, OUT/audit.html, OUT/report.json, OUT/figures, part by part."""
     require("report")
+    if watching:
+        require("watch")
+        if str(file) == "-":
+            raise click.UsageError("--watch: needs a FILE that can be saved, not standard input")
+        _named(file)  # a file that cannot be read now is an error, later ones are said and waited for
+    inputs = {path for path in (devices, features, log) if path is not None}
+    for _ in _saves(file, inputs) if watching else (None,):
+        try:
+            _report(file, devices, features, out, seed, effort, limit, anew, thorough, log, gallery)
+        except AirtightError as error:
+            if not watching:
+                raise
+            click.echo(f"airtight: {error}", err=True)
+        if watching:
+            click.echo(f"airtight: waiting until {file} is saved (Ctrl-C ends)", err=True)
+
+
+def _named(file: Path) -> set[Path]:
+    """The system file and the files that it names."""
+    names = config.named_files(config.read(file)).values()
+    return {file.resolve(), *((file.parent / name).resolve() for name in names)}
+
+
+def _saves(file: Path, inputs: set[Path]) -> Iterator[None]:
+    """Once at the start, and whenever the file, one that it names or an input has changed since, be it during the work."""
+    import watchfiles
+
+    while True:
+        try:
+            files = _named(file)
+        except AirtightError:  # no TOML now; it is read again when it is saved
+            files = {file.resolve()}
+        files |= {path.resolve() for path in inputs}
+        before = _stamps(files)
+        yield
+        folders = {path.parent for path in files}
+        for _ in watchfiles.watch(*folders, yield_on_timeout=True, rust_timeout=_LOOK_AGAIN):
+            if _stamps(files) != before:
+                break
+
+
+def _stamps(files: set[Path]) -> dict[Path, tuple[int, int] | None]:
+    """Time and size of each file; None for one that an editor is just replacing."""
+    found = {path: path.stat() if path.exists() else None for path in files}
+    return {path: stat and (stat.st_mtime_ns, stat.st_size) for path, stat in found.items()}
+
+
+def _report(
+    file: Path,
+    devices: Path | None,
+    features: Path | None,
+    out: Path,
+    seed: int,
+    effort: int,
+    limit: float,
+    anew: bool,
+    thorough: bool,
+    log: Path | None,
+    gallery: bool,
+) -> None:
+    """Compute and write the page."""
     from airtight.commands import fleet_csv as fleets
     from airtight.console import next_step, say, screen
     from airtight.report import assembly
@@ -150,9 +217,13 @@ def _redrawn(description: SystemFile) -> list[Rendered]:
 @click.option("--anew", is_flag=True, help="Train again with full effort (half an hour; default: draw shipped results).")
 @QUIET
 def figures(ids: tuple[str, ...], out: Path, quick: bool, anew: bool) -> None:
-    """Redraw the papers' figures: all, those named, or those that begin with a name (FDP, CB-2, UF)."""
+    """Redraw the papers' figures: all, those named, or those that begin with a name (FDP, CB-2, UF).
+
+    OUT/index.html has each with what the paper prints and what we find, OUT/ID.csv what is drawn.
+    """
     require("report")
     from airtight.console import next_step, say, screen
+    from airtight.report import page
     from airtight.validate.experiments.figures import gallery
     from airtight.validate.experiments.figures.figure import Effort
     from airtight.validate.experiments.figures.gallery import Rendered
@@ -160,15 +231,22 @@ def figures(ids: tuple[str, ...], out: Path, quick: bool, anew: bool) -> None:
     wanted = gallery.selected(ids)
     console, drawn = screen(), list[Rendered]()
     effort = Effort.quick() if quick else Effort.full() if anew else None
-    with OutputFolder(out), progress("drawing", len(wanted)) as advance, pool_of(len(wanted)) as (executor, _):
+    with OutputFolder(out) as folder, progress("drawing", len(wanted)) as advance, pool_of(len(wanted)) as (executor, _):
+        folder.check(["index.html"])
         for figure in gallery.draw(wanted, effort, executor):
             gallery.write(out, figure)
             advance(figure.id)
             drawn.append(figure)
+        drawn.sort(key=lambda figure: wanted.index(figure.id))
+        folder.write({"index.html": page.figure_index(drawn)})
     say(console, f"{len(drawn)} figures drawn in {out}; each caption says whether it confirms the paper.", style="bold")
     for figure in drawn:
         say(console, f"{figure.file}: {figure.caption}", indent=2)
-    next_step(console, ("airtight verify --refuted", "the statements that are false"))
+    next_step(
+        console,
+        (f"python -m webbrowser {out / 'index.html'}", "each beside what the paper prints"),
+        ("airtight verify --refuted", "the statements that are false"),
+    )
 
 
 @click.command(short_help="Write the corrected theorems of a paper, with proofs, as LaTeX.")

@@ -22,7 +22,10 @@ from airtight.commands.options import DEVICES, FEATURES, FILE, QUIET
 @click.option("--zip", "together", multiple=True, metavar="KEY,KEY", help="Move these axes together instead of in a product.")
 @click.option("--quantity", multiple=True, metavar="NAME", help="Compute this quantity; the usual ones by default.")
 @click.option(
-    "--out", type=click.Path(path_type=Path, file_okay=False), help="Folder of the store, in which an unfinished sweep goes on."
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR|FILE",
+    help="Folder of the store, in which an unfinished sweep goes on; or FILE.csv, .xlsx, .parquet, .mat or .json for a table.",
 )
 @click.option("--scheduler", metavar="ADDRESS", help="Compute on the workers of this Dask scheduler, such as tcp://host:8786.")
 @click.option("--explain", is_flag=True, help="Print what the sweep would cost, and compute nothing.")

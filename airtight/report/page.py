@@ -288,6 +288,11 @@ def _counted(evidence: Sequence[Evidence]) -> dict[str, Any]:
     }
 
 
+def figure_index(figures: Sequence[Rendered]) -> str:
+    """The page of the papers' figures: each with what the paper prints, what we find, and what the difference is about."""
+    return secured(environment().get_template("figures.html").render(figures=figures, **edition()))
+
+
 def audit_page(title: str, evidence: Sequence[Evidence], audited: str, *, home: bool) -> str:
     """The page of all verdicts, refuted ones first, with search and filters; `home` says whether a report stands beside it."""
     made = environment().get_template("audit.html")

@@ -18,6 +18,7 @@ from airtight.results.design import (
     FrontierResult,
 )
 from airtight.results.energy import EnergyResult
+from airtight.results.inference_results import EpsilonOverRounds
 from airtight.results.quantizer import PairResult, QuantizerResult
 from airtight.results.schema import NUMBER, NUMBERS, of_type
 from airtight.results.training_results import TrainingResult
@@ -31,6 +32,7 @@ COMMANDS: dict[str, Any] = {
     "bounds": Bounds,
     "bounds --link": LinkBudget,
     "bounds of several files": dict[str, Bounds],
+    "bounds over rounds": dict[str, EpsilonOverRounds],
     "calibrate": CalibrationResult,
     "card": Card,
     "design": DesignResult | FederatedDesignResult | FleetDesignResult | FrontierResult,

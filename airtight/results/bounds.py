@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Literal
 
-from airtight.analytics.checks import FloatArray
+from airtight.analytics.checks import FloatArray, ParameterError
 from airtight.results.energy import DeviceBounds
 from airtight.results.federated_results import FederatedBounds
-from airtight.results.inference_results import InferenceBounds
-from airtight.results.schema import as_json
+from airtight.results.inference_results import InferenceBounds, plot_errors
+from airtight.results.result import Result
 from airtight.system_file import config
 from airtight.system_file.contents import SystemFile
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True)
@@ -24,19 +28,22 @@ class PackageBounds:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bounds:
+class Bounds(Result):
     """Published, proven and exact values of the tables of a system file; None for a missing table.
 
     `packages` holds what installed packages compute from their own tables, by table and name.
 
     Attributes
     ----------
+    system : str
+        Name of the system file; its variants have names of their own.
     headline : list of str
         The first sentences of the command ``bounds``.
     never_send : list of int
         Devices of the inference system that never send.
     """
 
+    system: str = field(default="system", repr=False)
     headline: list[str] = field(default_factory=list)
     never_send: list[int] = field(default_factory=list)
     inference: InferenceBounds | None = None
@@ -53,9 +60,10 @@ class Bounds:
     def joined(cls, parts: Iterable[tuple[str, Part]]) -> Bounds:
         """Combine the parts that :func:`each` yields."""
         systems: dict[str, InferenceBounds] = {}
-        federated, energy = None, None
+        federated, energy, other = None, None, "system"
         packages: dict[str, dict[str, float | FloatArray]] = {}
         for name, part in parts:
+            other = name
             match part:
                 case InferenceBounds():
                     systems[name] = part
@@ -73,6 +81,7 @@ class Bounds:
         if inference is not None:
             said[1:1] = inference.headline[1:]
         return cls(
+            system=next(iter(systems), other),
             headline=said,
             never_send=[] if inference is None else inference.never_send,
             inference=inference,
@@ -81,10 +90,33 @@ class Bounds:
             packages=packages,
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON of the command ``bounds``."""
-        tree: dict[str, Any] = as_json(self)
-        return tree
+    def by_system(self, system: str = "") -> list[tuple[str, object]]:
+        """The inference system, its variants, and all other parts, by the name of the system."""
+        named = {} if self.inference is None else self.inference.named(system or self.system)
+        others = {"federated": self.federated, "energy": self.energy, **self.packages}
+        return [*named.items(), (system or self.system, others)]
+
+    def plot(self, ax: Axes | None = None, *, what: Literal["epsilon", "error"] = "epsilon") -> Axes:
+        """Plot epsilon of each device of the inference system beside what is published, or the error of each system by cause.
+
+        Raises
+        ------
+        ParameterError
+            When the file has no table [inference], or no features for an error.
+        """
+        if self.inference is None:
+            raise ParameterError("what", what, "of a file with a table [inference]")
+        systems = self.inference.named(self.system)
+        match what:
+            case "epsilon":
+                return self.inference.plot(ax)
+            case "error":
+                return plot_errors({name: one.distortion for name, one in systems.items() if one.distortion is not None}, ax)
+        raise ParameterError("what", what, "epsilon or error")
+
+    def to_frame(self, system: str = "") -> pandas.DataFrame:
+        """The numbers as a tidy table of pandas; the name of the system is by default that of the file."""
+        return super().to_frame(system)
 
 
 Part = InferenceBounds | FederatedBounds | list[DeviceBounds] | PackageBounds

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import cycle, product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from airtight.analytics import plots, tidy
 from airtight.analytics.checks import FloatArray
-from airtight.analytics.guarantee import Adjacency, Observer
+from airtight.analytics.guarantee import Adjacency, Face, Observer
 from airtight.analytics.inference import combiner, decoding
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy.over_the_air import observers
+from airtight.analytics.tidy import Entry
 from airtight.results import headline
 from airtight.results.inference_results import AnyScheme, WorstCase
 from airtight.results.numerals import plain, rounded_down, rounded_up
+from airtight.results.result import Result, silent
 from airtight.solvers.design.calibrate import Calibration, Variable
 from airtight.solvers.design.federated.federated_design import FederatedDesign
 from airtight.solvers.design.fleet.fleet_design import FleetDesign
@@ -29,6 +35,7 @@ from airtight.system_file.contents import Task
 
 if TYPE_CHECKING:
     import xarray
+    from matplotlib.axes import Axes
 
 BEYOND = {"noise": "smaller noise", "clip": "greater clip", "participation": "greater participation"}
 
@@ -41,7 +48,7 @@ class BaselineErrors:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FederatedDesignResult:
+class FederatedDesignResult(Result):
     """A design of CorBin-FL.
 
     Attributes
@@ -77,6 +84,21 @@ class FederatedDesignResult:
     method: str
     seconds: float
 
+    def tidy(self) -> dict[str, object]:
+        """The numbers of the table."""
+        return {
+            "minimised": self.minimised,
+            "value": Entry(value=self.value, lower=self.lower_bound),
+            "gap": self.gap,
+            "epsilon": Entry(value=self.epsilon, face=Face.EXACT, observer="uplink", rounds=1),
+            "error": Entry(value=self.error, upper=self.error, face=Face.PROVEN),
+            "bits": Entry(value=float(self.bits), unit="bit"),
+            "variables": self.variables,
+            "baseline": self.baseline,
+            "beats_constant": self.beats_constant,
+            "method": self.method,
+        }
+
     @classmethod
     def of(cls, result: FederatedDesign, wanted: FederatedRequirements) -> FederatedDesignResult:
         return cls(
@@ -96,7 +118,7 @@ class FederatedDesignResult:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FleetDesignResult:
+class FleetDesignResult(Result):
     """A design of a utility-fair fleet.
 
     Attributes
@@ -147,6 +169,28 @@ class FleetDesignResult:
     method: str
     seconds: float
 
+    def tidy(self) -> dict[str, object]:
+        """The numbers of the table; the observer `own` receives the copy of one device, `all` every copy."""
+        low, high = (math.nan if bound is None else bound for bound in (self.lower_bound, self.upper_bound))
+        true: dict[str, Any] = {"face": Face.EXACT, "rounds": self.rounds}
+        return {
+            "minimised": self.minimised,
+            "maximised": self.maximised,
+            "value": Entry(value=self.value, lower=low, upper=high),
+            "gap": self.gap,
+            "delta": self.delta,
+            "epsilon": Entry(value=self.epsilon, upper=self.epsilon, observer=self.hears, **true),
+            "own_epsilon": Entry(value=self.own_epsilon, observer="own", **true),
+            **self.variables,
+            "power": Entry(value=self.variables["power"], unit="W"),
+            "noise_heard": self.noise_heard,
+            "deviation": self.deviation,
+            "energy": Entry(value=self.energy, unit="J"),
+            "utility": self.utility,
+            "baseline": self.baseline,
+            "method": self.method,
+        }
+
     @classmethod
     def of(cls, result: FleetDesign, wanted: FleetRequirements) -> FleetDesignResult:
         greatest = result.goal is Goal.UTILITY
@@ -177,7 +221,7 @@ class FleetDesignResult:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DesignResult:
+class DesignResult(Result):
     """A joint design.
 
     Attributes
@@ -193,7 +237,9 @@ class DesignResult:
     variables : dict
         The free parameters: one number, or one for each device.
     epsilon : ndarray, shape (K,)
-        Epsilon over all rounds.
+        Epsilon over all rounds, against the observer.
+    rounds : int
+    observer : Observer
     accuracy, error : float, optional
     error_of : str
         The codes that the error and `baseline` are for: those of the features, or the worst ones within the clips.
@@ -226,6 +272,8 @@ class DesignResult:
     bound_for: str | None
     variables: dict[str, Any]
     epsilon: FloatArray
+    rounds: int
+    observer: Observer
     accuracy: float | None
     error: float | None
     error_of: str
@@ -239,6 +287,30 @@ class DesignResult:
     seconds: float
     prices: list[ShadowPrice] | None = None
     any_scheme: AnyScheme | None = None
+
+    def tidy(self) -> dict[str, object]:
+        """The numbers of the table."""
+        asked: dict[str, Any] = {"observer": self.observer, "rounds": self.rounds}
+        priced = {} if self.prices is None else {name: row for each in self.prices for name, row in each.tidy().items()}
+        return {
+            "minimised": self.minimised,
+            "value": Entry(value=self.value, lower=math.nan if self.lower_bound is None else self.lower_bound),
+            "gap": self.gap,
+            "bound_for": self.bound_for,
+            "epsilon": Entry(value=self.epsilon, face=Face.EXACT, **asked),
+            "never_send": silent(self.never_send),
+            "error": self.error,
+            "accuracy": self.accuracy,
+            "energy": Entry(value=self.energy, unit="W symbol periods"),
+            "variables": self.variables,
+            "baseline": self.baseline,
+            "any_scheme": self.any_scheme,
+            "beats_constant": self.beats_constant,
+            "method": self.method,
+            "boxes": self.boxes,
+            "settled": self.settled,
+            "price": priced,
+        }
 
     @classmethod
     def of(
@@ -256,7 +328,8 @@ class DesignResult:
                 constant["accuracy"] = nothing.accuracy
             baseline = BaselineErrors(constant_output=constant, published_design=described_numbers)
         variables = {name.value: _plain(getattr(solved.system, name.value)) for name in free}
-        system, constant_error = solved.system, None if nothing is None else nothing.error
+        system, asked = solved.system, solved.request or solved.system
+        constant_error = None if nothing is None else nothing.error
         value = rounded_up(solved.value) if solved.minimised is Goal.EPSILON else plain(solved.value)
         least = f"LEAST {solved.minimised.value.upper()} {value}"
         known = "the best found; nothing is proved"
@@ -274,6 +347,8 @@ class DesignResult:
             bound_for=None if solved.bound_for is None else solved.bound_for.value,
             variables=variables,
             epsilon=solved.epsilon,
+            rounds=asked.rounds,
+            observer=observers.resolved(system, asked.observer),
             accuracy=solved.accuracy,
             error=solved.error,
             error_of=solved.error_of,
@@ -313,7 +388,7 @@ def _plain(value: Any) -> Any:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FrontierResult:
+class FrontierResult(Result):
     """One design for every combination of the constraints.
 
     Attributes
@@ -335,6 +410,40 @@ class FrontierResult:
     axes: dict[str, FloatArray]
     points: list[dict[str, float | None]]
 
+    def table(self, system: str = "system") -> dict[str, NDArray[Any]]:
+        """The tidy table, with a column for each constraint before it."""
+        points = {name: _numbers(point[name] for point in self.points) for name in (self.points[0] if self.points else ())}
+        axes = {name: points.pop(name) for name in self.axes}
+        bound = points.pop("bound")
+        ends: dict[str, Any] = {"upper": bound} if self.sought == Goal.UTILITY else {"lower": bound}
+        rows = {name: tidy.Entry(value=values, **(ends if name == "value" else {})) for name, values in points.items()}
+        return tidy.over(axes, tidy.columns([(system, {self.sought: rows.pop("value"), **rows})]))
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Plot the objective over the first constraint, a line for each value of the second; the impossible is shaded."""
+        first, *others = self.axes
+        axes, worse = plots.axes_of(ax), self.sought == Goal.UTILITY
+        every = _numbers(point["value"] for point in self.points)
+        plots.scaled(axes, "y", every)
+        shown = [None] if not others else list(self.axes[others[0]])
+        for value, colour, mark in zip(shown, cycle(plots.COLOURS), cycle(plots.MARKS)):
+            rows = [point for point in self.points if value is None or point[others[0]] == value]
+            x, y, bound = (_numbers(row[key] for row in rows) for key in (first, "value", "bound"))
+            label = None if value is None else f"{others[0].replace('_', ' ')} {value:g}"
+            axes.plot(x, y, marker=mark, color=colour, label=label)
+            axes.fill_between(x, bound, y, where=np.isfinite(bound), color=colour, alpha=0.25, linewidth=0)
+            if value is None:
+                low, high = axes.get_ylim()
+                axes.set_ylim(low if axes.get_yscale() == "log" else min(low, 0.0), high)
+                edge = axes.get_ylim()[1 if worse else 0]
+                axes.fill_between(x, edge, bound, where=np.isfinite(bound), color="#d9d9d9", linewidth=0, label="impossible")
+        plots.scaled(axes, "x", self.axes[first])
+        if axes.get_legend_handles_labels()[0]:
+            axes.legend(fontsize="small")
+        name, found = first.replace("_", " "), int(np.sum(np.isfinite(every)))
+        title = f"{'Greatest' if worse else 'Least'} {self.sought} by {name}: {found} of {every.size} designs exist"
+        return plots.finish(axes, title=title, x=name, y=self.sought)
+
     @classmethod
     def of(cls, sought: str, bound_for: Designs, result: xarray.Dataset) -> FrontierResult:
         axes = {str(name): np.asarray(result[name].values) for name in result.value.dims}
@@ -346,8 +455,13 @@ class FrontierResult:
         return cls(sought=sought, bound_for=bound_for.value, axes=axes, points=points)
 
 
+def _numbers(values: Iterable[float | None]) -> FloatArray:
+    """The values, nan for None."""
+    return np.array([math.nan if value is None else value for value in values])
+
+
 @dataclass(frozen=True, kw_only=True)
-class CalibrationResult:
+class CalibrationResult(Result):
     """The quantity that keeps a target epsilon.
 
     Attributes
@@ -388,6 +502,20 @@ class CalibrationResult:
     unsettled: tuple[tuple[float, float], ...]
     settled: bool
 
+    def tidy(self) -> dict[str, object]:
+        """The numbers of the table."""
+        asked: dict[str, Any] = {"observer": self.observer, "rounds": self.rounds}
+        return {
+            "adjacency": self.adjacency,
+            "delta": self.delta,
+            self.variable: self.value,
+            "target": Entry(value=self.target, **asked),
+            "epsilon": Entry(value=self.epsilon, face=Face.EXACT, **asked),
+            "never_send": silent(self.never_send),
+            "monotone": self.monotone,
+            "unsettled": {str(i): {"least": low, "greatest": high} for i, (low, high) in enumerate(self.unsettled)},
+        }
+
     @classmethod
     def of(cls, result: Calibration, target: float, task: Task | None = None) -> CalibrationResult:
         """With the task of the system file, whether the calibrated system is useful."""
@@ -413,7 +541,7 @@ class CalibrationResult:
             epsilon=result.epsilon,
             delta=system.delta,
             adjacency=system.adjacency,
-            observer=system.observer,
+            observer=observers.resolved(system, system.observer),
             rounds=system.rounds,
             monotone=result.monotone,
             unsettled=result.unsettled,

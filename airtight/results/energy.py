@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, ClassVar
 
 from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.solvers.energy import proved_gap
@@ -31,6 +31,8 @@ class DeviceBounds:
     feasible : bool
     """
 
+    UNITS: ClassVar[dict[str, str]] = {"gain": "1/W", "min_power": "W", "least_deadline": "s"}
+
     gain: float
     path_loss_factor: float
     min_power: float
@@ -55,6 +57,8 @@ class Theorem2:
     gap : float
         Proved: no feasible choice has a utility above ``utility + gap``.
     """
+
+    UNITS: ClassVar[Mapping[str, str]] = EnergySolution.UNITS
 
     iterations: float
     power: float
@@ -92,6 +96,10 @@ class DeadlinePrice:
     energy: ShadowPrice
     utility: ShadowPrice
 
+    def tidy(self) -> dict[str, object]:
+        """The numbers of the table."""
+        return {**self.energy.tidy(), **self.utility.tidy()}
+
 
 @dataclass(frozen=True, kw_only=True)
 class EnergyResult:
@@ -111,6 +119,8 @@ class EnergyResult:
     published : Theorem2
     price : DeadlinePrice
     """
+
+    UNITS: ClassVar[Mapping[str, str]] = EnergySolution.UNITS
 
     iterations: float
     power: float

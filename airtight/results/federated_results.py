@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 from airtight.analytics.federated.corbin import (
     central_bound,
@@ -17,8 +17,11 @@ from airtight.analytics.federated.corbin.central_privacy import Client, Publishe
 from airtight.analytics.federated.corbin.communication import Cost
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.federated.few_bits import baselines
-from airtight.analytics.guarantee import Adjacency
+from airtight.analytics.guarantee import Adjacency, Face
+from airtight.analytics.tidy import Entry
 
+SQUARED = "square of the parameter's unit"
+_MEAN, _UPLINK = "mean", "uplink"  # observers of the mean of all clients alone, and of what one client sends
 _LEVEL = 0.01  # probability that the intervals of survivors and broken pairs miss
 
 
@@ -47,6 +50,22 @@ class WorstError:
     augmented_worst_finite_bits: float
     laplace: float
     gaussian: float
+
+    def tidy(self) -> dict[str, object]:
+        """The numbers of the table: of infinitely many shared bits exact, of finitely many an upper bound."""
+
+        def error(value: float, face: Face) -> Entry:
+            return Entry(value=value, face=face, unit=SQUARED)
+
+        return {
+            "ldp": error(self.ldp, Face.EXACT),
+            "corbin": [error(self.corbin_published, Face.PUBLISHED), error(self.corbin_worst, Face.EXACT)],
+            "corbin_finite_bits": error(self.corbin_worst_finite_bits, Face.PROVEN),
+            "augmented": [error(self.augmented_published, Face.PUBLISHED), error(self.augmented_worst, Face.EXACT)],
+            "augmented_finite_bits": error(self.augmented_worst_finite_bits, Face.PROVEN),
+            "laplace": error(self.laplace, Face.EXACT),
+            "gaussian": error(self.gaussian, Face.EXACT),
+        }
 
     @classmethod
     def of(cls, system: FederatedSystem) -> WorstError:
@@ -117,6 +136,40 @@ class Central:
     rounds: int
     exact_epsilon_all_rounds: float
     local_epsilon_all_rounds: float
+
+    def tidy(self) -> dict[str, object]:
+        """The numbers of the table; for an update in all rounds only where there are several."""
+
+        def epsilon(value: float, face: Face, rounds: int = 1, observer: str = _MEAN) -> Entry:
+            return Entry(value=value, face=face, observer=observer, rounds=rounds)
+
+        update = [
+            epsilon(self.published_epsilon, Face.PUBLISHED),
+            epsilon(self.proven_epsilon_update, Face.PROVEN),
+            epsilon(self.exact_epsilon_update, Face.EXACT),
+            epsilon(self.local_epsilon_update, Face.PROVEN, observer=_UPLINK),
+        ]
+        if self.rounds > 1:
+            update.append(epsilon(self.exact_epsilon_all_rounds, Face.EXACT, self.rounds))
+            update.append(epsilon(self.local_epsilon_all_rounds, Face.PROVEN, self.rounds, _UPLINK))
+        clients = {
+            client.value: {
+                "epsilon_one_parameter": epsilon(kind.one_parameter, Face.EXACT),
+                "epsilon_update": [epsilon(kind.update, Face.EXACT)]
+                + ([epsilon(kind.all_rounds, Face.EXACT, self.rounds)] if self.rounds > 1 else []),
+            }
+            for client, kind in self.clients.items()
+        }
+        return {
+            "adjacency": self.adjacency,
+            "delta": self.delta,
+            "condition_of_theorem_3": self.published_condition,
+            "formula_of_theorem_3": Entry(value=self.published_value, face=Face.PUBLISHED, observer=_MEAN, rounds=1),
+            "removal_delta": Entry(value=self.removal_delta, face=Face.EXACT, observer=_MEAN, rounds=1),
+            "epsilon_one_parameter": epsilon(self.exact_epsilon_one_parameter, Face.EXACT),
+            "epsilon_update": update,
+            **clients,
+        }
 
     @classmethod
     def of(cls, system: FederatedSystem) -> Central:
@@ -191,6 +244,18 @@ class Server:
     local_epsilon: float
     epsilon_one_parameter: float
 
+    def tidy(self) -> dict[str, object]:
+        """The numbers of the table."""
+        true: dict[str, Any] = {"face": Face.EXACT, "rounds": 1}
+        return {
+            "adjacency": self.adjacency,
+            "delta_one_parameter": Entry(value=self.delta_one_parameter, observer="server", **true),
+            "epsilon_one_parameter": [
+                Entry(value=self.epsilon_one_parameter, observer="server", **true),
+                Entry(value=self.local_epsilon, observer=_UPLINK, **true),
+            ],
+        }
+
     @classmethod
     def of(cls, system: FederatedSystem) -> Server:
         return cls(
@@ -219,6 +284,8 @@ class Dropout:
         Epsilon against an observer who sees only the survivors' mean.
     central_epsilon_all_rounds : float
         Epsilon of whole updates in T rounds, with fresh dropout in each round and delta for all rounds together.
+    rounds : int
+        T; the other values are those of one round.
     """
 
     probability: float
@@ -229,6 +296,24 @@ class Dropout:
     central_epsilon_one_parameter: float
     central_epsilon_update: float
     central_epsilon_all_rounds: float
+    rounds: int = field(repr=False)
+
+    def tidy(self) -> dict[str, object]:
+        """The numbers of the table."""
+
+        def epsilon(value: float, rounds: int = 1) -> Entry:
+            return Entry(value=value, upper=value, face=Face.PROVEN, observer=_MEAN, rounds=rounds)
+
+        every = [epsilon(self.central_epsilon_all_rounds, self.rounds)] if self.rounds > 1 else []
+        return {
+            "adjacency": self.adjacency,
+            "probability": self.probability,
+            "survivors": {"least": self.survivors[0], "greatest": self.survivors[1]},
+            "broken_pairs": {"least": self.broken_pairs[0], "greatest": self.broken_pairs[1]},
+            "worst_mse": Entry(value=self.worst_mse, face=Face.PROVEN, unit=SQUARED),
+            "epsilon_one_parameter": epsilon(self.central_epsilon_one_parameter),
+            "epsilon_update": [epsilon(self.central_epsilon_update), *every],
+        }
 
     @classmethod
     def of(cls, system: FederatedSystem) -> Dropout:
@@ -247,12 +332,17 @@ class Dropout:
             central_epsilon_all_rounds=update
             if system.rounds == 1
             else dropout.central_epsilon(n, system.parameters, rounds=system.rounds, **observed),
+            rounds=system.rounds,
         )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bits:
     """Bits of one client and round."""
+
+    UNITS: ClassVar[dict[str, str]] = dict.fromkeys(
+        ("model", "key_exchange", "shared_randomness", "update", "total"), "bit"
+    )
 
     model: int
     key_exchange: int

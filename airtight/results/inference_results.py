@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from airtight.analytics.checks import FloatArray, ParameterError
+from airtight.analytics import checks, plots
+from airtight.analytics.checks import FloatArray, IntArray, ParameterError
 from airtight.analytics.distributions import selection as selected_lowest
-from airtight.analytics.guarantee import Adjacency, Guarantee, Observer
+from airtight.analytics.guarantee import Adjacency, Face, Guarantee, Observer
 from airtight.analytics.inference import accuracy, combiner, decoding, distortion, participation
 from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.distortion import Breakdown
@@ -22,9 +23,16 @@ from airtight.analytics.limits import minimax
 from airtight.analytics.privacy.over_the_air import amplification, feature_aware, observers, system_privacy
 from airtight.analytics.privacy.over_the_air.amplification import TheoremForm
 from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy
+from airtight.analytics.tidy import Entry
 from airtight.results import headline
-from airtight.results.numerals import rounded_down, rounded_up
+from airtight.results.headline import SERVERS
+from airtight.results.numerals import plain, rounded_down, rounded_up
+from airtight.results.numerals import rounds as in_words
+from airtight.results.result import Result, silent
 from airtight.system_file.contents import Scores, Task
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _CONFIDENCE = 0.95  # of the bounds for the law of the fading
 
@@ -137,11 +145,14 @@ class Observers:
     participants, others : ndarray, shape (K,)
         Infinite where there is none.
     signal : SignalBracket
+    estimated : bool
+        Whether `others` and `signal` rest on an interpolation whose error is estimated, not proved (docs/accuracy.md).
     """
 
     participants: FloatArray
     others: FloatArray
     signal: SignalBracket
+    estimated: bool = field(default=False, repr=False)
 
     @classmethod
     def of(cls, system: InferenceSystem) -> Observers:
@@ -153,6 +164,7 @@ class Observers:
             participants=participants,
             others=others,
             signal=SignalBracket(lower=np.asarray(signal.lower), epsilon=others),
+            estimated=system_privacy.estimated(system, rounds=1, observer=Observer.SIGNAL),
         )
 
     def of_auto(self, system: InferenceSystem) -> FloatArray:
@@ -219,6 +231,8 @@ class Colluding:
 class Privacy:
     """What protects every device's feature: as published, as proven, exactly; `observer` is the one asked about.
 
+    `proven` and `exact` are against the observer `auto`, which that word stands for in this system.
+
     `composed` is there where more than one round is asked about. Over a channel with several looks, what is published is the
     formula for one look all the same, nothing is proven in closed form, and all other values are those of the channel.
 
@@ -228,6 +242,7 @@ class Privacy:
 
     adjacency: Adjacency
     observer: Observer
+    auto: Observer = field(repr=False)
     published: Published
     proven: EpsilonDelta
     exact: Exact
@@ -245,6 +260,7 @@ class Privacy:
         return cls(
             adjacency=system.adjacency,
             observer=system.observer,
+            auto=observers.default_observer(system),
             published=Published(
                 theorem1=TheoremBound.of(system, TheoremForm.THEOREM1), eq23=TheoremBound.of(system, TheoremForm.EQ23)
             ),
@@ -254,6 +270,38 @@ class Privacy:
             composed=Composed.of(system) if system.rounds > 1 else None,
             colluding=Colluding.of(system) if system.colluding else None,
         )
+
+    def tidy(self) -> dict[str, object]:
+        """The numbers of the table: ``epsilon`` with its faces, and what else Theorem 1 claims with either t."""
+        once: dict[str, Any] = {"rounds": 1}
+        printed: dict[str, Any] = {"face": Face.PUBLISHED, "observer": Observer.SIGNAL, **once}
+        true: dict[str, Any] = {"face": Face.EXACT, **once}
+        seen, signal = self.observers, self.observers.signal
+        proved: dict[str, Any] = {} if seen.estimated else {"lower": signal.lower, "upper": signal.epsilon}
+        epsilon = [
+            Entry(value=self.published.theorem1.epsilon, **printed),
+            Entry(value=self.proven.epsilon, face=Face.PROVEN, observer=self.auto, **once),
+            Entry(value=seen.participants, observer=Observer.PARTICIPANTS, **true),
+            Entry(value=seen.others, observer=Observer.OTHERS, **true),
+            Entry(value=signal.epsilon, observer=Observer.SIGNAL, **true, **proved),
+        ]
+        if (many := self.composed) is not None:
+            proved = {} if many.estimated else {"lower": many.lower, "upper": many.epsilon}
+            asked: dict[str, Any] = {"observer": many.observer, "rounds": many.rounds}
+            epsilon.append(Entry(value=many.epsilon, face=Face.EXACT, **asked, **proved))
+        rows: dict[str, object] = {"adjacency": self.adjacency, "delta": self.exact.delta, "epsilon": epsilon}
+        for form, claim in (("theorem1", self.published.theorem1), ("eq23", self.published.eq23)):
+            rows[form] = {
+                "delta": Entry(value=claim.delta, **printed),
+                "true_delta": [
+                    Entry(value=each, observer=observer, **true)
+                    for observer, each in {self.auto: claim.true_delta, Observer.OTHERS: claim.hidden_delta}.items()
+                ],
+                "t": claim.t,
+                "mean_noise": claim.mean_noise,
+                "vacuous": claim.vacuous,
+            }
+        return {**rows, "eq23.epsilon": Entry(value=self.published.eq23.epsilon, **printed)}
 
     @property
     def partners(self) -> list[int]:
@@ -330,6 +378,33 @@ class Distortion:
         )
 
 
+_CAUSES = {"bias": "#d6604d", "participation": "#f4a582", "local_noise": "#4393c3", "receiver_noise": "#92c5de"}
+
+
+def plot_errors(parts: Mapping[str, Distortion], ax: Axes | None = None) -> Axes:
+    """Plot the exact mean squared error of each system, split by cause, with that of the constant answer.
+
+    Raises
+    ------
+    ParameterError
+        Without any error, as no system has features.
+    """
+    if not parts:
+        raise ParameterError("what", "error", "of a file with a table [inference.features]")
+    axes, start = plots.axes_of(ax), np.zeros(len(parts))
+    for cause, colour in _CAUSES.items():
+        width = np.array([getattr(mse.breakdown, cause) for mse in parts.values()])
+        axes.barh(list(parts), width, left=start, color=colour, label=cause.replace("_", " "))
+        start += width
+    axes.plot([mse.proven for mse in parts.values()], list(parts), "k|", markersize=16, label="proven bound")
+    axes.plot([mse.constant_output for mse in parts.values()], list(parts), "kx", label="constant answer")
+    axes.invert_yaxis()
+    axes.grid(axis="y", visible=False)
+    axes.set(xlabel="mean squared error", xlim=(0, None))
+    axes.legend(fontsize="small", ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1.0))
+    return axes
+
+
 @dataclass(frozen=True, kw_only=True)
 class AnyScheme:
     """A lower bound of the error of any code, power and decoder with the same privacy (:mod:`.limits.minimax`).
@@ -386,6 +461,8 @@ class WorstCase:
         What no scheme can beat that gives each device the privacy that it has in a round.
     """
 
+    UNITS: ClassVar[dict[str, str]] = {"energy": "W symbol periods"}
+
     error: float
     constant_output: float
     energy: FloatArray
@@ -441,6 +518,20 @@ class Accuracy:
     interval: tuple[float, float]
     constant_output: float
     beats_constant: bool
+
+    def tidy(self) -> dict[str, object]:
+        """The numbers of the table."""
+        low, high = self.interval
+        return {
+            "": [
+                Entry(value=self.published, face=Face.PUBLISHED),
+                Entry(value=self.markov, face=Face.PROVEN),
+                Entry(value=self.exact, lower=low, upper=high, face=Face.EXACT),
+            ],
+            "short_paper": Entry(value=self.short_paper, face=Face.PUBLISHED),
+            "constant_output": self.constant_output,
+            "beats_constant": self.beats_constant,
+        }
 
     @classmethod
     def of(cls, system: InferenceSystem, task: Task, mse: Distortion) -> Accuracy:
@@ -594,6 +685,11 @@ class EavesdropperBounds:
     observer: Observer
     epsilon: FloatArray
 
+    def tidy(self) -> dict[str, object]:
+        """The numbers of the table."""
+        epsilon = Entry(value=self.epsilon, face=Face.EXACT, observer=self.observer, rounds=1)
+        return {"antennas": self.antennas, "epsilon": epsilon}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Decoder:
@@ -640,6 +736,11 @@ class FadingBounds:
     observer: Observer
     epsilon: FloatArray
 
+    def tidy(self) -> dict[str, object]:
+        """The numbers of the table."""
+        epsilon = Entry(value=self.epsilon, observer=self.observer, rounds=1)
+        return {"confidence": self.confidence, "epsilon": epsilon}
+
     @classmethod
     def of(cls, system: InferenceSystem, channel: Channel) -> FadingBounds | None:
         """None where the states are given and nothing is drawn."""
@@ -679,6 +780,10 @@ class ChannelBounds:
     fading: FadingBounds | None = None
     eavesdropper: EavesdropperBounds | None = None
     decoder: Decoder | None = None
+
+    def tidy(self) -> dict[str, object]:
+        """The numbers of the table; those of `epsilon` are in the system's own rows."""
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "epsilon"}
 
     @classmethod
     def of(cls, system: InferenceSystem, channel: Channel, seen: Observers, task: Task | None) -> ChannelBounds:
@@ -740,6 +845,18 @@ class InferenceBounds:
     channel: ChannelBounds | None = None
     variants: dict[str, InferenceBounds] = field(default_factory=dict)
 
+    def tidy(self) -> dict[str, object]:
+        """The numbers of the table, without the variants, which are systems of their own."""
+        return {
+            "": self.privacy,
+            "never_send": silent(self.never_send),
+            "mse": self.distortion,
+            "accuracy": self.accuracy,
+            "worst_case": self.worst_case,
+            "selection": self.selection,
+            "channel": self.channel,
+        }
+
     @classmethod
     def of(
         cls,
@@ -770,6 +887,19 @@ class InferenceBounds:
         said = headline.of_system(system, privacy.asked, part.error, part.constant, beside)
         return replace(part, headline=said, worst_case=worst)
 
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Plot epsilon of each device after all rounds, beside what Theorem 1 claims where it is about the same."""
+        axes, epsilon, printed = plots.axes_of(ax), self.privacy.asked, self.privacy.published
+        claim = printed.eq23.epsilon if printed.theorem1.vacuous else printed.theorem1.epsilon
+        about_it = self.channel is None and self.privacy.composed is None and bool(np.any(np.isfinite(claim)))
+        plots.bars(axes, {"exact": epsilon}, {"published": claim} if about_it else {})
+        worst = int(np.argmax(epsilon))
+        title = f"Device {worst} has the greatest epsilon, {rounded_up(float(epsilon[worst]))}"
+        if about_it and np.any(epsilon > claim):
+            title += f"; the published bound is exceeded by {int(np.sum(epsilon > claim))} of {epsilon.size} devices"
+        count = 1 if self.privacy.composed is None else self.privacy.composed.rounds
+        return plots.finish(axes, title=title, x="device", y=f"epsilon after {in_words(count)}")
+
     @property
     def error(self) -> float | None:
         """The exact mean squared error, the channel counted; None without features."""
@@ -798,3 +928,163 @@ class InferenceBounds:
     def named(self, name: str) -> dict[str, InferenceBounds]:
         """Pairs of name and results: the system itself, and its variants."""
         return {name: self, **self.variants}
+
+
+@dataclass(frozen=True, kw_only=True)
+class EpsilonOverRounds(Result):
+    """Epsilon of every device after each number of rounds, against each observer, at the delta of the system for all rounds.
+
+    Attributes
+    ----------
+    rounds : ndarray of int, shape (n,)
+    delta : float
+    adjacency : Adjacency
+    asked : Observer
+        The observer of the system; `auto` is told by the one that it stands for.
+    epsilon : dict
+        Arrays (n, K) by observer, never below the truth; infinite where there is no epsilon.
+    lower : ndarray, shape (n, K)
+        For the observer `signal`, never above the truth.
+    estimated : list of bool
+        By number of rounds, whether the values for `others` and `signal` rest on an interpolation whose error is estimated, not
+        proved (docs/accuracy.md).
+    never_send : list of int
+        Devices that never send; their epsilon is no protection by noise.
+    budget : float, optional
+    rounds_within : dict
+        By observer the greatest number of rounds found, of those up to the last, with which no device exceeds the budget.
+    """
+
+    rounds: IntArray
+    delta: float
+    adjacency: Adjacency
+    asked: Observer
+    epsilon: dict[str, FloatArray]
+    lower: FloatArray
+    estimated: list[bool]
+    never_send: list[int]
+    budget: float | None = None
+    rounds_within: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, system: InferenceSystem, rounds: Sequence[int] | IntArray, budget: float | None = None
+    ) -> EpsilonOverRounds:
+        """The epsilons after these numbers of rounds, and how many rounds keep a budget."""
+        given = checks.instance("rounds", rounds, list, tuple, range, np.ndarray)
+        counts = sorted({checks.count("rounds", each) for each in (given.ravel() if isinstance(given, np.ndarray) else given)})
+        if not counts:
+            raise ParameterError("rounds", "empty", "at least one whole number")
+        limit = None if budget is None else checks.scalar("budget", budget, "(0, inf)")
+        signal = [system_privacy.epsilon_bracket(system, rounds=each, observer=Observer.SIGNAL) for each in counts]
+        others = np.array([np.asarray(each.upper) for each in signal])  # the upper end for `signal` is epsilon for `others`
+        seen = [system_privacy.epsilon(system, rounds=each, observer=Observer.PARTICIPANTS) for each in counts]
+        upper = {
+            Observer.PARTICIPANTS.value: np.array(seen),
+            Observer.OTHERS.value: others,
+            Observer.SIGNAL.value: others,
+        }
+        within = {}
+        if limit is not None:
+            within = {name: _rounds_within(system, name, counts, each, limit) for name, each in upper.items()}
+        return cls(
+            rounds=np.array(counts),
+            delta=system.delta,
+            adjacency=system.adjacency,
+            asked=observers.resolved(system, system.observer),
+            epsilon=upper,
+            lower=np.array([np.asarray(each.lower) for each in signal]),
+            estimated=[system_privacy.estimated(system, rounds=each, observer=Observer.SIGNAL) for each in counts],
+            never_send=headline.never_send(system),
+            budget=limit,
+            rounds_within=within,
+        )
+
+    @property
+    def headline(self) -> list[str]:
+        """How epsilon of the worst device grows, and how long the budget lasts."""
+        worst, last = np.max(self.epsilon[self.asked], axis=1), int(self.rounds[-1])
+        if len(self.never_send) == self.epsilon[self.asked].shape[1]:
+            return ["NO DEVICE EVER SENDS: nothing is learned, and nothing is protected."]
+        if not np.isfinite(worst[-1]):
+            grown = f"NOT PRIVATE after {last} rounds (no finite epsilon)"
+        else:
+            first, end = (f"{rounded_up(worst[i])} AFTER {in_words(int(self.rounds[i])).upper()}" for i in (0, -1))
+            grown = f"EPSILON {first}" + ("" if self.rounds.size == 1 else f", {end}")
+        said = [f"{grown} (worst device, delta {plain(self.delta)}, against {SERVERS[self.asked]})."]
+        if self.budget is not None:
+            kept = self.rounds_within[self.asked]
+            at_least = "at least " if kept == last else ""
+            said.append(f"A budget of {self.budget:g} lasts {at_least}{in_words(kept)}.")
+        if self.never_send:
+            who = headline.devices(self.never_send).capitalize()
+            said.insert(1, f"{who} never send: their epsilon is no protection by noise.")
+        return said
+
+    def tidy(self) -> dict[str, object]:
+        """The numbers of the table."""
+        rows = []
+        for name, upper in self.epsilon.items():
+            for count, low, high, unproved in zip(self.rounds, self.lower, upper, self.estimated, strict=True):
+                bracketed = name == Observer.SIGNAL and not unproved
+                proved: dict[str, Any] = {"lower": low, "upper": high} if bracketed else {}
+                rows.append(Entry(value=high, face=Face.EXACT, observer=name, rounds=int(count), **proved))
+        return {
+            "adjacency": self.adjacency,
+            "delta": self.delta,
+            "epsilon": rows,
+            "never_send": silent(self.never_send),
+            "budget": self.budget,
+            "rounds_within": [Entry(value=float(kept), observer=name) for name, kept in self.rounds_within.items()],
+        }
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Plot epsilon of the worst device over the rounds, a line for each observer, and where each crosses the budget."""
+        axes = plots.axes_of(ax)
+        lines: dict[tuple[float, ...], list[str]] = {}  # observers by their line: equal ones have one
+        for name, each in self.epsilon.items():
+            lines.setdefault(tuple(np.max(each, axis=1).tolist()), []).append(name)
+        ends = []
+        for (worst, names), colour, mark in zip(lines.items(), plots.COLOURS, plots.MARKS, strict=False):
+            finite = [value for value in worst if np.isfinite(value)]
+            if not finite:
+                continue
+            axes.plot(self.rounds, worst, color=colour, marker=mark, label=", ".join(names))
+            ends.append((finite[-1], "\n".join(names), colour))
+            kept = self.rounds_within.get(names[0], 0)
+            if kept and self.budget is not None:
+                axes.plot([kept], [self.budget], "|", color=colour, markersize=14)
+                axes.annotate(in_words(kept), (kept, self.budget), (3, -11), textcoords="offset points", fontsize="small")
+        low, high = (np.max(each, axis=1) for each in (self.lower, self.epsilon[Observer.SIGNAL]))
+        if np.any(low < high * (1 - 1e-3)):
+            axes.fill_between(self.rounds, low, high, color=plots.GREY, alpha=0.2, linewidth=0, label="signal: between")
+        if self.budget is not None:
+            axes.axhline(self.budget, color=plots.RED, linestyle="--", linewidth=1)
+            where: Any = ("axes fraction", "data")
+            axes.annotate("budget", (0.01, self.budget), xycoords=where, va="bottom", color=plots.RED, fontsize="small")
+        axes.set_xscale("log" if self.rounds[-1] > self.rounds[0] else "linear")
+        plots.plain_ticks(axes, "x")
+        plots.scaled(axes, "y", np.array([value for worst in lines for value in worst]))
+        plots.label_ends(axes, ends, gap=0.1)
+        title = self.headline[-1].removesuffix(".")
+        if self.budget is None:
+            title = self.headline[0].partition(" (")[0].capitalize()
+        return plots.finish(axes, title=title, x="rounds", y=f"epsilon at delta {plots.tick(self.delta)}, worst device")
+
+
+def _rounds_within(
+    system: InferenceSystem, observer: str, counts: Sequence[int], epsilon: FloatArray, budget: float
+) -> int:
+    """The greatest number of rounds found, up to the last of `counts`, whose epsilon of every device keeps the budget; else 0.
+
+    Epsilon grows with the rounds, so that a bisection between two of them is enough. Whatever it returns was evaluated and keeps
+    the budget.
+    """
+    kept = [count for count, each in zip(counts, np.max(epsilon, axis=1), strict=True) if each <= budget]
+    low = max(kept, default=0)
+    high = min((count for count in counts if count > low), default=low + 1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        worst = np.max(system_privacy.epsilon(system, rounds=middle, observer=observer))
+        low, high = (middle, high) if worst <= budget else (low, middle)
+    return low

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -10,6 +10,9 @@ from airtight.analytics.checks import FloatArray
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.federated.corbin.quantizers import alpha
 from airtight.analytics.federated.corbin.two_output_bounds import minimax_mse
+from airtight.analytics.guarantee import Face
+from airtight.analytics.tidy import Entry
+from airtight.results.result import Result
 from airtight.solvers.design.quantizer import quantizer_bound, quantizer_design, quantizer_pair
 from airtight.solvers.design.quantizer.quantizer_bound import BitsBound
 from airtight.solvers.design.quantizer.quantizer_design import Solution
@@ -17,7 +20,7 @@ from airtight.solvers.design.quantizer.quantizer_pair import PairQuantizer
 
 
 @dataclass(frozen=True, kw_only=True)
-class QuantizerResult:
+class QuantizerResult(Result):
     """A quantizer for one client, in the units of the parameter.
 
     Attributes
@@ -56,6 +59,10 @@ class QuantizerResult:
     proved: bool
     bits_bound: float | None = None
 
+    def tidy(self) -> dict[str, object]:
+        """The numbers of the table."""
+        return _tidy(self)
+
     @classmethod
     def of(cls, solution: Solution, system: FederatedSystem, knowing: BitsBound | None = None) -> QuantizerResult:
         """The solution scaled to the center and radius of a system; `knowing` is a bound for its number of bits."""
@@ -78,7 +85,7 @@ class QuantizerResult:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PairResult:
+class PairResult(Result):
     """A quantizer for two clients with common randomness, in the units of the parameter.
 
     Attributes
@@ -106,6 +113,10 @@ class PairResult:
     one_bit_mse: float
     bias: float
 
+    def tidy(self) -> dict[str, object]:
+        """The numbers of the table."""
+        return _tidy(self)
+
     @classmethod
     def of(cls, found: PairQuantizer, bits: int, system: FederatedSystem) -> PairResult:
         """In the center and radius of a system."""
@@ -121,6 +132,15 @@ class PairResult:
             one_bit_mse=float(minimax_mse(epsilon=system.epsilon, radius=r)),
             bias=found.bias * r,
         )
+
+
+def _tidy(result: QuantizerResult | PairResult) -> dict[str, object]:
+    """The numbers of the table; points and probabilities are numbered in their names."""
+    epsilon = Entry(value=result.epsilon, face=Face.EXACT, observer="uplink", rounds=1)
+    arrays = {name: dict(enumerate(getattr(result, name).tolist())) for name in ("inputs", "outputs")}
+    law = {i: dict(enumerate(row)) for i, row in enumerate(result.law.tolist())}
+    numbers = {field.name: getattr(result, field.name) for field in fields(result)}
+    return {**numbers, **arrays, "law": law, "epsilon": epsilon}
 
 
 def alone(bits: int, system: FederatedSystem, *, prove: bool = False) -> QuantizerResult:

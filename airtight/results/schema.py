@@ -87,7 +87,7 @@ def _object(kind: type, definitions: dict[str, Any]) -> dict[str, Any]:
         definitions[name] = {}  # a type may contain itself
         hints = get_type_hints(kind, include_extras=True)
         if is_dataclass(kind):
-            own = {field.name: hints[field.name] for field in fields(kind)}
+            own = {field.name: hints[field.name] for field in fields(kind) if field.repr}
             optional = {f.name for f in fields(kind) if f.default is not MISSING or f.default_factory is not MISSING}
             optional |= {name for name, hint in own.items() if type(None) in get_args(hint)}
             own |= getattr(kind, "JSON_ALSO", {})
@@ -110,7 +110,7 @@ def _object(kind: type, definitions: dict[str, Any]) -> dict[str, Any]:
 def as_json(result: Any) -> Any:
     """Convert dataclasses to objects, arrays and tuples to lists, infinity and nan to strings.
 
-    Fields of a dataclass that are None or empty are left out.
+    Fields of a dataclass that are None or empty are left out, and those without ``repr``.
 
     Examples
     --------
@@ -119,7 +119,7 @@ def as_json(result: Any) -> Any:
     {'proven': {'epsilon': [1.0, 'inf'], 'delta': [1e-05, 0.0]}}
     """
     if is_dataclass(result):
-        parts = {field.name: as_json(getattr(result, field.name)) for field in fields(result)}
+        parts = {field.name: as_json(getattr(result, field.name)) for field in fields(result) if field.repr}
         return {name: part for name, part in parts.items() if part not in (None, {})}
     if isinstance(result, dict):
         return {key: as_json(value) for key, value in result.items()}

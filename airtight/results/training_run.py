@@ -15,6 +15,8 @@ from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.progress import each_reported
 from airtight.analytics.records import plain
+from airtight.analytics.tidy import Entry
+from airtight.results.result import Result
 from airtight.results.training_results import (
     DataUsed,
     FederatedTraining,
@@ -142,16 +144,43 @@ class Part(StrEnum):
 
 
 @dataclass(frozen=True)
-class Trained:
+class Trained(Result):
     """The results as the JSON of ``train``, and the federated runs of all seeds."""
 
     tree: TrainingResult
     runs: tuple[Run, ...] = ()
 
+    def tidy(self) -> dict[str, object]:
+        """The numbers of the table, by part and then mechanism, scheme or policy; the mean over the seeds has an interval."""
+        parts: dict[str, object] = {}
+        for part, (key, _, _) in _COMPARED.items():
+            tree: Any = self.tree.get(part.value)
+            if tree is not None:
+                parts[part.value] = {name: _tidy_row(row) for name, row in (tree[key] if key else tree).items()}
+        return parts
+
     def to_dict(self) -> dict[str, Any]:
-        """The results for strict JSON: numbers that are not finite become strings."""
+        """The JSON of the command: numbers that are not finite become strings."""
         tree: dict[str, Any] = plain(self.tree)
         return tree
+
+
+def _tidy_row(row: Mapping[str, Any]) -> dict[str, object]:
+    """The numbers of a mechanism, a scheme or a policy: of the first seed, over the seeds, and round by round."""
+    tree: dict[str, object] = {name: value for name, value in row.items() if isinstance(value, int | float)}
+    if (spent := row.get("epsilon_spent_one_parameter")) is not None:
+        tree["epsilon_spent_one_parameter"] = Entry(value=spent, observer="uplink", rounds=len(row["rounds"]))
+    for name, value in row.get("over_seeds", {}).items():
+        if isinstance(value, dict):
+            low, high = value["interval"]
+            tree[f"{name}.mean"] = Entry(value=value["mean"], lower=low, upper=high)
+            tree[f"{name}.values"] = dict(enumerate(value["values"]))
+    for number, done in enumerate(row.get("rounds", ()), 1):
+        for name, value in done.items():
+            tree.setdefault(f"round.{name}", []).append(Entry(value=value, rounds=number))  # type: ignore[attr-defined]
+    if isinstance(row.get("accuracy"), list):
+        tree["round.test"] = [Entry(value=value, rounds=number) for number, value in enumerate(row["accuracy"], 1)]
+    return tree
 
 
 _COMPARED = {  # JSON key of the rows of a part, row that is the base ("" for the first), numbers compared over seeds

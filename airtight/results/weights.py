@@ -13,6 +13,7 @@ from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.inference import accuracy, decoding, distortion
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
+from airtight.results.result import Result
 from airtight.solvers import weights
 from airtight.solvers.errors import InfeasibleError
 from airtight.solvers.price import ShadowPrice
@@ -61,7 +62,7 @@ def _proved(weight_solution: Solution) -> float | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WeightResult:
+class WeightResult(Result):
     """Weights, the objective and errors that they reach, and their certificate.
 
     Attributes

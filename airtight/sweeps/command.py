@@ -11,11 +11,13 @@ from typing import Any
 import click
 import numpy as np
 
+from airtight.analytics.checks import ParameterError
+from airtight.results import result
 from airtight.running import progress
 from airtight.sweeps.axes import parsed
 from airtight.sweeps.plan import Sweep
 from airtight.sweeps.run import Outcome, cost, run
-from airtight.sweeps.verb import prepared, workforce
+from airtight.sweeps.verb import folder, prepared, workforce
 from airtight.validate.files import whole
 
 _BLOCKS_IN_PROCESS = 3  # up to this many blocks are computed in this process: starting another takes longer
@@ -41,15 +43,22 @@ def swept(
         _print_cost(plan, out)
         return
     if out is None:
-        raise click.UsageError("--out: missing; a folder for the store is required, except with --explain")
-    blocks = sum(work.count for work in plan.works)
+        raise click.UsageError("--out: missing; a folder for the store, or a file for a table, except with --explain")
+    blocks, is_table = sum(work.count for work in plan.works), out.suffix in result.EXTRA
+    if is_table:
+        result.check(out)
+    elif out.is_file():
+        raise ParameterError("--out", str(out), f"a folder, or a file that ends in {', '.join(result.EXTRA)}")
+    from airtight.sweeps.dataset import opened
+
     with ExitStack() as stack:
+        store = stack.enter_context(folder(None if is_table else out))
         executor, workers, alive = stack.enter_context(
             workforce(scheduler, 1 if blocks <= _BLOCKS_IN_PROCESS else blocks)
         )
         outcome = run(
             plan,
-            out,
+            store,
             executor=executor,
             workers=workers,
             alive=alive,
@@ -57,9 +66,12 @@ def swept(
             failed=failed,
             started=lambda left: stack.enter_context(progress("sweeping", left)),
         )
-    _report(str(file), plan, out, outcome)
-    if netcdf is not None:
-        _export_netcdf(out, netcdf)
+        if is_table:
+            with opened(store) as dataset:
+                result.write(out, dataset.to_dict(), dataset.airtight.table(file.stem))
+        _report(str(file), plan, out, store, outcome)
+        if netcdf is not None:
+            _export_netcdf(store, netcdf)
 
 
 def _print_cost(plan: Sweep, out: Path | None) -> None:
@@ -93,7 +105,7 @@ def _print_cost(plan: Sweep, out: Path | None) -> None:
     next_step(console, ("the same without --explain, with --out FOLDER", "computes them"))
 
 
-def _report(file: str, plan: Sweep, out: Path, outcome: Outcome) -> None:
+def _report(file: str, plan: Sweep, out: Path, store: Path, outcome: Outcome) -> None:
     from airtight.console import next_step, say, screen
     from airtight.sweeps.dataset import opened
 
@@ -106,19 +118,19 @@ def _report(file: str, plan: Sweep, out: Path, outcome: Outcome) -> None:
             err=True,
         )
     ranges = []
-    with opened(out) as stored:
+    with opened(store) as stored:
         for name in dict.fromkeys(quantity.name for work in plan.works for quantity in work.quantities):
             values = stored[name].values if name in stored else np.array([])
             if values.dtype.kind == "f" and np.any(~np.isnan(values)):
                 ranges.append(f"{name} {np.nanmin(values):.4g} to {np.nanmax(values):.4g}")
     console = screen()
     say(console, f"{out}: {plan.cells} points; {', '.join(ranges) or 'stored'}.", style="bold")
-    say(console, f"{outcome.computed} blocks computed, {outcome.kept} kept.")
-    next_step(
-        console,
-        (f"python -c \"import xarray; print(xarray.open_zarr('{out}'))\"", "all numbers, by axis"),
-        (f"airtight bounds {file}", "one system with its verdict"),
-    )
+    if out == store:
+        say(console, f"{outcome.computed} blocks computed, {outcome.kept} kept.")
+    steps = [(f"airtight bounds {file}", "one system with its verdict")]
+    if out == store:
+        steps.insert(0, (f"python -c \"import xarray; print(xarray.open_zarr('{out}'))\"", "all numbers, by axis"))
+    next_step(console, *steps)
 
 
 def _export_netcdf(store: Path, target: Path) -> None:

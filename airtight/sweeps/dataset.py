@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 
+from airtight.analytics import tidy
 from airtight.analytics.checks import ParameterError
+from airtight.sweeps.plan import SWEPT
 from airtight.sweeps.store import StoreError, verified
 
 if TYPE_CHECKING:
+    import pandas
     from matplotlib.axes import Axes
 
 _MOST_CURVES = 12  # curves in one plot: more cannot be told apart
@@ -91,6 +95,46 @@ class Sweeps:
         cells = xr.DataArray(blocks, dims=values.dims[: blocks.ndim])
         return (xr.ones_like(values, dtype=bool) & cells).transpose(*values.dims)
 
+    def table(self, system: str = "sweep") -> dict[str, NDArray[Any]]:
+        """The tidy table by columns: a row for each cell and device of each quantity, with the axes before it.
+
+        A cell of an axis on which the quantity does not depend is empty.
+        """
+        coordinates = {str(name): each for name, each in self._dataset.coords.items() if each.dims != ("device",)}
+        tables = []
+        for name in self._quantity_names():
+            values = self._dataset[name]
+            grid = [dimension for dimension in values.dims if dimension != "device"]
+            axes = {
+                axis: each.broadcast_like(values) if set(each.dims) <= set(grid) else xr.full_like(values, np.nan, dtype=object)
+                for axis, each in coordinates.items()
+            }
+            order = [*grid, *(["device"] if "device" in values.dims else [])]
+            columns = {axis: each.transpose(*order).values.ravel() for axis, each in axes.items()}
+            tables.append(_with_axes(columns, tidy.columns([(system, {name: self._entry(values, order)})])))
+        names = [*(axis for axis in coordinates if axis not in tidy.COLUMNS), *tidy.COLUMNS]
+        return {name: np.concatenate([table[name] for table in tables]) for name in names}
+
+    def to_frame(self, system: str = "sweep") -> pandas.DataFrame:
+        """The tidy table as a DataFrame of pandas."""
+        return tidy.frame(self.table(system))
+
+    def _entry(self, values: xr.DataArray, order: Sequence[Hashable]) -> tidy.Entry:
+        """All numbers of a quantity as if each were of a device."""
+        ends = [self._dataset[name] for name in str(values.attrs.get("interval", "")).split()]
+        lower, upper = (each.transpose(*order).values.ravel() for each in ends) if ends else (np.nan, np.nan)
+        told = {name: values.attrs[name] for name in ("observer", "rounds") if values.attrs.get(name, SWEPT) != SWEPT}
+        unit = str(values.attrs.get("units", "1"))
+        number = np.arange(values.sizes.get("device", 0))
+        return tidy.Entry(
+            value=values.transpose(*order).values.ravel().astype(float),
+            lower=lower,
+            upper=upper,
+            device=np.tile(number, values.size // number.size) if number.size else np.full(values.size, np.nan),
+            unit="" if unit == "1" else unit,
+            **told,
+        )
+
     def plot(self, quantity: str | None = None, *, x: str, hue: str | None = None, ax: Axes | None = None) -> Axes:
         """Plot a quantity over one axis, one curve for each value of another, with its lower and upper bounds shaded.
 
@@ -135,11 +179,15 @@ class Sweeps:
         self._finish(axes, values, x, hue)
         return axes
 
+    def _quantity_names(self) -> list[str]:
+        """The variables that hold quantities, without those that hold only a bound of one."""
+        known = {str(name): variable.attrs.get("quantity") for name, variable in self._dataset.data_vars.items()}
+        return [name for name, quantity in known.items() if quantity == name]
+
     def _quantity_name(self, quantity: str | None) -> str:
         names = [str(name) for name, variable in self._dataset.data_vars.items() if "quantity" in variable.attrs]
         if quantity is None and names:
-            whole_quantities = [name for name in names if self._dataset[name].attrs["quantity"] == name]
-            return (whole_quantities or names)[0]
+            return (self._quantity_names() or names)[0]
         if quantity not in names:
             raise ParameterError("quantity", quantity, "one of " + (", ".join(names) or "none: no variable of a sweep"))
         return quantity
@@ -186,6 +234,15 @@ class Sweeps:
         subtitle = [f"{key}: {values.attrs[key]}" for key in ("adjacency", "observer") if key in values.attrs]
         if subtitle:
             axes.set_title(", ".join(subtitle), fontsize="small")
+
+
+def _with_axes(axes: Mapping[str, NDArray[Any]], table: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """The table with its axes; an axis that is a column of every table, such as rounds, fills that column where it has values."""
+    merged = {name: column for name, column in axes.items() if name not in table} | dict(table)
+    for name in axes.keys() & table.keys():
+        known = np.array([value == value for value in axes[name]])  # nan where the quantity does not depend on the axis
+        merged[name] = np.where(known, axes[name], table[name]).astype(table[name].dtype)
+    return merged
 
 
 def _spans_decades(values: Any) -> bool:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import IO, TYPE_CHECKING, Any
-
-import numpy as np
+from typing import Any
 
 from airtight.analytics.checks import ParameterError
 from airtight.results.design import FrontierResult
@@ -15,9 +13,6 @@ from airtight.solvers.design.requirements import FederatedRequirements, FleetReq
 from airtight.sweeps import axes
 from airtight.system_file.config import SystemFileError
 from airtight.system_file.contents import SystemFile
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def solver(description: SystemFile, *, effort: int | None = None) -> Callable[[Any], Any]:
@@ -72,46 +67,6 @@ def traced(
         raise ParameterError("--frontier", ", ".join(over), "given once or twice")
     designs = frontier.traced(solve, requirements, over, heard=heard)
     return FrontierResult.of(requirements.goal.value, requirements.designs, designs)
-
-
-def plot(name: str, designs: FrontierResult) -> Figure:
-    """Plot the objective over the first axis, a line per value of the second, and shade the gap to the proved bound."""
-    import matplotlib as mpl
-
-    from airtight.validate.experiments.figures.style import STYLE, figure_of
-
-    first, *others = designs.axes
-    with mpl.rc_context(STYLE):
-        figure = figure_of()
-        axes_ = figure.add_subplot()
-        for value in designs.axes[others[0]] if others else [None]:
-            rows = [point for point in designs.points if value is None or point[others[0]] == value]
-            x, y, bound = (_column(rows, key) for key in (first, "value", "bound"))
-            label = None if value is None else f"{others[0]} {value:g}"
-            (line,) = axes_.plot(x, y, marker="o", markersize=4, label=label)
-            axes_.fill_between(x, bound, y, alpha=0.2, color=line.get_color())
-        if np.all(np.array(designs.axes[first]) > 0):
-            axes_.set_xscale("log")
-        axes_.set(xlabel=first.replace("_", " "), ylabel=designs.sought)
-        axes_.set_title(f"{name}: what can be had", fontsize=9, parse_math=False)
-        if others:
-            axes_.legend(fontsize=8)
-    return figure
-
-
-def save(figure: Figure, stream: IO[bytes], kind: str) -> None:
-    """Write a picture as "svg", "png" or "pdf": the same bytes every time, without a date and with identifiers of the content."""
-    import matplotlib as mpl
-
-    from airtight.validate.experiments.figures.style import STYLE
-
-    undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
-    with mpl.rc_context(STYLE):
-        figure.savefig(stream, format=kind, dpi=150, metadata=undated.get(kind))
-
-
-def _column(rows: Sequence[dict[str, float | None]], key: str) -> list[float]:
-    return [np.nan if (value := row.get(key)) is None else value for row in rows]
 
 
 def usual(description: SystemFile) -> list[str]:

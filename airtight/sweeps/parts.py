@@ -330,9 +330,7 @@ _ALL: tuple[Part, ...] = (
         lambda d, _: federated_results.WorstError.of(d.federated),  # type: ignore[arg-type]
         ("federated",),
         frozenset({"parameters", "center", "dropout"}),
-        units=dict.fromkeys(
-            [each.name for each in fields(federated_results.WorstError)], "square of the parameter's unit"
-        ),
+        units=dict.fromkeys([each.name for each in fields(federated_results.WorstError)], federated_results.SQUARED),
     ),
     Part(
         "federated.central",
@@ -354,7 +352,7 @@ _ALL: tuple[Part, ...] = (
         lambda d, _: federated_results.Dropout.of(d.federated),  # type: ignore[arg-type]
         ("federated",),
         frozenset({"center"}),
-        units={"worst_mse": "square of the parameter's unit"},
+        units={"worst_mse": federated_results.SQUARED},
     ),
     Part(
         "federated.communication",
@@ -362,7 +360,7 @@ _ALL: tuple[Part, ...] = (
         lambda d, _: federated_results.Communication.of(d.federated),  # type: ignore[arg-type]
         ("federated",),
         frozenset({"epsilon", "center", "radius", "ldp_fraction", "dropout", "delta"}),
-        units=dict.fromkeys(("model", "key_exchange", "shared_randomness", "update", "total"), "bit"),
+        units=federated_results.Bits.UNITS,
     ),
     Part(
         "federated",
@@ -379,19 +377,14 @@ _ALL: tuple[Part, ...] = (
         lambda d, _: d.energy,
         ("energy",),
         rows=True,
-        units={"gain": "1/W", "min_power": "W", "least_deadline": "s"},
+        units=DeviceBounds.UNITS,
     ),
     Part(
         "energy",
         EnergySolution,
         lambda d, _: _solved(d.energy),  # type: ignore[arg-type]
         ("energy",),
-        units={
-            **dict.fromkeys(("compute_time", "transmit_time", "slack"), "s"),
-            "power": "W",
-            "rate": "bit/s",
-            "energy": "J",
-        },
+        units=EnergySolution.UNITS,
     ),
 )
 PARTS = {part.name: part for part in _ALL}

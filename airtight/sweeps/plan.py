@@ -28,6 +28,7 @@ DEVICE = "device"  # the dimension of variables with one value per device
 _BATCH_CELLS, _COSTLY_BATCH_CELLS, _SINGLE_CELLS = 4096, 64, 16
 _MOST_POINTS = 10**8  # of a grid
 _LONGEST_VALUE = 100  # characters of a value that the attributes of a store show
+SWEPT = "see the coordinate"  # attribute of a variable for what is an axis
 Index = tuple[int, ...]
 
 
@@ -165,42 +166,43 @@ class Sweep:
         if name == quantity.name and (quantity.lower or quantity.upper):
             lower_name = f"{name}_lower" if quantity.lower else name
             described_as["interval"] = f"{lower_name} {f'{name}_upper' if quantity.upper else name}"
-        return described_as | _adjacency_and_observer(work, place)
+        return described_as | _privacy_facts(work, place)
 
 
-def _adjacency_and_observer(work: Work, place: Place) -> dict[str, str]:
-    """The adjacency of a privacy number and, where it matters, the observer; empty for other numbers."""
+def _privacy_facts(work: Work, place: Place) -> dict[str, str | int]:
+    """The adjacency of a privacy number and, where they matter, observer and rounds; empty for other numbers."""
     theorem_claim = place.path.split(".")[-1] != "true_delta"
     match place.part:
         case "federated.central" | "federated.server" | "federated.dropout" if "mse" not in place.path:
             return {"adjacency": Adjacency.REPLACE.value}
         case "inference.privacy.published" if theorem_claim:
-            return {"adjacency": Adjacency.ABSENT.value}
+            return {"adjacency": Adjacency.ABSENT.value, "rounds": 1}
         case "inference.privacy.observers":
-            return {"adjacency": _file_value(work, "adjacency"), "observer": place.path.split(".")[0]}
+            return {"adjacency": _file_value(work, "adjacency"), "observer": place.path.split(".")[0], "rounds": 1}
         case "inference.channel" if place.path.startswith("epsilon."):
-            return {"adjacency": _file_value(work, "adjacency"), "observer": place.path.split(".")[1]}
+            return {"adjacency": _file_value(work, "adjacency"), "observer": place.path.split(".")[1], "rounds": 1}
         case (
             "inference.privacy.interval"
             | "inference.privacy.delta_at"
             | "inference.channel.interval"
             | "inference.channel.delta_at"
         ):
-            return {"adjacency": _file_value(work, "adjacency"), "observer": _file_value(work, "observer")}
+            return {name: _file_value(work, name) for name in ("adjacency", "observer", "rounds")}
         case name if name.startswith("inference.privacy"):
-            return {"adjacency": _file_value(work, "adjacency"), "observer": Observer.AUTO.value}
+            return {"adjacency": _file_value(work, "adjacency"), "observer": Observer.AUTO.value, "rounds": 1}
         case "inference.selection" if "privacy" in place.path:
             return {"adjacency": _file_value(work, "adjacency")}
         case _:
             return {}
 
 
-def _file_value(work: Work, name: str) -> str:
+def _file_value(work: Work, name: str) -> str | int:
     """The value of a key in the file, or a reference to the coordinate where the key is swept."""
     if name in {key.name for axis in work.axes for key in axis.keys}:
-        return "see the coordinate"
-    default = Observer.AUTO if name == "observer" else Adjacency.ABSENT
-    return str(work.raw["inference"].get(name, default.value))
+        return SWEPT
+    default = {"adjacency": Adjacency.ABSENT.value, "observer": Observer.AUTO.value, "rounds": 1}[name]
+    value = work.raw["inference"].get(name, default)
+    return value if name == "rounds" else str(value)
 
 
 def planned(

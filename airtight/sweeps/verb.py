@@ -180,7 +180,7 @@ def sweep(
     if hasattr(executor, "get_executor"):
         executor, known, alive = _of_client(executor)
     asked = known if workers is None else workers
-    with _folder(out) as path:
+    with folder(out) as path:
         given: dict[str, Any] = {"executor": executor, "workers": asked, "started": started, "alive": alive}
         run(plan, path, replace=replace, failed=failed, **given)
         dataset = opened(path)
@@ -188,7 +188,8 @@ def sweep(
 
 
 @contextmanager
-def _folder(out: str | Path | None) -> Iterator[Path]:
+def folder(out: str | Path | None) -> Iterator[Path]:
+    """The folder of the store; without one a folder that is deleted in the end."""
     if out is not None:
         yield Path(out)
         return

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from airtight.analytics import checks
+from airtight.analytics import checks, plots
 from airtight.analytics.checks import FloatArray, ParameterError
 from airtight.analytics.inference.system import InferenceSystem
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -40,6 +44,21 @@ class LinkBudget:
     margin: FloatArray
     sends: FloatArray
     energy: FloatArray
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Plot the map of the fleet: margin against distance (or path loss), filled as often as the device sends."""
+        axes = plots.axes_of(ax)
+        far = np.all(np.isfinite(self.distance))
+        x, heading = (self.distance, "distance (m)") if far else (self.path_loss, "path loss (dB)")
+        y, quantity = (self.margin, "margin (dB)") if np.any(np.isfinite(self.margin)) else (self.received, "received (dB)")
+        axes.scatter(x, y, c=self.sends, cmap="Blues", vmin=0, vmax=1, edgecolors=plots.GREY, s=40)
+        axes.axhline(0.0, color=plots.RED, linestyle="--", linewidth=1)
+        shown = np.isfinite(x) & np.isfinite(y)
+        for k in np.flatnonzero(shown)[: plots.NAMED]:
+            axes.annotate(f"{k}: {self.sends[k]:.0%}", (x[k], y[k]), (4, 4), textcoords="offset points", fontsize="x-small")
+        short = int(np.sum(y[shown] < 0))
+        verdict = f"{short} of {x.size} devices lack power at their mean gain" if short else f"All {x.size} devices have a margin"
+        return plots.finish(axes, title=f"{verdict}; labels: how often they send", x=heading, y=quantity)
 
 
 def link_budget(system: InferenceSystem) -> LinkBudget:

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from airtight.analytics import checks
+from airtight.analytics import checks, plots, tidy
 from airtight.analytics.checks import FloatArray, IntArray, ParameterError
 from airtight.analytics.guarantee import Observer
 from airtight.analytics.inference import combiner, decoding
@@ -26,6 +27,9 @@ from airtight.analytics.records import Record
 from airtight.analytics.rounding import UNIT
 from airtight.solvers.design import channel_noise
 from airtight.solvers.errors import InfeasibleError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _GLOBAL, _LOCAL, _NONE = "global: one scale of the noise", "local", "none found"
 
@@ -64,6 +68,22 @@ class AntennaPrice(Record):
     error_bound: FloatArray | None
     constant_output: float | None
     method: tuple[str, ...]
+
+    def table(self, system: str = "system") -> dict[str, NDArray[Any]]:
+        """The tidy table by columns: a row for each quantity and number of antennas, which stands before it."""
+        names = ("epsilon", "noise_factor", "noise_factor_bound", "error", "error_kept", "error_bound")
+        rows = {name: getattr(self, name) for name in names}
+        return tidy.over({"antennas": self.antennas}, tidy.columns([(system, rows)]))
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Plot epsilon of the worst device against the number of antennas, at the given noise."""
+        axes = plots.axes_of(ax)
+        axes.plot(self.antennas, self.epsilon, "o-", color=plots.BLUE)
+        axes.set(xscale="log", xticks=self.antennas, yscale="log" if np.all(self.epsilon > 0) else "linear")
+        plots.plain_ticks(axes, "x", "y")
+        first, last = float(self.epsilon[0]), float(self.epsilon[-1])
+        title = f"Epsilon {first:.3g} with {self.antennas[0]} antennas, {last:.3g} with {self.antennas[-1]}"
+        return plots.finish(axes, title=title, x="antennas of the server", y="epsilon, worst device")
 
     @property
     def gap(self) -> FloatArray | None:

@@ -18,23 +18,25 @@ from typing import TYPE_CHECKING, Any
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 
-from airtight.analytics import checks
+from airtight.analytics import checks, plots, tidy
 from airtight.analytics.checks import FloatArray, ParameterError
+from airtight.analytics.records import Record
 from airtight.analytics.rounding import UNIT
 from airtight.solvers.errors import NotSettledError
 
 if TYPE_CHECKING:
     import cvxpy
+    from matplotlib.axes import Axes
 
 _PASSES = 200
 _ROUNDING = 4 * UNIT  # of a round's cost and of the sum, also as a meter rounds them up
 
 
 @dataclass(frozen=True)
-class RoundBudget:
+class RoundBudget(Record):
     """The noise of every round.
 
     Attributes
@@ -56,6 +58,18 @@ class RoundBudget:
     lower_bound: float
     constant_error: float
     prices: FloatArray
+
+    def table(self, system: str = "system") -> dict[str, NDArray[Any]]:
+        """The tidy table by columns: a row for each round, whose number stands before it."""
+        return tidy.over({"round": np.arange(1.0, self.noise.size + 1)}, tidy.columns([(system, {"noise": self.noise})]))
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Plot the noise of every round."""
+        axes, rounds = plots.axes_of(ax), np.arange(1, self.noise.size + 1)
+        axes.step(rounds, self.noise, where="mid", color=plots.BLUE)
+        plots.scaled(axes, "y", self.noise)
+        less = 1 - self.error / self.constant_error
+        return plots.finish(axes, title=f"The error is {less:.1%} below that of constant noise", x="round", y="noise variance")
 
     @property
     def gap(self) -> float:

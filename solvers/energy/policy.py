@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from airtight.analytics import checks, parameters
+from airtight.analytics import checks, parameters, tidy
 from airtight.analytics.checks import FloatArray, IntArray
 from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.analytics.records import Record
@@ -54,6 +54,14 @@ class Policy(Record):
     max_power: float
     greatest: float
     loss: float
+
+    def table(self, system: str = "system") -> dict[str, NDArray[Any]]:
+        """The tidy table by columns: a row for each quantity and entry, with the least gain of the entry before it."""
+        rows = {
+            "iterations": tidy.Entry(value=self.iterations.astype(float)),
+            "product": tidy.Entry(value=self.product, unit="W"),
+        }
+        return tidy.over({"gain": self.gain}, tidy.columns([(system, rows)]))
 
     def __call__(self, gain: ArrayLike) -> tuple[IntArray, FloatArray]:
         """Iterations and power (W) for gains :math:`|h|^2`, in the shape of `gain`.

@@ -14,15 +14,16 @@ feasible choice can be.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from airtight.analytics import checks
+from airtight.analytics import checks, plots
 from airtight.analytics.checks import FloatArray, IntArray
 from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.analytics.records import Record
@@ -31,6 +32,9 @@ from airtight.solvers.energy import deadline_price, exact, published
 from airtight.solvers.energy.deadline_price import DeadlinePrices
 from airtight.solvers.energy.energy_problem import Case, Problem
 from airtight.solvers.errors import InfeasibleError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _CHUNK = 1 << 16  # devices handled at a time, so that their arrays stay in the cache
 _PRICED = 1e-8  # gap, relative to the scale, up to which a plan has prices
@@ -74,6 +78,13 @@ class EnergySolution(Record):
         Whether the numbers of iterations were to be whole.
     """
 
+    UNITS: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(("compute_time", "transmit_time", "slack"), "s"),
+        "power": "W",
+        "rate": "bit/s",
+        "energy": "J",
+    }
+
     iterations: FloatArray
     power: FloatArray
     rate: FloatArray
@@ -114,6 +125,15 @@ class EnergySolution(Record):
                 for up, down in (price.energy, price.utility)
             )
         )
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Plot the energy of each device in a round, computation and transmission, beside what the utility asks for."""
+        axes, fleet = plots.axes_of(ax), self.fleet
+        parts = {"computation": fleet.compute_energy(self.iterations), "transmission": fleet.transmit_energy(self.power)}
+        plots.bars(axes, parts, {"half of the utility energy": fleet.utility_energy / 2})
+        worst = int(np.argmax(self.energy))
+        title = f"Device {worst} needs most: {self.energy[worst]:.3g} J of {np.sum(self.energy):.3g} J a round"
+        return plots.finish(axes, title=title, x="device", y="energy (J)")
 
     def is_optimal(self, tolerance: float = 1e-8) -> bool:
         """Whether the gap of every device is at most the tolerance times its own scale."""

@@ -51,9 +51,11 @@ NO_NUMBER = (
 OTHER_PLACES = (
     "airtight.analytics.checks",
     "airtight.analytics.parameters",
+    "airtight.analytics.plots",
     "airtight.analytics.progress",
     "airtight.analytics.records",
     "airtight.analytics.root_search",
+    "airtight.analytics.tidy",
     "airtight.analytics.forms",
 )
 ELSEWHERE = {  # no quantity of a paper's model: why no row is asked of it

@@ -107,7 +107,7 @@ def test_devices_are_numbered_from_0_with_their_names(tmp_path):
     shown = run("bounds", system, "--devices", devices, "--all").stdout
     assert all(label in shown for label in ("0 hall", "1 roof", "2 yard"))
     fleet = "examples/fleet.toml"
-    assert run("solve", "energy", fleet, "--out", "-").stdout.splitlines()[1].startswith("0,")
+    assert run("solve", "energy", fleet, "--plan", "-").stdout.splitlines()[1].startswith("0,")
     wrong = tmp_path / "wrong.csv"
     wrong.write_text("distance\n50\n-1\n60\n")
     said = run("solve", "energy", fleet, "--devices", wrong, "--leave-out", "--json").stderr

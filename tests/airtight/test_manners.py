@@ -337,7 +337,7 @@ def test_a_pipe_is_no_input_file(tmp_path, made):
         ("bounds {file} --json | true", 141, ""),
         ("--help > /dev/full", 2, "airtight: standard output: No space left on device\n"),
         ("bounds {file} > /dev/full", 2, "airtight: standard output: No space left on device\n"),
-        ("solve energy {fleet} --out - >&-", 2, "airtight: standard output: is closed\n"),
+        ("solve energy {fleet} --plan - >&-", 2, "airtight: standard output: is closed\n"),
     ],
 )
 def test_where_output_cannot_go(line, code, said, tmp_path):

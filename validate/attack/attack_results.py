@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from airtight.analytics.guarantee import Adjacency
+import numpy as np
+
+from airtight.analytics.guarantee import Adjacency, Face, Observer
+from airtight.analytics.records import Record
+from airtight.analytics.tidy import Entry
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +44,7 @@ class AttackedDevice:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AttackResult:
+class AttackResult(Record):
     """Result of the optimal likelihood-ratio attack.
 
     Attributes
@@ -60,9 +65,31 @@ class AttackResult:
     confidence: float
     devices: list[AttackedDevice]
 
+    def tidy(self) -> dict[str, object]:
+        """The numbers of a table; the attacks are lower bounds with the confidence."""
+        rows: dict[str, Any] = {"epsilon": [], "delta": [], "attack": [], "attack_on_features": []}
+        rows |= {"attack_at_claimed_delta": [], "refuted": []}
+
+        def add(name: str, device: AttackedDevice, value: float | None, **facts: Any) -> None:
+            if value is not None:
+                devices = np.asarray(device.devices)
+                rows[name].append(Entry(value=np.full(devices.size, float(value)), device=devices, **facts))
+
+        printed: dict[str, Any] = {"face": Face.PUBLISHED, "observer": Observer.SIGNAL, "rounds": 1}
+        for device in self.devices:
+            add("epsilon", device, device.exact, face=Face.EXACT, rounds=self.rounds)
+            add("epsilon", device, device.published_epsilon, **printed)
+            add("delta", device, device.published_delta, **printed)
+            for name in ("attack", "attack_on_features"):
+                add(name, device, getattr(device, name), rounds=self.rounds)
+            add("attack_at_claimed_delta", device, device.attack_at_published_delta, rounds=1)
+            add("refuted", device, device.refuted)
+        known = {"adjacency": self.adjacency, "delta_of_attack": self.delta}
+        return {**known, "samples": self.samples, "confidence": self.confidence, **rows}
+
 
 @dataclass(frozen=True, kw_only=True)
-class TrainingAttack:
+class TrainingAttack(Record):
     """Result of the likelihood-ratio attack on one client of federated training.
 
     Attributes
@@ -103,3 +130,21 @@ class TrainingAttack:
     exact: float
     published: float | None
     refuted: bool
+
+    def tidy(self) -> dict[str, object]:
+        """The numbers of a table; both attacks are lower bounds with the confidence."""
+        asked: dict[str, Any] = {"observer": self.observer, "rounds": self.rounds}
+        epsilon = [Entry(value=self.exact, face=Face.EXACT, **asked)]
+        if self.published is not None:
+            epsilon.append(Entry(value=self.published, face=Face.PUBLISHED, observer=self.observer, rounds=1))
+        return {
+            "mechanism": self.mechanism,
+            "adjacency": self.adjacency,
+            "delta": self.delta,
+            "epsilon": epsilon,
+            "attack": Entry(value=self.attack, **asked),
+            "attack_on_data": Entry(value=self.attack_on_data, **asked),
+            "confidence": self.confidence,
+            "runs": self.runs,
+            "refuted": self.refuted,
+        }

@@ -17,6 +17,7 @@ from typing import Annotated, Any, TypedDict
 from airtight.analytics.forms.balls.ball import Ball
 from airtight.analytics.forms.domain import Value
 from airtight.analytics.records import format_value, plain, table
+from airtight.analytics.tidy import Entry, Tabular
 from airtight.validate.claims import EFFORT, proof_reviews
 from airtight.validate.claims.claim import REFUTED, Claim, Implementation, Item, Reference, Verdict
 from airtight.validate.claims.proof_reviews import Reading
@@ -174,7 +175,7 @@ class Extent:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class Evidence(Tabular):
     """The evidence of one claim.
 
     Attributes
@@ -340,6 +341,20 @@ class Evidence:
             "certified": bool(witness and witness.certified),
             "evaluations": self.evaluations,
             "seconds": self.seconds,
+        }
+
+    def tidy(self) -> dict[str, object]:
+        """The numbers of a table; the two sides of the statement at its counterexample, or where it is nearest to false."""
+        row = self.as_json()
+        words = {name: row[name] for name in ("paper", "verdict", "how", "severity")}
+        numbers = {name: row[name] for name in ("margin", "tightness", "share_violated", "median_factor", "worst_factor")}
+        return {
+            **words,
+            "claimed": None if row["claimed"] is None else Entry(value=row["claimed"], face="published"),
+            "actual": None if row["actual"] is None else Entry(value=row["actual"], face="exact"),
+            **numbers,
+            "evaluations": row["evaluations"],
+            "certified": row["certified"],
         }
 
     def to_dict(self) -> dict[str, Any]:

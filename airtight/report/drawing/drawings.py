@@ -10,9 +10,13 @@ import numpy as np
 from markupsafe import Markup
 
 from airtight.analytics.guarantee import Adjacency
+from airtight.analytics.inference.link_budget import link_budget
+from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import system_privacy
 from airtight.report.drawing import channel_plots, energy_plots, federated_plots, inference_plots
 from airtight.results.bounds import Bounds
+from airtight.results.inference_results import EpsilonOverRounds
+from airtight.solvers import energy as energy_utility
 from airtight.system_file.contents import SystemFile
 from airtight.validate.experiments.figures import style
 from airtight.validate.experiments.figures.style import STYLE, figure_of
@@ -27,6 +31,11 @@ if TYPE_CHECKING:
 _LINES = 12  # devices with a line of their own
 _EFFORT = 50_000  # evaluations for each design of a frontier
 _TITLES = {
+    "epsilon-by-device": "Epsilon of each device",
+    "epsilon-over-rounds": "Epsilon over the rounds, for each observer",
+    "attacks": "Which attacks are possible",
+    "fleet-map": "Margin against distance of the devices",
+    "energy-by-device": "Energy of each device in a round",
     "privacy-curves": "delta against epsilon: claimed, proven, exact",
     "epsilon-against-dimension": "Exact epsilon against the encoded dimension",
     "epsilon-for-observers": "Exact epsilon against the encoded dimension for three observers",
@@ -66,7 +75,13 @@ def of_inference(description: SystemFile, bounds: Bounds) -> Iterator[Drawn]:
     """Figures of the system that :func:`plotted` names."""
     if description.inference is None or bounds.inference is None:
         return
-    useful = description.systems[plotted(description)].one_round  # figures are about one round
+    name = plotted(description)
+    system = description.systems[name]
+    useful = system.one_round  # the further figures are about one round
+    yield render("epsilon-by-device", style.drawn(bounds.inference.named(description.name)[name].plot))
+    yield render("epsilon-over-rounds", style.drawn(EpsilonOverRounds.of(system, _rounds(system)).plot))
+    worst = int(np.argmax(bounds.inference.named(description.name)[name].privacy.asked))
+    yield render("attacks", style.drawn(system_privacy.curve(system, device=worst).plot_attacks, width=4.4))
     yield render("privacy-curves", inference_plots.privacy_curves(useful))
     yield render("epsilon-against-dimension", inference_plots.epsilon_against_dimension(useful))
     yield render("epsilon-against-participation", inference_plots.amplification_of_epsilon(useful))
@@ -82,8 +97,14 @@ def of_channel(description: SystemFile) -> Iterator[Drawn]:
     if system is None or system.channel is None:
         return
     if system.channel.looks is None:
+        yield render("fleet-map", style.drawn(link_budget(system).plot))
         yield render("epsilon-against-antennas", channel_plots.epsilon_against_antennas(system, system.channel))
     yield render("epsilon-over-states", channel_plots.epsilon_over_states(system, system.channel))
+
+
+def _rounds(system: InferenceSystem) -> list[int]:
+    """The numbers of rounds that a figure shows, with that of the system."""
+    return sorted({1, 10, 100, system.rounds})
 
 
 def plotted(description: SystemFile) -> str:
@@ -114,7 +135,7 @@ def of_frontier(description: SystemFile) -> Iterator[Drawn]:
     over = frontier_designs.usual(description)
     if over:
         result = frontier_designs.traced(description, over, effort=_EFFORT)
-        yield render("frontier", frontier_designs.plot(description.name, result))
+        yield render("frontier", style.drawn(result.plot))
 
 
 def of_others(description: SystemFile) -> Iterator[Drawn]:
@@ -123,6 +144,7 @@ def of_others(description: SystemFile) -> Iterator[Drawn]:
         yield render("mse-against-epsilon", federated_plots.mse_against_epsilon(description.federated))
         yield render("central-against-clients", federated_plots.central_against_clients(description.federated))
     if description.energy is not None and np.all(description.energy.feasible):
+        yield render("energy-by-device", style.drawn(energy_utility.solve(description.energy).plot))
         for draw in (
             energy_plots.energy_against_path_loss,
             energy_plots.policy_against_path_loss,

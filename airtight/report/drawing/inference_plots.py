@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,10 +12,11 @@ import numpy as np
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.plots import label_ends
 from airtight.analytics.privacy.mechanisms import subsampling
 from airtight.analytics.privacy.over_the_air import amplification, observers, system_privacy
-from airtight.results.inference_results import InferenceBounds, Selection
-from airtight.validate.experiments.figures.style import STYLE, figure_of, label_ends
+from airtight.results.inference_results import InferenceBounds, Selection, plot_errors
+from airtight.validate.experiments.figures.style import STYLE, drawn, figure_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -165,28 +167,10 @@ def trade_off(system: InferenceSystem, features: Features) -> Figure:
     return figure
 
 
-_CAUSES = {"bias": "#d6604d", "participation": "#f4a582", "local_noise": "#4393c3", "receiver_noise": "#92c5de"}
-
-
 def mse_breakdown(parts: Mapping[str, InferenceBounds]) -> Figure:
-    """The exact MSE of each system, split by cause, as one bar, with the proven bound as a mark."""
-    import matplotlib as mpl
-
+    """The exact MSE of each system, split by cause, as one bar, with the proven bound and the constant answer as marks."""
     shown = {name: part.distortion for name, part in parts.items() if part.distortion is not None}
-    with mpl.rc_context(STYLE):
-        figure = figure_of(height=1.2 + 0.5 * len(shown))
-        axes = figure.add_subplot()
-        start = np.zeros(len(shown))
-        for cause, colour in _CAUSES.items():
-            width = np.array([getattr(mse.breakdown, cause) for mse in shown.values()])
-            axes.barh(list(shown), width, left=start, color=colour, label=cause.replace("_", " "))
-            start += width
-        axes.plot([mse.proven for mse in shown.values()], list(shown), "k|", markersize=16, label="proven bound")
-        axes.invert_yaxis()
-        axes.grid(axis="y", visible=False)
-        axes.set(xlabel="mean squared error", xlim=(0, None))
-        axes.legend(fontsize=8, ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1.0))
-    return figure
+    return drawn(partial(plot_errors, shown), height=1.2 + 0.5 * len(shown))
 
 
 def participation_bounds(selection: Selection) -> Figure:

@@ -17,8 +17,8 @@ from airtight.console import Sheet, device_rows, headline, next_step, notes, say
 from airtight.report import tables
 from airtight.results.bounds import PackageBounds, Part
 from airtight.results.federated_results import FederatedBounds
-from airtight.results.headline import SERVERS, devices, who_sends
-from airtight.results.inference_results import InferenceBounds, TheoremBound
+from airtight.results.headline import NEIGHBOURS, SERVERS, devices, who_sends
+from airtight.results.inference_results import EpsilonOverRounds, InferenceBounds, TheoremBound
 from airtight.results.numerals import plain, prose, rounded_down, rounded_up, rounds, share
 from airtight.system_file.contents import SystemFile, Task
 
@@ -70,6 +70,25 @@ def bounds(path: str, description: SystemFile, parts: Mapping[str, Sequence[Part
                 of_system = isinstance(one, InferenceBounds)
                 tables.details(console, name, one, description.labels_of(name) if of_system else description.fleet_labels)
     next_step(console, *_next(path, description, of_systems, complete))
+
+
+def over_rounds(path: str, by_system: Mapping[str, EpsilonOverRounds]) -> None:
+    """Print epsilon of the worst device after each number of rounds, a column for each observer, of each system."""
+    console = screen()
+    for number, (name, one) in enumerate(by_system.items()):
+        if number:
+            console.print()
+        headline(console, name, one.headline)
+        table = Sheet(("rounds", *(f"server sees {observer}" for observer in one.epsilon)), left=())
+        worst = [np.max(each, axis=1) for each in one.epsilon.values()]
+        for count, *values in zip(one.rounds, *worst, strict=True):
+            table.add_row(str(count), *(rounded_up(float(value)) for value in values))
+        console.print(table)
+    said = [f"Epsilon: worst device, of all rounds together. Neighbours ({one.adjacency!s}): {NEIGHBOURS[one.adjacency]}."]
+    if any(any(one.estimated) for one in by_system.values()):
+        said.append("Some of these rest on an interpolation whose error is estimated, not proved (docs/accuracy.md).")
+    notes(console, said)
+    next_step(console, (f"airtight bounds {path}", "the verdict with the error"))
 
 
 def link(path: str, description: SystemFile, budget: LinkBudget, *, complete: bool = False) -> None:

@@ -104,7 +104,7 @@ def design(
         key = f"--frontier epsilon_at_most={limit / 4:g}:{limit * 4:g}:5:log"
         next_step(console, (f"airtight design {path} {key}", ""))
     else:
-        next_step(console, (f"airtight design {path} --out designed.csv", "a device a row, for --devices"))
+        next_step(console, (f"airtight design {path} --plan designed.csv", "a device a row, for --devices"))
 
 
 def _limits(result: DesignResult, wanted: InferenceRequirements) -> Sheet:
@@ -268,7 +268,7 @@ def fleet_design(
             *known,
         ],
     )
-    next_step(console, (f"airtight design {path} --out plan.csv", "the plan, a device a row"))
+    next_step(console, (f"airtight design {path} --plan plan.csv", "the plan, a device a row"))
 
 
 def _bounded(result: FleetDesignResult, bound: float) -> str:

@@ -110,7 +110,7 @@ def energy(
         value = plain(least) if least == most else f"{plain(least)} to {plain(most)}"
         said.append(f"A second more of the deadline changes the energy by dE/dT = {value} mW.")
     notes(console, said)
-    steps = [(f"airtight solve energy {path} --out plan.csv", "the plan, a device a row")]
+    steps = [(f"airtight solve energy {path} --plan plan.csv", "the plan, a device a row")]
     if not complete:
         steps.append((f"airtight solve energy {path} --all", "rates, cases, prices of the deadline"))
     next_step(console, *steps)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from airtight.analytics import checks
+from airtight.analytics import checks, plots
 from airtight.analytics.checks import FloatArray, ParameterError, choice, flag, own_errstate, real
 from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution
 from airtight.analytics.privacy.accounting.numerical_composition import DEFAULT_RELATIVE_WIDTH, Composition
@@ -721,6 +721,22 @@ class PrivacyCurve:
         axes.set_ylabel("epsilon")
         axes.legend()
         return axes
+
+    def plot_attacks(self, ax: Axes | None = None) -> Axes:
+        """Plot which attacks are possible: below the trade-off curve no attack has both error probabilities.
+
+        An attack that guesses is on the line from (0, 1) to (1, 0); between that line and the curve attacks learn something.
+        """
+        axes, alpha = plots.axes_of(ax), np.concatenate([[0.0], np.geomspace(1e-4, 0.5, 60), np.linspace(0.51, 1.0, 40)])
+        beta, advantage = np.asarray(self.beta(alpha)), float(self.advantage())
+        axes.fill_between(alpha, 0.0, beta, color="#d9d9d9", label="impossible", linewidth=0)
+        axes.fill_between(alpha, beta, 1 - alpha, color=plots.BLUE, alpha=0.2, label="attacks", linewidth=0)
+        axes.plot(alpha, beta, color=plots.BLUE, label="trade-off curve")
+        axes.plot([0, 1], [1, 0], color=plots.GREY, linestyle="--", linewidth=1, label="guessing")
+        axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
+        axes.legend(loc="upper right")
+        title = f"The best attack is right {50 + 50 * advantage:.3g} % of the time at even odds"
+        return plots.finish(axes, title=title, x="false alarms (share)", y="missed detections (share)")
 
 
 def _each(values: FloatArray, bounds_at: Callable[[float], tuple[float, float]]) -> tuple[FloatArray, FloatArray]:

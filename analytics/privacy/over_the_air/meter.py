@@ -34,12 +34,12 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from airtight.analytics import checks
+from airtight.analytics import checks, plots, tidy
 from airtight.analytics.checks import AirtightError, FloatArray, ParameterError
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.inference.channel import moderate
@@ -51,7 +51,11 @@ from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.privacy.mechanisms.gaussian import Gaussian
 from airtight.analytics.privacy.over_the_air.multi_antenna.effective_noise import others_noise
 from airtight.analytics.progress import counted
+from airtight.analytics.records import plain
 from airtight.analytics.rounding import SMALLEST, UNIT
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 CHECKED = "airtight-meter-checked-2"
 _BISECTIONS = 60
@@ -311,7 +315,7 @@ class Plan:
 
 
 @dataclass
-class Meter:
+class Meter(tidy.Tabular):
     """The budget of every device, and what has been spent of it.
 
     Parameters
@@ -670,6 +674,34 @@ class Meter:
             "spent": self._spent.copy(),
             "left": self._left,
         }
+
+    def tidy(self) -> dict[str, object]:
+        """The numbers of a table: budgets, and what is spent and left of them after all recorded rounds."""
+        told = self.summary()
+        in_unit = {name: tidy.Entry(value=told[name], unit=self.unit) for name in ("budget", "spent", "left")}
+        return {
+            "delta": self.delta,
+            "budget_epsilon": told["budget_epsilon"] * np.ones(self.devices),
+            "spent_epsilon": tidy.Entry(value=told["spent_epsilon"], rounds=self.rounds),
+            "spent_meaning": told["spent_meaning"],
+            **in_unit,
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """The summary for strict JSON; :meth:`to_json` is the log."""
+        tree: dict[str, Any] = plain(self.summary())
+        return tree
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Plot what each device has spent of its budget, and what is left."""
+        spent = np.minimum(self._spent / self._budget, 1.0)
+        axes, worst = plots.axes_of(ax), int(np.argmax(spent))
+        plots.bars(axes, {"spent": spent, "left": 1.0 - spent}, {})
+        title = f"Device {worst} has spent most: {spent[worst]:.0%} of its budget after {self.rounds} rounds"
+        return plots.finish(axes, title=title, x="device", y="share of the budget")
+
+    def _repr_html_(self) -> str:
+        return tidy.html(type(self).__name__, [], [("meter", self)])
 
     def left(self, device: int) -> float:
         """What rounds may still cost the device, rounded down; in the meter's unit."""

@@ -17,6 +17,7 @@ from scipy import optimize
 from airtight.analytics.federated.corbin import communication, mean_estimation
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.progress import counted
+from airtight.analytics.records import Record
 from airtight.solvers.design.requirements import FederatedRequirements, Free, Goal
 from airtight.solvers.errors import InfeasibleError
 
@@ -27,7 +28,7 @@ _ROUNDING = 1e-10  # bound on the relative error of a root
 
 
 @dataclass(frozen=True, kw_only=True)
-class FederatedDesign:
+class FederatedDesign(Record):
     """A design of CorBin-FL; `value` is the minimum of the proven worst error, of epsilon, or of the bits.
 
     Attributes

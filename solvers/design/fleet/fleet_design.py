@@ -24,8 +24,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -73,6 +74,8 @@ class FleetDesign(Record):
         Energy and utility of all devices together with the most iterations at the greatest power.
     seconds : float
     """
+
+    UNITS: ClassVar[Mapping[str, str]] = {"power": "W", "transmit_time": "s", "energy": "J", "benchmark_energy": "J"}
 
     goal: Goal
     value: float

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, ParameterError
-from airtight.analytics.guarantee import Observer
+from airtight.analytics.guarantee import Face, Observer
 from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy.over_the_air import observers
 from airtight.analytics.records import Record
+from airtight.analytics.tidy import Entry
 from airtight.solvers.design.known import Designs, Known, Method
 from airtight.solvers.design.requirements import Goal, InferenceRequirements
 
@@ -122,6 +126,27 @@ class JointDesign(Record):
     settled: bool
     seconds: float = field(compare=False)
     request: DesignRequest | None = field(default=None, repr=False, compare=False)
+
+    def tidy(self) -> dict[str, object]:
+        """The numbers of a table; `auto` is told by the observer that it stands for."""
+        asked: dict[str, Any] = {} if self.request is None else {
+            "rounds": self.request.rounds,
+            "observer": observers.resolved(self.system, self.request.observer),
+        }
+        return {
+            "minimised": self.minimised,
+            "value": Entry(value=self.value, lower=math.nan if self.lower_bound is None else self.lower_bound),
+            "bound_for": self.bound_for,
+            "epsilon": Entry(value=self.epsilon, face=Face.EXACT, **asked),
+            "error": self.error,
+            "accuracy": self.accuracy,
+            "energy": Entry(value=self.energy, unit="W symbol periods"),
+            "system": self.system,
+            "constant_output": self.nothing,
+            "method": self.method,
+            "boxes": self.boxes,
+            "settled": self.settled,
+        }
 
     def __post_init__(self) -> None:
         Known(self.method, self.lower_bound, self.bound_for)  # no word without its bound

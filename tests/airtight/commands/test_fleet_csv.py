@@ -33,7 +33,7 @@ def test_a_plan_is_that_of_the_same_fleet_in_the_file(tmp_path):
     )
     given = table(tmp_path, f"distance,channel_gain\n{lines}\n")
     out = tmp_path / "plan.csv"
-    tree = json.loads(run("solve", "energy", system, "--devices", given, "--out", out, "--json").stdout)
+    tree = json.loads(run("solve", "energy", system, "--devices", given, "--plan", out, "--json").stdout)
     from dataclasses import replace
 
     found = energy.solve(replace(fleet, channel_gain=np.linspace(0.5, 2, 10)))
@@ -63,7 +63,7 @@ def test_who_cannot_is_left_out_and_named(tmp_path):
     system = written(tmp_path, FLEET)
     given = table(tmp_path, "device,distance,channel_gain\na,50,1\nb,60,0\nc,900000,1\nd,70,1\n")
     assert refused(run("solve", "energy", system, "--devices", given), "channel_gain[1]", "0", "devices.csv")
-    found = run("solve", "energy", system, "--devices", given, "--leave-out", "--out", "-")
+    found = run("solve", "energy", system, "--devices", given, "--leave-out", "--plan", "-")
     assert found.exit_code == 0
     assert [line.split(",")[0] for line in found.stdout.splitlines()] == ["device", "a", "d"]
     left = [line for line in found.stderr.splitlines() if "left out" in line]
@@ -85,7 +85,7 @@ def test_a_design_can_be_read_again(tmp_path):
     out = tmp_path / "designed.csv"
     text = system.read_text().replace("participation = [0.9, 0.5, 1.0]", 'participation = 1.0\nadjacency = "silent"')
     system = written(tmp_path, text)
-    found = run("design", system, "--devices", given, "--out", out, "--json")
+    found = run("design", system, "--devices", given, "--plan", out, "--json")
     assert found.exit_code == 0, found.stderr
     rows = rows_of(out)
     assert [row["clip"] for row in rows] == ["1.0", "2.0"] and all(float(row["epsilon"]) <= 3.0 for row in rows)

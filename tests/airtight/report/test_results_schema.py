@@ -50,6 +50,7 @@ def outputs(folder):
     yield "bounds", ("bounds", full)
     yield "bounds-link", ("bounds", system(folder, GOOD + '[inference.channel]\nfading = "rayleigh"\n', "over.toml"), "--link")
     yield "bounds-of-several-files", ("bounds", full, fleet)
+    yield "bounds-over-rounds", ("bounds", wanted, "--rounds", "1,2", "--budget", "9")
     yield "bounds", ("bounds", federated)
     yield "attack", ("attack", full, "--samples", "300")
     yield "attack", ("attack", training, "--runs", "10", "--rounds", "1")

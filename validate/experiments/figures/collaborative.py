@@ -15,11 +15,12 @@ from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.inference import uncertainty
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.plots import COLOURS, label_ends
 from airtight.analytics.privacy.over_the_air import feature_aware, system_privacy
 from airtight.solvers.design import calibrate
 from airtight.validate.experiments.figures.figure import Advance, Effort, Redrawn, Shown, Study, Table
 from airtight.validate.experiments.figures.finding import POSITIVE, Comparison, FigureStatement
-from airtight.validate.experiments.figures.style import COLOURS, STYLE, figure_of, label_ends
+from airtight.validate.experiments.figures.style import STYLE, figure_of
 from airtight.validate.experiments.training import inference_training, views
 
 _SYSTEM = InferenceSystem(

@@ -6,6 +6,8 @@ and ledger rows need no long run; ``make findings`` computes them again.
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -46,6 +48,12 @@ class Table:
         body = Markup("").join(Markup("<tr>{}</tr>\n").format(row) for row in (head, *cells))
         frame = Markup('<div class="scroll" tabindex="0" role="region" aria-label="{}"><table>\n{}</table></div>')
         return frame.format(title, body)
+
+    def csv(self) -> str:
+        """The table as CSV."""
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows((self.headings, *self.rows))
+        return text.getvalue()
 
 
 Advance = Callable[[str], None]  # called with a text after each step

@@ -79,15 +79,35 @@ class Comparison:
             return Outcome.CONFIRMED
         return Outcome.CONTRADICTED if high < self.stated[0] or low > self.stated[1] else Outcome.OPEN
 
-    def text(self, level: float) -> str:
-        """Number, interval, unit and outcome."""
+    def measured(self, level: float) -> str:
+        """Our number with its interval and unit; empty where there is no interval."""
         low, high = self.interval(level)
         if not math.isfinite(low):
-            return f"{self.name}: no interval ({self.outcome(level)})"
+            return ""
         mean, low, high = (self.factor * x for x in (self.mean, low, high))
         digits = max(0, min(4, 1 - math.floor(math.log10(high - low)))) if high > low else 2
         mean_and_interval = f"{mean:+.{digits}f} [{low:+.{digits}f}, {high:+.{digits}f}]"
-        return f"{self.name} {mean_and_interval}{' ' + self.unit if self.unit else ''} ({self.outcome(level)})"
+        return f"{mean_and_interval}{' ' + self.unit if self.unit else ''}"
+
+    @property
+    def printed(self) -> str:
+        """The values that the paper's statement allows, in words.
+
+        Examples
+        --------
+        >>> Comparison("gain", (0.1,), (0.0, math.inf)).printed, Comparison("gain", (0.1,), (0.02, 0.03), "points", 100).printed
+        ('at least 0', '2 to 3 points')
+        """
+        low, high = (self.factor * end for end in self.stated)
+        unit = f" {self.unit}" if self.unit else ""
+        if math.isinf(high):
+            return f"at least {low:g}{unit}"
+        return f"at most {high:g}{unit}" if math.isinf(low) else f"{low:g} to {high:g}{unit}"
+
+    def text(self, level: float) -> str:
+        """Number, interval, unit and outcome."""
+        measured = self.measured(level)
+        return f"{self.name}{' ' + measured if measured else ': no interval'} ({self.outcome(level)})"
 
 
 @dataclass(frozen=True)

@@ -76,6 +76,10 @@ class Rendered:
     caption: str
     markup: str  # SVG, or the HTML of a table
     data: str
+    points: str = ""  # what is drawn, or the table, as CSV
+    about: str = ""  # whether it is exact or an analogue, and of what: the caption without the finding
+    statement: str = ""  # what the paper says of it
+    compared: tuple[tuple[str, str, str, str], ...] = ()  # number, what the paper prints, ours, outcome
 
     @property
     def file(self) -> str:
@@ -105,10 +109,26 @@ def rendered(name: str, effort: Effort | None) -> Rendered:
     drawn = redrawn(name, effort)
     tree = {"id": drawn.id, "caption": drawn.caption, "data": drawn.data.to_dict()}
     if isinstance(drawn.figure, Table):
-        markup = str(drawn.figure.html(drawn.id))
+        markup, points = str(drawn.figure.html(drawn.id)), drawn.figure.csv()
     else:
-        markup = style.svg(drawn.figure, drawn.id, drawn.caption)
-    return Rendered(drawn.id, drawn.caption, markup, json.dumps(figure.plain(tree)))
+        markup, points = style.svg(drawn.figure, drawn.id, drawn.caption), style.data(drawn.figure)
+    said = drawn.finding
+    compared: tuple[tuple[str, str, str, str], ...] = ()
+    if said is not None:
+        compared = tuple(
+            (one.name, one.printed, one.measured(said.level) or "no interval", one.outcome(said.level).value)
+            for one in said.comparisons
+        )
+    return Rendered(
+        drawn.id,
+        drawn.caption,
+        markup,
+        json.dumps(figure.plain(tree)),
+        points,
+        drawn.caption if said is None else drawn.caption.removesuffix(said.text()).strip(),
+        "" if said is None else said.statement,
+        compared,
+    )
 
 
 def draw(ids: Sequence[str], effort: Effort | None, executor: Executor | None = None) -> Iterator[Rendered]:
@@ -123,9 +143,9 @@ def draw(ids: Sequence[str], effort: Effort | None, executor: Executor | None = 
 
 
 def write(out: Path, found: Rendered) -> None:
-    """Write OUT/ID.svg (OUT/ID.html for a table) and OUT/ID.json (data and caption), each atomically."""
+    """Write OUT/ID.svg (OUT/ID.html for a table), OUT/ID.csv and OUT/ID.json (data and caption), each atomically."""
     with OutputFolder(out) as folder:
-        folder.write({found.file: found.markup, f"{found.id}.json": found.data})
+        folder.write({found.file: found.markup, f"{found.id}.csv": found.points, f"{found.id}.json": found.data})
 
 
 def main(names: list[str]) -> None:

@@ -10,9 +10,10 @@ import numpy as np
 import xarray as xr
 
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem
+from airtight.analytics.plots import COLOURS, label_ends
 from airtight.validate.experiments.figures.figure import Advance, Effort
 from airtight.validate.experiments.figures.finding import Comparison
-from airtight.validate.experiments.figures.style import COLOURS, STYLE, figure_of, label_ends, whole_rounds
+from airtight.validate.experiments.figures.style import STYLE, figure_of, whole_rounds
 from airtight.validate.experiments.training.federated_training import run
 from airtight.validate.experiments.training.training_plan import Mechanism, Settings
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from airtight.analytics.checks import FloatArray
+from airtight.analytics.checks import FloatArray, ParameterError
+from airtight.analytics.plots import COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,15 +38,36 @@ def figure_of(width: float = 6.4, height: float = 4.0) -> Figure:
     return Figure(figsize=(width, height), layout="constrained")
 
 
-COLOURS = ("#2166ac", "#b2182b", "#1b7837", "#e08214", "#762a83", "#4d4d4d", "#35978f", "#bf812d", "#c51b7d")
+PAPER: dict[str, Any] = {  # one column of a two-column page, 3.4 inches wide; letters as text, so that a publisher takes the file
+    **STYLE,
+    "figure.figsize": (3.4, 2.4),
+    "font.size": 8,
+    "axes.titlesize": 8,
+    "legend.fontsize": 7,
+    "lines.linewidth": 1.2,
+    "lines.markersize": 4,
+    "axes.linewidth": 0.6,
+    "pdf.fonttype": 42,
+    "savefig.bbox": "tight",
+    "savefig.pad_inches": 0.02,
+}
+_STYLES = {"report": STYLE, "paper": PAPER}
 
 
-def applied() -> AbstractContextManager[None]:
-    """A context in which new plots have this style, and their lines the colours of :data:`COLOURS` in turn."""
+def applied(name: str = "report") -> AbstractContextManager[None]:
+    """A context in which new plots have this style, and their lines the colours of :data:`COLOURS` in turn.
+
+    Raises
+    ------
+    ParameterError
+        When there is no such style.
+    """
+    if not isinstance(name, str) or name not in _STYLES:
+        raise ParameterError("name", name, f"one of {', '.join(_STYLES)}")
     import matplotlib as mpl
     from matplotlib.rcsetup import cycler
 
-    return mpl.rc_context({**STYLE, "axes.prop_cycle": cycler(color=COLOURS)})
+    return mpl.rc_context({**_STYLES[name], "axes.prop_cycle": cycler(color=COLOURS)})
 
 
 def whole_rounds(axes: Axes) -> None:
@@ -53,33 +75,6 @@ def whole_rounds(axes: Axes) -> None:
     from matplotlib.ticker import MaxNLocator
 
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-
-
-def label_ends(axes: Axes, ends: Sequence[tuple[float, str, str]], *, gap: float = 0.05) -> None:
-    """Label lines to the right of their last points, in their colours; labels that would overlap are moved apart.
-
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes
-        Axes whose limits are set.
-    ends : sequence of (height, text, colour)
-        Height in units of the vertical axis.
-    gap : float
-        Least distance between two labels, as a fraction of the axes' height.
-    """
-    to_axes = axes.transLimits.transform  # data to axes coordinates
-    labels = sorted((float(to_axes((0, y))[1]), text, colour) for y, text, colour in ends if y == y)
-    heights = [y for y, _, _ in labels]
-    for _ in range(200):
-        for i in range(len(heights) - 1):
-            missing = gap - (heights[i + 1] - heights[i])
-            if missing > 1e-9:
-                heights[i] -= missing / 2
-                heights[i + 1] += missing / 2
-    for y, (_, text, colour) in zip(heights, labels, strict=True):
-        axes.annotate(
-            text, (1.01, y), xycoords="axes fraction", color=colour, fontsize=8, va="center", annotation_clip=False
-        )
 
 
 def svg(figure: Figure, name: str = "", title: str = "") -> str:
@@ -102,6 +97,25 @@ def svg(figure: Figure, name: str = "", title: str = "") -> str:
     text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.DOTALL)
     text = text.replace("<svg ", '<svg role="img" ', 1)
     return re.sub(r'( id="|url\(#|href="#)', rf"\g<1>{name}-", text) if name else text
+
+
+def drawn(plot: Callable[[Axes], object], width: float = 6.4, height: float = 4.0) -> Figure:
+    """A figure of this style with what a function draws on its axes."""
+    import matplotlib as mpl
+
+    with mpl.rc_context(STYLE):
+        figure = figure_of(width, height)
+        plot(figure.add_subplot())
+    return figure
+
+
+def save(figure: Figure, stream: IO[bytes], kind: str) -> None:
+    """Write a picture as "svg", "png" or "pdf": the same bytes every time, without a date and with identifiers of the content."""
+    import matplotlib as mpl
+
+    undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+    with mpl.rc_context(STYLE):
+        figure.savefig(stream, format=kind, dpi=150, metadata=undated.get(kind))
 
 
 def data(figure: Figure) -> str:
@@ -134,7 +148,9 @@ def _points(axes: Axes) -> Iterator[tuple[Any, ...]]:
         series = f"line {number}" if label.startswith("_") else label
         yield from ((series, x, y) for x, y in zip(np.ravel(line.get_xdata()), np.ravel(line.get_ydata()), strict=True))
     for bars in axes.containers:
-        if isinstance(bars, BarContainer):
+        if isinstance(bars, BarContainer) and bars.orientation == "vertical":
+            yield from ((bars.get_label(), bar.get_x() + bar.get_width() / 2, bar.get_height()) for bar in bars.patches)
+        elif isinstance(bars, BarContainer):
             names = [text.get_text() for text in axes.get_yticklabels()]
             for name, bar in zip(names, bars.patches, strict=False):
                 yield bars.get_label(), bar.get_width(), name

@@ -12,12 +12,13 @@ import xarray as xr
 
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.federated.fair.device import DeviceFleet, table_1
+from airtight.analytics.plots import COLOURS, label_ends
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.solvers import energy as energy_utility
 from airtight.solvers.energy import schemes as energy_schemes
 from airtight.validate.experiments.figures.figure import Advance, Effort, Redrawn, Shown, Study, Table
 from airtight.validate.experiments.figures.finding import POSITIVE, Comparison, FigureStatement
-from airtight.validate.experiments.figures.style import COLOURS, STYLE, figure_of, label_ends, whole_rounds
+from airtight.validate.experiments.figures.style import STYLE, figure_of, whole_rounds
 from airtight.validate.experiments.training import utility_training
 
 _DISTANCES = np.linspace(50.0, 200.0, 10)  # m, of the ten devices

@@ -150,5 +150,5 @@ def test_the_command(tmp_path) -> None:
     assert ended.exit_code == 0 and "device 2:" in ended.stdout, ended.output
     assert {"airtight_policy.h", "airtight_policy_test.c"} <= {each.name for each in (tmp_path / "c").iterdir()}
     assert refused(run("solve", "energy", path, "--export", "C"), "--export: needs --out DIR")
-    assert refused(run("solve", "energy", path, "--out", tmp_path), "is a folder")
+    assert refused(run("solve", "energy", path, "--out", tmp_path), "must be a file that ends in")
     assert refused(run("solve", "energy", path, "--export", "C", "--out", tmp_path / "d", "--loss", "2"), "loss = 2.0")

@@ -129,7 +129,7 @@ def test_command_of_a_fleet(tmp_path):
     assert tree["gap"] < 1e-9 and tree["adjacency"] and tree["rounds"] == 20
     shown = " ".join(run("design", path).stdout.split())
     assert "whatever the deviations" in shown and "its own copy" in shown
-    header, *lines = run("design", path, "--out", "-").stdout.splitlines()
+    header, *lines = run("design", path, "--plan", "-").stdout.splitlines()
     assert header.startswith("device,iterations,power") and len(lines) == 3
     rows = tmp_path / "rows.csv"
     rows.write_text("distance\n60\n90\n")

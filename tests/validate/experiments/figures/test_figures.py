@@ -4,11 +4,13 @@ import json
 
 import numpy as np
 import pytest
+from markupsafe import escape
 from support.common import refused, run
 
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.federated.corbin import quantizers
 from airtight.analytics.federated.fair.device import table_1
+from airtight.report import page
 from airtight.validate.experiments.figures import corbin, figure, gallery, learning, utility_figures
 from airtight.validate.experiments.figures.figure import Effort, Study, Table
 from airtight.validate.experiments.figures.finding import Comparison, FigureStatement, Outcome
@@ -90,11 +92,23 @@ def test_seeds_that_choose_are_not_reported():
 def test_written_whole(tmp_path, one_processor):
     result = run("figures", "FDP-4", "CB-4", "--out", tmp_path / "figs", "--quick")
     assert result.exit_code == 0, result.output
-    written = [MANIFEST, "CB-4.json", "CB-4.svg", "FDP-4.json", "FDP-4.svg"]
+    files = [f"{name}.{kind}" for name in ("CB-4", "FDP-4") for kind in ("csv", "json", "svg")]
+    written = [MANIFEST, *files, "index.html"]
     assert sorted(p.name for p in (tmp_path / "figs").iterdir()) == written
     tree = json.loads((tmp_path / "figs" / "FDP-4.json").read_text())
     assert tree["caption"].startswith("Exact") and "participation" in tree["data"]["data_vars"]
     assert (tmp_path / "figs" / "CB-4.svg").read_text().startswith("<svg")
+    assert (tmp_path / "figs" / "FDP-4.csv").read_text().startswith("panel,series,x,y,value\n")
+
+
+def test_the_index_has_the_printed_value_beside_ours():
+    drawn = [gallery.rendered(name, None) for name in ("CB-1", "FDP-4")]
+    text = page.figure_index(drawn)
+    assert drawn[0].compared and not drawn[1].compared and text.count("<svg") == 2
+    for name, printed, ours, outcome in drawn[0].compared:
+        row = f'<th scope="row">{escape(name)}</th><td>{escape(printed)}</td><td>{escape(ours)}</td><td>{outcome}</td>'
+        assert row in text and ours in drawn[0].caption
+    assert drawn[0].caption.startswith(drawn[0].about) and drawn[0].statement in drawn[0].caption
 
 
 def test_refusals(tmp_path):
