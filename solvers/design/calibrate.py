@@ -374,7 +374,7 @@ def calibrate(
     variable_kind = checks.choice("variable", variable, Variable)
     observer_kind = checks.choice("observer", observer, Observer)
     target = checks.scalar("epsilon", epsilon, "(0, inf)")
-    budget = evaluations(effort, progress=progress)
+    budget = budgeted(effort, "evaluations", progress=progress)
     asked = Target(target, checks.count("rounds", rounds), observer_kind.seeing_others, budget)
     search = {Variable.CLIP: _clips, Variable.NOISE: _noise, Variable.PARTICIPATION: _participation}[variable_kind]
     try:
@@ -383,10 +383,10 @@ def calibrate(
         return stopped(stop, asked.best, effort)
 
 
-def evaluations(effort: int | None, *, progress: bool) -> Effort:
-    """The budget of a calibration; unlimited by default."""
+def budgeted(effort: int | None, what: str, *, progress: bool) -> Effort:
+    """The budget of a calibration in `what`; unlimited by default."""
     count = None if effort is None else checks.count("effort", effort)
-    return Effort(sys.maxsize if count is None else count, spent=reported(count, "evaluations", progress=progress))
+    return Effort(sys.maxsize if count is None else count, spent=reported(count, what, progress=progress))
 
 
 def stopped(stop: BaseException, best: Calibration | None, effort: int | None) -> Calibration:

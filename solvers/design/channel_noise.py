@@ -23,7 +23,7 @@ from airtight.analytics.guarantee import Adjacency, Observer
 from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import observers, system_privacy
-from airtight.solvers.design.calibrate import Calibration, Variable, evaluations, stopped
+from airtight.solvers.design.calibrate import Calibration, Variable, budgeted, stopped
 from airtight.solvers.design.effort import EffortSpent
 from airtight.solvers.errors import InfeasibleError
 
@@ -90,7 +90,7 @@ def calibrate(
     length = float(np.max(system.weight * system.clip))
     if length == 0 and not (system.adjacency is Adjacency.ABSENT and not system.idle_noise):
         raise ParameterError("weight", 0.0, "positive for some device: otherwise epsilon does not depend on the noise")
-    budget = evaluations(effort, progress=progress)
+    budget = budgeted(effort, "scales", progress=progress)
     tried: dict[float, tuple[InferenceSystem, FloatArray]] = {}
 
     def kept(scale: float) -> bool:

@@ -53,7 +53,7 @@ def report_lines(report):
 def test_contents(report):
     assert sorted(p.name for p in report.iterdir()) == [MANIFEST, "audit.html", "figures", "index.html", "report.json"]
     figures = {p.stem for p in (report / "figures").glob("*.svg")}
-    assert len(figures) == 14 and figures == {p.stem for p in (report / "figures").glob("*.csv")}
+    assert len(figures) == 18 and figures == {p.stem for p in (report / "figures").glob("*.csv")}
     results = json.loads((report / "report.json").read_text())
     assert results["bounds"]["inference"]["privacy"]["published"]["theorem1"]["vacuous"] is True
     assert {row["id"] for row in results["verify"]} >= {"FDP-D2", "FDP-T1", "FDP-T1d"}

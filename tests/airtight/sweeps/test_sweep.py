@@ -182,7 +182,7 @@ def test_what_a_part_ignores_changes_nothing(part, file):
     over_channel = "inference.channel" in part.reads
     if over_channel:
         raw["inference"] = {**raw["inference"], "channel": {"antennas": 2, "fading": "rayleigh", "states": 3}}
-    other = {"observer": "signal", "adjacency": "absent", "delta": 1e-3, "epsilon": 2.0, "clients": 8, "rounds": 3}
+    other = {"observer": "signal", "adjacency": "absent", "delta": 1e-3, "epsilon": 2.0, "clients": 8, "rounds": 3, "colluding": 1}
     given = {name: part.leaves() for name in [part.name]}[part.name]
 
     def values(tables):
@@ -211,7 +211,7 @@ def test_what_a_part_ignores_changes_nothing(part, file):
 def test_every_key_of_a_system_has_been_thought_of():
     """A new key must be read by the parts that depend on it, or be ignored by them: airtight/sweeps/parts.py."""
     nested = {"variants", "features", "selection", "channel"}  # tables of their own
-    known = set(config.keys(["inference"])) - set(units.ALTERNATIVES) - nested
+    known = set(config.keys(["inference"])) - set(units.ALTERNATIVES) - nested - {"names"}  # which no number depends on
     assert known == {*parameters.of(InferenceSystem)} - nested
 
 
