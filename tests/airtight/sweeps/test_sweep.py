@@ -182,7 +182,8 @@ def test_what_a_part_ignores_changes_nothing(part, file):
     over_channel = "inference.channel" in part.reads
     if over_channel:
         raw["inference"] = {**raw["inference"], "channel": {"antennas": 2, "fading": "rayleigh", "states": 3}}
-    other = {"observer": "signal", "adjacency": "absent", "delta": 1e-3, "epsilon": 2.0, "clients": 8, "rounds": 3, "colluding": 1}
+    other = {"observer": "signal", "adjacency": "absent", "delta": 1e-3, "epsilon": 2.0, "clients": 8, "rounds": 3}
+    other["colluding"] = 1
     given = {name: part.leaves() for name in [part.name]}[part.name]
 
     def values(tables):
