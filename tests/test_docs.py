@@ -96,20 +96,19 @@ def said(page, sentence):
 
 def test_the_first_numbers_name_their_observer():
     """Against y alone an interval, whose ends are recomputed; a lower end is rounded down, an upper one up or to nearest."""
-    claim = amplification.published(PAPER, form="eq23")
-    at = float(claim.epsilon[0])
-    low, high = (float(end) for end in observers.exact_delta_bracket(PAPER, at, observer="signal", device=0))
-    others = float(observers.exact_delta(PAPER, at, observer="others", device=0))
-    told = said(
-        "README.md",
-        "For a server that sees the received signal alone, it lies between # and #; for a server that also knows which of the "
-        "other devices take part, it is #.",
-    )
-    assert told[0] <= low < told[0] + 1e-4
-    assert told[1] == told[2] == pytest.approx(high, abs=5e-5)
-    assert others == high
-
     low, high = (float(end) for end in observers.signal_bracket(PAPER, device=0))
+    told = said("README.md", "promises epsilon #. The exact value is **#**")
+    assert told[0] == pytest.approx(amplification.published(PAPER, form="eq23").epsilon[0], abs=5e-3)
+    idle = float(airtight.epsilon(PAPER.replace(idle_noise=True))[0])
+    ten, helped = (float(airtight.epsilon(PAPER, **one)[0]) for one in ({"rounds": 10}, {"colluding": 3}))
+    shown = [
+        *told[1:],
+        *said("README.md", "If silent devices keep sending noise, epsilon is #."),
+        *said("README.md", "# after ten rounds"),
+        *said("README.md", "# if any three devices help the server"),
+    ]
+    assert all(truth <= one <= truth + 0.01 for one, truth in zip(shown, (high, idle, ten, helped), strict=True))
+    assert said("README.md", "between # and # if it sees only the signal") == pytest.approx([low, high], abs=5e-3)
     told = said(
         "docs/index.md",
         "the exact epsilon is # against a server that knows which other devices take part (the picture), and between # and # "
