@@ -13,6 +13,20 @@ named colluders             the same system, their noise subtracted (:meth:`.Inf
 any m colluders             systems with named colluders: one of the worst sets, or both ends (:mod:`.colluders`)
 =========================== ===================================================================================
 
+Where errors enter an epsilon over rounds, in the order of the computation, and what bounds them (the module says how):
+
+============================== =====================================================================================
+underflow, units               powers of two only; an `absent` device whose noise would vanish is refused (`inference.system`)
+sensitivity, variances         rounded towards more loss, and for a lower end not at all (`participation_mixture.build`)
+law of the others' noise       cells: a spread times a curvature, or noise lowered by a slack (`distributions.weighted_sum`)
+rare noise left out            divergence 1 above, twice below (`rounds`)
+divergence of a pair           quadrature on an ellipse, its tail, rounding (`gaussian_pair`, `hidden_divergence`)
+interpolation in the noise     proved for hidden devices from 100 dimensions on, else an *estimate* (`noise_interpolant`)
+grid of losses, few nodes      chords above, tangents below (`accounting.connect_the_dots`, `convex_band`)
+tails, aliasing, transform     Chernoff's bound, the error of an FFT (`accounting.loss_distribution`)
+delta to epsilon               any tilt is valid; the target is lowered, the result raised (`numerical_composition`)
+============================== =====================================================================================
+
 Everything that shows, sweeps, designs or tries a number asks here, so that no two of them can disagree.
 `rounds` and `observer` replace what the system says. Of a device that is named as a colluder nothing is claimed: its epsilon lies
 between 0 and infinity, its delta between 0 and 1.
