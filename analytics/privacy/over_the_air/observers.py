@@ -74,12 +74,12 @@ def exact_delta(
     >>> [float(exact_delta(system, 0.5, observer=o, device=0)) for o in ("participants", "others")]
     [0.00012525..., 2.7278...e-10]
     """
-    which, eps = _indices_and_epsilon(system, device, epsilon)
+    indices, eps = _indices_and_epsilon(system, device, epsilon)
     if participation_distinguishes(system, observer):
-        upper = _participation_delta(system, which)
+        upper = _participation_delta(system, indices)
     else:
         equivalent, model = mixture_model(system, observer)
-        upper = delta_at_most(equivalent, which.ravel(), eps.ravel(), model)
+        upper = delta_at_most(equivalent, indices.ravel(), eps.ravel(), model)
     return upper.reshape(eps.shape)[()]
 
 
@@ -111,28 +111,28 @@ def exact_delta_bracket(
     >>> float(low.round(4)), float(high.round(4))
     (0.0177, 0.0934)
     """
-    which, eps = _indices_and_epsilon(system, device, epsilon)
+    indices, eps = _indices_and_epsilon(system, device, epsilon)
     if participation_distinguishes(system, observer):
-        lower = upper = _participation_delta(system, which)
+        lower = upper = _participation_delta(system, indices)
     else:
         equivalent, model = mixture_model(system, observer)
-        lower, upper = delta_bracket(equivalent, which.ravel(), eps.ravel(), model)
+        lower, upper = delta_bracket(equivalent, indices.ravel(), eps.ravel(), model)
         if not resolved(system, observer).sees_others:
-            lower = np.minimum(_signal_delta(equivalent, model, which.ravel(), eps.ravel(), lower, upper), upper)
+            lower = np.minimum(_signal_delta(equivalent, model, indices.ravel(), eps.ravel(), lower, upper), upper)
     return lower.reshape(eps.shape)[()], upper.reshape(eps.shape)[()]
 
 
 def _signal_delta(
     equivalent: Systems,
     model: type[NoiseMixture],
-    which: IntArray,
+    indices: IntArray,
     eps: FloatArray,
     others: FloatArray,
     upper: FloatArray,
 ) -> FloatArray:
     """The lower bound for a server that sees y alone; `others`, `upper`: both bounds for the observer `others`."""
-    lower = np.zeros(which.shape)
-    distinct, inverse = np.unique(which, return_inverse=True)
+    lower = np.zeros(indices.shape)
+    distinct, inverse = np.unique(indices, return_inverse=True)
     negligible = float(np.min(upper[upper > 0], initial=1.0)) * _TRIMMED
     for batch in participations(equivalent, distinct, negligible, model):
         rows = dict(zip(batch.devices.tolist(), batch.kind.tolist(), strict=True))
@@ -221,12 +221,12 @@ def exact_epsilon(
     >>> [float(exact_epsilon(system, observer=o, device=0)) for o in ("participants", "others")]
     [0.68..., 0.144...]
     """
-    which = _indices(system, device)
-    total = _target_delta(system, which) if delta is None else checks.scalar("delta", delta, "(0, 1)")
+    indices = _indices(system, device)
+    allowed_delta = _target_delta(system, indices) if delta is None else checks.scalar("delta", delta, "(0, 1)")
     if participation_distinguishes(system, observer):
-        return np.where(system.participation[which] <= total, 0.0, np.inf)[()]
+        return np.where(system.participation[indices] <= allowed_delta, 0.0, np.inf)[()]
     equivalent, model = mixture_model(system, observer)
-    return least_epsilon(equivalent, which, total, model)[()]
+    return least_epsilon(equivalent, indices, allowed_delta, model)[()]
 
 
 def epsilon_bracket(
@@ -247,15 +247,15 @@ def epsilon_bracket(
     >>> high.round(4), bool(np.all((low < high) & (high < low * (1 + 1e-8))))
     (array([154.7658,  12.0049]), True)
     """
-    which = _indices(system, device)
-    upper = np.asarray(exact_epsilon(system, device=which, observer=observer))
-    total = _target_delta(system, which)
+    indices = _indices(system, device)
+    upper = np.asarray(exact_epsilon(system, device=indices, observer=observer))
+    allowed_delta = _target_delta(system, indices)
     if not resolved(system, observer).sees_others:
-        return signal_lower(system, upper, total, which), upper[()]
+        return signal_lower(system, upper, allowed_delta, indices), upper[()]
     if participation_distinguishes(system, observer):
         return upper[()], upper[()]
     equivalent, model = mixture_model(system, observer)
-    return epsilon_at_least(equivalent, which, total, upper, model)[()], upper[()]
+    return epsilon_at_least(equivalent, indices, allowed_delta, upper, model)[()], upper[()]
 
 
 def signal_bracket(
@@ -293,17 +293,17 @@ def signal_bracket(
     >>> float(low), float(high)
     (2.1033..., 3.47753...)
     """
-    total = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
-    which = device_indices(system, device)
-    upper = np.asarray(exact_epsilon(system, delta=total, device=which, observer=Observer.OTHERS))
-    return signal_lower(system, upper, total, which), upper[()]
+    allowed_delta = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
+    indices = device_indices(system, device)
+    upper = np.asarray(exact_epsilon(system, delta=allowed_delta, device=indices, observer=Observer.OTHERS))
+    return signal_lower(system, upper, allowed_delta, indices), upper[()]
 
 
-def signal_lower(system: Systems, upper: FloatArray, total: float | FloatArray, which: IntArray) -> FloatArray:
+def signal_lower(system: Systems, upper: FloatArray, allowed_delta: float | FloatArray, indices: IntArray) -> FloatArray:
     """The lower bound of :func:`signal_bracket` for the devices `which`, given their upper bounds at delta `total`."""
-    distinct, index, inverse = np.unique(which, return_index=True, return_inverse=True)
+    distinct, index, inverse = np.unique(indices, return_index=True, return_inverse=True)
     lower, highest = np.zeros(distinct.size), np.ravel(upper)[index]
-    deltas = np.broadcast_to(total, which.shape).ravel()[index]
+    deltas = np.broadcast_to(allowed_delta, indices.shape).ravel()[index]
     equivalent, model = mixture_model(system, Observer.OTHERS)
     negligible = float(np.min(deltas)) * _TRIMMED
     for batch in participations(equivalent, distinct, negligible, model):
@@ -317,7 +317,7 @@ def signal_lower(system: Systems, upper: FloatArray, total: float | FloatArray, 
                 )
             elif 0 < epsilon_upper < np.inf and (mixture := signal_lower_bound.SignalTest.of(batch, row)) is not None:
                 lower[places] = signal_lower_bound.least_epsilon(mixture, float(deltas[places[0]]), epsilon_upper)
-    return np.asarray(lower[inverse].reshape(which.shape))[()]
+    return np.asarray(lower[inverse].reshape(indices.shape))[()]
 
 
 def default_observer(system: Systems) -> Observer:
@@ -339,21 +339,21 @@ def constant(part: NoiseMixture, row: int) -> bool:
     return bool(np.sum(part.weights[row] > 0) == 1) and part.missing[row] == 0
 
 
-def _indices(system: Systems, which: ArrayLike | None) -> IntArray:
+def _indices(system: Systems, indices: ArrayLike | None) -> IntArray:
     """The indices of devices of one system, or of systems among several."""
     if isinstance(system, InferenceSystem):
-        return device_indices(system, which)
-    return np.arange(system.size) if which is None else checks.integer("device", which, f"[0, {system.size - 1}]")
+        return device_indices(system, indices)
+    return np.arange(system.size) if indices is None else checks.integer("device", indices, f"[0, {system.size - 1}]")
 
 
 def _indices_and_epsilon(system: Systems, device: ArrayLike | None, epsilon: ArrayLike) -> tuple[IntArray, FloatArray]:
-    which, eps = broadcast(device=_indices(system, device), epsilon=real("epsilon", epsilon, "[0, inf]"))
-    return which, eps
+    indices, eps = broadcast(device=_indices(system, device), epsilon=real("epsilon", epsilon, "[0, inf]"))
+    return indices, eps
 
 
-def _target_delta(system: Systems, which: IntArray) -> float | FloatArray:
+def _target_delta(system: Systems, indices: IntArray) -> float | FloatArray:
     """The delta of each of `which`."""
-    return system.delta if isinstance(system, InferenceSystem) else system.delta[which]
+    return system.delta if isinstance(system, InferenceSystem) else system.delta[indices]
 
 
 def participation_distinguishes(system: Systems, observer: Observer | str) -> bool:
@@ -361,9 +361,9 @@ def participation_distinguishes(system: Systems, observer: Observer | str) -> bo
     return resolved(system, observer).sees_device and system.adjacency is Adjacency.ABSENT
 
 
-def _participation_delta(system: Systems, which: IntArray) -> FloatArray:
+def _participation_delta(system: Systems, indices: IntArray) -> FloatArray:
     """delta where participation alone distinguishes the neighbours: its probability, for every epsilon."""
-    return np.asarray(system.participation[which], dtype=np.float64)
+    return np.asarray(system.participation[indices], dtype=np.float64)
 
 
 def mixture_model(system: Systems, observer: Observer | str) -> tuple[Systems, type[NoiseMixture]]:

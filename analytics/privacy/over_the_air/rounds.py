@@ -385,15 +385,15 @@ def bracket(
     of :func:`airtight.analytics.privacy.over_the_air.observers.signal_bracket` is 0.
     """
     count, seen = checks.count("rounds", rounds), choice("observer", observer, Observer)
-    total = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
-    which = device_indices(system, device)
+    allowed_delta = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
+    indices = device_indices(system, device)
     if count == 1:
-        return Bracket.of(*observers.epsilon_bracket(replace(system, delta=total), device=which, observer=seen), width)
-    representatives, inverse = kinds(system, which)
+        return Bracket.of(*observers.epsilon_bracket(replace(system, delta=allowed_delta), device=indices, observer=seen), width)
+    representatives, inverse = kinds(system, indices)
     curves = [curve(system, device=int(k), observer=seen).compose(count) for k in representatives]
     told = counted(curves, len(curves), "kinds of devices", progress=progress)
-    brackets = np.array([composed.bracket(delta=total, width=width) for composed in told])
-    lower, upper = (brackets[inverse, i].reshape(which.shape)[()] for i in (0, 1))
+    brackets = np.array([composed.bracket(delta=allowed_delta, width=width) for composed in told])
+    lower, upper = (brackets[inverse, i].reshape(indices.shape)[()] for i in (0, 1))
     return Bracket.of(lower, upper, width)
 
 
@@ -420,19 +420,19 @@ def delta_at(
     count = checks.count("rounds", rounds)
     if count == 1:
         return observers.exact_delta(system, epsilon, device=device, observer=observer)
-    which, eps = checks.broadcast(device=device_indices(system, device), epsilon=real("epsilon", epsilon, "[0, inf]"))
-    representatives, inverse = kinds(system, which)
-    out = np.empty(which.size)
+    indices, eps = checks.broadcast(device=device_indices(system, device), epsilon=real("epsilon", epsilon, "[0, inf]"))
+    representatives, inverse = kinds(system, indices)
+    out = np.empty(indices.size)
     for i, k in enumerate(counted(representatives, representatives.size, "kinds of devices", progress=progress)):
         same_kind = inverse == i
         out[same_kind] = curve(system, device=int(k), observer=observer).compose(count).delta(eps.ravel()[same_kind])
-    return out.reshape(which.shape)[()]
+    return out.reshape(indices.shape)[()]
 
 
-def kinds(system: InferenceSystem, which: IntArray) -> tuple[IntArray, IntArray]:
+def kinds(system: InferenceSystem, indices: IntArray) -> tuple[IntArray, IntArray]:
     """One device of each kind of equal devices, and for each of `which` the index of its kind."""
     scaled = system.normalised()  # whose products do not underflow
     keys = np.stack([scaled.participation, scaled.noise_variance, scaled.sensitivity], axis=1)
     _, first, kind = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-    used_kinds, inverse = np.unique(kind.ravel()[which.ravel()], return_inverse=True)
+    used_kinds, inverse = np.unique(kind.ravel()[indices.ravel()], return_inverse=True)
     return np.asarray(first[used_kinds]), np.asarray(inverse.ravel())

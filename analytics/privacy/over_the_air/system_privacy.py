@@ -180,13 +180,13 @@ def epsilon(
         return observers.exact_epsilon(system, delta=delta, device=device, observer=seen)
     count, channel = _rounds(system, rounds), _channel(system, eavesdropper)
     if _unnamed(system):
-        total = system.delta if delta is None else checks.scalar("delta", delta, "[0, inf)")
+        allowed_delta = system.delta if delta is None else checks.scalar("delta", delta, "[0, inf)")
 
         def upper_ends(one: InferenceSystem, devices: IntArray, _: IntArray) -> tuple[FloatArray, FloatArray]:
-            upper = epsilon(one, delta=total, rounds=count, device=devices, observer=seen, progress=progress)
+            upper = epsilon(one, delta=allowed_delta, rounds=count, device=devices, observer=seen, progress=progress)
             return np.zeros(devices.shape), upper
 
-        return _whichever(system, device, upper_ends, _least(total, count, seen), eavesdropper=eavesdropper)[1]
+        return _whichever(system, device, upper_ends, _least(allowed_delta, count, seen), eavesdropper=eavesdropper)[1]
     if channel is None:
         upper = rounds_module.epsilon(
             system.one_round, delta=delta, rounds=count, device=device, observer=seen, progress=progress
@@ -230,15 +230,15 @@ def epsilon_bracket(
         return Bracket.of(*observers.epsilon_bracket(system, device=device, observer=seen), width)
     count, channel = _rounds(system, rounds), _channel(system, eavesdropper)
     if _unnamed(system):
-        total = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
+        allowed_delta = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
 
         def both_ends(one: InferenceSystem, devices: IntArray, _: IntArray) -> tuple[FloatArray, FloatArray]:
             lower, upper = epsilon_bracket(
-                one, delta=total, rounds=count, device=devices, observer=seen, width=width, progress=progress
+                one, delta=allowed_delta, rounds=count, device=devices, observer=seen, width=width, progress=progress
             )
             return lower, upper
 
-        worst = _whichever(system, device, both_ends, _least(total, count, seen), eavesdropper=eavesdropper)
+        worst = _whichever(system, device, both_ends, _least(allowed_delta, count, seen), eavesdropper=eavesdropper)
         return Bracket.of(*worst, width)
     if channel is None:
         ends = rounds_module.bracket(
@@ -280,13 +280,13 @@ def delta(
         return observers.exact_delta(system, epsilon, device=device, observer=seen)
     count, channel = _rounds(system, rounds), _channel(system, False)
     if _unnamed(system):
-        which, at = _broadcast(system, device, epsilon)
+        indices, at = _broadcast(system, device, epsilon)
 
         def upper_ends(one: InferenceSystem, devices: IntArray, places: IntArray) -> tuple[FloatArray, FloatArray]:
             upper = delta(one, at.ravel()[places], rounds=count, device=devices, observer=seen, progress=progress)
             return np.zeros(devices.shape), upper
 
-        return _whichever(system, which, upper_ends, _at(at, count, seen))[1]
+        return _whichever(system, indices, upper_ends, _at(at, count, seen))[1]
     if channel is None:
         upper = rounds_module.delta_at(
             system.one_round, epsilon, rounds=count, device=device, observer=seen, progress=progress
@@ -328,25 +328,25 @@ def delta_bracket(
         _demand_one_round(rounds)
         return observers.exact_delta_bracket(system, epsilon, device=device, observer=seen)
     count = _rounds(system, rounds)
-    which, at = _broadcast(system, device, epsilon)
+    indices, at = _broadcast(system, device, epsilon)
     if _unnamed(system):
 
         def both_ends(one: InferenceSystem, devices: IntArray, places: IntArray) -> tuple[FloatArray, FloatArray]:
             return delta_bracket(one, at.ravel()[places], rounds=count, device=devices, observer=seen)
 
-        return _whichever(system, which, both_ends, _at(at, count, seen))
+        return _whichever(system, indices, both_ends, _at(at, count, seen))
     if count == 1 and system.channel is None:
         low, high = observers.exact_delta_bracket(system.one_round, epsilon, device=device, observer=seen)
-        return _claimed(system, which, low, 0.0), _claimed(system, which, high, 1.0)
+        return _claimed(system, indices, low, 0.0), _claimed(system, indices, high, 1.0)
     if count > 1 and system.channel is not None and not system.channel.fresh:
         upper = delta(system, epsilon, rounds=count, device=device, observer=seen)
         return np.zeros_like(upper), upper
-    bounds = np.repeat([[0.0], [1.0]], which.size, axis=1)  # what is claimed of a colluder
-    for k in np.unique(which[~system.partners[which]]):
-        places = which.ravel() == k
+    bounds = np.repeat([[0.0], [1.0]], indices.size, axis=1)  # what is claimed of a colluder
+    for k in np.unique(indices[~system.partners[indices]]):
+        places = indices.ravel() == k
         composed = curve(system, device=int(k), rounds=count, observer=seen)
         bounds[:, places] = composed.bracket(epsilon=at.ravel()[places])[:2]
-    return bounds[0].reshape(which.shape)[()], bounds[1].reshape(which.shape)[()]
+    return bounds[0].reshape(indices.shape)[()], bounds[1].reshape(indices.shape)[()]
 
 
 def exceeds(
@@ -452,14 +452,14 @@ def _whichever(
     refined : callable, optional
         A better upper end from the system, a device, its places, and what the sets and the phantom gave.
     """
-    alone, which = _at_one_look(system, eavesdropper), device_indices(system, device)
-    representatives, kind = rounds_module.kinds(alone.derived(colluding=0), which)
+    alone, indices = _at_one_look(system, eavesdropper), device_indices(system, device)
+    representatives, kind = rounds_module.kinds(alone.derived(colluding=0), indices)
     worst = [colluders.worst(alone, int(k), _number(system)) for k in representatives]
     members: dict[colluders.Set, list[int]] = {}
     for i, one in enumerate(worst):
         for named in one.sets:
             members.setdefault(named, []).append(i)
-    ends = np.zeros((2, which.size))
+    ends = np.zeros((2, indices.size))
     for named, kinds in members.items():
         places = np.flatnonzero(np.isin(kind, kinds))
         asked = ask(alone.derived(colluding=named), representatives[kind[places]], places)
@@ -472,11 +472,11 @@ def _whichever(
         if refined is not None:
             upper = refined(alone, k, places, ends[1, places], upper)
         ends[1, places] = np.maximum(ends[0, places], upper)
-    lower, upper = ends.reshape(2, *which.shape)
+    lower, upper = ends.reshape(2, *indices.shape)
     return lower[()], upper[()]
 
 
-def _least(total: float, rounds: int, observer: Observer) -> Refine | None:
+def _least(allowed_delta: float, rounds: int, observer: Observer) -> Refine | None:
     """The refinement of epsilon at delta `total`, where there is one."""
 
     def refined(
@@ -485,9 +485,9 @@ def _least(total: float, rounds: int, observer: Observer) -> Refine | None:
         if not low[0] < high[0] < np.inf:
             return high
         bound = colluders.Exponentials.of(system, device, _number(system), observer, float(low[0]))
-        return np.full(places.size, bound.epsilon(total, float(low[0]), float(high[0])))
+        return np.full(places.size, bound.epsilon(allowed_delta, float(low[0]), float(high[0])))
 
-    return refined if rounds == 1 and 0 < total < 1 else None
+    return refined if rounds == 1 and 0 < allowed_delta < 1 else None
 
 
 def _at(epsilon: FloatArray, rounds: int, observer: Observer) -> Refine | None:
@@ -549,5 +549,5 @@ def _claimed(system: InferenceSystem, device: ArrayLike | None, value: FloatArra
 
 
 def _broadcast(system: InferenceSystem, device: ArrayLike | None, epsilon: ArrayLike) -> tuple[IntArray, FloatArray]:
-    which, at = checks.broadcast(device=device_indices(system, device), epsilon=checks.real("epsilon", epsilon, "[0, inf]"))
-    return which, at
+    indices, at = checks.broadcast(device=device_indices(system, device), epsilon=checks.real("epsilon", epsilon, "[0, inf]"))
+    return indices, at

@@ -261,8 +261,8 @@ class ChannelQuery(Query):
 
     @cached_property
     def _mixtures(self) -> _Pair:
-        which = np.array([self.device])
-        return _pairs(self.system, self.channel, which, self.observer, eavesdropper=self.eavesdropper)
+        indices = np.array([self.device])
+        return _pairs(self.system, self.channel, indices, self.observer, eavesdropper=self.eavesdropper)
 
     def _part(self, negligible: float) -> NoiseMixture:
         return self._mixtures.low
@@ -416,38 +416,38 @@ def bracket(
 
     """
     count = checks.count("rounds", rounds)
-    total = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
-    which, seen = device_indices(system, device), observers.resolved(system, observer)
+    allowed_delta = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
+    indices, seen = device_indices(system, device), observers.resolved(system, observer)
     if (plain := _plain(system, channel, eavesdropper)) is not None:
         return one_look_rounds.bracket(
-            plain, delta=total, rounds=count, device=which, observer=seen, width=width, progress=progress
+            plain, delta=allowed_delta, rounds=count, device=indices, observer=seen, width=width, progress=progress
         )
     if observers.participation_distinguishes(system, seen):
-        p = _seen_once(system, channel, which, count)
-        epsilon = np.where(p <= total, 0.0, np.inf)
+        p = _seen_once(system, channel, indices, count)
+        epsilon = np.where(p <= allowed_delta, 0.0, np.inf)
         return Bracket.of(epsilon, epsilon, width)
     if channel.fresh and count > 1:
-        curves = [query(system, channel, int(k), seen, eavesdropper=eavesdropper) for k in which.ravel()]
+        curves = [query(system, channel, int(k), seen, eavesdropper=eavesdropper) for k in indices.ravel()]
         in_turn = counted(curves, len(curves), "devices", progress=progress)
         composed = (PrivacyCurve.of(release).compose(count) for release in in_turn)
-        brackets = np.array([each.bracket(delta=total, width=width)[:2] for each in composed])
-        lower, upper = (brackets[:, i].reshape(which.shape)[()] for i in (0, 1))
+        brackets = np.array([each.bracket(delta=allowed_delta, width=width)[:2] for each in composed])
+        lower, upper = (brackets[:, i].reshape(indices.shape)[()] for i in (0, 1))
         return Bracket.of(lower, upper, width)
     if count > 1 and _drawn_anew(system, channel):
-        return _static(system, channel, which, seen, eavesdropper, total, count, width, progress)
+        return _static(system, channel, indices, seen, eavesdropper, allowed_delta, count, width, progress)
     options: dict[str, Any] = {"eavesdropper": eavesdropper, "rounds": count, "once": True}
-    pair = _pairs(system, channel, which.ravel(), seen, **options)
+    pair = _pairs(system, channel, indices.ravel(), seen, **options)
     attained = _noise_is_known(system, channel) or (channel.known and seen.sees_others)
-    lower, upper = (end.reshape(which.shape)[()] for end in _least_epsilon(pair, total, exact_pair=attained))
+    lower, upper = (end.reshape(indices.shape)[()] for end in _least_epsilon(pair, allowed_delta, exact_pair=attained))
     rolls_tell = observers.participation_distinguishes(system, Observer.PARTICIPANTS)
     if not seen.sees_device and not rolls_tell and not law(system, channel, eavesdropper=eavesdropper).exact:
         # an observer who sees less learns no more, but the law of v has fewer cells for him, which raises his bound
-        more = _pairs(system, channel, which.ravel(), Observer.PARTICIPANTS, **options)
-        upper = np.minimum(upper, _least_epsilon(more, total, exact_pair=False)[1].reshape(which.shape))[()]
+        more = _pairs(system, channel, indices.ravel(), Observer.PARTICIPANTS, **options)
+        upper = np.minimum(upper, _least_epsilon(more, allowed_delta, exact_pair=False)[1].reshape(indices.shape))[()]
     if not seen.sees_others and channel.known and not attained:
-        queries = [query(system, channel, int(k), seen, eavesdropper=eavesdropper) for k in which.ravel()]
+        queries = [query(system, channel, int(k), seen, eavesdropper=eavesdropper) for k in indices.ravel()]
         in_turn = counted(queries, len(queries), "devices", progress=progress)
-        below_signal = np.array([_attained_epsilon(each, total) for each in in_turn]).reshape(which.shape)
+        below_signal = np.array([_attained_epsilon(each, allowed_delta) for each in in_turn]).reshape(indices.shape)
         lower = np.minimum(below_signal, upper)[()]
     return Bracket.of(lower, upper, width)
 
@@ -455,10 +455,10 @@ def bracket(
 def _static(
     system: InferenceSystem,
     channel: Channel,
-    which: IntArray,
+    indices: IntArray,
     observer: Observer,
     eavesdropper: bool,
-    total: float,
+    allowed_delta: float,
     rounds: int,
     width: float,
     progress: bool,
@@ -467,11 +467,11 @@ def _static(
     releases = _by_state(system, channel, observer, eavesdropper)
     ends = np.array(
         [
-            known_states.epsilon_ends(releases(int(k)), delta=total, rounds=rounds)
-            for k in counted(which.ravel(), which.size, "devices", progress=progress)
+            known_states.epsilon_ends(releases(int(k)), delta=allowed_delta, rounds=rounds)
+            for k in counted(indices.ravel(), indices.size, "devices", progress=progress)
         ]
     )
-    lower, upper = (ends[:, i].reshape(which.shape)[()] for i in (0, 1))
+    lower, upper = (ends[:, i].reshape(indices.shape)[()] for i in (0, 1))
     attained = channel.known and observer.sees_others
     return Bracket.of(lower if attained else np.zeros_like(lower), upper, width)
 
@@ -491,10 +491,10 @@ def _drawn_anew(system: InferenceSystem, channel: Channel) -> bool:
     return not channel.decides_participation and bool(np.any((system.participation > 0) & (system.participation < 1)))
 
 
-def _attained_epsilon(release: Mechanism, total: float) -> float:
+def _attained_epsilon(release: Mechanism, allowed_delta: float) -> float:
     """The least epsilon that one query against `signal` is proved to need; 0 where nothing is known."""
-    pairs = release.attained(total)
-    return max((float(PrivacyCurve.of(pair).bracket(delta=total).lower) for pair, _ in pairs), default=0.0)
+    pairs = release.attained(allowed_delta)
+    return max((float(PrivacyCurve.of(pair).bracket(delta=allowed_delta).lower) for pair, _ in pairs), default=0.0)
 
 
 def _plain(system: InferenceSystem, channel: Channel, eavesdropper: bool) -> InferenceSystem | None:
@@ -505,18 +505,18 @@ def _plain(system: InferenceSystem, channel: Channel, eavesdropper: bool) -> Inf
     return None if eavesdropper else one_look_system(system, channel)
 
 
-def _seen_once(system: InferenceSystem, channel: Channel, which: IntArray, count: int) -> FloatArray:
+def _seen_once(system: InferenceSystem, channel: Channel, indices: IntArray, count: int) -> FloatArray:
     """Probability of taking part at least once."""
     if not channel.fresh and channel.decides_participation:
-        return np.asarray(system.participation[which])
+        return np.asarray(system.participation[indices])
     with np.errstate(divide="ignore"):
-        return np.asarray(-np.expm1(count * np.log1p(-system.participation[which])))
+        return np.asarray(-np.expm1(count * np.log1p(-system.participation[indices])))
 
 
-def _least_epsilon(pair: _Pair, total: float, *, exact_pair: bool) -> tuple[FloatArray, FloatArray]:
+def _least_epsilon(pair: _Pair, allowed_delta: float, *, exact_pair: bool) -> tuple[FloatArray, FloatArray]:
     """Lower and upper bound of the least epsilon of every row, at delta `total` after the factor `share`."""
     with np.errstate(divide="ignore", over="ignore"):
-        target = np.where(pair.share > 0, total / pair.share, np.inf) * (1 - 4 * UNIT)
+        target = np.where(pair.share > 0, allowed_delta / pair.share, np.inf) * (1 - 4 * UNIT)
     some = np.flatnonzero((target < 1) & (pair.low.participation > 0))
     upper, lower = np.zeros(target.size), np.zeros(target.size)
     if some.size:
@@ -550,11 +550,11 @@ def epsilon(
     """
     given: dict[str, Any] = {"rounds": rounds, "device": device, "observer": observer, "eavesdropper": eavesdropper}
     if delta is not None and not 0 < checks.scalar("delta", delta, "[0, inf)") < 1:
-        which, scaled = device_indices(system, device), system.normalised()
+        indices, scaled = device_indices(system, device), system.normalised()
         leaves = system.adjacency is Adjacency.ABSENT and not system.idle_noise
-        moves = (scaled.sensitivity[which] > 0) | (leaves & (scaled.noise_variance[which] > 0))
+        moves = (scaled.sensitivity[indices] > 0) | (leaves & (scaled.noise_variance[indices] > 0))
         tells = observers.participation_distinguishes(system, observers.resolved(system, observer))
-        reveals = (system.participation[which] > 0) & (moves | tells)
+        reveals = (system.participation[indices] > 0) & (moves | tells)
         return np.where(reveals & (delta == 0), np.inf, 0.0)[()]
     return bracket(system, channel, delta=delta, progress=progress, **given)[1]
 
@@ -584,45 +584,45 @@ def delta_at(
     True
     """
     count, seen = checks.count("rounds", rounds), observers.resolved(system, observer)
-    which = device_indices(system, device)
+    indices = device_indices(system, device)
     if count > 1 and not channel.fresh and _plain(system, channel, False) is None:
-        return _static_delta(system, channel, which, checks.real("epsilon", epsilon, "[0, inf]"), seen, count, progress)
-    which, eps = checks.broadcast(device=which, epsilon=checks.real("epsilon", epsilon, "[0, inf]"))
-    out = np.empty(which.size)
-    distinct = np.unique(which)
+        return _static_delta(system, channel, indices, checks.real("epsilon", epsilon, "[0, inf]"), seen, count, progress)
+    indices, eps = checks.broadcast(device=indices, epsilon=checks.real("epsilon", epsilon, "[0, inf]"))
+    out = np.empty(indices.size)
+    distinct = np.unique(indices)
     for k in counted(distinct, distinct.size, "devices", progress=progress):
-        places = which.ravel() == k
+        places = indices.ravel() == k
         one = PrivacyCurve.of(query(system, channel, int(k), seen))
         out[places] = one.compose(count).delta(eps.ravel()[places])
-    return out.reshape(which.shape)[()]
+    return out.reshape(indices.shape)[()]
 
 
 def _static_delta(
     system: InferenceSystem,
     channel: Channel,
-    which: IntArray,
+    indices: IntArray,
     epsilon: FloatArray,
     observer: Observer,
     rounds: int,
     progress: bool,
 ) -> FloatArray:
     """:func:`delta_at` over a channel that stays; the cases are those of :func:`bracket`."""
-    which, eps = checks.broadcast(device=which, epsilon=epsilon)
-    device, at = which.ravel(), eps.ravel()
+    indices, eps = checks.broadcast(device=indices, epsilon=epsilon)
+    device, at = indices.ravel(), eps.ravel()
     if observers.participation_distinguishes(system, observer):
-        return np.asarray(_seen_once(system, channel, which, rounds))[()]
+        return np.asarray(_seen_once(system, channel, indices, rounds))[()]
     if not _drawn_anew(system, channel):
         pair = _pairs(system, channel, device, observer, rounds=rounds, once=True)
         with np.errstate(under="ignore"):
             delta = np.exp(pair.low.log_upper(at, np.arange(device.size)))
         upper = np.minimum(pair.share * delta * (1 + 4 * UNIT) + SMALLEST, 1.0)
-        return np.where(delta > 0, upper, 0.0).reshape(which.shape)[()]
+        return np.where(delta > 0, upper, 0.0).reshape(indices.shape)[()]
     releases, out = _by_state(system, channel, observer), np.empty(device.size)
     distinct = np.unique(device)
     for k in counted(distinct, distinct.size, "devices", progress=progress):
         places = device == k
         out[places] = known_states.delta_ends(releases(int(k)), at[places], rounds=rounds)[1]
-    return out.reshape(which.shape)[()]
+    return out.reshape(indices.shape)[()]
 
 
 def epsilon_by_state(
@@ -636,16 +636,16 @@ def epsilon_by_state(
 
     Where the channel decides who takes part, that device k sends is given as well.
     """
-    total = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
+    allowed_delta = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
     seen, devices = observers.resolved(system, observer), np.arange(system.devices)
     states = law(system, channel).low.shape[1]
     if observers.participation_distinguishes(system, seen):
-        return np.broadcast_to(np.where(system.participation <= total, 0.0, np.inf), (states, system.devices))
+        return np.broadcast_to(np.where(system.participation <= allowed_delta, 0.0, np.inf), (states, system.devices))
     pair = _pairs(system, replace(channel, known=True), devices, seen, by_state=True)
     if channel.decides_participation:
         one = np.ones(devices.size * states)
         pair = replace(pair, share=one, low=replace(pair.low, participation=one))
-    return _least_epsilon(pair, total, exact_pair=False)[1].reshape(devices.size, states).T
+    return _least_epsilon(pair, allowed_delta, exact_pair=False)[1].reshape(devices.size, states).T
 
 
 def epsilon_quantiles(
@@ -724,11 +724,11 @@ def epsilon_of_fading(
     [0.77, 0.8]
     """
     alpha = 1 - checks.scalar("confidence", confidence, "(0, 1)")
-    total = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
+    allowed_delta = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
     seen = observers.resolved(system, observer)
     if channel.looks is not None:
         return None
-    epsilon_upper = np.atleast_1d(np.asarray(epsilon(system, channel, delta=total, observer=seen)))
+    epsilon_upper = np.atleast_1d(np.asarray(epsilon(system, channel, delta=allowed_delta, observer=seen)))
     if _plain(system, channel, eavesdropper=False) is not None or observers.participation_distinguishes(system, seen):
         return epsilon_upper
     p = system.participation
@@ -736,12 +736,12 @@ def epsilon_of_fading(
     scaled = system.normalised()
     bounded = (system.adjacency is not Adjacency.ABSENT) & ~amplified
     sensitivity, own_deviation = scaled.sensitivity, np.sqrt(scaled.received_noise_variance)
-    greatest = np.where(p <= total, 0.0, np.inf)
-    some = bounded & (p > total)
-    share_of_delta = total / p[some] * (1 - 4 * UNIT)
+    greatest = np.where(p <= allowed_delta, 0.0, np.inf)
+    some = bounded & (p > allowed_delta)
+    share_of_delta = allowed_delta / p[some] * (1 - 4 * UNIT)
     greatest[some] = gaussian.epsilon(share_of_delta, sensitivity=sensitivity[some], sigma=own_deviation[some])
     # even where all divergences are 0
-    hopeless = ~bounded & (-p * math.expm1(math.log(alpha) / channel.states) > total)
+    hopeless = ~bounded & (-p * math.expm1(math.log(alpha) / channel.states) > allowed_delta)
     epsilon_upper = np.where(hopeless, np.inf, epsilon_upper)
 
     for k in np.flatnonzero(np.isfinite(epsilon_upper) & (epsilon_upper < greatest)).tolist():
@@ -755,7 +755,7 @@ def epsilon_of_fading(
             divergence_upper = np.maximum(divergence_upper, SMALLEST)
             ratio = np.minimum(device_curve.delta(at) / divergence_upper * (1 + UNIT), 1.0)
             mean = _greatest_mean(ratio, channel.states, alpha)
-            return np.asarray(divergence_upper * mean * (1 + 4 * UNIT) <= total)
+            return np.asarray(divergence_upper * mean * (1 + 4 * UNIT) <= allowed_delta)
 
         epsilon_upper[k] = min(max(epsilon_upper[k], least_safe(kept, 1)), greatest[k])
     return epsilon_upper
