@@ -214,7 +214,7 @@ def epsilon_over_rounds(
     ...     receiver_noise_variance=0.1, dimension=784, delta=1e-5, adjacency="silent")
     >>> found = airtight.epsilon_over_rounds(system, [1, 10], budget=4.0)
     >>> found.epsilon["participants"][:, 0].round(3), found.rounds_within["participants"]
-    (array([1.501, 5.32 ]), 6)
+    (array([1.502, 5.284]), 6)
     """
     from airtight.results.inference_results import EpsilonOverRounds
 

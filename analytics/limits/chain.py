@@ -51,8 +51,9 @@ def least_error(distance: FloatArray, steps: IntArray) -> FloatArray:
     :math:`i \to s-i, B \to -B`; so if any B is feasible one is that is odd about the middle. Let l(B) be the least B'
     with :math:`f_q(B,B') \le E` for all q, infinite where there is none. *l does not fall on* :math:`B \ge 0`: let
     :math:`0 \le B_1 < B_2` and B' feasible for :math:`B_2`, and :math:`\eta = B_2-B_1`. If :math:`B' \ge \eta/2`, then
-    :math:`B'-\eta` is feasible for :math:`B_1`: the difference stays, and no square grows. Otherwise B' itself is:
-    :math:`0 < 1+B_1-B' < 1+B_2-B'`. If :math:`E < \max Y_q`, l(0) > 0, as :math:`f_q(0,B') \ge Y_q` for
+    :math:`B'-\eta` is feasible for :math:`B_1`: the difference stays, and no square grows. Otherwise B' itself
+    is: :math:`|1+B_1-B'| < 1+B_2-B'`, as :math:`2B' < \eta < 2+B_1+B_2`.
+    If :math:`E < \max Y_q`, l(0) > 0, as :math:`f_q(0,B') \ge Y_q` for
     :math:`B' \le 0`. So from the middle outwards each :math:`B` is at least what l makes of a lower bound of the one
     before; the first is 0 (s even) or the least b with :math:`f_q(-b,b) = Y_q(1-2b)^2+b^2 \le E` (s odd). E is
     impossible where at some place there is none. Each step is rounded down, which l being monotone allows.

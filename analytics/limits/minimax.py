@@ -55,7 +55,7 @@ class Limit:
         The theorem and the data that prove it.
     ratio : float
         The error of what it is compared with over the limit: of the system itself, or where a curve is given of the
-        output 0. Infinite where the limit is 0.
+        output 0, and so where a target of other weights is given. Infinite where the limit is 0.
     """
 
     error: float
@@ -148,7 +148,7 @@ def of_system(system: InferenceSystem, *, weight: ArrayLike | None = None, progr
     Raises
     ------
     ParameterError
-        Where the guarantee is an estimate, or for more kinds of devices.
+        Where the guarantee is an estimate, for more kinds of devices, and where devices collude.
 
     Notes
     -----
@@ -170,6 +170,9 @@ def of_system(system: InferenceSystem, *, weight: ArrayLike | None = None, progr
     curves, kind, adjacency = _of_devices(system, progress=progress)
     reach = _contributions(system.devices, system.clip, weight)
     limit = _greatest(reach, curves, kind, system.dimension, adjacency, alone=adjacency is Adjacency.ABSENT)
+    if weight is not None:
+        with np.errstate(over="ignore", under="ignore"):
+            return _compared(limit, float(np.square(np.sum(reach))))
     return _compared(limit, worst_case(system.derived(channel=None)).total)
 
 
@@ -282,7 +285,7 @@ def _greatest(
     best = _Bound(0.0, "nothing excluded")
     guarantees = Guarantees.of(curves)
     # devices that move the target far for the privacy that they lose come first
-    with np.errstate(divide="ignore", over="ignore"):
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         order = np.lexsort((-reach, -reach / guarantees.loss[kind]))
     order = order[reach[order] > 0]
     if not order.size:
@@ -297,13 +300,17 @@ def _greatest(
         if adjacency is not Adjacency.ABSENT:
             bounds.append(chain_of_data(power, end, dimension, adjacency))
         if not alone and np.any(last[: end - 1]):
-            together = float(np.sum(held / unit)) ** 2 * _one_group(_composed(guarantees, kinds), dimension)
-            bounds.append(_Bound(together * (1 - _ROUNDED), f"1 group of {_devices(end)} (theorem 1)"))
+            root = float(np.sqrt(_one_group(_composed(guarantees, kinds), dimension)))
+            bounds.append(_Bound(_squared(float(np.sum(held)) / unit * root), f"1 group of {_devices(end)} (theorem 1)"))
         for bound in bounds:
-            with np.errstate(over="ignore", under="ignore"):
-                scaled = _Bound(min(bound.value * unit * unit, float(np.finfo(float).max)), bound.how)
+            scaled = _Bound(_squared(float(np.sqrt(bound.value)) * unit), bound.how)
             best = scaled if scaled.value > best.value else best
     return best
+
+
+def _squared(root: float) -> float:
+    """The square, rounded down; where it is beyond all numbers, the greatest one."""
+    return min(root * root * (1 - _ROUNDED), float(np.finfo(float).max))
 
 
 def _composed(guarantees: Guarantees, kinds: IntArray) -> PowerFunction:

@@ -15,6 +15,7 @@ with :math:`m\mu`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -87,13 +88,17 @@ class PowerFunction:
         with np.errstate(divide="ignore"):
             return np.searchsorted(np.log(self.breaks), log_probability)
 
-    def values(self, line: IntArray, log_probability: FloatArray) -> FloatArray:
-        """The values of these lines, rounded up, at most 1."""
+    def on_lines(self, line: IntArray, log_probability: FloatArray) -> FloatArray:
+        """The values of these lines, rounded up; they may exceed 1, which F does not."""
         with np.errstate(under="ignore", over="ignore"):
             product = np.exp(self.log_slope[line] + log_probability)
-        # the sum in the exponent errs by half a unit of at most 700 + 700
-        rounding = 1 + 4 * UNIT * (1 + np.minimum(np.abs(log_probability), 2 * _STEEPEST))
-        return np.asarray(np.minimum((self.intercept[line] + product) * rounding + SMALLEST, 1.0))
+            # the sum in the exponent errs by half a unit of at most 700 + 700
+            rounding = 1 + 4 * UNIT * (1 + np.minimum(np.abs(log_probability), 2 * _STEEPEST))
+            return np.asarray((self.intercept[line] + product) * rounding + SMALLEST)
+
+    def values(self, line: IntArray, log_probability: FloatArray) -> FloatArray:
+        """The values of these lines, rounded up, at most 1."""
+        return np.minimum(self.on_lines(line, log_probability), 1.0)
 
     def __call__(self, log_probability: FloatArray) -> FloatArray:
         """F at probabilities given by their logarithms, rounded up."""
@@ -113,8 +118,11 @@ class PowerFunction:
             first = self.line_at(middle)
             second = other.line_at(np.log(self.values(first, middle)))
             # e^s2 (e^s1 a + c1) + c2
-            lifted = np.exp(other.log_slope[second] + np.log(self.intercept[first]))
-        rounding = 1 + 4 * UNIT * (2 + np.minimum(np.abs(other.log_slope[second]), _STEEPEST))
+            log_start = np.log(self.intercept[first])
+            lifted = np.exp(other.log_slope[second] + log_start)
+        # the logarithm errs by a unit of itself, the sum by half a unit of itself
+        in_exponent = np.minimum(np.abs(other.log_slope[second]), _STEEPEST) + np.minimum(np.abs(log_start), 2 * _STEEPEST)
+        rounding = 1 + 4 * UNIT * (2 + in_exponent)
         log_slope = self.log_slope[first] + other.log_slope[second]
         intercept = (lifted + other.intercept[second]) * rounding + SMALLEST
         log_slope += 2 * UNIT * np.minimum(np.abs(log_slope), _STEEPEST)
@@ -155,7 +163,9 @@ class PowerFunction:
             total = (terms * edges + above)[first] * (1 + _SUMMED) + 1e-15
             divergence = np.maximum(total - lost, 0.0) / (1 - lost) - np.log1p(-lost)
         if self.mu is not None:
-            lost, divergence = np.append(0.0, lost), np.append(self.mu * self.mu / 2 * (1 + 4 * UNIT), divergence)
+            with np.errstate(over="ignore"):
+                whole = np.square(self.mu) / 2 * (1 + 4 * UNIT)
+            lost, divergence = np.append(0.0, lost), np.append(whole, divergence)
         return lost, divergence
 
     def divergence(self, share: FloatArray) -> FloatArray:
@@ -227,8 +237,8 @@ class Guarantees:
 def _gaussian_parameter(curve: PrivacyCurve) -> float | None:
     """Of a curve of Gaussian mechanisms alone, the parameter of all of them together, rounded up; else None."""
     releases = merge_repeated(curve.factors)
-    squares = [count * (each.mu * (1 + each.slack)) ** 2 for each, count in releases if isinstance(each, Gaussian)]
-    return float(np.sqrt(sum(squares)) * (1 + 4 * UNIT)) if len(squares) == len(releases) else None
+    together = [math.sqrt(count) * each.mu * (1 + each.slack) for each, count in releases if isinstance(each, Gaussian)]
+    return math.hypot(*together) * (1 + 8 * UNIT) if len(together) == len(releases) else None
 
 
 def _reach(curve: PrivacyCurve) -> float:

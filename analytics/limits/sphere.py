@@ -66,9 +66,10 @@ def by_caps(power: PowerFunction, dimension: int, cells: int = CELLS) -> float:
     With its centre at distance R it is the cap :math:`u \ge (1+R^2-t)/(2R)`, greatest at :math:`R = \sqrt{1-t}`:
     :math:`\mathrm{cap}(\sqrt{1-t})` for t < 1. Then t is replaced by 1 - t.
 
-    *Quadrature.* On each cell F is replaced by one of its lines, which lies above it. For :math:`d \ne 2` the cap is
+    *Quadrature.* On each cell F is at most the mean of one of its lines, and at most 1. For :math:`d \ne 2` the cap is
     convex in t: its derivative :math:`-\frac\kappa2(1-t)^{(d-3)/2}t^{-1/2}` grows (d = 1: a constant). So is a line of
-    it, and the trapezoidal rule errs upwards. For d = 2 the left end of each cell is taken, as caps fall in t.
+    it, which is not cut at 1 before the trapezoidal rule, and the rule errs upwards. For d = 2 the left end of each
+    cell is taken, as caps fall in t.
 
     Examples
     --------
@@ -80,15 +81,15 @@ def by_caps(power: PowerFunction, dimension: int, cells: int = CELLS) -> float:
     log_share = log_cap(dimension, node[:-1])
     log_share = np.append(log_share, -np.log(2) if dimension == 1 else -np.inf)
     line = power.line_at((log_share[:-1] + np.maximum(log_share[1:], log_share[:-1] - 1)) / 2)
-    left, right = power.values(line, log_share[:-1]), power.values(line, log_share[1:])
-    missed = 1 - (left if dimension == 2 else (left + right) / 2)
+    left, right = power.on_lines(line, log_share[:-1]), power.on_lines(line, log_share[1:])
+    missed = 1 - np.minimum(left if dimension == 2 else (left + right) / 2, 1.0)
     return max(float(np.sum(missed * np.diff(node))) * (1 - 1e-12), 0.0)
 
 
 def _nodes(dimension: int, cells: int) -> FloatArray:
-    """Squares of distances from 0 to 1, half of them evenly spread, half where caps of the dimension shrink."""
+    """Squares of distances from 0 to 1: distances evenly spread, closer where caps of the dimension shrink, and close to 1."""
     even = np.linspace(0, 1, cells // 2 + 1)
-    return np.unique(np.append(even**2, even[:-1] ** 2 * min(1.0, 1500 / dimension)))
+    return np.unique(np.concatenate([even**2, even[:-1] ** 2 * min(1.0, 1500 / dimension), 1 - even**2]))
 
 
 def by_information(power: PowerFunction, dimension: int) -> float:

@@ -1,6 +1,7 @@
 """No mechanism beats the limit: those that a linear program finds, Gaussian ones, and systems over the air."""
 
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -333,3 +334,20 @@ def test_no_proof_uses_more_devices_or_coordinates_than_there_are(devices, dimen
         assert k * m <= devices and k <= dimension
         k, s, j = map(int, re.findall(r"\d+", chain_of_data(power, devices, dimension, Adjacency(adjacency)).how)[:3])
         assert s * j <= (2 if adjacency == "silent" else 1) * (devices // k) and k <= dimension
+
+
+def test_another_target_is_compared_with_the_output_0():
+    system = base(devices=4, participation=0.9, noise_variance=0.02, weight=0.25, receiver_noise_variance=0.05, dimension=6)
+    assert all(of_system(system, weight=w).ratio >= 1 for w in (0.025, 0.25, 2.5))
+
+
+def test_what_overflows_is_no_error():
+    """The limit is then below the truth, not above it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        wide = minimax_error(gaussian(1.0), devices=2, dimension=2, clip=[1e-80, 1e80])
+        alone = minimax_error(gaussian(1.0), devices=1, dimension=2, clip=1e80)
+        assert wide.error == pytest.approx(alone.error / 4, rel=1e-6)  # a mean over two
+        assert minimax_error(gaussian(1e200), devices=1, dimension=1, clip=1.0).error >= 0
+        assert minimax_error(gaussian(0.0), devices=3, dimension=2, clip=1.0, weight=[0, 1, 1]).error > 0
+        assert of_system(base(clip=1e10, noise_variance=1e-300)).error >= 0

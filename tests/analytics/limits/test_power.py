@@ -112,3 +112,19 @@ def test_perfect_privacy_and_none():
     assert np.allclose(perfect(at), np.exp(at), rtol=1e-11)
     assert np.all(none(at) == 1)
     assert np.all(perfect.repeated(10**6)(at) == perfect(at))
+
+
+def test_a_composition_of_lines_is_rounded_up():
+    """Tiny intercepts too, whose logarithms err by many units; at 40 digits."""
+    first = PowerFunction.least(np.array([0.00163047, -0.00163047]), np.array([1.565e-69, 0.00162914]))
+    second = PowerFunction.least(np.array([0.00052772, -0.00052772]), np.array([4.154e-72, 0.00052758]))
+    made = first.then(second)
+
+    def exactly(power, a):
+        lines = zip(power.log_slope.tolist(), power.intercept.tolist(), strict=True)
+        return min(1, *(mp.exp(mp.mpf(slope)) * a + mp.mpf(start) for slope, start in lines))
+
+    with mp.workdps(40):
+        for exponent in np.linspace(-200, -1e-3, 60):
+            a = mp.exp(mp.mpf(float(exponent)))
+            assert mp.mpf(float(made(np.array([exponent]))[0])) >= exactly(second, exactly(first, a))

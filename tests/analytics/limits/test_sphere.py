@@ -6,14 +6,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from airtight.analytics.limits.minimax import minimax_error
 from airtight.analytics.limits.power import PowerFunction
 from airtight.analytics.limits.sphere import _SMALL, by_caps, by_information, log_cap
+from airtight.analytics.privacy.accounting.privacy_curve import randomized_response
 
 
 def cap_share(dimension, square):
     """By a power series of the incomplete beta function, far tails too."""
-    a, x = mp.mpf(dimension - 1) / 2, 1 - mp.mpf(float(square))
+    a, x = mp.mpf(dimension - 1) / 2, 1 - mp.mpf(square)
     return mp.betainc(a, 0.5, 0, x, regularized=True) / 2
+
+
+def square_of(dimension, share):
+    """The squared distance of the cap of this share, by bisection."""
+    low, high = mp.mpf(0), mp.mpf(1)
+    for _ in range(80):
+        middle = (low + high) / 2
+        low, high = (middle, high) if cap_share(dimension, middle) > share else (low, middle)
+    return low
 
 
 @pytest.mark.parametrize("dimension", [2, 3, 4, 17, 784, 10**4])
@@ -85,3 +96,32 @@ def test_without_privacy_nothing_and_with_perfect_privacy_everything():
     for dimension in (1, 2, 50, 10**6):
         assert by_caps(PowerFunction.gaussian(1e6), dimension) == 0 == by_information(PowerFunction.gaussian(1e6), dimension)
         assert 1 - 1e-12 < by_information(PowerFunction.gaussian(0.0), dimension) <= 1
+
+
+@pytest.mark.parametrize(("dimension", "epsilon"), [(3, 7.9), (4, 11.35), (5, 13.19), (100, 9.0)])
+def test_a_line_that_exceeds_1_counts_as_1(dimension, epsilon):
+    """F of randomised response has a kink at 1; by quadrature of 1 - F(cap), each side of the kink for itself."""
+    made = by_caps(PowerFunction.least(np.array([epsilon, -epsilon]), np.array([0.0, -np.expm1(-epsilon)])), dimension)
+    with mp.workdps(30):
+        share = 1 / (1 + mp.exp(epsilon))
+        kink = square_of(dimension, share)
+
+        def missed(t):
+            cap = cap_share(dimension, t)
+            return 1 - min(mp.exp(epsilon) * cap, 1 - mp.exp(-epsilon) * (1 - cap))
+
+        truth = mp.quad(missed, [0, kink / 2, kink, (1 + kink) / 2, 1])
+    assert 0.7 * truth <= made <= truth
+
+
+@pytest.mark.parametrize(("dimension", "epsilon"), [(300, 101.13423067262482), (1000, 330.5284299779822)])
+def test_no_cap_mechanism_beats_the_limit(dimension, epsilon):
+    """A direction with density e^eps in the cap of share 1/(1 + e^eps) about theta, e^-eps elsewhere; the best scale."""
+    with mp.workdps(40):
+        share = 1 / (1 + mp.exp(epsilon))
+        square = square_of(dimension, share)
+        density = mp.gamma(mp.mpf(dimension) / 2) / (mp.sqrt(mp.pi) * mp.gamma(mp.mpf(dimension - 1) / 2))
+        moment = density * (1 - square) ** (mp.mpf(dimension - 1) / 2) / (dimension - 1)  # integral of u_1 over the cap
+        b = (mp.exp(epsilon) - mp.exp(-epsilon)) * moment
+        error = max(b * b, 1 - b * b)
+    assert minimax_error(randomized_response(epsilon), devices=1, dimension=dimension, clip=1.0).error <= error
