@@ -125,7 +125,7 @@ class SystemCard:
             "known to it.",
         ]
         if self.helpers:
-            out.append(f"This holds even if {self.helpers} tell the server their data, their noise and when they send.")
+            out.append(f"This holds even with the help of {self.helpers}, who may tell the server their data, noise and times.")
         if self.never_send:
             out.append(self.headline[-1])
         epsilon, at = self.epsilon[self.device], f"at delta = {self.delta:g}."

@@ -150,7 +150,8 @@ def helpers(system: InferenceSystem) -> str:
     """
     if not isinstance(system.colluding, int):
         return devices(system.colluding)
-    return f"any {system.colluding} of the other {system.devices - 1} devices" if system.colluding else ""
+    others = f"of the other {system.devices - 1} devices"
+    return {0: "", 1: f"any one {others}"}.get(system.colluding, f"any {system.colluding} {others}")
 
 
 def of_system(
@@ -171,7 +172,7 @@ def of_system(
     worst : (float, float), optional
         The same two numbers of the worst codes, where there is no error.
     """
-    if np.all(system.never_sends):
+    if np.all(system.never_sends | system.partners):  # nobody's protection is asked
         return [who_sends(system)]
     return sentences(f"{of_privacy(system, epsilon)}; {of_use(error, constant, worst)}.", system)
 

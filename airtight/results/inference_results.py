@@ -206,7 +206,7 @@ class Composed:
 
 @dataclass(frozen=True, kw_only=True)
 class Colluding:
-    """Epsilon of every device after all rounds if others help the server: never below the truth, and never above it.
+    """Epsilon of every device after all rounds if others help the server.
 
     Attributes
     ----------
@@ -214,17 +214,26 @@ class Colluding:
         Any so many others, the worst for each device; or these. Of a device in this list nothing is claimed: its epsilon is
         infinite, the lower bound 0.
     epsilon, lower : ndarray, shape (K,)
+        Never below the truth, and never above it.
+    estimated : bool
+        Whether that rests on an interpolation whose error is estimated, not proved (docs/accuracy.md).
     """
 
     devices: int | list[int]
     epsilon: FloatArray
     lower: FloatArray
+    estimated: bool = False
 
     @classmethod
     def of(cls, system: InferenceSystem) -> Colluding:
         lower, upper = system_privacy.epsilon_bracket(system)
         named = system.colluding
-        return cls(devices=named if isinstance(named, int) else list(named), epsilon=upper, lower=lower)
+        return cls(
+            devices=named if isinstance(named, int) else list(named),
+            epsilon=upper,
+            lower=lower,
+            estimated=system_privacy.estimated(system),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -290,6 +299,8 @@ class Privacy:
             asked: dict[str, Any] = {"observer": many.observer, "rounds": many.rounds}
             epsilon.append(Entry(value=many.epsilon, face=Face.EXACT, **asked, **proved))
         rows: dict[str, object] = {"adjacency": self.adjacency, "delta": self.exact.delta, "epsilon": epsilon}
+        if self.colluding is not None:
+            rows["colluding"] = str(self.colluding.devices)
         for form, claim in (("theorem1", self.published.theorem1), ("eq23", self.published.eq23)):
             rows[form] = {
                 "delta": Entry(value=claim.delta, **printed),
@@ -805,7 +816,10 @@ class ChannelBounds:
             states=channel.states if channel.looks is None else len(channel.looks),
             antennas_alike=channel.antennas_alike,
             epsilon=EpsilonByObserver(participants=seen.participants, others=seen.others, signal=seen.signal.epsilon),
-            epsilon_quantiles=channel_privacy.epsilon_quantiles(system.one_round, channel),
+            epsilon_quantiles={
+                level: np.where(system.partners, np.inf, value)  # nothing is claimed of a partner
+                for level, value in channel_privacy.epsilon_quantiles(system.one_round, channel).items()
+            },
             fading=FadingBounds.of(system, channel),
             eavesdropper=listener,
             decoder=decoder,
@@ -893,7 +907,7 @@ class InferenceBounds:
         claim = printed.eq23.epsilon if printed.theorem1.vacuous else printed.theorem1.epsilon
         about_it = self.channel is None and self.privacy.composed is None and bool(np.any(np.isfinite(claim)))
         plots.bars(axes, {"exact": epsilon}, {"published": claim} if about_it else {})
-        worst = int(np.argmax(epsilon))
+        worst = int(np.argmax(np.where(np.isin(np.arange(epsilon.size), self.privacy.partners), -1.0, epsilon)))
         title = f"Device {worst} has the greatest epsilon, {rounded_up(float(epsilon[worst]))}"
         if about_it and np.any(epsilon > claim):
             title += f"; the published bound is exceeded by {int(np.sum(epsilon > claim))} of {epsilon.size} devices"
@@ -918,7 +932,8 @@ class InferenceBounds:
     def private(self) -> bool:
         """Whether the worst epsilon after all rounds is one that the headline calls private, and some device sends."""
         asked = np.delete(self.privacy.asked, self.privacy.partners)
-        return len(self.never_send) < self.privacy.asked.size and bool(np.max(asked) <= headline.PRIVATE)
+        silent_or_partner = {*self.never_send, *self.privacy.partners}
+        return len(silent_or_partner) < self.privacy.asked.size and bool(np.max(asked) <= headline.PRIVATE)
 
     @property
     def useful(self) -> bool | None:
@@ -950,6 +965,10 @@ class EpsilonOverRounds(Result):
         proved (docs/accuracy.md).
     never_send : list of int
         Devices that never send; their epsilon is no protection by noise.
+    helpers : str
+        The devices that help the server, in words; of those that are named nothing is claimed.
+    partners : list of int
+        Those that are named.
     budget : float, optional
     rounds_within : dict
         By observer the greatest number of rounds found, of those up to the last, with which no device exceeds the budget.
@@ -963,8 +982,14 @@ class EpsilonOverRounds(Result):
     lower: FloatArray
     estimated: list[bool]
     never_send: list[int]
+    helpers: str = ""
+    partners: list[int] = field(default_factory=list)
     budget: float | None = None
     rounds_within: dict[str, int] = field(default_factory=dict)
+
+    def worst(self, observer: str) -> FloatArray:
+        """Epsilon of the least protected device that is no partner of the server, shape (n,)."""
+        return np.asarray(np.max(np.delete(self.epsilon[observer], self.partners, axis=1), axis=1))
 
     @classmethod
     def of(
@@ -996,6 +1021,8 @@ class EpsilonOverRounds(Result):
             lower=np.array([np.asarray(each.lower) for each in signal]),
             estimated=[system_privacy.estimated(system, rounds=each, observer=Observer.SIGNAL) for each in counts],
             never_send=headline.never_send(system),
+            helpers=headline.helpers(system),
+            partners=np.flatnonzero(system.partners).tolist(),
             budget=limit,
             rounds_within=within,
         )
@@ -1003,7 +1030,8 @@ class EpsilonOverRounds(Result):
     @property
     def headline(self) -> list[str]:
         """How epsilon of the worst device grows, and how long the budget lasts."""
-        worst, last = np.max(self.epsilon[self.asked], axis=1), int(self.rounds[-1])
+        worst, last = self.worst(self.asked), int(self.rounds[-1])
+        against = SERVERS[self.asked] + (f", with the help of {self.helpers}" if self.helpers else "")
         if len(self.never_send) == self.epsilon[self.asked].shape[1]:
             return ["NO DEVICE EVER SENDS: nothing is learned, and nothing is protected."]
         if not np.isfinite(worst[-1]):
@@ -1011,7 +1039,7 @@ class EpsilonOverRounds(Result):
         else:
             first, end = (f"{rounded_up(worst[i])} AFTER {in_words(int(self.rounds[i])).upper()}" for i in (0, -1))
             grown = f"EPSILON {first}" + ("" if self.rounds.size == 1 else f", {end}")
-        said = [f"{grown} (worst device, delta {plain(self.delta)}, against {SERVERS[self.asked]})."]
+        said = [f"{grown} (worst device, delta {plain(self.delta)}, against {against})."]
         if self.budget is not None:
             kept = self.rounds_within[self.asked]
             at_least = "at least " if kept == last else ""
@@ -1034,6 +1062,7 @@ class EpsilonOverRounds(Result):
             "delta": self.delta,
             "epsilon": rows,
             "never_send": silent(self.never_send),
+            "colluding": self.helpers or None,
             "budget": self.budget,
             "rounds_within": [Entry(value=float(kept), observer=name) for name, kept in self.rounds_within.items()],
         }
@@ -1042,8 +1071,8 @@ class EpsilonOverRounds(Result):
         """Plot epsilon of the worst device over the rounds, a line for each observer, and where each crosses the budget."""
         axes = plots.axes_of(ax)
         lines: dict[tuple[float, ...], list[str]] = {}  # observers by their line: equal ones have one
-        for name, each in self.epsilon.items():
-            lines.setdefault(tuple(np.max(each, axis=1).tolist()), []).append(name)
+        for name in self.epsilon:
+            lines.setdefault(tuple(self.worst(name).tolist()), []).append(name)
         ends = []
         for (worst, names), colour, mark in zip(lines.items(), plots.COLOURS, plots.MARKS, strict=False):
             finite = [value for value in worst if np.isfinite(value)]
@@ -1055,7 +1084,7 @@ class EpsilonOverRounds(Result):
             if kept and self.budget is not None:
                 axes.plot([kept], [self.budget], "|", color=colour, markersize=14)
                 axes.annotate(in_words(kept), (kept, self.budget), (3, -11), textcoords="offset points", fontsize="small")
-        low, high = (np.max(each, axis=1) for each in (self.lower, self.epsilon[Observer.SIGNAL]))
+        low, high = np.max(self.lower, axis=1), self.worst(Observer.SIGNAL)
         if np.any(low < high * (1 - 1e-3)):
             axes.fill_between(self.rounds, low, high, color=plots.GREY, alpha=0.2, linewidth=0, label="signal: between")
         if self.budget is not None:
@@ -1080,11 +1109,12 @@ def _rounds_within(
     Epsilon grows with the rounds, so that a bisection between two of them is enough. Whatever it returns was evaluated and keeps
     the budget.
     """
-    kept = [count for count, each in zip(counts, np.max(epsilon, axis=1), strict=True) if each <= budget]
+    honest = ~system.partners
+    kept = [count for count, each in zip(counts, np.max(epsilon[:, honest], axis=1), strict=True) if each <= budget]
     low = max(kept, default=0)
     high = min((count for count in counts if count > low), default=low + 1)
     while high - low > 1:
         middle = (low + high) // 2
-        worst = np.max(system_privacy.epsilon(system, rounds=middle, observer=observer))
+        worst = np.max(system_privacy.epsilon(system, rounds=middle, observer=observer)[honest])
         low, high = (middle, high) if worst <= budget else (low, middle)
     return low

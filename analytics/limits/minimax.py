@@ -239,6 +239,8 @@ def of_tasks(system: InferenceSystem, tasks: Sequence[Features], *, progress: bo
 
 def _of_devices(system: InferenceSystem, *, progress: bool) -> tuple[list[PrivacyCurve], IntArray, Adjacency]:
     """The curve of each kind of device in a round, the kind of each device, and what a neighbour lacks."""
+    if system.colluding:
+        raise ParameterError("colluding", system.colluding, "0: a limit is that of a guarantee without partners")
     observer = Observer(system.observer).seeing_others
     if system_privacy.estimated(system, rounds=1, observer=observer):
         raise ParameterError("observer", str(observer), "one whose guarantee is proved, not estimated, for a limit")

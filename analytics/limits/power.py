@@ -81,7 +81,8 @@ class PowerFunction:
         """The probabilities at which one line takes over from the next steeper one."""
         slope = np.exp(self.log_slope)
         rise = -slope[:-1] * np.expm1(np.diff(self.log_slope))
-        return np.asarray(np.maximum.accumulate(np.diff(self.intercept) / rise)) if slope.size > 1 else np.empty(0)
+        # equal intercepts but for rounding: at 0, where the next line is as true
+        return np.maximum.accumulate(np.maximum(np.diff(self.intercept) / rise, 0.0)) if slope.size > 1 else np.empty(0)
 
     def line_at(self, log_probability: FloatArray) -> IntArray:
         """The line that is least at each probability, up to rounding."""

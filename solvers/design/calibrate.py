@@ -269,6 +269,7 @@ _NEAR = 2e-6
 # relative corrections of a value that rounding put past the limit
 _STEPS = tuple(float(4.0**n) * 1e-6 for n in range(9))
 _LONGEST = 300.0  # log of a clip from which on the clip counts as unlimited
+_SHORTEST = -700.0  # log of a clip below which there is none
 _FARTHEST = 1e15  # greatest noise variance, in squares of the longest weighted code
 _NEAREST = 1e-4  # least noise of all devices together, relative to that of the receiver
 
@@ -480,7 +481,7 @@ def _clips(system: InferenceSystem, asked: Target) -> Calibration:
         value = caps.greatest_clips(system, asked.epsilon, observer=asked.observer)
     else:
         value = _composed_clips(system, asked)
-    without_clip = np.flatnonzero(np.isnan(value))
+    without_clip = np.flatnonzero(np.isnan(value) | (value == 0))
     if without_clip.size:
         raise InfeasibleError(
             f"epsilon = {asked.epsilon:g}: no clip of device {without_clip[0]} keeps it (adjacency {system.adjacency})"
@@ -522,8 +523,11 @@ def _composed_clips(system: InferenceSystem, asked: Target) -> FloatArray:
         if high >= _LONGEST:
             clips[row] = np.inf
             continue
-        while excess(low) > 0:
+        while low > _SHORTEST and excess(low) > 0:
             low, high = low - 2, low
+        if low <= _SHORTEST:  # no noise at all: every code is told
+            clips[row] = np.nan
+            continue
         root = optimize.brentq(excess, low, high, xtol=_NEAR)
         while excess(root) > 0:
             root -= _NEAR

@@ -267,7 +267,7 @@ def test_named_colluders_are_no_reason_to_call_a_system_private_or_not():
 
 def test_card_says_who_helps_the_server_and_leaves_out_a_curve_where_no_set_is_the_worst():
     card = Card.of(SystemFile(name="s", inference=colluders([1])))
-    assert card.systems[0].device == 0 and "This holds even if device 1 tell" in " ".join(card.systems[0].sentences)
+    assert card.systems[0].device == 0 and "This holds even with the help of device 1," in " ".join(card.systems[0].sentences)
     unordered = colluders(1).replace(participation=[1.0, 0.9, 0.8, 0.7])
     assert Card.of(SystemFile(name="s", inference=unordered)).systems[0].advantage is None
     assert Card.of(SystemFile(name="s", inference=colluders(1))).systems[0].advantage is not None
@@ -278,3 +278,24 @@ def test_colluders_replace_those_of_the_system():
     assert np.array_equal(airtight.epsilon(system, colluding=2), airtight.epsilon(colluders(2)))
     assert np.array_equal(airtight.delta(colluders([1]), 0.5, colluding=0), airtight.delta(system, 0.5))
     assert pickle.loads(pickle.dumps(colluders([2, 1]))) == colluders([1, 2])
+
+
+def test_a_named_partner_is_no_device_of_a_budget(tmp_path: Path):
+    """Nothing is claimed of it, in epsilon over rounds, its plot, its verdict and the quantiles over a channel."""
+    system = airtight.InferenceSystem(
+        devices=4, participation=[0.6, 0.9, 0.8, 0.7], noise_variance=[0.4, 1.2, 0.8, 0.6], weight=0.25, clip=1.0,
+        alignment=1.0, receiver_noise_variance=0.2, dimension=8, delta=1e-5, adjacency="silent", colluding=[1],
+    )  # fmt: skip
+    found = airtight.epsilon_over_rounds(system, [1, 5], budget=50.0)
+    assert found.rounds_within == {"participants": 5, "others": 5, "signal": 5} and "helps" not in found.headline[0]
+    assert "with the help of device 1" in found.headline[0] and np.all(np.isfinite(found.worst("others")))
+    assert "colluding = device 1" in set(found.to_frame().quantity)
+    bounds = airtight.bounds(system)
+    assert "colluding = [1]" in set(bounds.to_frame().quantity) and "Device 1" not in bounds.plot().get_title()
+    over = system.replace(channel=airtight.Channel(fading="rayleigh", antennas=2, states=4))
+    quantiles = airtight.bounds(over).to_dict()["inference"]["channel"]["epsilon_quantiles"]
+    assert all(each[1] == "inf" and each[0] != "inf" for each in quantiles.values())
+    seldom = system.replace(participation=[1e-6, 0.9, 1e-6, 1e-6], delta=1e-3)
+    assert not any(line.startswith("PRIVATE") for line in airtight.bounds(seldom).headline)
+    with pytest.raises(airtight.ParameterError, match="colluding"):
+        airtight.minimax_error(system)

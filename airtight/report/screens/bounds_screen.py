@@ -80,7 +80,7 @@ def over_rounds(path: str, by_system: Mapping[str, EpsilonOverRounds]) -> None:
             console.print()
         headline(console, name, one.headline)
         table = Sheet(("rounds", *(f"server sees {observer}" for observer in one.epsilon)), left=())
-        worst = [np.max(each, axis=1) for each in one.epsilon.values()]
+        worst = [one.worst(observer) for observer in one.epsilon]
         for count, *values in zip(one.rounds, *worst, strict=True):
             table.add_row(str(count), *(rounded_up(float(value)) for value in values))
         console.print(table)

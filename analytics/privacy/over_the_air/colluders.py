@@ -80,7 +80,9 @@ def worst(system: InferenceSystem, device: int, colluders: int) -> Worst:
     if (listed := _upper_sets(noise[order], p[order], colluders)) is not None:
         return Worst(tuple(_set(order[places]) for places in listed), True)
     positive = noise[noise > 0]
-    thetas = [0.0, *np.geomspace(1e-2 / np.max(positive), 30 / np.min(positive), _INDEX_SETS).tolist(), np.inf]
+    with np.errstate(over="ignore"):  # in units of the greatest noise, whose quotients may overflow
+        steepest = min(30 * float(np.max(positive) / np.min(positive)), 1e300)
+        thetas = [0.0, *(np.geomspace(1e-2, steepest, _INDEX_SETS) / np.max(positive)).tolist(), np.inf]
     ranked = (order[np.argsort(_log_kept(p[order], noise[order], theta), kind="stable")] for theta in thetas)
     return Worst(tuple(dict.fromkeys(_set(each[:colluders]) for each in ranked)), False)
 
@@ -153,8 +155,9 @@ def phantom(system: InferenceSystem, device: int, colluders: int) -> InferenceSy
     """
     noise, p = _contributions(system)
     others = np.delete(np.arange(system.devices), device)
-    honest = others.size - colluders
-    quiet, rare = np.sort(noise[others])[:honest], np.sort(p[others])[:honest][::-1]
+    adding = others[noise[others] > 0]  # who adds no noise is as good as a colluder, and takes the place of none
+    honest = max(adding.size - colluders, 0)
+    quiet, rare = np.sort(noise[adding])[:honest], np.sort(p[adding])[:honest][::-1]
 
     def with_device(own: FloatArray, others: FloatArray | float) -> FloatArray:
         return np.append(own[device], np.broadcast_to(others, honest))

@@ -372,12 +372,18 @@ def estimated(system: InferenceSystem, *, rounds: int | None = None, observer: O
     estimated (:mod:`.noise_interpolant`). Over a channel the interpolation is proved (:mod:`.shared_curves`).
     """
     if _unnamed(system):
-        system = system.derived(colluding=0)  # the noise of fewer devices has no more values
-    alone: InferenceSystem | None = system.one_round
+        alone = _at_one_look(system, False)
+        for k in rounds_module.kinds(alone.derived(colluding=0), np.arange(system.devices))[0].tolist():
+            if not colluders.worst(alone, k, _number(system)).exact:
+                phantom = colluders.phantom(alone, k, _number(system))
+                if estimated(phantom, rounds=_rounds(system, rounds), observer=_observer(system, observer)):
+                    return True
+        system = system.derived(colluding=0)  # of sets of devices: the noise of fewer devices has no more values
+    at_one_look: InferenceSystem | None = system.one_round
     if system.channel is not None:
-        alone = channel_privacy.one_look_system(system.one_round, system.channel)
-    return alone is not None and rounds_module.estimated(
-        alone, rounds=_rounds(system, rounds), observer=_observer(system, observer)
+        at_one_look = channel_privacy.one_look_system(system.one_round, system.channel)
+    return at_one_look is not None and rounds_module.estimated(
+        at_one_look, rounds=_rounds(system, rounds), observer=_observer(system, observer)
     )
 
 

@@ -270,10 +270,10 @@ def test_a_law_on_few_cells_and_on_many_agree():
 def test_different_devices_that_leave():
     rng = np.random.default_rng(0)
     system = equal(
-        devices=12,
-        participation=rng.uniform(0.3, 1, 12),
-        noise_variance=rng.uniform(0.05, 0.5, 12),
-        clip=rng.uniform(1, 3, 12),
+        devices=30,
+        participation=rng.uniform(0.3, 1, 30),
+        noise_variance=rng.uniform(0.05, 0.5, 30),
+        clip=rng.uniform(1, 3, 30),
         adjacency="absent",
         delta=1e-5,
     )
@@ -344,3 +344,10 @@ def test_named_colluders_keep_their_values_and_protect_nobody():
 def test_design_refuses_colluders_by_name():
     with pytest.raises(ParameterError, match="colluding = 2: must be 0: a joint design counts no colluders"):
         airtight.design(equal(colluding=2), minimise="error", epsilon_at_most=1.0, free=["noise_variance"])
+
+
+def test_no_clip_is_infeasible():
+    """Where a device is left without any noise no clip above 0 keeps epsilon."""
+    system = equal(devices=3, noise_variance=[0.0, 2.0, 0.5], receiver_noise_variance=0.0, adjacency="silent", colluding=2)
+    with pytest.raises(InfeasibleError, match="no clip of device 0"):
+        airtight.calibrate(system, 1.0, variable="clip")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from itertools import combinations
 
 import numpy as np
@@ -269,3 +270,40 @@ def test_colluders_are_part_of_the_system():
     assert system.colluding == (1, 4) and InferenceSystem(**system.to_dict()) == system != made()
     assert hash(system) == hash(made(colluding=[1, 4]))
     assert list(system.partners) == [False, True, False, False, True] and not np.any(made(colluding=2).partners)
+
+
+def crowd(silent_noise, noise, rounds=1):
+    """Twelve devices whose noise and probability are in opposite orders, and others that send without noise."""
+    j = np.arange(12)
+    return InferenceSystem(
+        devices=13 + silent_noise, participation=[1.0, *(0.97 - 0.01 * j), *([0.9] * silent_noise)],
+        noise_variance=[noise, *(1 + 0.2 * j), *([0.0] * silent_noise)], weight=1.0, clip=1.0, alignment=1.0,
+        receiver_noise_variance=noise, dimension=1, delta=1e-5, adjacency="silent", colluding=3, rounds=rounds,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("noise", "rounds"), [(0.1, 5), (0.0, 1)])
+def test_who_adds_no_noise_takes_the_place_of_no_honest_device(noise, rounds):
+    few, many = (system_privacy.epsilon_bracket(crowd(z, noise, rounds), device=0) for z in (0, 9))
+    assert few.lower <= many.upper < np.inf and many.upper == pytest.approx(few.upper, rel=2e-3)
+
+
+def test_an_estimate_of_the_phantom_is_called_one():
+    """Its law has more values than that of any set: it pairs probabilities and noises anew."""
+    noise = [40, 32, 32, 24, 24, 16, 16, 8, 1, 1.5, 2.25, 2.75, 3.375, 3.625, 4.125, 4.375]
+    system = InferenceSystem(
+        devices=17, participation=[0.5, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, *([1.0] * 8)], noise_variance=[0, *noise],
+        weight=1.0, clip=1.0, alignment=1.0, receiver_noise_variance=0.125, dimension=1, delta=1e-5, adjacency="silent",
+        observer="others", colluding=6,
+    )  # fmt: skip
+    assert not system_privacy.estimated(system.replace(colluding=0)) and system_privacy.estimated(system)
+
+
+def test_noises_of_any_size_rank():
+    system = InferenceSystem(
+        devices=41, participation=np.linspace(0.9, 0.1, 41), noise_variance=10 ** np.linspace(-309, 1, 41), weight=1.0, clip=1.0,
+        alignment=1.0, receiver_noise_variance=1.0, dimension=1, delta=1e-5, adjacency="silent",
+    )  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert colluders.worst(system, 0, 3).sets
