@@ -13,8 +13,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from pydantic_core import PydanticUndefined
-
 from airtight.analytics import parameters
 from airtight.analytics.guarantee import Observer
 from airtight.analytics.parameters import Choice, Flag, OneOf, Parameter, SomeOf
@@ -87,7 +85,7 @@ class KeyMeaning:
         Examples
         --------
         >>> of_table("inference")["clip"].comment
-        'C_k: clipping threshold of the code; number or one per device in (0, inf)'
+        'C_k: bound on the norm of the encoded feature; number or one per device in (0, inf)'
         """
         return "; ".join(filter(None, (f"{self.meaning} ({self.unit})" if self.unit else self.meaning, self.allowed)))
 
@@ -128,7 +126,7 @@ def of_table(table: str, present: frozenset[str] = frozenset({"inference"})) -> 
         if holds_table or (table == "design" and name not in rows):
             continue
         row = rows.get(name)
-        default = field.default if field.default is not PydanticUndefined else None
+        default = None if field.is_required() else field.default
         if default is None and row is not None and not row.required:
             default = row.default
         known[name] = _key(table, name, row, default, field.is_required())

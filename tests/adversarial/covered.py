@@ -71,10 +71,6 @@ ELSEWHERE = {  # no quantity of a paper's model: why no row is asked of it
         for name in ("epsilon_of_fading", "epsilon_quantiles")
     },
     **{
-        f"airtight.analytics.inference.distortion.{name}": "no paper asks for the worst codes; held to random codes, and attained"
-        for name in ("worst_case", "worst_constant_output")
-    },
-    **{
         f"airtight.analytics.limits.minimax.{name}": "no paper bounds any scheme; proofs on the page on limits, held to linear "
         "programs over all mechanisms"
         for name in ("minimax_error", "of_system", "of_tasks")

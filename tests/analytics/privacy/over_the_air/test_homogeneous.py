@@ -102,7 +102,7 @@ def test_unequal_devices_have_an_interval_too():
 def test_nothing_that_a_system_has_is_forgotten():
     """What is not in the columns must not matter for privacy; a new parameter has to be thought of here."""
     without = set(parameters.of(InferenceSystem)) - {field.name for field in dataclasses.fields(HomogeneousSystems)}
-    no_effect, refused_before = {"delta_prime", "decoder_gain", "channel_gain"}, {"channel", "rounds", "observer"}
+    no_effect, refused_before = {"delta_prime", "decoder_gain", "channel_gain"}, {"channel", "rounds", "observer", "colluding"}
     assert without <= no_effect | refused_before  # a sweep of the latter asks about each system
 
 

@@ -256,7 +256,7 @@ def test_one_round_is_the_exact_value():
 
 def test_equal_devices_are_computed_once():
     system = small(devices=12, participation=0.9, noise_variance=0.1)
-    assert len(rounds._kinds(system, np.arange(12))[0]) == 1
+    assert len(rounds.kinds(system, np.arange(12))[0]) == 1
     found = airtight.epsilon(system, rounds=50)
     assert found.shape == (12,) and np.all(found == found[0])
 
