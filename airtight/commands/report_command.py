@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -70,21 +70,61 @@ def report(
 ) -> None:
     """Write a page on one system: OUT/index.html, OUT/audit.html, OUT/report.json, OUT/figures, part by part."""
     require("report")
+    from airtight.commands import fleet_csv as fleets
+    from airtight.console import next_step, say, screen
+    from airtight.report import assembly
+
+    def write() -> None:
+        description = fleets.load(file, devices, channel=True, features=features)[0]
+        meter = None if log is None else read(log)
+
+        def audit() -> tuple[Shipped, str]:
+            from airtight.validate.claims.evidence import Shipped, shipped
+            from airtight.validate.claims.sources import OURS
+
+            known = shipped(OURS)
+            if not anew:
+                return known, f"evidence shipped with the version: seed {known.seed}, {known.effort} evaluations a claim"
+            spoken = [prefix for part, prefix in _PAPERS.items() if getattr(description, part) is not None]
+            fresh = audited(spoken or (), seed, effort, limit, OURS)
+            return Shipped(seed, effort, fresh), f"tried for this report: seed {seed}, {effort} evaluations a claim"
+
+        with OutputFolder(out) as folder:
+            folder.check(["index.html", "audit.html", "report.json"])
+            report_written = assembly.report(
+                out,
+                description,
+                source=_written(file, devices, features).decode().replace("\r\n", "\n"),
+                audit=audit,
+                thorough=thorough,
+                meter=meter,
+                gallery=(lambda: _redrawn(description)) if gallery else None,
+                heard=steps(),
+            )
+        console = screen()
+        for sentence in report_written.headline or [f"{description.name}: no [inference] system."]:
+            say(console, sentence)
+        say(console, f"Written: {out / 'index.html'}, {out / 'audit.html'}, {out / 'report.json'}.")
+        next_step(console, (f"python -m webbrowser {out / 'index.html'}", "sliders, figures, tables"))
+
     if watching:
-        require("watch")
-        if str(file) == "-":
-            raise click.UsageError("--watch: needs a FILE that can be saved, not standard input")
-        _named(file)  # a file that cannot be read now is an error, later ones are said and waited for
-    inputs = {path for path in (devices, features, log) if path is not None}
-    for _ in _saves(file, inputs) if watching else (None,):
+        _watched(write, file, {path for path in (devices, features, log) if path is not None})
+    else:
+        write()
+
+
+def _watched(write: Callable[[], None], file: Path, inputs: set[Path]) -> None:
+    """Write now and after every save; what is wrong with a later file is said, and the next save is waited for."""
+    require("watch")
+    if str(file) == "-":
+        raise click.UsageError("--watch: needs a FILE that can be saved, not standard input")
+    _named(file)  # a file that cannot be read now is an error
+    for _ in _saves(file, inputs):
         try:
-            _report(file, devices, features, out, seed, effort, limit, anew, thorough, log, gallery)
+            write()
         except AirtightError as error:
-            if not watching:
-                raise
             click.echo(f"airtight: {error}", err=True)
-        if watching:
-            click.echo(f"airtight: waiting until {file} is saved (Ctrl-C ends)", err=True)
+        click.echo(f"airtight: waiting until {file} is saved (Ctrl-C ends)", err=True)
 
 
 def _named(file: Path) -> set[Path]:
@@ -113,59 +153,8 @@ def _saves(file: Path, inputs: set[Path]) -> Iterator[None]:
 
 def _stamps(files: set[Path]) -> dict[Path, tuple[int, int] | None]:
     """Time and size of each file; None for one that an editor is just replacing."""
-    found = {path: path.stat() if path.exists() else None for path in files}
-    return {path: stat and (stat.st_mtime_ns, stat.st_size) for path, stat in found.items()}
-
-
-def _report(
-    file: Path,
-    devices: Path | None,
-    features: Path | None,
-    out: Path,
-    seed: int,
-    effort: int,
-    limit: float,
-    anew: bool,
-    thorough: bool,
-    log: Path | None,
-    gallery: bool,
-) -> None:
-    """Compute and write the page."""
-    from airtight.commands import fleet_csv as fleets
-    from airtight.console import next_step, say, screen
-    from airtight.report import assembly
-
-    description = fleets.load(file, devices, channel=True, features=features)[0]
-    meter = None if log is None else read(log)
-
-    def audit() -> tuple[Shipped, str]:
-        from airtight.validate.claims.evidence import Shipped, shipped
-        from airtight.validate.claims.sources import OURS
-
-        known = shipped(OURS)
-        if not anew:
-            return known, f"evidence shipped with the version: seed {known.seed}, {known.effort} evaluations a claim"
-        spoken = [prefix for part, prefix in _PAPERS.items() if getattr(description, part) is not None]
-        fresh = audited(spoken or (), seed, effort, limit, OURS)
-        return Shipped(seed, effort, fresh), f"tried for this report: seed {seed}, {effort} evaluations a claim"
-
-    with OutputFolder(out) as folder:
-        folder.check(["index.html", "audit.html", "report.json"])
-        report_written = assembly.report(
-            out,
-            description,
-            source=_written(file, devices, features),
-            audit=audit,
-            thorough=thorough,
-            meter=meter,
-            gallery=(lambda: _redrawn(description)) if gallery else None,
-            heard=steps(),
-        )
-    console = screen()
-    for sentence in report_written.headline or [f"{description.name}: no [inference] system."]:
-        say(console, sentence)
-    say(console, f"Written: {out / 'index.html'}, {out / 'audit.html'}, {out / 'report.json'}.")
-    next_step(console, (f"python -m webbrowser {out / 'index.html'}", "sliders, figures, tables"))
+    stats = {path: path.stat() if path.exists() else None for path in files}
+    return {path: stat and (stat.st_mtime_ns, stat.st_size) for path, stat in stats.items()}
 
 
 @click.command(short_help="One page in plain words, to file.")
@@ -180,7 +169,7 @@ def card(file: Path, devices: Path | None, out: Path) -> None:
     from airtight.report.card import Card
 
     description = fleets.load(file, devices, channel=True)[0]
-    made = Card.of(description, _written(file, devices).encode() or None)
+    made = Card.of(description, _written(file, devices) or None)
     written = made.write(out)
     console = screen()
     for one in made.systems:
@@ -189,12 +178,12 @@ def card(file: Path, devices: Path | None, out: Path) -> None:
     next_step(console, (f"airtight report {as_given(file, devices)} --out report", "error and usefulness too"))
 
 
-def _written(file: Path, devices: Path | None = None, features: Path | None = None) -> str:
-    """The system file and the tables that replace parts of it, one after the other; empty where it came by standard input."""
-    if str(file) == "-":
-        return ""
-    tables = [f"\n# {table}\n{table.read_text(encoding='utf-8')}" for table in (devices, features) if table is not None]
-    return file.read_text(encoding="utf-8") + "".join(tables)
+def _written(file: Path, *replaced: Path | None) -> bytes:
+    """The system file and the tables that replace parts of it, one after the other; nothing where one came by standard input."""
+    tables = [table for table in replaced if table is not None]
+    if "-" in map(str, (file, *tables)):
+        return b""
+    return file.read_bytes() + b"".join(f"\n# {table}\n".encode() + table.read_bytes() for table in tables)
 
 
 def _redrawn(description: SystemFile) -> list[Rendered]:

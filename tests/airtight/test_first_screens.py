@@ -1,5 +1,6 @@
 """The first screens: tables that fit and cut nothing, numbers on their safe side, devices by number and name."""
 
+import hashlib
 import json
 import math
 import re
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
@@ -18,6 +20,7 @@ from support.common import GOOD, refused, run, written
 
 import airtight
 from airtight.analytics import progress
+from airtight.commands.cli import main
 from airtight.console import Sheet, device_rows, groups
 from airtight.results import bounds, headline
 from airtight.results.numerals import rounded_down, rounded_up
@@ -133,6 +136,18 @@ def test_a_card_counts_the_table_of_the_devices(tmp_path):
         content = json.loads((tmp_path / "card" / "card.json").read_text())
         digests.append(content["system_file"])
     assert len(set(content["systems"][0]["epsilon"])) == 3 and digests[0] != digests[1]
+    words = ["card", str(written(tmp_path, GOOD)), "--devices", "-", "--out", str(tmp_path / "card")]
+    by_input = CliRunner().invoke(main, words, input=devices.read_text())
+    assert by_input.exit_code == 0 and json.loads((tmp_path / "card" / "card.json").read_text())["system_file"] == "none"
+
+
+def test_a_card_has_the_digest_of_the_very_file(tmp_path):
+    """Line ends of Windows too: sha256sum of the file is what the card says."""
+    file = tmp_path / "system.toml"
+    file.write_bytes(GOOD.replace("\n", "\r\n").encode())
+    assert run("card", file, "--out", tmp_path / "card").exit_code == 0
+    content = json.loads((tmp_path / "card" / "card.json").read_text())
+    assert content["system_file"] == hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 def test_a_table_of_devices_holds_keys_of_the_channel(tmp_path):
