@@ -5,8 +5,6 @@ From them come the commented files of ``airtight init`` and the explanations of 
 
 from __future__ import annotations
 
-import json
-import math
 import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -18,6 +16,7 @@ from airtight.analytics.guarantee import Observer
 from airtight.analytics.parameters import Choice, Flag, OneOf, Parameter, SomeOf
 from airtight.solvers.design.requirements import FederatedRequirements, FleetRequirements, InferenceRequirements
 from airtight.system_file import config, units
+from airtight.system_file.package_tables import toml
 from airtight.system_file.tables import FileTables, Table, VariantTable
 from airtight.validate.experiments.training.training_plan import Mechanism, Plan, Settings
 
@@ -162,19 +161,6 @@ def _plain(value: object) -> object:
     if isinstance(value, tuple | list):
         return [_plain(each) for each in value]
     return str(value) if isinstance(value, str) else value
-
-
-def toml(value: object) -> str:
-    """A value as TOML.
-
-    Examples
-    --------
-    >>> toml(True), toml(1e-05), toml(["a", "b"]), toml(12)
-    ('true', '1e-05', '["a", "b"]', '12')
-    """
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    return json.dumps(value, ensure_ascii=False)
 
 
 def shown(value: object) -> str:

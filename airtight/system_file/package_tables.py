@@ -124,12 +124,19 @@ def to_toml(**records: parameters.Described) -> str:
     ['[federated]', 'clients = 50', 'parameters = 10']
     """
     return "\n".join(
-        f"[{name}]\n" + "".join(f"{key} = {_toml(value)}\n" for key, value in record.to_dict().items())
+        f"[{name}]\n" + "".join(f"{key} = {toml(value)}\n" for key, value in record.to_dict().items())
         for name, record in records.items()
     )
 
 
-def _toml(value: Any) -> str:
+def toml(value: Any) -> str:
+    """A value as TOML.
+
+    Examples
+    --------
+    >>> toml(True), toml(1e-05), toml(["a", "b"]), toml(float("inf"))
+    ('true', '1e-05', '["a", "b"]', 'inf')
+    """
     if isinstance(value, list):
-        return f"[{', '.join(map(_toml, value))}]"
-    return json.dumps(value) if isinstance(value, str | bool) else repr(value)
+        return f"[{', '.join(map(toml, value))}]"
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str | bool) else repr(value)
