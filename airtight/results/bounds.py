@@ -60,10 +60,10 @@ class Bounds(Result):
     def joined(cls, parts: Iterable[tuple[str, Part]]) -> Bounds:
         """Combine the parts that :func:`each` yields."""
         systems: dict[str, InferenceBounds] = {}
-        federated, energy, other = None, None, "system"
+        federated, energy, file_name = None, None, "system"
         packages: dict[str, dict[str, float | FloatArray]] = {}
         for name, part in parts:
-            other = name
+            file_name = name
             match part:
                 case InferenceBounds():
                     systems[name] = part
@@ -81,7 +81,7 @@ class Bounds(Result):
         if inference is not None:
             said[1:1] = inference.headline[1:]
         return cls(
-            system=next(iter(systems), other),
+            system=next(iter(systems), file_name),
             headline=said,
             never_send=[] if inference is None else inference.never_send,
             inference=inference,

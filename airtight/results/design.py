@@ -436,12 +436,13 @@ class FrontierResult(Result):
                 low, high = axes.get_ylim()
                 axes.set_ylim(low if axes.get_yscale() == "log" else min(low, 0.0), high)
                 edge = axes.get_ylim()[1 if worse else 0]
-                axes.fill_between(x, edge, bound, where=np.isfinite(bound), color="#d9d9d9", linewidth=0, label="impossible")
+                excluded: dict[str, Any] = {"where": np.isfinite(bound), "label": "impossible"}
+                axes.fill_between(x, edge, bound, color=plots.IMPOSSIBLE, linewidth=0, **excluded)
         plots.scaled(axes, "x", self.axes[first])
         if axes.get_legend_handles_labels()[0]:
             axes.legend(fontsize="small")
-        name, found = first.replace("_", " "), int(np.sum(np.isfinite(every)))
-        title = f"{'Greatest' if worse else 'Least'} {self.sought} by {name}: {found} of {every.size} designs exist"
+        name, designs = first.replace("_", " "), int(np.sum(np.isfinite(every)))
+        title = f"{'Greatest' if worse else 'Least'} {self.sought} by {name}: {designs} of {every.size} designs exist"
         return plots.finish(axes, title=title, x=name, y=self.sought)
 
     @classmethod

@@ -130,12 +130,18 @@ def of_question(system: InferenceSystem) -> str:
 
     seen = observers.resolved(system, system.observer)
     over = "" if system.channel is None else " Its channel is counted."
-    helped = f", with the help of {helpers(system)}" if system.colluding else ""
-    return (
-        f"After {rounds(system.rounds)}, delta {plain(system.delta)}, against {SERVERS[seen]}{helped}. "
-        f"Neighbours ({system.adjacency}): "
-        f"{NEIGHBOURS[system.adjacency]}.{over}"
-    )
+    against = server(seen, helpers(system))
+    return f"After {rounds(system.rounds)}, delta {plain(system.delta)}, against {against}. {neighbours(system.adjacency)}{over}"
+
+
+def server(seen: Observer, helped: str = "") -> str:
+    """Against whom epsilon holds: what the server sees, and who helps it."""
+    return SERVERS[seen] + (f", with the help of {helped}" if helped else "")
+
+
+def neighbours(adjacency: Adjacency) -> str:
+    """What the neighbours of an adjacency are, as a sentence."""
+    return f"Neighbours ({adjacency}): {NEIGHBOURS[adjacency]}."
 
 
 def helpers(system: InferenceSystem) -> str:

@@ -25,7 +25,6 @@ from airtight.analytics.privacy.over_the_air.amplification import TheoremForm
 from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy
 from airtight.analytics.tidy import Entry
 from airtight.results import headline
-from airtight.results.headline import SERVERS
 from airtight.results.numerals import plain, rounded_down, rounded_up
 from airtight.results.numerals import rounds as in_words
 from airtight.results.result import Result, silent
@@ -321,6 +320,11 @@ class Privacy:
         return named if isinstance(named, list) else []
 
     @property
+    def worst(self) -> float:
+        """The greatest of :attr:`asked`, over the devices that are no named colluders."""
+        return float(np.max(np.delete(self.asked, self.partners)))
+
+    @property
     def asked(self) -> FloatArray:
         """Epsilon of every device after all rounds against the system's observer."""
         return self.asked_once if self.composed is None else self.composed.epsilon
@@ -428,16 +432,19 @@ class AnyScheme:
         The error of this system over it.
     how : str
         The theorem and its data.
+    over_tasks : bool
+        Whether it is for the mean over several tasks.
     """
 
     error: float
     ratio: float
     how: str
+    over_tasks: bool = field(default=False, repr=False)
 
     @property
     def sentence(self) -> str:
         """What any scheme has at least, and the factor of this one."""
-        over = " in the mean over the tasks" if "tasks" in self.how else ""
+        over = " in the mean over the tasks" if self.over_tasks else ""
         return (
             f"Any scheme with this privacy has at least the error {rounded_down(self.error)}{over}, whatever its code, power "
             f"and decoder; this one has {rounded_up(self.ratio, 3)} times as much."
@@ -450,7 +457,7 @@ class AnyScheme:
             return None
         with suppress(ParameterError):
             limit = minimax.of_system(system) if tasks is None else minimax.of_tasks(system, tasks)
-            return cls(error=limit.error, ratio=limit.ratio, how=limit.how)
+            return cls(error=limit.error, ratio=limit.ratio, how=limit.how, over_tasks=tasks is not None)
         return None
 
 
@@ -931,9 +938,8 @@ class InferenceBounds:
     @property
     def private(self) -> bool:
         """Whether the worst epsilon after all rounds is one that the headline calls private, and some device sends."""
-        asked = np.delete(self.privacy.asked, self.privacy.partners)
         silent_or_partner = {*self.never_send, *self.privacy.partners}
-        return len(silent_or_partner) < self.privacy.asked.size and bool(np.max(asked) <= headline.PRIVATE)
+        return len(silent_or_partner) < self.privacy.asked.size and self.privacy.worst <= headline.PRIVATE
 
     @property
     def useful(self) -> bool | None:
@@ -1031,15 +1037,16 @@ class EpsilonOverRounds(Result):
     def headline(self) -> list[str]:
         """How epsilon of the worst device grows, and how long the budget lasts."""
         worst, last = self.worst(self.asked), int(self.rounds[-1])
-        against = SERVERS[self.asked] + (f", with the help of {self.helpers}" if self.helpers else "")
-        if len(self.never_send) == self.epsilon[self.asked].shape[1]:
-            return ["NO DEVICE EVER SENDS: nothing is learned, and nothing is protected."]
+        if len({*self.never_send, *self.partners}) == self.epsilon[self.asked].shape[1]:
+            who = "NO DEVICE BUT THOSE THAT HELP THE SERVER" if self.partners else "NO DEVICE"
+            return [f"{who} EVER SENDS: nothing is learned, and nothing is protected."]
         if not np.isfinite(worst[-1]):
             grown = f"NOT PRIVATE after {last} rounds (no finite epsilon)"
         else:
             first, end = (f"{rounded_up(worst[i])} AFTER {in_words(int(self.rounds[i])).upper()}" for i in (0, -1))
             grown = f"EPSILON {first}" + ("" if self.rounds.size == 1 else f", {end}")
-        said = [f"{grown} (worst device, delta {plain(self.delta)}, against {against})."]
+        against = headline.server(self.asked, self.helpers)
+        said = [f"{grown} (worst device, delta {plain(self.delta)}, against {against}). {headline.neighbours(self.adjacency)}"]
         if self.budget is not None:
             kept = self.rounds_within[self.asked]
             at_least = "at least " if kept == last else ""

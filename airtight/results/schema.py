@@ -87,20 +87,20 @@ def _object(kind: type, definitions: dict[str, Any]) -> dict[str, Any]:
         definitions[name] = {}  # a type may contain itself
         hints = get_type_hints(kind, include_extras=True)
         if is_dataclass(kind):
-            own = {field.name: hints[field.name] for field in fields(kind) if field.repr}
+            properties = {field.name: hints[field.name] for field in fields(kind) if field.repr}
             optional = {f.name for f in fields(kind) if f.default is not MISSING or f.default_factory is not MISSING}
-            optional |= {name for name, hint in own.items() if type(None) in get_args(hint)}
-            own |= getattr(kind, "JSON_ALSO", {})
-            required = [name for name in own if name not in optional]
+            optional |= {name for name, hint in properties.items() if type(None) in get_args(hint)}
+            properties |= getattr(kind, "JSON_ALSO", {})
+            required = [name for name in properties if name not in optional]
         else:
-            own = hints
+            properties = hints
             # where annotations are strings, __required_keys__ does not see NotRequired
             keys = kind.__required_keys__  # type: ignore[attr-defined]
-            required = [name for name in own if name in keys and get_origin(own[name]) is not NotRequired]
+            required = [name for name in properties if name in keys and get_origin(properties[name]) is not NotRequired]
         definitions[name] = {
             "type": "object",
             "description": (kind.__doc__ or "").strip().splitlines()[0],
-            "properties": {name: of_type(hint, definitions) for name, hint in own.items()},
+            "properties": {name: of_type(hint, definitions) for name, hint in properties.items()},
             "required": required,
             "additionalProperties": False,
         }

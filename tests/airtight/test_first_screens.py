@@ -311,3 +311,14 @@ def test_bounds_name_what_any_scheme_reaches(tmp_path):
     assert f">= {rounded_down(result.any_scheme.error)}" in shown and "any scheme" in shown
     assert f"{rounded_up(result.any_scheme.ratio, 3)} times as much" in " ".join(shown.split())
     assert result.any_scheme.error <= min(result.error, result.constant_output)
+
+
+def test_each_variant_over_rounds_names_its_neighbours(tmp_path):
+    """Not those of the last one; and the table of variants says who helps the server."""
+    still = '[inference.variants.still]\nadjacency = "silent"\n'
+    gone = '[inference.variants.gone]\nadjacency = "absent"\ncolluding = [1]\n'
+    file = written(tmp_path, GOOD + 'observer = "others"\n' + still + gone)
+    shown = " ".join(run("bounds", file, "--rounds", "1").stdout.split())
+    assert shown.count("Neighbours (absent)") == 2 and shown.count("Neighbours (silent)") == 1
+    assert shown.count("with the help of device 1") == 1
+    assert "with the help of device 1 (gone)" in " ".join(run("bounds", file).stdout.split())

@@ -17,7 +17,7 @@ from airtight.console import Sheet, device_rows, headline, next_step, notes, say
 from airtight.report import tables
 from airtight.results.bounds import PackageBounds, Part
 from airtight.results.federated_results import FederatedBounds
-from airtight.results.headline import NEIGHBOURS, SERVERS, devices, who_sends
+from airtight.results.headline import devices, helpers, server, who_sends
 from airtight.results.inference_results import EpsilonOverRounds, InferenceBounds, TheoremBound
 from airtight.results.numerals import plain, prose, rounded_down, rounded_up, rounds, share
 from airtight.system_file.contents import SystemFile, Task
@@ -84,7 +84,7 @@ def over_rounds(path: str, by_system: Mapping[str, EpsilonOverRounds]) -> None:
         for count, *values in zip(one.rounds, *worst, strict=True):
             table.add_row(str(count), *(rounded_up(float(value)) for value in values))
         console.print(table)
-    said = [f"Epsilon: worst device, of all rounds together. Neighbours ({one.adjacency!s}): {NEIGHBOURS[one.adjacency]}."]
+    said = ["Epsilon: worst device, of all rounds together."]
     if any(any(one.estimated) for one in by_system.values()):
         said.append("Some of these rest on an interpolation whose error is estimated, not proved (docs/accuracy.md).")
     notes(console, said)
@@ -231,7 +231,7 @@ def _notes(system: InferenceSystem, part: InferenceBounds, task: Task | None) ->
     def worst(epsilon: FloatArray) -> float:
         return float(np.max(epsilon[~system.partners]))
 
-    if system.rounds == 1 and fast and np.isfinite(worst(part.privacy.asked)):
+    if system.rounds == 1 and fast and np.isfinite(part.privacy.worst):
         grown = [rounded_up(worst(system_privacy.epsilon(system, rounds=count))) for count in _MORE_ROUNDS]
         first, last = (f"{value} after {count} rounds" for value, count in zip(grown, _MORE_ROUNDS, strict=True))
         said.append(f"More rounds leak more: epsilon {first}, {last}.")
@@ -307,7 +307,7 @@ def _variants(console: Console, description: SystemFile, systems: Mapping[str, I
         table.add_row(
             name,
             str(part.privacy.adjacency),
-            rounded_up(float(np.max(np.delete(part.privacy.asked, part.privacy.partners)))),
+            rounded_up(part.privacy.worst),
             "–" if part.channel is not None else _stated(float(np.max(claim))),
             "–" if part.channel is not None else _held(part),
             "–" if part.error is None else plain(part.error),
@@ -325,13 +325,13 @@ def _notes_on_variants(description: SystemFile, systems: Mapping[str, InferenceB
     constants = {part.constant for part in systems.values() if part.constant is not None}
     if len(constants) == 1:
         said.append(f"Useful: an error below that of a constant answer, {plain(constants.pop())}.")
-    seen: dict[Observer, list[str]] = {}
+    servers: dict[str, list[str]] = {}
     for name in systems:
         system = description.systems[name]
-        seen.setdefault(observers.resolved(system, system.observer), []).append(name)
-    for observer, of in seen.items():
-        which = "" if len(seen) == 1 else f" ({', '.join(of)})"
-        said.append(f"Epsilon: worst device, against {SERVERS[observer]}{which}.")
+        servers.setdefault(server(observers.resolved(system, system.observer), helpers(system)), []).append(name)
+    for against, variants in servers.items():
+        of = "" if len(servers) == 1 else f" ({', '.join(variants)})"
+        said.append(f"Epsilon: worst device, against {against}{of}.")
     for name, part in systems.items():
         claim = _claim(part)
         if _held(part) == "NO":

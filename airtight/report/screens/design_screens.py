@@ -15,6 +15,7 @@ from airtight.results.headline import of_use
 from airtight.results.numerals import plain, rounded_down, rounded_up, share
 from airtight.solvers.design.calibrate import Variable
 from airtight.solvers.design.known import Designs, Method
+from airtight.solvers.design.over_the_air.joint_design import WORST_CODES
 from airtight.solvers.price import ShadowPrice
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def design(
 def _limits(result: DesignResult, wanted: InferenceRequirements) -> Sheet:
     """The limits beside what the design reaches; the price is what one unit more changes."""
     prices = {price.by: price for price in result.prices or ()}
-    worst_codes = ", worst codes" if "worst" in result.error_of else ""
+    worst_codes = ", worst codes" if result.error_of == WORST_CODES else ""
     reached: dict[str, tuple[str, str, str]] = {
         "epsilon_at_most": ("epsilon", "epsilon of each device", rounded_up(float(np.max(result.epsilon)))),
         "error_at_most": ("error", f"mean squared error{worst_codes}", "" if result.error is None else plain(result.error)),
