@@ -6,18 +6,13 @@ import tomllib
 from contextlib import suppress
 
 import pytest
-from click.testing import CliRunner
+from support.common import run
 from support.paths import ROOT
 
 import airtight
 from airtight.analytics.checks import ParameterError
-from airtight.commands.cli import main
 from airtight.system_file import config, key_meanings
 from airtight.system_file.tables import FileTables
-
-
-def run(*words):
-    return CliRunner().invoke(main, list(map(str, words)))
 
 
 @pytest.mark.parametrize("template", key_meanings.TEMPLATES)

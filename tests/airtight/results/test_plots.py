@@ -3,8 +3,8 @@
 import matplotlib as mpl
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from matplotlib.figure import Figure
+from support.common import run
 from support.paths import ROOT
 
 import airtight
@@ -13,7 +13,6 @@ from airtight.analytics.checks import ParameterError
 from airtight.analytics.federated.fair.device import table_1
 from airtight.analytics.inference.link_budget import link_budget
 from airtight.analytics.privacy.over_the_air import system_privacy
-from airtight.commands.cli import main
 from airtight.results.design import FrontierResult
 
 GOOD = ROOT / "examples/good.toml"
@@ -48,10 +47,6 @@ CLAIMED = airtight.InferenceSystem(
 @pytest.fixture
 def axes():
     return Figure().add_subplot()
-
-
-def run(*words):
-    return CliRunner().invoke(main, list(map(str, words)))
 
 
 @pytest.mark.parametrize("system", [SYSTEM, HIDDEN], ids=["seen", "hidden"])

@@ -5,11 +5,11 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.io import loadmat
+from support.common import run
 from support.paths import ROOT
 
 import airtight
@@ -17,7 +17,6 @@ from airtight.analytics import tidy
 from airtight.analytics.federated.fair.device import table_1
 from airtight.analytics.guarantee import Face
 from airtight.analytics.privacy.over_the_air import system_privacy
-from airtight.commands.cli import main
 from airtight.results import result
 
 COLUMNS = ["system", "device", "quantity", "face", "observer", "rounds", "value", "lower", "upper", "unit"]
@@ -38,10 +37,6 @@ rounds = 4
 [inference.variants."=1+1"]
 clip = 2.0
 """
-
-
-def run(*words):
-    return CliRunner().invoke(main, list(map(str, words)))
 
 
 @pytest.fixture(scope="module")
