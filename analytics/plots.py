@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.floating[Any]]
 
 BLUE, RED, GREEN, ORANGE, GREY = "#2166ac", "#b2182b", "#1b7837", "#e08214", "#4d4d4d"
+IMPOSSIBLE = "#d9d9d9"  # what no attack, or no design, reaches
 COLOURS = (BLUE, RED, GREEN, ORANGE, "#762a83", GREY, "#35978f", "#bf812d", "#c51b7d")
 MARKS = "osD^vP*Xd"  # of the lines, so that they can be told apart without colours
 _BARS = 40  # devices with a bar of their own; more are drawn as one outline, the greatest first
@@ -86,12 +87,12 @@ def bars(axes: Axes, parts: Mapping[str, Numbers], marks: Mapping[str, Numbers],
     total = np.sum(list(parts.values()), axis=0)
     known = np.concatenate([total, *marks.values()])
     top = 1.3 * np.max(known[np.isfinite(known)], initial=0.0) or 1.0
-    many = total.size > _BARS
-    order = np.argsort(-total, kind="stable") if many else np.arange(total.size)
+    outlined = total.size > _BARS
+    order = np.argsort(-total, kind="stable") if outlined else np.arange(total.size)
     place, base = np.arange(total.size), np.zeros(total.size)
     for (label, values), colour in zip(parts.items(), (BLUE, ORANGE, GREEN, GREY), strict=False):
         height = np.where(np.isfinite(values), values, top)[order]
-        if many:
+        if outlined:
             axes.fill_between(place, base, base + height, step="mid", color=colour, label=label, linewidth=0)
         else:
             axes.bar(place, height, bottom=base, color=colour, label=label, width=0.7)
@@ -101,7 +102,7 @@ def bars(axes: Axes, parts: Mapping[str, Numbers], marks: Mapping[str, Numbers],
         axes.plot(place[kept], values[order][kept], shape, color="black", markersize=5, label=label, linestyle="none")
     axes.set_ylim(0, top)
     axes.legend(loc="upper left", ncols=len(parts) + len(marks), fontsize="small")
-    if many:
+    if outlined:
         axes.set_xticks([])
         return
     for k in np.flatnonzero(~np.isfinite(total)):

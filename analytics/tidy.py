@@ -100,9 +100,9 @@ def entries(value: object, name: str = "", unit: str = "") -> Iterator[tuple[str
 
 def _tree(value: object) -> Mapping[str, object]:
     """The numbers of an object by name."""
-    told: Callable[[], Mapping[str, object]] | None = getattr(value, "tidy", None)
-    if told is not None:
-        return told()
+    numbers: Callable[[], Mapping[str, object]] | None = getattr(value, "tidy", None)
+    if numbers is not None:
+        return numbers()
     if isinstance(value, Mapping):
         return value
     if is_dataclass(value):

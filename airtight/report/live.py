@@ -25,6 +25,7 @@ from airtight.analytics.inference.fading import Fading, NoFading, PowerGain
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import observers
 from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy
+from airtight.report.numbers import in_table
 from airtight.results import numerals
 from airtight.results.inference_results import Privacy
 from airtight.results.schema import as_json
@@ -260,7 +261,7 @@ def _worst(epsilon: FloatArray) -> dict[str, Any]:
     """The greatest value with the digits of the report, all of its digits, and whose it is."""
     k = int(np.argmax(epsilon))
     whose = "every device" if np.all(epsilon == epsilon[0]) else f"worst device {k}"
-    text = numerals.rounded_up(float(epsilon[k])).replace("infinite", "∞")
+    text = in_table(numerals.rounded_up(float(epsilon[k])))
     return {"text": text, "value": as_json(float(epsilon[k])), "whose": whose}
 
 

@@ -46,8 +46,13 @@ def below(value: float, digits: int = 4) -> Markup:
     return _typeset(value, rounded_down(float(value), digits))
 
 
+def in_table(text: str) -> str:
+    """A rounded bound for a table, where infinity is its sign."""
+    return text.replace("infinite", "∞")
+
+
 def _typeset(value: float, text: str) -> Markup:
-    text = text.replace("infinite", "∞")
+    text = in_table(text)
     if "e" in text:
         mantissa, power = text.split("e")
         power = power.replace("-", "−")

@@ -123,7 +123,7 @@ class Sweeps:
         """All numbers of a quantity as if each were of a device."""
         ends = [self._dataset[name] for name in str(values.attrs.get("interval", "")).split()]
         lower, upper = (each.transpose(*order).values.ravel() for each in ends) if ends else (np.nan, np.nan)
-        told = {name: values.attrs[name] for name in ("observer", "rounds") if values.attrs.get(name, SWEPT) != SWEPT}
+        facts = {name: values.attrs[name] for name in ("observer", "rounds") if values.attrs.get(name, SWEPT) != SWEPT}
         unit = str(values.attrs.get("units", "1"))
         number = np.arange(values.sizes.get("device", 0))
         return tidy.Entry(
@@ -132,7 +132,7 @@ class Sweeps:
             upper=upper,
             device=np.tile(number, values.size // number.size) if number.size else np.full(values.size, np.nan),
             unit="" if unit == "1" else unit,
-            **told,
+            **facts,
         )
 
     def plot(self, quantity: str | None = None, *, x: str, hue: str | None = None, ax: Axes | None = None) -> Axes:

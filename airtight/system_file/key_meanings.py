@@ -194,8 +194,8 @@ def explained(path: Path) -> list[KeyMeaning]:
         for name, value in set_keys.items():
             if name in units.ALTERNATIVES:
                 linear, _, unit = units.ALTERNATIVES[name]
-                told = known.pop(linear)
-                known[name] = replace(told, key=name, unit=unit, allowed="number of dB", default=None, required=False)
+                of_linear = known.pop(linear)
+                known[name] = replace(of_linear, key=name, unit=unit, allowed="number of dB", default=None, required=False)
             known[name] = replace(known[name], value=value)
         keys += known.values()
     return keys

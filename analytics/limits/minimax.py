@@ -30,7 +30,7 @@ from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.limits import chain, sphere
 from airtight.analytics.limits.power import Guarantees, PowerFunction
 from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
-from airtight.analytics.privacy.over_the_air import system_privacy
+from airtight.analytics.privacy.over_the_air import rounds, system_privacy
 from airtight.analytics.progress import counted
 from airtight.analytics.rounding import UNIT
 
@@ -245,17 +245,14 @@ def _of_devices(system: InferenceSystem, *, progress: bool) -> tuple[list[Privac
     if system_privacy.estimated(system, rounds=1, observer=observer):
         raise ParameterError("observer", str(observer), "one whose guarantee is proved, not estimated, for a limit")
     if system.channel is None:
-        scaled = system.normalised()  # whose products do not underflow
-        keys = np.stack([scaled.participation, scaled.noise_variance, scaled.sensitivity], axis=1)
-        _, members, kind = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-        kind = kind.ravel()
+        members, kind = rounds.kinds(system, np.arange(system.devices))
     else:  # whose states differ from device to device
         members = kind = np.arange(system.devices)
     uncertain = system.channel is not None or bool(np.any((system.participation > 0) & (system.participation < 1)))
     if uncertain and members.size > _MOST_KINDS:
         raise ParameterError("devices", members.size, f"at most {_MOST_KINDS} kinds of unlike devices for a limit")
-    told = counted(members, members.size, "kinds of devices", progress=progress)
-    curves = [system_privacy.curve(system, device=int(device), rounds=1, observer=observer) for device in told]
+    each = counted(members, members.size, "kinds of devices", progress=progress)
+    curves = [system_privacy.curve(system, device=int(device), rounds=1, observer=observer) for device in each]
     # with idle noise an absent device still sends its noise
     stays = system.adjacency is Adjacency.ABSENT and system.idle_noise
     return curves, kind, Adjacency.SILENT if stays else Adjacency(system.adjacency)

@@ -163,12 +163,18 @@ class Family:
 
     def _remember(self, scale: float, reached: FloatArray) -> None:
         """Keep a scale, as the answer if the search is stopped: nothing is proved of those beyond it."""
-        system, best = self.at(scale), self.asked.best
+        noise, best = self.variable is Variable.NOISE, self.asked.best
+        here = self.calibration(scale, reached, [(0.0, scale) if noise else (scale, 1.0)], settled=False)
+        if best is None or (np.max(here.value) < np.max(best.value) if noise else np.max(here.value) > np.max(best.value)):
+            self.asked.best = here
+
+    def calibration(
+        self, scale: float, reached: FloatArray, unsettled: Sequence[tuple[float, float]], *, settled: bool = True
+    ) -> Calibration:
+        """The calibration at a scale with these epsilons."""
+        system = self.at(scale)
         value = np.asarray(getattr(system, self.variable.key))
-        noise = self.variable is Variable.NOISE
-        if best is None or (np.max(value) < np.max(best.value) if noise else np.max(value) > np.max(best.value)):
-            beyond = (0.0, scale) if noise else (scale, 1.0)
-            self.asked.best = Calibration(self.variable, value, reached, system, self.monotone, (beyond,), settled=False)
+        return Calibration(self.variable, value, reached, system, self.monotone, tuple(unsettled), settled)
 
     def excess(self, scale: float) -> float:
         """An upper bound of the excess of the worst device."""
@@ -554,9 +560,7 @@ def _result(family: Family, scale: float, unsettled: Sequence[tuple[float, float
         if np.all(reached <= family.asked.epsilon):
             break
         scale *= 1 + step if family.variable is Variable.NOISE else 1 - step
-    system = family.at(scale)
-    value = np.asarray(getattr(system, family.variable.key))
-    return Calibration(family.variable, value, reached, system, family.monotone, tuple(unsettled))
+    return family.calibration(scale, reached, unsettled)
 
 
 def _infeasible(family: Family, system: InferenceSystem) -> InfeasibleError:

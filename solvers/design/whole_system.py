@@ -6,9 +6,10 @@ what they find gets the channel, the rounds and the observer back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -67,15 +68,13 @@ def calibrate(
     options: _Options = {"rounds": count, "observer": seen, "progress": progress}
     if np.any(system.partners):
         return _among_honest(system, lambda alone: calibrate(alone, epsilon, variable=variable, effort=effort, **options))
-    try:
+    with _in_the_best(lambda best: replace(best, system=_whole(best.system, system, count, seen))):
         if system.channel is None:
             result = calibration.calibrate(system.one_round, epsilon, variable=variable, effort=effort, **options)
         elif checks.choice("variable", variable, Variable) is not Variable.NOISE:
             raise ParameterError("variable", str(variable), "noise over a channel")
         else:
             result = channel_noise.calibrate(system.one_round, system.channel, epsilon, effort=effort, **options)
-    except Interrupted as stop:
-        raise Interrupted(replace(stop.best, system=_whole(stop.best.system, system, count, seen))) from None
     whole = _whole(result.system, system, count, seen)
     if np.all(whole.never_sends):
         raise InfeasibleError(
@@ -108,13 +107,11 @@ def design(
     _demand_purpose(system, requirements)
     options: _Options = {"rounds": count, "observer": seen, "progress": progress}
     task: _OfTask = {"margin": margin, "ideal_accuracy": ideal_accuracy}
-    try:
+    with _in_the_best(lambda best: replace(best, system=_whole(best.system, system, count, seen))):
         if system.channel is None:
             result = joint.design(system.one_round, requirements, features, **task, **options)
         else:
             result = channel_design.design(system.one_round, system.channel, requirements, features, **task, **options)
-    except Interrupted as stop:
-        raise Interrupted(replace(stop.best, system=_whole(stop.best.system, system, count, seen))) from None
     whole = _whole(result.system, system, count, seen)
     if np.all(whole.never_sends):
         raise InfeasibleError(
@@ -140,10 +137,18 @@ def _among_honest(system: InferenceSystem, solved: Callable[[InferenceSystem], C
         whole = system.derived(rounds=result.system.rounds, observer=result.system.observer, **{result.variable.key: kept})
         return replace(result, value=value, epsilon=reached, system=whole)
 
+    with _in_the_best(among_all):
+        result = solved(alone)
+    return among_all(result)
+
+
+@contextmanager
+def _in_the_best(change: Callable[[Any], Any]) -> Iterator[None]:
+    """Change the best of a search that is interrupted, as its result is changed."""
     try:
-        return among_all(solved(alone))
+        yield
     except Interrupted as stop:
-        raise Interrupted(among_all(stop.best)) from None
+        raise Interrupted(change(stop.best)) from None
 
 
 def _demand_purpose(system: InferenceSystem, wanted: InferenceRequirements) -> None:

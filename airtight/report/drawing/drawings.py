@@ -75,18 +75,18 @@ def of_inference(description: SystemFile, bounds: Bounds) -> Iterator[Drawn]:
     """Figures of the system that :func:`plotted` names."""
     if description.inference is None or bounds.inference is None:
         return
-    name = plotted(description)
+    name, results = plotted(description), bounds.inference.named(description.name)
     system = description.systems[name]
     useful = system.one_round  # the further figures are about one round
-    yield render("epsilon-by-device", style.drawn(bounds.inference.named(description.name)[name].plot))
+    yield render("epsilon-by-device", style.drawn(results[name].plot))
     yield render("epsilon-over-rounds", style.drawn(EpsilonOverRounds.of(system, _rounds(system)).plot))
-    worst = int(np.argmax(bounds.inference.named(description.name)[name].privacy.asked))
+    worst = int(np.argmax(results[name].privacy.asked))
     yield render("attacks", style.drawn(system_privacy.curve(system, device=worst).plot_attacks, width=4.4))
     yield render("privacy-curves", inference_plots.privacy_curves(useful))
     yield render("epsilon-against-dimension", inference_plots.epsilon_against_dimension(useful))
     yield render("epsilon-against-participation", inference_plots.amplification_of_epsilon(useful))
     if description.task is not None:
-        yield render("mse-breakdown", inference_plots.mse_breakdown(bounds.inference.named(description.name)))
+        yield render("mse-breakdown", inference_plots.mse_breakdown(results))
     if bounds.inference.selection is not None:
         yield render("participation", inference_plots.participation_bounds(bounds.inference.selection))
 

@@ -729,7 +729,7 @@ class PrivacyCurve:
         """
         axes, alpha = plots.axes_of(ax), np.concatenate([[0.0], np.geomspace(1e-4, 0.5, 60), np.linspace(0.51, 1.0, 40)])
         beta, advantage = np.asarray(self.beta(alpha)), float(self.advantage())
-        axes.fill_between(alpha, 0.0, beta, color="#d9d9d9", label="impossible", linewidth=0)
+        axes.fill_between(alpha, 0.0, beta, color=plots.IMPOSSIBLE, label="impossible", linewidth=0)
         axes.fill_between(alpha, beta, 1 - alpha, color=plots.BLUE, alpha=0.2, label="attacks", linewidth=0)
         axes.plot(alpha, beta, color=plots.BLUE, label="trade-off curve")
         axes.plot([0, 1], [1, 0], color=plots.GREY, linestyle="--", linewidth=1, label="guessing")

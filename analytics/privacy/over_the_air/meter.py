@@ -677,13 +677,13 @@ class Meter(tidy.Tabular):
 
     def tidy(self) -> dict[str, object]:
         """The numbers of a table: budgets, and what is spent and left of them after all recorded rounds."""
-        told = self.summary()
-        in_unit = {name: tidy.Entry(value=told[name], unit=self.unit) for name in ("budget", "spent", "left")}
+        summary = self.summary()
+        in_unit = {name: tidy.Entry(value=summary[name], unit=self.unit) for name in ("budget", "spent", "left")}
         return {
             "delta": self.delta,
-            "budget_epsilon": told["budget_epsilon"] * np.ones(self.devices),
-            "spent_epsilon": tidy.Entry(value=told["spent_epsilon"], rounds=self.rounds),
-            "spent_meaning": told["spent_meaning"],
+            "budget_epsilon": summary["budget_epsilon"] * np.ones(self.devices),
+            "spent_epsilon": tidy.Entry(value=summary["spent_epsilon"], rounds=self.rounds),
+            "spent_meaning": summary["spent_meaning"],
             **in_unit,
         }
 

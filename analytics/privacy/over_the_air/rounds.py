@@ -430,7 +430,7 @@ def delta_at(
 
 
 def kinds(system: InferenceSystem, indices: IntArray) -> tuple[IntArray, IntArray]:
-    """One device of each kind of equal devices, and for each of `which` the index of its kind."""
+    """One device of each kind of equal devices, and for each of `indices` the index of its kind."""
     scaled = system.normalised()  # whose products do not underflow
     keys = np.stack([scaled.participation, scaled.noise_variance, scaled.sensitivity], axis=1)
     _, first, kind = np.unique(keys, axis=0, return_index=True, return_inverse=True)

@@ -20,6 +20,7 @@ from airtight.solvers.design.known import Designs, Known, Method
 from airtight.solvers.design.requirements import Goal, InferenceRequirements
 
 ANY_ENERGY = 1e300  # a limit that every design keeps
+WORST_CODES = "the worst codes within the clips"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,7 +155,7 @@ class JointDesign(Record):
     @property
     def error_of(self) -> str:
         """The codes that the error is for."""
-        return "the worst codes within the clips" if self.worst_codes else "the codes of the features"
+        return WORST_CODES if self.worst_codes else "the codes of the features"
 
     @property
     def energy_of(self) -> str:
