@@ -76,10 +76,14 @@ Curve = Callable[[FloatArray], tuple[FloatArray, FloatArray]]  # lower and upper
 
 @dataclass(frozen=True)
 class Sides:
-    """Values along the grid: `right` has delta at losses from 0 on, `left` has delta - (1 - x) at losses up to 0."""
+    """Values at increasing multiples of the step, `places`, one of which is 0.
+
+    `right` has delta at losses from 0 on, `left` has delta - (1 - x) at losses up to 0.
+    """
 
     right: FloatArray
     left: FloatArray
+    places: IntArray
 
     @property
     def both(self) -> FloatArray:
@@ -87,7 +91,9 @@ class Sides:
         return np.concatenate([self.left[:-1], self.right])
 
 
-def above(forward: Curve, reverse: Curve, *, step: float, first: int, last: int) -> LossDistribution:
+def above(
+    forward: Curve, reverse: Curve, *, step: float, first: int, last: int, nodes: IntArray | None = None
+) -> LossDistribution:
     """Loss distribution whose curve is nowhere below a given one; greater losses than those of the grid are infinite.
 
     Parameters
@@ -98,6 +104,8 @@ def above(forward: Curve, reverse: Curve, *, step: float, first: int, last: int)
         Distance of the grid points.
     first, last : int
         The finite losses go from ``first * step`` <= 0 to ``last * step``.
+    nodes : ndarray of int, optional
+        Increasing multiples of the step from `first` to `last`, with 0: only they get mass. By default all of them.
 
     Examples
     --------
@@ -109,14 +117,15 @@ def above(forward: Curve, reverse: Curve, *, step: float, first: int, last: int)
     True
     """
     # upper bounds at a slightly smaller loss: the curve is decreasing
-    right = forward(np.arange(last + 1) * step * _BEFORE)[1]
-    eps = -np.arange(first, 1) * step
+    places = np.arange(first, last + 1) if nodes is None else nodes
+    right = forward(places[places >= 0] * step * _BEFORE)[1]
+    eps = -places[places <= 0] * step
     # L(x) = x R(-log x), where R is the reverse curve
     left = np.exp(-eps) * reverse(eps * _BEFORE)[1]
-    right[0] = left[-1] = min(float(right[0]), float(left[-1]), _across(right, left, step))
+    right[0] = left[-1] = min(float(right[0]), float(left[-1]), _across(right, left, places, step))
     # both sides share the point at 0
-    values = _straightened(Sides(right, left), step)
-    return _law(values, step, first, float(values.right[-1]))
+    values = _straightened(Sides(right, left, places), step)
+    return _law(values, step, float(values.right[-1]))
 
 
 def below(
@@ -128,12 +137,13 @@ def below(
     last: int,
     side: float = SIDE,
     convex: tuple[Curve, Curve] | None = None,
+    nodes: IntArray | None = None,
 ) -> LossDistribution:
     """Loss distribution whose curve is nowhere above a given one; finite losses beyond the grid are left out.
 
     Parameters
     ----------
-    forward, reverse, step, first, last
+    forward, reverse, step, first, last, nodes
         As in :func:`above`, with first < 0 < last.
     side : float
         At most 1/2. Distance, in cells, of the points from the middle of a cell that give the slope of its line. With
@@ -155,48 +165,49 @@ def below(
     # lines in exp(epsilon) across a cell of e^2 or more lose more than a staircase
     if step >= _STEEP:
         return _stepped(forward, step, last)
-    h = step
+    places = np.arange(first, last + 1) if nodes is None else nodes
+    from_zero, to_zero = places[places >= 0], -places[places <= 0]
+    widths, widths_left = np.diff(from_zero) * step, -np.diff(to_zero) * step
     of_lines, of_lines_left = (forward, reverse) if convex is None else convex
-    cells: FloatArray = np.arange(last, dtype=np.float64)
     infinite = float(forward(np.array([np.inf]))[0][0])
     # a line for each cell; at a grid point the lesser of both neighbours counts
-    line_ends = _line_ends(of_lines, cells * h, h, side * h, infinite)
+    line_ends = _line_ends(of_lines, from_zero[:-1] * step, widths, side * widths, infinite)
     right = np.append(line_ends[0][:1], np.minimum(line_ends[1][:-1], line_ends[0][1:]))
     # the first value that is no more than the infinite mass ends the grid
     right = np.append(right[: int(np.argmin(np.append(right > max(infinite, _LEAST), False)))], infinite)
     # left of x = 1: L(x) = x R(-log x), where R is the reverse curve
-    cells = np.arange(-first - 1, -1, -1, dtype=np.float64)
-    starts, stops, middles = _line_ends_left(of_lines_left, cells * h, h, side * h)
+    starts, stops, middles = _line_ends_left(of_lines_left, to_zero[1:] * step, widths_left, side * widths_left)
     left = np.concatenate([starts[:1], np.minimum(stops[:-1], starts[1:]), stops[-1:]])
     # from the left the lines end far below the curve at 0: the losses below 0 fill a small part of one cell
     if right.size > 1 and left[-1] < right[0] / 2:
-        sunk_sides = _sunk(forward, right, h)
+        sunk_sides = _sunk(forward, right, from_zero[: right.size], step)
         if sunk_sides is not None:
-            return _law(_straightened(sunk_sides, h), h, 1 - sunk_sides.left.size, infinite, sunk=True)
+            return _law(_straightened(sunk_sides, step), step, infinite, sunk=True)
     # both sides bound delta(0); the law needs some mass above the infinite one
     at_zero = min(float(right[0]), float(left[-1]))
     if not at_zero > infinite:
-        return _at_one_loss(h, infinite)
+        return _at_one_loss(step, infinite)
     right[0] = left[-1] = max(at_zero, infinite)
     total_limit = 1.0
     if left.size > 1:  # left of the grid, the left half of the first cell's line goes on, or a steeper line
         start = float(starts[0])
         # increase of this line from x = 0 to the first grid point
-        rise = (float(middles[0]) - start) / float(np.expm1(h / 2)) if start > 0 else 0.0
-        left[0] = min(left[0], left[1] - rise * float(np.expm1(h)))
+        rise = (float(middles[0]) - start) / float(np.expm1(widths_left[0] / 2)) if start > 0 else 0.0
+        left[0] = min(left[0], left[1] - rise * float(np.expm1(widths_left[0])))
         total_limit = 1 + start - rise
-    values = _straightened(Sides(right, left), step)
-    return _law(values, step, 1 - values.left.size, infinite, total_limit)
+    values = _straightened(Sides(right, left, places[: left.size + right.size - 1]), step)
+    return _law(values, step, infinite, total_limit)
 
 
-def _sunk(forward: Curve, right: FloatArray, h: float) -> Sides | None:
+def _sunk(forward: Curve, right: FloatArray, places: IntArray, step: float) -> Sides | None:
     """Sides that have all losses below 0 on one multiple of the step: for laws whose losses below 0 lie in one cell.
 
     Left of x = 1 the curve is above its line there, which has the slope -s, and above 1 - x. A lower bound of both
     follows the line down from x = 1 as far as 1 - x is greater, and from there a straight line to the point (0, 1).
     None unless the line crosses 1 - x at an x > 1/2.
     """
-    # -slope at x = 1, from below: from the lower bound of delta(0) to the upper bound at half a step
+    h = float(places[1] - places[0]) * step
+    # -slope at x = 1, from below: from the lower bound of delta(0) to the upper bound at half the first cell
     delta_lower, delta_after = float(forward(np.zeros(1))[0][0]), float(forward(np.array([h / 2 * _BEFORE]))[1][0])
     s = max((delta_lower - delta_after) / float(np.expm1(h / 2)) * _BEFORE - 8 * UNIT * delta_lower / h, 0.0)
     # convex at 0: the chord to the right may not be steeper than s
@@ -205,8 +216,9 @@ def _sunk(forward: Curve, right: FloatArray, h: float) -> Sides | None:
     if not top < (1 - s) / 2:
         return None
     # grid points as far as this crossing, rounded up; one where top = 0
-    cells = int(np.ceil(-np.log1p(-top / (1 - s)) / h * (1 + 1e-9))) + (top == 0)
-    return Sides(np.append(top, right[1:]), top + (1 - s) * np.expm1(-np.arange(cells, -1, -1) * h))
+    low = -int(np.ceil(-np.log1p(-top / (1 - s)) / step * (1 + 1e-9))) - (top == 0)
+    left = top + (1 - s) * np.expm1(np.array([low, 0]) * step)
+    return Sides(np.append(top, right[1:]), left, np.append(low, places))
 
 
 def _at_one_loss(step: float, infinite: float) -> LossDistribution:
@@ -251,7 +263,7 @@ def _stepped(forward: Curve, step: float, last: int) -> LossDistribution:
 
 
 def _line_ends(
-    curve: Curve, start: FloatArray, h: float, side: float, infinite: float
+    curve: Curve, start: FloatArray, h: FloatArray, side: FloatArray, infinite: float
 ) -> tuple[FloatArray, FloatArray]:
     """Values of the lines of the cells [start, start + h] at the two ends of each cell.
 
@@ -267,7 +279,7 @@ def _line_ends(
 
 
 def _line_ends_left(
-    curve: Curve, start: FloatArray, h: float, side: float
+    curve: Curve, start: FloatArray, h: FloatArray, side: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """The same for L = x delta_reverse(1/x) in the cells [-start - h, -start], and lower bounds of L at the middles."""
     middle = start + h / 2
@@ -288,7 +300,7 @@ def _at_middle(curve: Curve, middle: FloatArray, first: FloatArray, second: Floa
 
 
 def _extended(
-    low: FloatArray, before: FloatArray, after: FloatArray, side: float, h: float
+    low: FloatArray, before: FloatArray, after: FloatArray, side: FloatArray, h: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Values at both ends of a cell of its line, which is straight in x = exp(loss) and goes through the middle.
 
@@ -304,18 +316,19 @@ def _extended(
     return left, right
 
 
-def _across(right: FloatArray, left: FloatArray, step: float) -> float:
+def _across(right: FloatArray, left: FloatArray, places: IntArray, step: float) -> float:
     """The least chord at loss 0 from a point on its left to one on its right.
 
     Each side alone is made convex up to loss 0. A value there that is too great by a small share of delta would bend both, and
     a law whose mass at 0 is negative would be scaled up by as much, the more the smaller the step. A chord is on the safe side
     as both its points are; points whose exponential would cancel the others are not used.
     """
-    # 1, 2, 4, ... steps on both sides: all pairs of these
+    # 1, 2, 4, ... points on both sides: all pairs of these
     a, b = (2 ** np.arange(int(side.size - 1).bit_length()) for side in (left, right))
-    b = b[b * step <= _BLOCK]
+    zero = left.size - 1
+    b = b[places[zero + b] * step <= _BLOCK]
     # x - 1 at the ends of the chord
-    start, stop = np.expm1(-a * step)[:, None], np.expm1(b * step)
+    start, stop = np.expm1(places[zero - a] * step)[:, None], np.expm1(places[zero + b] * step)
     # of delta - (1 - x), which has no terms that cancel
     values = left[-1 - a][:, None] * stop - (right[b] + stop) * start
     return float(np.min(values / (stop - start), initial=1.0)) * (1 + 16 * UNIT)
@@ -323,63 +336,69 @@ def _across(right: FloatArray, left: FloatArray, step: float) -> float:
 
 def _straightened(values: Sides, step: float) -> Sides:
     """Both sides, each replaced by its lower convex hull where noise made it non-convex."""
-    return Sides(_hull_values(values.right, step), _hull_values(values.left, step))
+    zero = values.left.size - 1
+    return Sides(
+        _hull_values(values.right, values.places[zero:], step),
+        _hull_values(values.left, values.places[: zero + 1], step),
+        values.places,
+    )
 
 
-def _hull_values(side: FloatArray, step: float) -> FloatArray:
-    """Lower convex hull, in exp(loss), of values at consecutive grid points; convex values are returned unchanged."""
-    # share of the left neighbour in the chord over two equal cells of width h in loss
-    half = 1 / (1 + np.exp(-step))
+def _hull_values(side: FloatArray, places: IntArray, step: float) -> FloatArray:
+    """Lower convex hull, in exp(loss), of values at multiples of the step; convex values are returned unchanged."""
+    gap = np.diff(places) * step
+    # share of the left neighbour in the chord over two cells
+    half = np.expm1(-gap[1:]) / np.expm1(-(gap[:-1] + gap[1:]))
     chord = side[:-2] * half + side[2:] * (1 - half)
     if not np.any(side[1:-1] > chord * (1 + _BENT)):
         return side
-    corner_place, place = _corners(side, step), np.arange(side.size)
+    corner = _corners(side, places, step)
     # the corners on both sides of each place
-    corner_index = np.clip(np.searchsorted(corner_place, place, side="left"), 1, None)
-    left_corner, right_corner = corner_place[corner_index - 1], corner_place[corner_index]
+    corner_index = np.clip(np.searchsorted(corner, np.arange(side.size), side="left"), 1, None)
+    left, right = corner[corner_index - 1], corner[corner_index]
     # chords in exp(loss), from the right corner, where exp does not overflow
-    share = np.expm1((place - right_corner) * step) / np.expm1((left_corner - right_corner) * step)
-    return np.asarray(np.minimum(side, side[left_corner] * share + side[right_corner] * (1 - share)))
+    share = np.expm1((places - places[right]) * step) / np.expm1((places[left] - places[right]) * step)
+    return np.asarray(np.minimum(side, side[left] * share + side[right] * (1 - share)))
 
 
-def _corners(side: FloatArray, step: float) -> IntArray:
-    """Places of the corners of the lower convex hull.
+def _corners(side: FloatArray, places: IntArray, step: float) -> IntArray:
+    """Indices of the corners of the lower convex hull.
 
     A value above the chord of its neighbours is above the hull: such values are left out together while they are many, then
     one by one, after which both neighbours are looked at again.
     """
-    place = np.arange(side.size)
-    while place.size > 2:
-        here, gap = side[place], np.diff(place) * step
+    corner = np.arange(side.size)
+    while corner.size > 2:
+        here, gap = side[corner], np.diff(places[corner]) * step
         # share of the left neighbour in its chord, in exp(loss)
         share = np.expm1(-gap[1:]) / np.expm1(-(gap[:-1] + gap[1:]))
         bent = np.flatnonzero(here[1:-1] > here[2:] + (here[:-2] - here[2:]) * share) + 1
-        if bent.size < _MANY * place.size:
+        if bent.size < _MANY * corner.size:
             break
-        place = np.delete(place, bent)
+        corner = np.delete(corner, bent)
     else:
-        return place
+        return corner
 
     # a linked list of the places that are left; each removal looks at both neighbours again
-    at, value = place.tolist(), side[place].tolist()
-    before, after = list(range(-1, place.size - 1)), list(range(1, place.size + 1))
-    kept = np.ones(place.size, dtype=bool)
+    at, value = places[corner].tolist(), side[corner].tolist()
+    before, after = list(range(-1, corner.size - 1)), list(range(1, corner.size + 1))
+    kept = np.ones(corner.size, dtype=bool)
     waiting = bent.tolist()
     while waiting:
         i = waiting.pop()
         prior, following = before[i], after[i]
-        if not kept[i] or prior < 0 or following == place.size:
+        if not kept[i] or prior < 0 or following == corner.size:
             continue
         chord_share = math.expm1((at[i] - at[following]) * step) / math.expm1((at[prior] - at[following]) * step)
         if value[i] > value[following] + (value[prior] - value[following]) * chord_share:
             kept[i] = False
             after[prior], before[following] = following, prior
             waiting += [prior, following]
-    return place[kept]
+    return corner[kept]
 
 
 def _law(
-    values: Sides, step: float, first: int, infinite: float, total_limit: float | None = None, *, sunk: bool = False
+    values: Sides, step: float, infinite: float, total_limit: float | None = None, *, sunk: bool = False
 ) -> LossDistribution:
     """Loss distribution whose curve is the chords of the values, scaled so that its curve is on the right side of them.
 
@@ -388,34 +407,30 @@ def _law(
     to the point (0, 1).
     """
     is_upper, required_total = total_limit is None and not sunk, 1.0 if total_limit is None else total_limit
-    decay, width = np.exp(-step), -np.expm1(-step)  # not exp(step), which a great step takes beyond the doubles
-    right, left = values.right, values.left
-    mass = np.zeros(left.size + right.size - 1)
+    right, left, places = values.right, values.left, values.places
+    gap = np.diff(places) * step
+    decay, width = np.exp(-gap), -np.expm1(-gap)  # not exp(gap), which a great step takes beyond the doubles
     zero = left.size - 1
+    mass = np.zeros(places.size)
     with np.errstate(under="ignore"):
-        # right of 0: p_i = (rise_i e^-h - rise_{i-1}) / (1 - e^-h), the formula of the notes over e^h
-        rise = np.diff(right)
-        mass[zero + 1 :] = (np.append(rise[1:], 0.0) * decay - rise) / width
-        # left of 0 the same for L; the first chord comes from (0, 0)
-        fall = np.diff(left)
-        mass[:zero] = (fall * decay - np.concatenate([[left[0] * width], fall[:-1]])) / width
-        to_right = rise[0] if rise.size else 0.0
-        to_left = left[-2] if zero else 0.0
-        # at 0 both sides meet: delta = 1 - x + L has the slope -1 more on the left
-        if zero:
-            mass[zero] = 1 + (to_right * decay + to_left - left[-1]) / width
-        else:  # the chord from (0, 1) to (1, delta(0))
-            mass[zero] = 1 - float(right[0]) + to_right * decay / width
+        # p_i = rise_i / (e^h_i - 1) - rise_{i-1} / (1 - e^-h_{i-1}), with the widths h of the cells on both sides of a point;
+        # left of 0 the same for L, whose first chord comes from (0, 0)
+        rise, fall = np.diff(right) / width[zero:], np.diff(left) / width[:zero]
+        mass[zero + 1 :] = np.append((rise * decay[zero:])[1:], 0.0) - rise
+        mass[:zero] = fall * decay[:zero] - np.append(left[0], fall)[:zero]
+        # at 0 both sides meet: delta = 1 - x + L has the slope -1 more on the left; without a left side the chord comes from
+        # (0, 1)
+        mass[zero] = 1 + (rise[0] * decay[zero] if rise.size else 0.0) - (fall[-1] if zero else float(right[0]))
     mass = np.maximum(mass, 0.0)
     # the first cell's line goes on to x = 0: no mass at the first point
     if not (is_upper or sunk) and zero:
         mass[0] = 0.0
     if is_upper:  # what underflow may have lost: few least doubles of each sum, and of each mass in units of the width
-        infinite = infinite + mass.size * (_LOST / width) * SMALLEST
+        infinite = infinite + mass.size * (_LOST / float(np.min(width, initial=1.0))) * SMALLEST
     # from here on the masses are given: their own curve is compared with the values
-    curve, total_mass = summed(mass, infinite, step)
+    curve, total_mass = summed(mass, infinite, step, places)
     # delta = 1 - x + L left of 0
-    required = np.concatenate([-np.expm1(np.arange(first, 0) * step) + left[:-1], right])
+    required = np.concatenate([-np.expm1(places[:zero] * step) + left[:-1], right])
     # upper: the greatest ratio of a value to the curve; lower: the least one; the total mass is the curve at x = 0
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(required > 0, required / curve, np.nan)
@@ -426,30 +441,41 @@ def _law(
         )
     rounding = (8 * mass.size + 64) * UNIT  # of the sums that made the curve
     scale = max(scale, 1.0) * (1 + rounding) if is_upper else max(min(scale, 1.0), 0.0) * (1 - rounding)
-    return LossDistribution(step, first, mass * scale, infinite * scale)
+    grid_mass = np.zeros(int(places[-1] - places[0]) + 1)
+    grid_mass[places - places[0]] = mass * scale
+    return LossDistribution(step, int(places[0]), grid_mass, infinite * scale)
 
 
-def summed(mass: FloatArray, infinite: float, step: float) -> tuple[FloatArray, float]:
-    """Hockey-stick curve of masses at the grid points, from sums of positive terms; and the total mass."""
+def summed(
+    mass: FloatArray, infinite: float, step: float, places: IntArray | None = None
+) -> tuple[FloatArray, float]:
+    """Hockey-stick curve of masses at the grid points, from sums of positive terms; and the total mass.
+
+    The masses are at increasing multiples `places` of the step, by default consecutive ones; so is the curve.
+    """
+    at = np.arange(mass.size) if places is None else places
     with np.errstate(under="ignore"):
         # from the greatest loss down, so that all sums have positive terms
-        shifted = mass[::-1][:-1]  # p_last, ..., p_{first + 1}
-        # decayed: sums over j > i of p_j exp((i - j + 1) step); times 1 - exp(-step) the curve at i less that at i + 1
-        below_last = infinite - np.expm1(-step) * np.cumsum(_decayed(shifted, step))
+        decayed = _decayed(mass[:0:-1], at[:0:-1], step)  # at each point but the first, greatest first
+        below_last = infinite - np.cumsum(np.expm1(-np.diff(at)[::-1] * step) * decayed)
     return np.append(below_last[::-1], infinite), float(np.sum(mass)) + infinite
 
 
-def _decayed(mass: FloatArray, step: float) -> FloatArray:
-    """Sums over j <= i of mass_j exp(-(i - j) step), in blocks over which the exponential stays below e^30."""
-    length = min(max(int(_BLOCK / step), 1), max(mass.size, 1))
-    # within a block sums of mass_j exp(j step) are a cumulative sum; a loop over all masses would be slow
-    growth = np.exp(step * np.arange(length))
-    sums, carried = np.empty_like(mass), 0.0  # carried: the sum at the end of the block before, a step later
-    for start in range(0, mass.size, length):
-        block = mass[start : start + length]
-        grown = growth[: block.size]
-        sums[start : start + length] = (np.cumsum(block * grown) + carried) / grown
-        carried = float(sums[start + block.size - 1]) * np.exp(-step)
+def _decayed(mass: FloatArray, places: IntArray, step: float) -> FloatArray:
+    """Sums over j <= i of mass_j exp((place_i - place_j) step), places descending.
+
+    In blocks over which the exponential stays below e^30.
+    """
+    down = (places[0] - places) if places.size else places
+    sums, carried, start = np.empty_like(mass), 0.0, 0  # carried: the sum at the end of the block before
+    while start < mass.size:
+        # within a block sums of mass_j exp(j step) are a cumulative sum; a loop over all masses would be slow
+        stop = max(int(np.searchsorted(down, down[start] + _BLOCK / step, side="right")), start + 1)
+        growth = np.exp((down[start:stop] - down[start]) * step)
+        if start:
+            carried = float(sums[start - 1]) * math.exp(-(down[start] - down[start - 1]) * step)
+        sums[start:stop] = (np.cumsum(mass[start:stop] * growth) + carried) / growth
+        start = stop
     return sums
 
 

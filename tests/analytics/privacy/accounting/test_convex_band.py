@@ -152,7 +152,7 @@ def test_hull_of_values_on_a_grid(values, step, shape, many):
     if shape == "dip":
         side[-1] /= 100
     with mock.patch.object(connect_the_dots, "_MANY", many):  # 2: one by one from the start
-        found = connect_the_dots._hull_values(side.copy(), step)
+        found = connect_the_dots._hull_values(side.copy(), np.arange(side.size), step)
     x = np.exp(np.arange(side.size) * step)
     for i in range(side.size):
         chords = [

@@ -128,8 +128,8 @@ def test_sums_of_decayed_masses():
         for each in mass:
             total = total * np.exp(-step) + each
             expected.append(total)
-        assert connect_the_dots._decayed(mass, step) == pytest.approx(expected, rel=1e-12)
-        assert connect_the_dots._decayed(np.zeros(0), step).size == 0
+        assert connect_the_dots._decayed(mass, -np.arange(200), step) == pytest.approx(expected, rel=1e-12)
+        assert connect_the_dots._decayed(np.zeros(0), np.arange(0), step).size == 0
 
 
 def _gaussian_json(**changes):
