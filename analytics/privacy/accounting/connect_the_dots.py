@@ -167,16 +167,17 @@ def below(
         return _stepped(forward, step, last)
     places = np.arange(first, last + 1) if nodes is None else nodes
     from_zero, to_zero = places[places >= 0], -places[places <= 0]
-    widths, widths_left = np.diff(from_zero) * step, -np.diff(to_zero) * step
+    widths: FloatArray = np.diff(from_zero) * np.float64(step)
+    widths_left: FloatArray = -np.diff(to_zero) * np.float64(step)
     of_lines, of_lines_left = (forward, reverse) if convex is None else convex
     infinite = float(forward(np.array([np.inf]))[0][0])
     # a line for each cell; at a grid point the lesser of both neighbours counts
-    line_ends = _line_ends(of_lines, from_zero[:-1] * step, widths, side * widths, infinite)
+    line_ends = _line_ends(of_lines, np.asarray(from_zero[:-1] * step), widths, side * widths, infinite)
     right = np.append(line_ends[0][:1], np.minimum(line_ends[1][:-1], line_ends[0][1:]))
     # the first value that is no more than the infinite mass ends the grid
     right = np.append(right[: int(np.argmin(np.append(right > max(infinite, _LEAST), False)))], infinite)
     # left of x = 1: L(x) = x R(-log x), where R is the reverse curve
-    starts, stops, middles = _line_ends_left(of_lines_left, to_zero[1:] * step, widths_left, side * widths_left)
+    starts, stops, middles = _line_ends_left(of_lines_left, np.asarray(to_zero[1:] * step), widths_left, side * widths_left)
     left = np.concatenate([starts[:1], np.minimum(stops[:-1], starts[1:]), stops[-1:]])
     # from the left the lines end far below the curve at 0: the losses below 0 fill a small part of one cell
     if right.size > 1 and left[-1] < right[0] / 2:

@@ -32,6 +32,7 @@ Where each error enters
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -49,15 +50,22 @@ _BIN_ERROR = 1e-14  # relative error of the normal probability of a bin: P is ra
 # greatest exp(loss) times which a probability under Q is used: the tails of SciPy vanish below 1e-310
 _GREATEST_GROWTH = 1e280
 MOST_POINTS = 1 << 23  # greatest number of grid points of a law
-_REACH = 9.0  # standard deviations on either side of the mean in the window that is tried first
 _OUTSIDE = -41.0  # log of the tilted mass that may lie beyond the window; it is added to delta, and is below UNIT
 _LEAST_TILT = 1e-9  # a lesser tilt is not halved again
 _AT_THE_END = 1e-3  # distance in steps of the tilted mean from the greatest loss at which the search for a tilt ends
-_FAR = 20.0  # an epsilon further below the tilted mean than this over the tilt is computed again with half the tilt
 _VANISHED = -700.0  # log of a power that is replaced by zero: exp underflows below -708
 _INFINITE = 1e-12  # relative slack of the probability of an infinite loss, besides that for its rounding errors
-_EXTRA_TILTS = np.logspace(-3, 4, 43)  # from which Chernoff's bound is chosen, in units of one over the deviation
-_NORMAL = 24  # index of the best of them for a window of nine deviations of a normal law
+_EXTRA_TILTS = np.logspace(-1.5, 3, 19)  # from which Chernoff's bound is chosen, in units of one over the deviation
+_NEWTON_STEPS = 60  # at most
+# standard deviations below the tilted mean in which an epsilon is sought, for each tilt that is tried
+_SEARCHED = (3.0, 6.0, 9.0, 20.0, 40.0)
+_LEAST_WINDOW_TILT = 1e-3  # least tilt, in units of one over the window: kernels lose so many digits by cancellation
+_CLOSE = 1e-2  # relative error of a tilt
+_LEFT_OUT = -46.0  # log of the powers of a transform that count as 0
+_KERNEL_ERROR = 64 * UNIT  # relative error of a kernel and a product; it has some twenty operations without cancellation
+_SMALL = 1e-6  # share of a bound up to which errors do not call for another tilt
+_LAST = 1e-14  # relative step at which the search for an epsilon ends
+_MOVES = 26  # greatest number of steps, each four times the one before, that confirm what was found
 _LARGE = 600.0  # greatest argument of exp, which overflows above 709; a loss that needs more is far below epsilon
 
 
@@ -97,6 +105,12 @@ class LossDistribution:
         """Logarithms of the masses, -inf where there is none."""
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.mass))
+
+    @cached_property
+    def positive(self) -> tuple[IntArray, FloatArray, FloatArray]:
+        """Indices of the positive masses, their logarithms and losses: laws of curves have few of them."""
+        index = np.flatnonzero(self.mass)
+        return index, np.log(self.mass[index]), np.asarray((self.first + index) * self.step, dtype=np.float64)
 
     def delta(self, epsilon: ArrayLike, *, count: int = 1) -> FloatArray:
         """delta of `count` independent releases at each epsilon, rounded up.
@@ -149,14 +163,15 @@ class LossDistribution:
 
     def cumulant(self, tilt: float) -> tuple[float, float, float]:
         """Logarithm of the moment generating function of one finite loss, and its first and second derivative."""
-        exponent = self.log_mass + tilt * self.losses
+        _, log_mass, losses = self.positive
+        exponent = log_mass + tilt * losses
         # log-sum-exp; also weights of e^-700 are normal doubles
         greatest_exponent = float(np.max(exponent))
         weight = np.exp(np.maximum(exponent - greatest_exponent, _VANISHED))  # sums of subnormal numbers take long
         weight_sum = float(np.sum(weight))
         value, weight = greatest_exponent + float(np.log(weight_sum)), weight / weight_sum
-        mean = float(weight @ self.losses)
-        return value, mean, float(weight @ (self.losses - mean) ** 2)
+        mean = float(weight @ losses)
+        return value, mean, float(weight @ (losses - mean) ** 2)
 
 
 def from_bins(p: ArrayLike, q: ArrayLike, *, first: int, step: float, infinite: float = 0.0) -> LossDistribution:
@@ -388,20 +403,20 @@ class Product:
     @property
     def greatest(self) -> float:
         """The greatest finite total loss with positive mass."""
-        return float(sum(count * law.losses[np.flatnonzero(law.mass)[-1]] for law, count in self.factors))
+        return float(sum(count * law.positive[2][-1] for law, count in self.factors))
 
     @property
     def impossible(self) -> bool:
         """Whether some release has no finite loss."""
-        return not all(np.any(law.mass) for law, _ in self.factors)
+        return not all(law.positive[0].size for law, _ in self.factors)
 
-    def delta(self, epsilon: float) -> float:
+    def delta(self, epsilon: float, start: float = 0.0) -> float:
         r"""Upper bound of delta at epsilon: from the composed law, and by :math:`(1-e^{-x})_+ \le e^{tx}` from its moments."""
         # no finite total loss exceeds epsilon; the product of count and loss is rounded
         if self.impossible or epsilon >= self.greatest * (1 + 8 * UNIT) + 1e-300:
             return self.infinite()
         # Chernoff's bound is an upper bound by itself, and shows how much may be trimmed
-        tilt = self._tilt_of_loss(epsilon)
+        tilt = self._tilt_of_loss(epsilon, start)
         chernoff = self.cumulant(tilt)[0] - tilt * epsilon  # log of a bound on delta
         bound = float(np.exp(min(chernoff + self.rounding(tilt) + 4 * UNIT * tilt * epsilon, 0.0)))
         chernoff_delta = self.infinite() + bound + SMALLEST
@@ -409,31 +424,22 @@ class Product:
             return min(chernoff_delta, 1.0)
         # each release may lose the same share
         trimmed = self._trimmed(float(np.exp(min(chernoff, 0.0))) / self.count)
-        if not trimmed.fits(tilt):
+        spectrum = _Spectrum.of(trimmed, tilt, epsilon, epsilon)
+        if spectrum is None:
             return min(chernoff_delta, 1.0)
-        tail = trimmed._tail(tilt)
-        # mass beyond the window has losses above epsilon; mass below it counts only where epsilon lies below it, too
-        tail_delta = tail.delta(epsilon) + tail.beyond + (tail.below if epsilon < tail.bottom else 0.0)
-        if tail_delta > 0:
-            return min(float(np.exp(np.log(tail_delta) + tail.log_scale)) + trimmed.infinite(), chernoff_delta, 1.0)
-        return min(trimmed.infinite(), chernoff_delta, 1.0)
+        return min(spectrum.delta(epsilon, upper=True) + trimmed.infinite(), chernoff_delta, 1.0)
 
-    def least_delta(self, epsilon: float) -> float:
+    def least_delta(self, epsilon: float, start: float = 0.0) -> float:
         """Lower bound of delta at epsilon, if the curves of the laws are nowhere above those of the releases."""
         infinite_delta = self.infinite_ends()[0]
         if self.impossible or epsilon >= self.greatest:
             return infinite_delta
-        tilt = self._tilt_of_loss(epsilon)
-        if not self.fits(tilt):
+        spectrum = _Spectrum.of(self, self._tilt_of_loss(epsilon, start), epsilon, epsilon)
+        if spectrum is None:
             return infinite_delta
-        # aliasing and the transform's error are subtracted in the tail
-        tail = self._tail(tilt, lower=True)
-        tail_delta = tail.delta(epsilon)
-        return min(
-            (float(np.exp(np.log(tail_delta) + tail.log_scale)) if tail_delta > 0 else 0.0) + infinite_delta, 1.0
-        )
+        return min(spectrum.delta(epsilon, upper=False) + infinite_delta, 1.0)
 
-    def least_epsilon(self, delta: float) -> float:
+    def least_epsilon(self, delta: float, start: float = 0.0) -> float:
         """Lower bound of the least epsilon >= 0 at delta, if no law's curve is above that of its release."""
         if delta >= 1:
             return 0.0
@@ -446,20 +452,10 @@ class Product:
         # exactly at the probability of an infinite loss: all finite losses have to lie below epsilon
         if finite_delta == 0:
             return max(self.greatest * (1 - 4 * UNIT), 0.0)
-        tilt = self.tilt_of_level(np.log(finite_delta))
-        if not self.fits(tilt):
-            return 0.0
-        while True:
-            tail = self._tail(tilt, lower=True)
-            summed_epsilon, epsilon_below = tail.epsilon(finite_delta)
-            if tilt < _LEAST_TILT or tail.reaches(summed_epsilon, epsilon_below, tilt):
-                return max(summed_epsilon * (1 - 4 * UNIT), 0.0)
-            # The summed losses end above epsilon, or epsilon is far below the tilted mean: less tilt moves the window
-            # down.
-            tilt /= 2
+        return self._epsilon_of(finite_delta, start, upper=False)
 
-    def epsilon(self, delta: float) -> float:
-        """Upper bound of the least epsilon >= 0 at delta."""
+    def epsilon(self, delta: float, start: float = 0.0) -> float:
+        """Upper bound of the least epsilon >= 0 at delta; the tilts that are tried begin near `start`."""
         if delta >= 1:
             return 0.0
         trimmed = self._trimmed(delta / self.count)
@@ -469,21 +465,35 @@ class Product:
             return np.inf
         if trimmed.impossible:
             return 0.0
+        greatest = max(trimmed.greatest * (1 + 4 * UNIT), 0.0)
         if finite_delta == 0:
-            return max(trimmed.greatest * (1 + 4 * UNIT), 0.0)
-        tilt = trimmed.tilt_of_level(np.log(finite_delta))
-        if not trimmed.fits(tilt):  # delta is at most exp(K(t) - t epsilon) and the infinite losses
-            value = trimmed.cumulant(tilt)[0] + trimmed.rounding(tilt) - np.log(finite_delta)
-            return float(max(value / tilt, 0.0) * (1 + 8 * UNIT)) if tilt > 0 else np.inf
-        best = np.inf
-        while True:
-            tail = trimmed._tail(tilt)
-            summed_epsilon, epsilon_below = tail.epsilon(finite_delta)
-            # a bound from any tilt is valid, so the least one counts
-            best = min(best, max(summed_epsilon, 0.0 if summed_epsilon >= tail.bottom else epsilon_below, 0.0))
-            if tilt < _LEAST_TILT or summed_epsilon == np.inf or tail.reaches(summed_epsilon, epsilon_below, tilt):
-                return best * (1 + 4 * UNIT)
-            tilt /= 2
+            return greatest
+        return min(trimmed._epsilon_of(finite_delta, start, upper=True), greatest)
+
+    def _epsilon_of(self, delta: float, start: float, *, upper: bool) -> float:
+        """Bound of the epsilon at which the finite losses make `delta`: 0 or Chernoff's where there is no other.
+
+        Any tilt gives a valid bound. The mean under the first one is near epsilon where the loss is nearly normal; otherwise the
+        next tilt is that whose mean is the epsilon found.
+        """
+        tilt = self.tilt_of_level(float(np.log(delta)), start, saddlepoint=True)
+        best = np.inf if upper else 0.0
+        for searched in _SEARCHED:
+            _, mean, variance = self.cumulant(tilt)
+            spectrum = _Spectrum.of(self, tilt, max(mean - searched * math.sqrt(variance), 0.0), max(mean, 0.0))
+            if spectrum is None:
+                break
+            epsilon, about, reliable = spectrum.epsilon(delta, upper=upper)
+            best = min(best, epsilon) if upper else max(best, epsilon)
+            if reliable or not tilt > _LEAST_TILT:
+                break
+            following = self._tilt_of_loss(about, tilt)
+            tilt = following if following < 0.9 * tilt or 1.1 * tilt < following else tilt / 2
+        # delta is at most exp(K(t) - t epsilon)
+        if upper and best == np.inf and (tilt := self.tilt_of_level(float(np.log(delta)), tilt)) > 0:
+            log_ratio = self.cumulant(tilt)[0] + self.rounding(tilt) - float(np.log(delta))
+            best = max(log_ratio / tilt, 0.0) * (1 + 8 * UNIT)
+        return best
 
     def many(self, level: float, *, lower: bool) -> Readings | None:
         """The bounds near a level of delta, to be read at many points; None where no loss is finite.
@@ -500,7 +510,7 @@ class Product:
         infinite = product.infinite_ends()[0 if lower else 1]
         if product.impossible or infinite >= level:
             return None
-        tilt = product.tilt_of_level(np.log(level - infinite))
+        tilt = product.tilt_of_level(float(np.log(level - infinite)))
         return Readings(product._tail(tilt, lower=lower), infinite) if product.fits(tilt) else None
 
     def _trimmed(self, mass: float) -> Product:
@@ -553,56 +563,70 @@ class Product:
     @cached_property
     def _stacked(self) -> tuple[FloatArray, FloatArray, IntArray, FloatArray]:
         """Log masses and losses of all releases, one after the other, the first index of each, and the counts."""
-        sizes = np.array([law.mass.size for law, _ in self.factors])
+        finite = [law.positive for law, _ in self.factors]
         return (
-            np.concatenate([law.log_mass for law, _ in self.factors]),
-            np.concatenate([law.losses for law, _ in self.factors]),
-            np.concatenate([[0], np.cumsum(sizes)[:-1]]),
+            np.concatenate([log_mass for _, log_mass, _ in finite]),
+            np.concatenate([losses for _, _, losses in finite]),
+            np.concatenate([[0], np.cumsum([index.size for index, _, _ in finite])[:-1]]),
             np.array([count for _, count in self.factors], dtype=np.float64),
         )
 
-    def _value_and_mean(self, tilt: float) -> tuple[float, float]:
-        """As :meth:`cumulant` without the variance, in one pass over all releases: for searches."""
-        if len(self.factors) == 1:
-            return self.cumulant(tilt)[:2]
+    def _values(self, tilts: FloatArray) -> FloatArray:
+        """The logarithm of the moment generating function of the total loss at each tilt."""
         log_mass, losses, starts, counts = self._stacked
-        exponent = log_mass + tilt * losses
+        exponent = log_mass + tilts[:, None] * losses
         # log-sum-exp for each release separately
-        greatest_exponent = np.maximum.reduceat(exponent, starts)
-        weight = np.exp(exponent - np.repeat(greatest_exponent, np.diff(starts, append=exponent.size)))
-        weight_sum = np.add.reduceat(weight, starts)
-        mean = np.add.reduceat(weight * losses, starts) / weight_sum
-        return float(counts @ (greatest_exponent + np.log(weight_sum))), float(counts @ mean)
+        greatest = np.maximum.reduceat(exponent, starts, axis=1)
+        exponent -= np.repeat(greatest, np.diff(starts, append=losses.size), axis=1)
+        weight = np.exp(np.maximum(exponent, _VANISHED, out=exponent), out=exponent)
+        return np.asarray((greatest + np.log(np.add.reduceat(weight, starts, axis=1))) @ counts)
 
-    def _tilt_of_loss(self, loss: float) -> float:
+    def _tilt_of_loss(self, loss: float, start: float = 0.0) -> float:
         """The tilt under which the mean total loss is `loss`; 0 if the mean without a tilt is greater."""
-        return self._root(lambda t: self._value_and_mean(t)[1] - loss)
+        return self._root(lambda t, value, slope, curvature: (slope - loss, curvature), start)
 
-    def tilt_of_level(self, log_delta: float) -> float:
-        """The tilt t of the best Chernoff bound: K(t) - t eps = log delta where eps = K'(t)."""
+    def tilt_of_level(self, log_delta: float, start: float = 0.0, *, saddlepoint: bool = False) -> float:
+        """The tilt t of the best Chernoff bound: K(t) - t eps = log delta where eps = K'(t).
 
-        def excess(t: float) -> float:
-            value, slope = self._value_and_mean(t)
-            return t * slope - value + log_delta
-
-        return self._root(excess)
-
-    def _root(self, rising: Callable[[float], float]) -> float:
-        """The tilt at which an increasing function vanishes, to three digits; 0 if it is positive there.
-
-        If the function is negative until all mass is at the greatest loss, the tilt at which this happens.
+        With the saddlepoint's factor, about 1 / (1 + t)(1 + t s) for the standard deviation s, the mean is nearer to the epsilon.
         """
-        from scipy import optimize  # loaded when it is needed: it takes longer than all else that a first curve needs
 
-        if rising(0.0) >= 0:
+        def excess(t: float, value: float, slope: float, curvature: float) -> tuple[float, float]:
+            factor = math.log1p(t) + math.log1p(2.5 * t * math.sqrt(curvature)) if saddlepoint else 0.0
+            return t * slope - value + log_delta + factor, t * curvature
+
+        return self._root(excess, start)
+
+    def _root(self, rising: Callable[[float, float, float, float], tuple[float, float]], start: float) -> float:
+        """The tilt at which an increasing function vanishes, to a percent; 0 if it is positive there.
+
+        The function, of the tilt and the cumulants there, comes with its derivative. If it is negative until all mass is at the
+        greatest loss, the tilt at which this happens. Newton's method from `start`, kept in an interval.
+        """
+        low, high = 0.0, np.inf
+        at_zero = self.cumulant(0.0)
+        if rising(0.0, *at_zero)[0] >= 0:
             return 0.0
-        high = 1.0
-        # double until the sign changes; under a great tilt all mass is at the greatest loss, and no more change follows
-        while rising(high) < 0:
-            if self.greatest - self._value_and_mean(high)[1] < _AT_THE_END * self.step:
-                return high
-            high *= 2
-        return float(optimize.brentq(rising, 0.0, high, xtol=1e-9, rtol=1e-3))
+        tilt = start if start > 0 else 1 / max(math.sqrt(at_zero[2]), self.step)
+        for _ in range(_NEWTON_STEPS):
+            value, slope, curvature = self.cumulant(tilt)
+            excess, derivative = rising(tilt, value, slope, curvature)
+            if excess < 0:
+                low = tilt
+                # under a great tilt all mass is at the greatest loss, and no more change follows
+                if self.greatest - slope < _AT_THE_END * self.step:
+                    return tilt
+            else:
+                high = tilt
+            if low >= (1 - _CLOSE) * high:
+                break
+            moved = tilt - excess / derivative if derivative > 0 else np.inf
+            if abs(moved - tilt) <= _CLOSE * tilt:
+                return moved
+            # where Newton's step leaves the interval: its geometric mean, or a doubling
+            inside = max(low, tilt / 8) < moved < min(high, tilt * 8)
+            tilt = moved if inside else (math.sqrt(max(low, high / 64) * high) if high < np.inf else 8 * tilt)
+        return tilt
 
     def _tail(self, tilt: float, *, lower: bool = False) -> _Tail:
         """Upper tails of the composed law under P and Q; all errors are added, or subtracted if `lower`."""
@@ -633,11 +657,27 @@ class Product:
         return error
 
     def fits(self, tilt: float) -> bool:
-        """Whether :meth:`tilted` has room for a window of usual width about the mean."""
-        # in grid points
-        half_width = _REACH * np.sqrt(self.cumulant(tilt)[2]) / self.step + max(law.mass.size for law, _ in self.factors)
-        span = sum(count * (law.mass.size - 1) for law, count in self.factors) + 1
-        return self.count == 1 or bool(min(2 * half_width, span) < MOST_POINTS / 2)
+        """Whether :meth:`tilted` has room for a window about the mean."""
+        return self.count == 1 or bool(_Reach.of(self, tilt).points < MOST_POINTS / 2)
+
+    @cached_property
+    def _ends(self) -> tuple[int, int]:
+        """The least and the greatest total loss with positive mass, in steps."""
+        least = sum(count * (law.first + int(law.positive[0][0])) for law, count in self.factors)
+        greatest = sum(count * (law.first + int(law.positive[0][-1])) for law, count in self.factors)
+        return least, greatest
+
+    def _spectra(self, tilt: float, length: int) -> list[np.ndarray]:
+        """Transforms, of so many points, of the tilted laws; each is normalised, so its transform is at most 1 in modulus."""
+        from scipy import fft
+
+        spectra = []
+        for law, _ in self.factors:
+            index, log_mass, losses = law.positive
+            tilted = np.zeros(length)
+            tilted[index] = np.exp(log_mass + tilt * losses - law.cumulant(tilt)[0])
+            spectra.append(fft.rfft(tilted))
+        return spectra
 
     def tilted(self, tilt: float) -> Tilted:
         """The composed law under an exponential tilt, normalised, in a window about its mean.
@@ -647,40 +687,21 @@ class Product:
         """
         from scipy import fft
 
-        value, mean, variance = self.cumulant(tilt)
-        laws = []  # tilted
-        for law, _ in self.factors:
-            with np.errstate(divide="ignore"):
-                # each tilted law is normalised: its transform is at most 1 in modulus
-                laws.append(np.exp(law.log_mass + tilt * law.losses - law.cumulant(tilt)[0]))
         first = sum(count * law.first for law, count in self.factors)
         if self.count == 1:
-            return Tilted(laws[0], first, 0.0, 0.0, 0.0)
-        # number of points on which the exact law lives: a window as long as that has no aliasing
-        span = sum(count * (law.mass.size - 1) for law, count in self.factors) + 1
-        longest = max(law.mass.size for law, _ in self.factors)
-        reach = _REACH
-        while True:
-            half_width = int(reach * np.sqrt(variance) / self.step) + longest + 1
-            points = min(2 * half_width + 1, span)
-            if points == span:
-                low, below, beyond = first, -np.inf, -np.inf
-                break
-            low = round(mean / self.step) - half_width
-            deviation = max(float(np.sqrt(variance)), self.step)
-            # only mass above the window is added to delta as it is, so only that has to be negligible
-            beyond = self._chernoff(tilt, value, (low + points) * self.step, deviation)
-            if beyond <= _OUTSIDE:
-                below = self._chernoff(tilt, value, (low - 1) * self.step, -deviation)
-                break
-            reach *= 1.25
+            law, _ = self.factors[0]
+            with np.errstate(divide="ignore"):
+                mass = np.exp(law.log_mass + tilt * law.losses - law.cumulant(tilt)[0])
+            return Tilted(mass, first, 0.0, 0.0, 0.0)
+        reach = _Reach.of(self, tilt)
+        low, points = reach.low, reach.points
         if points > MOST_POINTS:
             raise ConvergenceError(
                 f"{self.count} releases need {points} grid points, over 2**23: use a greater step than {self.step:g}"
             )
         # the transform needs room for the longest single law as well
-        length = fft.next_fast_len(max(points, longest), real=True)
-        spectra = [fft.rfft(law, length) for law in laws]
+        length = fft.next_fast_len(max(points, *(law.mass.size for law, _ in self.factors)), real=True)
+        spectra = self._spectra(tilt, length)
         power = _power(spectra[0], self.factors[0][1])
         for spectrum, (_, count) in zip(spectra[1:], self.factors[1:], strict=True):
             power = power * _power(spectrum, count)
@@ -691,23 +712,232 @@ class Product:
         mean_power = _mean_power(spectra[0], self.factors[0][1] - 1)
         error = float(8 * UNIT * np.log2(length + 2) * self.count * mean_power)
         # raised by the transform's error: no mass is below the true one
-        return Tilted(np.maximum(folded, 0.0) + error, low, error, float(np.exp(below)), float(np.exp(beyond)))
+        below, beyond = reach.below(low - 1), reach.beyond(low + points)
+        return Tilted(np.maximum(folded, 0.0) + error, low, error, below, beyond)
 
-    def _chernoff(self, tilt: float, value: float, end: float, deviation: float) -> float:
-        """Log of a bound on the tilted mass of losses from `end` up, or from `end` down if `deviation` is negative."""
 
-        def exponent(i: int) -> float:
-            extra = float(_EXTRA_TILTS[i]) / deviation
-            # log E exp(extra (L - end)) under the tilted law
-            return self._value_and_mean(tilt + extra)[0] - value - extra * end
+@dataclass(frozen=True)
+class _Reach:
+    """Where the tilted total loss lies, from Chernoff's bounds: log E exp(x (L - mean)) at some x on both sides of 0."""
 
-        # the exponent is convex in the extra tilt: go downhill from the best one of a normal law
-        best_index, best = _NORMAL, exponent(_NORMAL)
-        for way in (1, -1):
-            index = best_index + way
-            while 0 <= index < _EXTRA_TILTS.size and (lower := exponent(index)) < best:
-                best_index, best, index = index, lower, index + way
-        return min(0.0, best)
+    product: Product
+    mean: float
+    extra: FloatArray
+    up: FloatArray
+    down: FloatArray
+
+    @classmethod
+    def of(cls, product: Product, tilt: float) -> _Reach:
+        value, mean, variance = product.cumulant(tilt)
+        extra = _EXTRA_TILTS / max(math.sqrt(variance), product.step)
+        up, down = (product._values(tilt + sign * extra) - value - sign * extra * mean for sign in (1, -1))
+        return cls(product, mean, extra, up, down)
+
+    def beyond(self, place: int) -> float:
+        """Upper bound of the tilted mass of losses from `place` steps up."""
+        if place > self.product._ends[1]:
+            return 0.0
+        distance = place * self.product.step - self.mean
+        return float(np.exp(min(float(np.min(self.up - self.extra * distance)), 0.0)))
+
+    def below(self, place: int) -> float:
+        """Upper bound of the tilted mass of losses from `place` steps down."""
+        if place < self.product._ends[0]:
+            return 0.0
+        distance = self.mean - place * self.product.step
+        return float(np.exp(min(float(np.min(self.down - self.extra * distance)), 0.0)))
+
+    @cached_property
+    def low(self) -> int:
+        """A place below which the tilted mass is negligible."""
+        distance = float(np.min((self.down - _OUTSIDE) / self.extra))
+        return max(math.floor((self.mean - distance) / self.product.step), self.product._ends[0])
+
+    @cached_property
+    def high(self) -> int:
+        """A place above which the tilted mass is negligible."""
+        distance = float(np.min((self.up - _OUTSIDE) / self.extra))
+        return min(math.ceil((self.mean + distance) / self.product.step), self.product._ends[1])
+
+    @property
+    def points(self) -> int:
+        return self.high - self.low + 1
+
+
+@dataclass(frozen=True)
+class _Spectrum:
+    r"""The transform of a composed law under a tilt t; it gives delta at any epsilon as a sum over few frequencies.
+
+    Let :math:`\delta = e^{K(t)} E\,[e^{-tL}(1 - e^{\epsilon-L})_+]` under the tilted law. The law lies on multiples kh of the
+    step. Let :math:`k_0` be the first of them above epsilon, and :math:`y = k_0h - \epsilon`. With N points, frequencies
+    :math:`\theta = 2\pi j/N`, transform :math:`\Phi` of the law, :math:`r = e^{-th+i\theta}` and m losses from :math:`k_0` on,
+
+    .. math:: \delta = \frac{e^{K(t)-tk_0h}}N\sum_j\Phi_j\,e^{i\theta_jk_0}\,(B(y) - r^mB(y + mh)), \qquad
+              B(y) = \sum_{l\ge0}r^l(1 - e^{-y-lh}) = \frac{1 - e^{-y} + r(e^{-y} - e^{-h})}{(1-r)(1-re^{-h})} .
+
+    Notes
+    -----
+    *Aliasing.* The sum counts each loss L once for every :math:`L + nNh` among the m losses. All terms are positive. So it is no
+    less than the part of delta from the m losses; and it exceeds that part only by losses from :math:`k_0 + N` steps up and those
+    up to :math:`k_0 + m - 1 - N`, each of which adds at most :math:`g = \min(1, y + 1/(1 + t))`, because
+    :math:`e^{-t(z-y)}(1 - e^{-z}) \le \min(1, y + (z-y)e^{-t(z-y)})` and :math:`xe^{-tx} \le 1/(et)`; :class:`_Reach` bounds
+    their mass. Losses from :math:`k_0 + m` on have at most the factor :math:`e^{-tmh}`.
+
+    *Rounding.* A transform of one law errs by at most :math:`\eta = 8u\log_2N`; this is assumed of the library, and leaves room
+    for the powers. So the product of the powers errs by at most :math:`\prod(|\Phi_i|+\eta)^{n_i} - \prod|\Phi_i|^{n_i}`, with
+    the computed values. Frequencies where the first product is below :math:`e^{-46}` are left out: together they hold no more
+    than this times the kernel at frequency 0, which is the greatest.
+    """
+
+    reach: _Reach
+    least: float  # epsilons below it are not sought
+    tilt: float
+    log_scale: float  # K(t)
+    rounding: float
+    length: int
+    longest: int  # losses that are summed, at most: m
+    first: int  # of the law of the transform, in steps
+    frequency: IntArray
+    power: np.ndarray
+    error: FloatArray  # bound of the error of each power, over its modulus
+
+    @classmethod
+    def of(cls, product: Product, tilt: float, low: float, high: float) -> _Spectrum | None:
+        """For epsilons between `low` and `high`; None if there are too many points."""
+        from scipy import fft
+
+        h = product.step
+        reach = _Reach.of(product, tilt)
+        start = math.floor(low / h)
+        window = max(reach.high - min(start, reach.low), 1)
+        if tilt * window * h < _LEAST_WINDOW_TILT:
+            tilt = _LEAST_WINDOW_TILT / (window * h)
+            reach = _Reach.of(product, tilt)
+        value = product.cumulant(tilt)[0]
+        longest = max(min(reach.high - start, math.ceil(-_OUTSIDE / (tilt * h))), 0) + 2
+        # what lies above the first epsilon, and what is summed above the last one with what lies below it
+        points = max(reach.high - start, min(longest + math.floor(high / h), reach.high) - reach.low) + 2
+        if points > MOST_POINTS:
+            return None
+        points = min(points, product._ends[1] - product._ends[0] + 1)
+        length = fft.next_fast_len(max(points, *(law.mass.size for law, _ in product.factors)), real=True)
+        noise = 8 * UNIT * math.log2(length + 2)
+        spectra = product._spectra(tilt, length)
+        counts = [count for _, count in product.factors]
+        moduli = [np.abs(spectrum) for spectrum in spectra]
+        log_power = np.sum([count * np.log(modulus + noise) for modulus, count in zip(moduli, counts, strict=True)], axis=0)
+        kept = np.flatnonzero(log_power > _LEFT_OUT)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            logs = np.sum([count * np.log(each[kept]) for each, count in zip(spectra, counts, strict=True)], axis=0)
+            power = np.where(logs.real > _VANISHED, np.exp(logs), 0.0)
+            growth = np.sum([n * np.log1p(noise / each[kept]) for each, n in zip(moduli, counts, strict=True)], axis=0)
+            grown = np.where(power != 0, np.abs(power) * np.expm1(growth), np.exp(log_power[kept]))
+        # every frequency but 0 and the middle one stands for two
+        weight = np.where((kept == 0) | (2 * kept == length), 1.0, 2.0) / length
+        first = sum(count * law.first for law, count in product.factors)
+        rounding = product.rounding(tilt)
+        power, error = weight * power, weight * grown
+        return cls(reach, low, tilt, value, rounding, length, longest, first, kept, power, error)
+
+    def _sums(self, epsilon: float) -> tuple[float, float, float, int, int]:
+        """The sum of the class's formula without its first factor, its derivative in epsilon, its error, k_0 and m."""
+        h, t = self.reach.product.step, self.tilt
+        start = max(math.floor(epsilon / h) + 1, self.reach.product._ends[0])
+        number = min(self.longest, self.reach.high - start + 1)
+        if number <= 0:
+            return 0.0, 0.0, 0.0, start, 0
+        y = max(start * h - epsilon, 0.0)
+        turn = 2 * np.pi / self.length
+        angle = turn * self.frequency
+        # (j k) mod N in integers, so that the angle of the power is exact to rounding
+        phase = turn * ((self.frequency * (start - self.first)) % self.length)
+        end_phase = turn * ((self.frequency * (start - self.first + number)) % self.length)
+        decay, next_decay = math.exp(-t * h), math.exp(-(1 + t) * h)
+        cosine, sine, half = np.cos(angle), np.sin(angle), np.sin(angle / 2)
+        # 1 - r without cancellation: -expm1(-th) cos + 2 sin^2(half) ...
+        one_less = -math.expm1(-t * h) * cosine + 2 * half * half - 1j * decay * sine
+        next_less = -math.expm1(-(1 + t) * h) * cosine + 2 * half * half - 1j * next_decay * sine
+        ratio = decay * (cosine + 1j * sine)
+
+        def geometric(at: float, at_phase: np.ndarray, factor: float) -> tuple[np.ndarray, np.ndarray]:
+            shift = factor * (np.cos(at_phase) + 1j * np.sin(at_phase))
+            under = math.exp(-at)
+            # e^-y - e^-h, which is negative in what is subtracted
+            step = under * -math.expm1(at - h) if at <= h else -math.exp(-h) * -math.expm1(h - at)
+            return shift * (-math.expm1(-at) + ratio * step) / (one_less * next_less), shift * under / next_less
+
+        kernel, slope = geometric(y, phase, 1.0)
+        size = np.abs(kernel)
+        if t * h * number < -_VANISHED:
+            tail, tail_slope = geometric(y + number * h, end_phase, math.exp(-t * h * number))
+            kernel, slope, size = kernel - tail, slope - tail_slope, size + np.abs(tail)
+        value = float(np.sum((self.power * kernel).real))
+        rounded = _KERNEL_ERROR * float(np.sum(np.abs(self.power) * size))
+        # at frequency 0 the kernel is the greatest
+        error = float(self.error @ size) + rounded + 2 * math.exp(_LEFT_OUT) * float(size[0])
+        return value, float(np.sum((self.power * slope).real)), error, start, number
+
+    def _bounds(self, epsilon: float, *, upper: bool) -> tuple[float, float, bool]:
+        """Log of the bound of delta, its derivative, and whether errors are a small share of it."""
+        h, t = self.reach.product.step, self.tilt
+        # the curve is decreasing: an epsilon a little to the safe side outweighs the rounding of its quotient by the step
+        epsilon *= 1 - 8 * UNIT if upper else 1 + 8 * UNIT
+        value, slope, error, start, number = self._sums(epsilon)
+        if upper:
+            # losses beyond those that are summed
+            beyond = self.reach.beyond(start + number)
+            bound = value + error + math.exp(max(-t * h * number, _VANISHED)) * beyond
+        else:
+            y = max(start * h - epsilon, 0.0)
+            folded = self.reach.beyond(start + self.length) + self.reach.below(start + number - 1 - self.length)
+            bound = value - error - min(1.0, y + 1 / (1 + t)) * folded
+        if not bound > 0:
+            # above all losses nothing is left; otherwise errors hide the bound
+            return -np.inf, 0.0, number <= 0
+        rounding = self.rounding + 8 * UNIT * (1 + t * abs(start * h) + abs(self.log_scale))
+        log_bound = math.log(bound) + self.log_scale - t * start * h
+        reliable = abs(bound - value) <= _SMALL * max(bound, slope * epsilon)
+        return log_bound + (rounding if upper else -rounding), -slope / bound, reliable
+
+    def delta(self, epsilon: float, *, upper: bool) -> float:
+        """Bound of delta at epsilon, of the finite losses."""
+        return float(np.exp(min(self._bounds(epsilon, upper=upper)[0], 0.0)))
+
+    def epsilon(self, delta: float, *, upper: bool) -> tuple[float, float, bool]:
+        """Bound of the epsilon >= 0 at delta, about that epsilon, and whether another tilt is unlikely to give a better bound."""
+        log_delta, greatest = math.log(delta), self.reach.product.greatest
+        low, high = self.least, max(greatest, self.least)
+        epsilon = min(max(self.reach.mean, 0.0), high)
+        reliable = False
+        for _ in range(_NEWTON_STEPS):
+            safe, slope, reliable = self._bounds(epsilon, upper=upper)
+            fall = safe - log_delta
+            if fall > 0:
+                low = epsilon
+            else:
+                high = epsilon
+            if high - low <= 4 * UNIT * high:
+                break
+            moved = epsilon - fall / slope if slope < 0 and np.isfinite(fall) else np.nan
+            if abs(moved - epsilon) <= _LAST * epsilon:
+                break
+            # the first end itself is tried where the step goes beyond it
+            beyond = low == self.least < epsilon and moved <= low
+            epsilon = low if beyond else moved if low < moved < high else (low + high) / 2
+        # moved outwards in growing steps until the bound of delta there confirms it
+        about, shift = epsilon, 2 * UNIT
+        for _ in range(_MOVES):
+            safe, _, reliable = self._bounds(epsilon, upper=upper)
+            if (safe <= log_delta) if upper else (safe > log_delta):
+                return epsilon, about, reliable and (epsilon > self.least or epsilon == 0)
+            if upper:
+                epsilon = epsilon * (1 + shift) + 1e-300
+            elif epsilon == 0:
+                break
+            else:
+                epsilon = epsilon * (1 - shift) if shift < 0.5 else 0.0
+            shift *= 4
+        return (np.inf, about, False) if upper else (0.0, about, about == 0)
 
 
 def _mean_power(spectrum: np.ndarray, count: int) -> float:
@@ -768,22 +998,9 @@ class _Tail:
         """Cumulative sums under P."""
         return np.cumsum(self.mass) * self.room
 
-    def q(self, epsilon: float) -> FloatArray:
-        """Cumulative sums under Q times ``exp(epsilon)``; too small where a loss is out of the range of exp."""
-        with np.errstate(under="ignore", over="ignore"):
-            return np.cumsum(self.mass * np.exp(np.minimum(epsilon - self.losses, _LARGE))) / self.room
-
     @property
     def bottom(self) -> float:
         return float(self.losses[-1])
-
-    def delta(self, epsilon: float) -> float:
-        """The greatest difference of the sums, at least 0.
-
-        Where q is too small, the difference decreases from one loss to the next, so it is not the greatest one.
-        """
-        # (P - exp(epsilon) Q) of the set of losses down to each loss; the best set ends at epsilon
-        return max(float(np.max(self.p - self.q(epsilon))), 0.0)
 
     @cached_property
     def _scaled(self) -> FloatArray:
@@ -818,40 +1035,6 @@ class _Tail:
         with np.errstate(divide="ignore", invalid="ignore"):
             inside = self.mean + np.log((p + self.beyond - delta) / q)
         return np.asarray(np.clip(np.nan_to_num(inside, nan=float(self.losses[0])), self.bottom, float(self.losses[0])))
-
-    def epsilon(self, delta: float) -> tuple[float, float]:
-        """The least epsilon if it is among the summed losses, and an upper bound of it if it is below them.
-
-        The first is the maximum, over the losses l, of log((p - delta) / q) with the sums p and q down to l; it is
-        attained at the loss epsilon. `about` is the first loss at which p exceeds delta: epsilon is not above it, and
-        is below it by the logarithm of the excess. Both values are infinite if the mass `beyond` alone exceeds delta.
-        """
-        with np.errstate(over="ignore"):
-            # what delta leaves, in units of the scale, and with the mass beyond counted
-            excess = self.beyond - np.exp(np.log(delta) - self.log_scale)
-        if excess > 0:
-            return np.inf, np.inf
-        # p - delta of each set; sets of less mass than delta allow any epsilon
-        over = self.p + excess
-        about = float(self.losses[int(np.argmax(over > 0))])
-        # exponentials relative to `about`, which is near epsilon: no overflow
-        q = self.q(about)
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            summed_epsilon = float(np.max(np.where(over > 0, np.log(over / q), -np.inf))) + about
-            # epsilon below the window: all its losses, and the mass below, count
-            total_excess = over[-1] + self.below
-            epsilon_below = (
-                float(np.log(total_excess / q[-1])) + about if total_excess > 0 and self.below > 0 else -np.inf
-            )
-        return summed_epsilon, epsilon_below
-
-    def reaches(self, summed_epsilon: float, epsilon_below: float, tilt: float) -> bool:
-        """Whether the summed losses contain the least epsilon, and it is not far below the tilted mean."""
-        clipped_epsilon = max(summed_epsilon, 0.0)
-        # far below the tilted mean the tilt is undone by a great factor, which magnifies the errors
-        return (summed_epsilon >= self.bottom or epsilon_below <= clipped_epsilon) and tilt * (
-            self.mean - clipped_epsilon
-        ) <= _FAR
 
     @classmethod
     def of(

@@ -42,7 +42,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from airtight.analytics.checks import ConvergenceError, FloatArray, ParameterError
+from airtight.analytics.checks import ConvergenceError, FloatArray, IntArray, ParameterError
 from airtight.analytics.privacy.accounting import connect_the_dots
 from airtight.analytics.privacy.accounting.convex_band import ConvexBand
 from airtight.analytics.privacy.accounting.dp_accounting_interop import Tabulated
@@ -86,7 +86,8 @@ _VANISHED = 1e-320  # the least doubles by which bounds are rounded up are below
 _NOTHING = 1e-290  # a delta up to this one counts as 0
 _LEAST_LOG = -690.0  # least log of delta for which a grid is planned: exp underflows below -708
 
-_BAND_SHARE, _GRID_SHARE = 0.25, 0.125  # of the distance of the bounds of log delta: from bands, and from the grid
+# shares of the allowed distance of the bounds of log delta: from bands, and from the grid; of the latter, from its wide cells
+_BAND_SHARE, _GRID_SHARE, _COARSE_SHARE = 0.25, 0.25, 0.25
 
 Rising = Callable[[float, float, float], float]
 _Band = tuple[ConvexBand, ConvexBand]
@@ -136,7 +137,7 @@ class Composition:
         low, high = self._narrowed(
             tilt,
             level,
-            lambda lower, upper: (max(lower.least_delta(epsilon), infinite), upper.delta(epsilon)),
+            lambda lower, upper: (max(lower.least_delta(epsilon, tilt), infinite), upper.delta(epsilon, tilt)),
             lambda low, high: (np.log(high) - np.log(low) if low > 0 else np.inf) / log_width if high > _NOTHING else 0.0,
             log_width,
         )
@@ -488,7 +489,7 @@ class Composition:
         table_steps = {release.step for release, _ in self.factors if isinstance(release, Tabulated)}
         if len(table_steps) > 1:
             raise ParameterError("step", sorted(table_steps), "the same in all tables of losses that are composed")
-        step, ranges = self._grid(tilt, level, cut)
+        step, ranges = self._grid(tilt, level, cut, log_width)
         if table_steps:
             step = table_steps.pop()
         # at least one cell on either side of 0
@@ -498,7 +499,7 @@ class Composition:
         bands = {i: self._band(i, *ranges[i]) for i, (release, _) in enumerate(self.factors) if release.costly}
         if bands:
             least_step = max(span / (_ROUGH_CELLS if rough else _CELLS), 20 * self._deviation(tilt, cut) / _POINTS)
-            step = max(min(step, self._step_of_bands(tilt, cut, log_width)), least_step)
+            step = max(step, least_step)
         # a curve that is only known roughly is not worth a fine grid
         cells, best, allowed = _ROUGH_CELLS if rough else _MANY_CELLS, (0.0, np.inf), _BAND_SHARE * log_width
         log_moments = {i: self._sketches_to(cut)[i].cumulant(tilt)[0] for i in bands}
@@ -506,15 +507,16 @@ class Composition:
         # a threshold often needs a rough answer only: a coarse grid first
         if tried and bands:
             with suppress(ConvergenceError):
-                low, high = bounds_of(*self._products(_TRIED * step, ranges, bands)[:2])
+                low, high = bounds_of(*self._products(_TRIED * step, ranges, bands, tilt, cut)[:2])
                 if high < np.inf and excess(low, high) == 0:
                     return low, high
+        idle = 0
         for refinement in range(_REFINEMENTS):
             for i, sides in bands.items():
                 log_factor = np.log(self.factors[i][1] * _steepness(tilt, deviation)) - log_moments[i]
                 self._refine(sides, ranges[i], tilt, log_factor, allowed / len(bands))
             # laws on both sides and their products
-            lower, upper, laws_of_releases = self._products(step, ranges, bands)
+            lower, upper, laws_of_releases = self._products(step, ranges, bands, tilt, cut)
             try:
                 low, high = bounds_of(lower, upper)
             # on the first grid a coarser one may fit, later the best bounds so far are the answer
@@ -525,10 +527,10 @@ class Composition:
                 continue
             # half the step has a fourth of the error, so the error is a third of what halving has gained
             lower_estimate = low if self._bounded_below else high - (best[1] - high) / 3
-            # the upper bound gained nothing, and the lower one little
-            gains_little = high >= best[1] and low - best[0] < _WORTHWHILE * (best[1] - best[0])
+            # the upper bound gained nothing, and the lower one little: twice, as one step may suit a loss of great mass by chance
+            idle = idle + 1 if high >= best[1] and low - best[0] < _WORTHWHILE * (best[1] - best[0]) else 0
             before, best = best[1] - best[0], (max(best[0], low), min(best[1], high))
-            gains_little |= rough and best[1] - best[0] > _STUCK * before
+            gains_little = idle > 1 or (rough and best[1] - best[0] > _STUCK * before)
             remaining_excess = excess(max(best[0], lower_estimate), best[1])
             finest = int(np.log2(max(cells * step / span, 1.0)))
             # the distance of the bounds falls as the square of the step
@@ -553,10 +555,12 @@ class Composition:
         return best
 
     def _products(
-        self, step: float, ranges: list[tuple[float, float]], bands: dict[int, _Band]
+        self, step: float, ranges: list[tuple[float, float]], bands: dict[int, _Band], tilt: float, cut: float
     ) -> tuple[Product, Product, list[tuple[LossDistribution, LossDistribution]]]:
         """The compositions of the laws below and above all curves on one grid, and the laws of each release."""
-        laws_of_releases = [self._laws(i, step, *ranges[i], bands.get(i)) for i in range(len(ranges))]
+        laws_of_releases = [
+            self._laws(i, step, *ranges[i], bands.get(i), tilt=tilt, cut=cut) for i in range(len(ranges))
+        ]
         counts = [count for _, count in self.factors]
         lower, upper = (
             # the most frequent release first: its spectrum gives the bound of the transform's error
@@ -596,13 +600,44 @@ class Composition:
         """Standard deviation of the sketched total loss under the tilt."""
         return float(np.sqrt(self._cumulant(tilt, level)[2]))
 
-    def _step_of_bands(self, tilt: float, level: float, log_width: float) -> float:
-        """The step whose chords and lines, h^2 / 12 each times the curvature, add up to the rest of `log_width`."""
-        releases = sum(count for _, count in self.factors)
-        return float(np.sqrt(6 * _GRID_SHARE * log_width / (releases * _steepness(tilt, self._deviation(tilt, level)))))
+    def _planned_step(self, tilt: float, level: float, log_width: float) -> float:
+        """The step whose chords and lines together change log delta by a share of `log_width`, as far as the sketches tell.
+
+        A law on the grid has the moment generating function of the loss with L replaced by one of the grid points beside it, so
+        chosen that E[e^-L] stays. This adds t (1 + t) / 2 times the variance to log M(t) for each release. The variance is
+        h^2 / 6 on average, and half of it lost by the lines; near 0, a grid point, it is abs(L) h.
+        """
+        steep, allowed = _steepness(tilt, self._deviation(tilt, level)) / 2, _GRID_SHARE * log_width
+        sketches = [
+            (np.abs(sketch.losses), count * sketch.tilted(tilt)[0])
+            for sketch, (_, count) in zip(self._sketches_to(level), self.factors, strict=True)
+        ]
+        steps = 2.0 ** np.arange(-40.0, 10.0)
+        added = [sum(float(w @ np.minimum(h * h / 4, loss * h)) for loss, w in sketches) * steep for h in steps]
+        return float(np.exp(np.interp(np.log(allowed), np.log(np.maximum(added, 1e-300)), np.log(steps))))
+
+    def _nodes(self, i: int, h: float, first: int, last: int, tilt: float, cut: float) -> IntArray:
+        r"""Multiples of h that get mass: all of them where most of the tilted loss lies, fewer where it is rare.
+
+        Cells of width s add the mean of s^2 to the error. With the density :math:`\rho` of the tilted loss, and
+        :math:`\rho_0` a share of one over the range, :math:`s = h\max(1, (\rho_0/\rho)^{1/3})` adds at most this share: it is
+        the least number of cells for that. No cell is so wide that :math:`e^{(1+t)L}` grows by more than e in it.
+        """
+        sketch = self._sketches_to(cut)[i]
+        losses, gap = sketch.losses, np.diff(sketch.losses)
+        # the density without a tilt, too: neighbouring deltas share a grid
+        weight = np.maximum(sketch.tilted(tilt)[0], sketch.tilted(0.0)[0])
+        density = np.maximum(weight[1:], weight[:-1]) / gap
+        rare = np.cbrt(density * (last - first) * h / _COARSE_SHARE)
+        cells = np.append(0.0, np.cumsum(gap * np.minimum(np.maximum(rare / h, 1 + tilt), 1 / h)))
+        # nodes at equal distances in the number of cells, and all next to 0
+        start, stop = np.interp([first * h, last * h], losses, cells)
+        places = np.interp(np.linspace(start, stop, int(np.ceil(stop - start)) + 1), cells, losses)
+        inside = np.clip(np.round(places / h), first, last).astype(np.int64)
+        return np.unique(np.concatenate([inside, [first, first + 1, -1, 0, 1, last]]))
 
     def _laws(
-        self, i: int, h: float, bottom: float, top: float, band: _Band | None = None
+        self, i: int, h: float, bottom: float, top: float, band: _Band | None = None, *, tilt: float = -1.0, cut: float = 0.0
     ) -> tuple[LossDistribution, LossDistribution]:
         """The loss distributions below and above the curve of a release, on multiples of h from `bottom` to `top`."""
         release = self.factors[i][0]
@@ -613,6 +648,7 @@ class Composition:
             return (nothing, law) if release.pessimistic else (law, everything)
         # at least two cells left of 0 and one right of it, which the lines need
         first, last = min(int(np.floor(bottom / h)), -2), max(int(np.ceil(top / h)), 1)
+        nodes = self._nodes(i, h, first, last, tilt, cut) if tilt >= 0 else None
         forward, reverse, convex = *self._curves(i), None
         if band is not None:
             (forward, reverse), convex = band, (band[0].below, band[1].below)
@@ -621,20 +657,30 @@ class Composition:
         # with half a cell the slopes use points of the grids themselves, which a costly curve has cached
         if self._bounded_below:
             side = 1 / 2 if release.costly and band is None else connect_the_dots.SIDE
-            below = connect_the_dots.below(forward, reverse, step=h, first=first, last=last, side=side, convex=convex)
-        return below, connect_the_dots.above(forward, reverse, step=h, first=first, last=last)
+            below = connect_the_dots.below(
+                forward, reverse, step=h, first=first, last=last, side=side, convex=convex, nodes=nodes
+            )
+        return below, connect_the_dots.above(forward, reverse, step=h, first=first, last=last, nodes=nodes)
 
-    def _grid(self, tilt: float, level: float, cut: float = 0.0) -> tuple[float, list[tuple[float, float]]]:
-        """A step, and for each release the least and the greatest finite loss of its grid."""
+    def _grid(
+        self, tilt: float, level: float, cut: float = 0.0, log_width: float = 0.0
+    ) -> tuple[float, list[tuple[float, float]]]:
+        """A step, and for each release the least and the greatest finite loss of its grid.
+
+        The step is a share of the deviation of one loss, or what `log_width` allows if it is given and losses are no multiples.
+        """
         releases = sum(count for _, count in self.factors)
         # cut and left-out mass are shared by all releases
         ranges = [sketch.range(tilt, level * _CUT / releases, _LEFT_OUT / releases) for sketch in self._sketches_to(cut)]
         _, _, variance = self._cumulant(tilt, cut)
         # a share of the deviation of one loss, under the tilt
         step = max(np.sqrt(variance / releases) / _STEPS, _FINEST)
-        # neither the composed law nor a single one may have too many points
-        step = max(step, 20 * np.sqrt(variance) / _POINTS, max(top - bottom for bottom, top in ranges) / _FIRST_CELLS)
         spacings = [release.spacing for release, _ in self.factors if release.spacing and release.spacing >= step]
+        if log_width and not spacings:
+            step = max(self._planned_step(tilt, cut, log_width), _FINEST)
+        # neither the composed law nor a single one may have too many points
+        widest = max(top - bottom for bottom, top in ranges)
+        step = max(step, 20 * np.sqrt(variance) / _POINTS, widest / (_CELLS if log_width else _FIRST_CELLS))
         # Lattice losses. A loss just above a grid point is split with almost all of its mass at this point.
         if spacings:  # all losses of a release are multiples of a spacing: put grid points just below them
             step = max(spacings) / np.ceil(max(spacings) / step) * (1 - _ASIDE)
@@ -782,7 +828,7 @@ class _Sketch:
 
     def cumulant(self, tilt: float) -> tuple[float, float, float]:
         """Logarithm of the moment generating function of a finite loss, and its first and second derivative."""
-        weight, value = self._tilted(tilt)
+        weight, value = self.tilted(tilt)
         mean = float(weight @ self.losses)
         return value, mean, float(weight @ (self.losses - mean) ** 2)
 
@@ -791,7 +837,8 @@ class _Sketch:
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.mass))
 
-    def _tilted(self, tilt: float) -> tuple[FloatArray, float]:
+    def tilted(self, tilt: float) -> tuple[FloatArray, float]:
+        """Masses under the tilt, normalised, and the logarithm of the moment generating function."""
         exponent = self._log_mass + tilt * self.losses
         top = float(np.max(exponent))
         weight = np.exp(exponent - top)
@@ -811,7 +858,7 @@ class _Sketch:
         """Least and greatest loss that matter: the tilted mass below is `left_out`, delta beyond is at most `cut`."""
         top = float(self.eps[self._top(cut)])
         # the first losses, which together hold at most `left_out` of the tilted mass
-        below = np.cumsum(self._tilted(tilt)[0]) <= left_out
+        below = np.cumsum(self.tilted(tilt)[0]) <= left_out
         last = int(np.sum(np.cumprod(below)))
         return min(float(self.losses[max(last - 1, 0)]), 0.0), top
 
