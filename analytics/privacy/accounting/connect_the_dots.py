@@ -138,6 +138,7 @@ def below(
     side: float = SIDE,
     convex: tuple[Curve, Curve] | None = None,
     nodes: IntArray | None = None,
+    aligned: bool = True,
 ) -> LossDistribution:
     """Loss distribution whose curve is nowhere above a given one; finite losses beyond the grid are left out.
 
@@ -150,6 +151,9 @@ def below(
         1/2 the curve is evaluated only on the grids of this step and of half of it, and the error doubles.
     convex : tuple of callable, optional
         Convex curves nowhere above `forward` and `reverse`, from which the lines are made instead.
+    aligned : bool
+        Whether all losses must be multiples of the step. Otherwise they may have an offset, which suits a law most of which
+        lies within one cell around 0.
 
     Examples
     --------
@@ -181,9 +185,9 @@ def below(
     left = np.concatenate([starts[:1], np.minimum(stops[:-1], starts[1:]), stops[-1:]])
     # from the left the lines end far below the curve at 0: the losses below 0 fill a small part of one cell
     if right.size > 1 and left[-1] < right[0] / 2:
-        sunk_sides = _sunk(forward, right, from_zero[: right.size], step)
-        if sunk_sides is not None:
-            return _law(_straightened(sunk_sides, step), step, infinite, sunk=True)
+        sunk_law = _sunk(of_lines, line_ends, from_zero, step, side, infinite, aligned)
+        if sunk_law is not None:
+            return sunk_law
     # both sides bound delta(0); the law needs some mass above the infinite one
     at_zero = min(float(right[0]), float(left[-1]))
     if not at_zero > infinite:
@@ -200,26 +204,45 @@ def below(
     return _law(values, step, infinite, total_limit)
 
 
-def _sunk(forward: Curve, right: FloatArray, places: IntArray, step: float) -> Sides | None:
-    """Sides that have all losses below 0 on one multiple of the step: for laws whose losses below 0 lie in one cell.
+def _sunk(
+    curve: Curve,
+    line_ends: tuple[FloatArray, FloatArray],
+    places: IntArray,
+    step: float,
+    side: float,
+    infinite: float,
+    aligned: bool,
+) -> LossDistribution | None:
+    """The law that has all losses below 0 at one loss -b: for laws whose losses below 0 lie in one cell.
 
-    Left of x = 1 the curve is above its line there, which has the slope -s, and above 1 - x. A lower bound of both
-    follows the line down from x = 1 as far as 1 - x is greater, and from there a straight line to the point (0, 1).
-    None unless the line crosses 1 - x at an x > 1/2.
+    The line of the first cell right of x = 1 is below the curve everywhere, and so is 1 - x. They cross at exp(-b). The law's
+    curve is a straight line from (0, 1) to the crossing, and then follows the lines of cells that begin there; -b is an offset of
+    all losses, rounded to a multiple of the step if they must be `aligned`. None unless the crossing has x > 1/2.
     """
-    h = float(places[1] - places[0]) * step
-    # -slope at x = 1, from below: from the lower bound of delta(0) to the upper bound at half the first cell
-    delta_lower, delta_after = float(forward(np.zeros(1))[0][0]), float(forward(np.array([h / 2 * _BEFORE]))[1][0])
-    s = max((delta_lower - delta_after) / float(np.expm1(h / 2)) * _BEFORE - 8 * UNIT * delta_lower / h, 0.0)
-    # convex at 0: the chord to the right may not be steeper than s
-    top = min(float(right[0]), delta_lower, float(right[1]) + s * float(np.expm1(h)))
-    # the line crosses 1 - x at x = 1 - top / (1 - s)
-    if not top < (1 - s) / 2:
+    width = float(places[1] - places[0]) * step
+    start, stop = float(line_ends[0][0]), float(line_ends[1][0])
+    # minus the slope of the first line, rounded down, and its value at x = 1
+    s = max((start - stop) / float(np.expm1(width)) - 8 * UNIT * start / width, 0.0)
+    top = min(start, stop + s * float(np.expm1(width))) * _BEFORE
+    if not infinite < top < (1 - s) / 2:
         return None
-    # grid points as far as this crossing, rounded up; one where top = 0
-    low = -int(np.ceil(-np.log1p(-top / (1 - s)) / step * (1 + 1e-9))) - (top == 0)
-    left = top + (1 - s) * np.expm1(np.array([low, 0]) * step)
-    return Sides(np.append(top, right[1:]), left, np.append(low, places))
+    # the lines cross at x = 1 - top / (1 - s); further left 1 - x is greater
+    b = -float(np.log1p(-top / (1 - s))) * (1 + 1e-9) + SMALLEST
+    shift = int(np.ceil(b / step)) if aligned else 0
+    b = shift * step if aligned else b
+    # the first line goes on in cells that begin left of x = 1
+    losses, cells = places * step - b, np.diff(places) * step
+    own = losses[:-1] >= 0
+    first_line = (top - s * np.expm1(np.minimum(losses, width))) - 8 * UNIT * (top + s * np.expm1(width))
+    starts, stops = first_line[:-1], first_line[1:]
+    starts[own], stops[own] = _line_ends(
+        curve, np.asarray(losses[:-1][own]), np.asarray(cells[own]), np.asarray(side * cells[own]), infinite
+    )
+    right = np.append(starts[:1], np.minimum(stops[:-1], starts[1:]))
+    # the first value that is no more than the infinite mass ends the grid
+    right = np.append(right[: int(np.argmin(np.append(right > max(infinite, _LEAST), False)))], infinite)
+    sides = Sides(right, right[:1], places[: right.size] - shift)
+    return _law(_straightened(sides, step), step, infinite, sunk=True, offset=0.0 if aligned else -b)
 
 
 def _at_one_loss(step: float, infinite: float) -> LossDistribution:
@@ -399,13 +422,13 @@ def _corners(side: FloatArray, places: IntArray, step: float) -> IntArray:
 
 
 def _law(
-    values: Sides, step: float, infinite: float, total_limit: float | None = None, *, sunk: bool = False
+    values: Sides, step: float, infinite: float, total_limit: float | None = None, *, sunk: bool = False, offset: float = 0.0
 ) -> LossDistribution:
     """Loss distribution whose curve is the chords of the values, scaled so that its curve is on the right side of them.
 
     An upper bound by default. A lower bound if `total_limit` is given: the total mass is at most this value at x = 0 of
     the line that the first cell continues. A lower bound also if `sunk`: then a straight line goes from the first value
-    to the point (0, 1).
+    to the point (0, 1). Each loss is a multiple of the step and the offset.
     """
     is_upper, required_total = total_limit is None and not sunk, 1.0 if total_limit is None else total_limit
     right, left, places = values.right, values.left, values.places
@@ -444,7 +467,7 @@ def _law(
     scale = max(scale, 1.0) * (1 + rounding) if is_upper else max(min(scale, 1.0), 0.0) * (1 - rounding)
     grid_mass = np.zeros(int(places[-1] - places[0]) + 1)
     grid_mass[places - places[0]] = mass * scale
-    return LossDistribution(step, int(places[0]), grid_mass, infinite * scale)
+    return LossDistribution(step, int(places[0]), grid_mass, infinite * scale, offset)
 
 
 def summed(

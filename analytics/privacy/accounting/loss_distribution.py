@@ -85,12 +85,15 @@ class LossDistribution:
         Non-negative; the sum may be slightly more than one.
     infinite : float
         Mass under P of outcomes that are impossible under Q.
+    offset : float
+        Added to every finite loss.
     """
 
     step: float
     first: int
     mass: FloatArray
     infinite: float
+    offset: float = 0.0
 
     def __post_init__(self) -> None:
         if not np.all(np.isfinite(self.mass)):
@@ -98,7 +101,7 @@ class LossDistribution:
 
     @cached_property
     def losses(self) -> FloatArray:
-        return np.asarray((self.first + np.arange(self.mass.size)) * self.step, dtype=np.float64)
+        return np.asarray((self.first + np.arange(self.mass.size)) * self.step + self.offset, dtype=np.float64)
 
     @cached_property
     def log_mass(self) -> FloatArray:
@@ -110,7 +113,8 @@ class LossDistribution:
     def positive(self) -> tuple[IntArray, FloatArray, FloatArray]:
         """Indices of the positive masses, their logarithms and losses: laws of curves have few of them."""
         index = np.flatnonzero(self.mass)
-        return index, np.log(self.mass[index]), np.asarray((self.first + index) * self.step, dtype=np.float64)
+        losses = np.asarray((self.first + index) * self.step + self.offset, dtype=np.float64)
+        return index, np.log(self.mass[index]), losses
 
     def delta(self, epsilon: ArrayLike, *, count: int = 1) -> FloatArray:
         """delta of `count` independent releases at each epsilon, rounded up.
@@ -159,7 +163,7 @@ class LossDistribution:
         # raising a loss and making it infinite both raise the curve
         kept[0] += float(np.sum(self.mass[:start]))
         infinite = self.infinite + float(np.sum(self.mass[stop:])) * (1 + 1e-12)
-        return LossDistribution(self.step, self.first + start, kept, infinite)
+        return LossDistribution(self.step, self.first + start, kept, infinite, self.offset)
 
     def cumulant(self, tilt: float) -> tuple[float, float, float]:
         """Logarithm of the moment generating function of one finite loss, and its first and second derivative."""
@@ -400,6 +404,11 @@ class Product:
     def count(self) -> int:
         return sum(count for _, count in self.factors)
 
+    @cached_property
+    def offset(self) -> float:
+        """The sum of the offsets: every finite total loss is this and a multiple of the step."""
+        return float(sum(count * law.offset for law, count in self.factors))
+
     @property
     def greatest(self) -> float:
         """The greatest finite total loss with positive mass."""
@@ -632,7 +641,7 @@ class Product:
         """Upper tails of the composed law under P and Q; all errors are added, or subtracted if `lower`."""
         value, mean, _ = self.cumulant(tilt)
         composed = self.tilted(tilt)
-        losses = (composed.first + np.arange(composed.law.size, dtype=np.float64)) * self.step
+        losses = (composed.first + np.arange(composed.law.size, dtype=np.float64)) * self.step + self.offset
         rounding = self.rounding(tilt)
         # mass below the window, with the tilt undone at the least loss: exp(-t L) is greatest there
         lowest = sum(count * float(law.losses[0]) for law, count in self.factors)
@@ -652,7 +661,8 @@ class Product:
         error = 0.0
         for law, count in self.factors:
             # terms of the exponent: log mass, at least -_VANISHED where it matters, t times the loss, K(t)
-            greatest_exponent = max(abs(float(law.losses[0])), abs(float(law.losses[-1]))) * tilt
+            losses = law.positive[2]
+            greatest_exponent = max(abs(float(losses[0])), abs(float(losses[-1]))) * tilt
             error += count * UNIT * (8 + 2 * (-_VANISHED + greatest_exponent + abs(law.cumulant(tilt)[0])))
         return error
 
@@ -737,27 +747,29 @@ class _Reach:
         """Upper bound of the tilted mass of losses from `place` steps up."""
         if place > self.product._ends[1]:
             return 0.0
-        distance = place * self.product.step - self.mean
+        distance = place * self.product.step + self.product.offset - self.mean
         return float(np.exp(min(float(np.min(self.up - self.extra * distance)), 0.0)))
 
     def below(self, place: int) -> float:
         """Upper bound of the tilted mass of losses from `place` steps down."""
         if place < self.product._ends[0]:
             return 0.0
-        distance = self.mean - place * self.product.step
+        distance = self.mean - place * self.product.step - self.product.offset
         return float(np.exp(min(float(np.min(self.down - self.extra * distance)), 0.0)))
 
     @cached_property
     def low(self) -> int:
         """A place below which the tilted mass is negligible."""
         distance = float(np.min((self.down - _OUTSIDE) / self.extra))
-        return max(math.floor((self.mean - distance) / self.product.step), self.product._ends[0])
+        place = math.floor((self.mean - distance - self.product.offset) / self.product.step)
+        return max(place, self.product._ends[0])
 
     @cached_property
     def high(self) -> int:
         """A place above which the tilted mass is negligible."""
         distance = float(np.min((self.up - _OUTSIDE) / self.extra))
-        return min(math.ceil((self.mean + distance) / self.product.step), self.product._ends[1])
+        place = math.ceil((self.mean + distance - self.product.offset) / self.product.step)
+        return min(place, self.product._ends[1])
 
     @property
     def points(self) -> int:
@@ -769,7 +781,8 @@ class _Spectrum:
     r"""The transform of a composed law under a tilt t; it gives delta at any epsilon as a sum over few frequencies.
 
     Let :math:`\delta = e^{K(t)} E\,[e^{-tL}(1 - e^{\epsilon-L})_+]` under the tilted law. The law lies on multiples kh of the
-    step. Let :math:`k_0` be the first of them above epsilon, and :math:`y = k_0h - \epsilon`. With N points, frequencies
+    step; an offset of them is taken off epsilon. Let :math:`k_0` be the first of them above epsilon, and
+    :math:`y = k_0h - \epsilon`. With N points, frequencies
     :math:`\theta = 2\pi j/N`, transform :math:`\Phi` of the law, :math:`r = e^{-th+i\theta}` and m losses from :math:`k_0` on,
 
     .. math:: \delta = \frac{e^{K(t)-tk_0h}}N\sum_j\Phi_j\,e^{i\theta_jk_0}\,(B(y) - r^mB(y + mh)), \qquad
@@ -808,7 +821,7 @@ class _Spectrum:
 
         h = product.step
         reach = _Reach.of(product, tilt)
-        start = math.floor(low / h)
+        start = math.floor((low - product.offset) / h)
         window = max(reach.high - min(start, reach.low), 1)
         if tilt * window * h < _LEAST_WINDOW_TILT:
             tilt = _LEAST_WINDOW_TILT / (window * h)
@@ -816,7 +829,7 @@ class _Spectrum:
         value = product.cumulant(tilt)[0]
         longest = max(min(reach.high - start, math.ceil(-_OUTSIDE / (tilt * h))), 0) + 2
         # what lies above the first epsilon, and what is summed above the last one with what lies below it
-        points = max(reach.high - start, min(longest + math.floor(high / h), reach.high) - reach.low) + 2
+        points = max(reach.high - start, min(longest + math.floor((high - product.offset) / h), reach.high) - reach.low) + 2
         if points > MOST_POINTS:
             return None
         points = min(points, product._ends[1] - product._ends[0] + 1)
@@ -841,7 +854,7 @@ class _Spectrum:
 
     def _sums(self, epsilon: float) -> tuple[float, float, float, int, int]:
         """The sum of the class's formula without its first factor, its derivative in epsilon, its error, k_0 and m."""
-        h, t = self.reach.product.step, self.tilt
+        h, t, epsilon = self.reach.product.step, self.tilt, epsilon - self.reach.product.offset
         start = max(math.floor(epsilon / h) + 1, self.reach.product._ends[0])
         number = min(self.longest, self.reach.high - start + 1)
         if number <= 0:
@@ -879,23 +892,23 @@ class _Spectrum:
 
     def _bounds(self, epsilon: float, *, upper: bool) -> tuple[float, float, bool]:
         """Log of the bound of delta, its derivative, and whether errors are a small share of it."""
-        h, t = self.reach.product.step, self.tilt
-        # the curve is decreasing: an epsilon a little to the safe side outweighs the rounding of its quotient by the step
-        epsilon *= 1 - 8 * UNIT if upper else 1 + 8 * UNIT
+        h, t, offset = self.reach.product.step, self.tilt, self.reach.product.offset
+        # the curve is decreasing: an epsilon a little to the safe side outweighs the rounding of its place between multiples
+        epsilon += (epsilon + abs(offset)) * (-8 if upper else 8) * UNIT
         value, slope, error, start, number = self._sums(epsilon)
         if upper:
             # losses beyond those that are summed
             beyond = self.reach.beyond(start + number)
             bound = value + error + math.exp(max(-t * h * number, _VANISHED)) * beyond
         else:
-            y = max(start * h - epsilon, 0.0)
+            y = max(start * h + offset - epsilon, 0.0)
             folded = self.reach.beyond(start + self.length) + self.reach.below(start + number - 1 - self.length)
             bound = value - error - min(1.0, y + 1 / (1 + t)) * folded
         if not bound > 0:
             # above all losses nothing is left; otherwise errors hide the bound
             return -np.inf, 0.0, number <= 0
-        rounding = self.rounding + 8 * UNIT * (1 + t * abs(start * h) + abs(self.log_scale))
-        log_bound = math.log(bound) + self.log_scale - t * start * h
+        rounding = self.rounding + 8 * UNIT * (1 + t * (abs(start * h) + abs(offset)) + abs(self.log_scale))
+        log_bound = math.log(bound) + self.log_scale - t * (start * h + offset)
         reliable = abs(bound - value) <= _SMALL * max(bound, slope * epsilon)
         return log_bound + (rounding if upper else -rounding), -slope / bound, reliable
 

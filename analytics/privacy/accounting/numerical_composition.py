@@ -658,7 +658,7 @@ class Composition:
         if self._bounded_below:
             side = 1 / 2 if release.costly and band is None else connect_the_dots.SIDE
             below = connect_the_dots.below(
-                forward, reverse, step=h, first=first, last=last, side=side, convex=convex, nodes=nodes
+                forward, reverse, step=h, first=first, last=last, side=side, convex=convex, nodes=nodes, aligned=tilt < 0
             )
         return below, connect_the_dots.above(forward, reverse, step=h, first=first, last=last, nodes=nodes)
 
