@@ -234,7 +234,7 @@ def _sunk(
     losses, cells = places * step - b, np.diff(places) * step
     own = losses[:-1] >= 0
     first_line = (top - s * np.expm1(np.minimum(losses, width))) - 8 * UNIT * (top + s * np.expm1(width))
-    starts, stops = first_line[:-1], first_line[1:]
+    starts, stops = first_line[:-1].copy(), first_line[1:].copy()
     starts[own], stops[own] = _line_ends(
         curve, np.asarray(losses[:-1][own]), np.asarray(cells[own]), np.asarray(side * cells[own]), infinite
     )

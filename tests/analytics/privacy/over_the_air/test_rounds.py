@@ -629,7 +629,8 @@ def test_rare_rounds_against_the_mixture(mu, log_p, count, log_delta):
     assert high - low <= 2e-3 * high
 
 
-@example([(-1.88, -0.4), (2.08, -2.4), (2.96, -1.0), (3.65, 0.6)], 0.8, -1.6, connect_the_dots.SIDE, -7.0, 0.5)
+@example([(-1.88, -0.4), (2.08, -2.4), (2.96, -1.0), (3.65, 0.6)], 0.8, -1.6, connect_the_dots.SIDE, -7.0, 0.5, True, 1)
+@example([(2.0, -9.0), (3.0, -12.0)], 0.0, -0.5, connect_the_dots.SIDE, -15.0, 1.0, False, 1)
 @given(
     st.lists(st.tuples(st.floats(-4, 4), st.floats(-200, 3)), min_size=1, max_size=5),
     st.floats(-3, 1),
@@ -637,10 +638,12 @@ def test_rare_rounds_against_the_mixture(mu, log_p, count, log_delta):
     st.sampled_from([0.5, connect_the_dots.SIDE]),
     st.floats(-15, -7),
     st.sampled_from([0.5, 1.0]),
+    st.booleans(),
+    st.integers(1, 4),
 )
 @settings(max_examples=60)
-def test_the_law_below_is_below_at_every_epsilon(outcomes, scale, cells, side, noise, share):
-    """Also between grid points and beyond them; rare outcomes, coarse grids and short ones, values with errors."""
+def test_the_law_below_is_below_at_every_epsilon(outcomes, scale, cells, side, noise, share, aligned, widest):
+    """Also between grid points and beyond them; rare outcomes, coarse grids, short and uneven ones, values with errors."""
     with mpmath.workdps(120):
         p = [mpmath.mpf(1), *(mpmath.exp(rare) for _, rare in outcomes)]
         q = [one * mpmath.exp(-(10**scale) * x) for one, x in zip(p, [0.5, *(x for x, _ in outcomes)], strict=True)]
@@ -664,12 +667,17 @@ def test_the_law_below_is_below_at_every_epsilon(outcomes, scale, cells, side, n
             min(math.floor(share * min(reals) / step), -2),
             max(math.ceil(share * max(reals) / step), 1),
         )
-        law = connect_the_dots.below(curve(p, q), curve(q, p), step=step, first=first, last=last, side=side)
+        every = np.arange(first, last + 1)
+        nodes = every[(every % widest == 0) | (np.abs(every) <= 1) | (every <= first + 1) | (every == last)]
+        law = connect_the_dots.below(
+            curve(p, q), curve(q, p), step=step, first=first, last=last, side=side, nodes=nodes, aligned=aligned
+        )
+        assert law.offset == 0 or not aligned
         asked = [*reals, *(step * np.linspace(1.5 * first, 1.5 * last, 13))]
         for epsilon in asked:
             x = mpmath.exp(mpmath.mpf(float(epsilon)))
             masses = zip(law.mass.tolist(), range(law.first, law.first + law.mass.size), strict=True)
-            found = mpmath.fsum(max(m * (1 - x * mpmath.exp(-mpmath.mpf(i) * step)), 0) for m, i in masses)
+            found = mpmath.fsum(max(m * (1 - x * mpmath.exp(-mpmath.mpf(i) * step - mpmath.mpf(law.offset))), 0) for m, i in masses)
             assert found + law.infinite <= exact(float(epsilon), p, q) * (1 + mpmath.mpf(10) ** -25)
 
 
