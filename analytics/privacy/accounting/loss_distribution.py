@@ -69,6 +69,10 @@ _MOVES = 26  # greatest number of steps, each four times the one before, that co
 _LARGE = 600.0  # greatest argument of exp, which overflows above 709; a loss that needs more is far below epsilon
 
 
+# an increasing function of a tilt and of the cumulants there, and its derivative in the tilt
+Rising = Callable[[float, float, float, float], tuple[float, float]]
+
+
 @dataclass(frozen=True)
 class LossDistribution:
     """Law of the privacy loss under P on a grid of losses.
@@ -592,7 +596,7 @@ class Product:
 
     def _tilt_of_loss(self, loss: float, start: float = 0.0) -> float:
         """The tilt under which the mean total loss is `loss`; 0 if the mean without a tilt is greater."""
-        return self._root(lambda t, value, slope, curvature: (slope - loss, curvature), start)
+        return self._root(lambda _t, _value, slope, curvature: (slope - loss, curvature), start)
 
     def tilt_of_level(self, log_delta: float, start: float = 0.0, *, saddlepoint: bool = False) -> float:
         """The tilt t of the best Chernoff bound: K(t) - t eps = log delta where eps = K'(t).
@@ -606,36 +610,9 @@ class Product:
 
         return self._root(excess, start)
 
-    def _root(self, rising: Callable[[float, float, float, float], tuple[float, float]], start: float) -> float:
-        """The tilt at which an increasing function vanishes, to a percent; 0 if it is positive there.
-
-        The function, of the tilt and the cumulants there, comes with its derivative. If it is negative until all mass is at the
-        greatest loss, the tilt at which this happens. Newton's method from `start`, kept in an interval.
-        """
-        low, high = 0.0, np.inf
-        at_zero = self.cumulant(0.0)
-        if rising(0.0, *at_zero)[0] >= 0:
-            return 0.0
-        tilt = start if start > 0 else 1 / max(math.sqrt(at_zero[2]), self.step)
-        for _ in range(_NEWTON_STEPS):
-            value, slope, curvature = self.cumulant(tilt)
-            excess, derivative = rising(tilt, value, slope, curvature)
-            if excess < 0:
-                low = tilt
-                # under a great tilt all mass is at the greatest loss, and no more change follows
-                if self.greatest - slope < _AT_THE_END * self.step:
-                    return tilt
-            else:
-                high = tilt
-            if low >= (1 - _CLOSE) * high:
-                break
-            moved = tilt - excess / derivative if derivative > 0 else np.inf
-            if abs(moved - tilt) <= _CLOSE * tilt:
-                return moved
-            # where Newton's step leaves the interval: its geometric mean, or a doubling
-            inside = max(low, tilt / 8) < moved < min(high, tilt * 8)
-            tilt = moved if inside else (math.sqrt(max(low, high / 64) * high) if high < np.inf else 8 * tilt)
-        return tilt
+    def _root(self, rising: Rising, start: float) -> float:
+        """As :func:`root_of_tilts`; under a great tilt all mass is at the greatest loss, and no more change follows."""
+        return root_of_tilts(self.cumulant, rising, start, most=self.greatest - _AT_THE_END * self.step)
 
     def _tail(self, tilt: float, *, lower: bool = False) -> _Tail:
         """Upper tails of the composed law under P and Q; all errors are added, or subtracted if `lower`."""
@@ -951,6 +928,44 @@ class _Spectrum:
                 epsilon = epsilon * (1 - shift) if shift < 0.5 else 0.0
             shift *= 4
         return (np.inf, about, False) if upper else (0.0, about, about == 0)
+
+
+def root_of_tilts(
+    cumulants: Callable[[float], tuple[float, float, float]],
+    rising: Rising,
+    start: float = 0.0,
+    *,
+    most: float = np.inf,
+    greatest: float = np.inf,
+) -> float:
+    """The tilt at which an increasing function vanishes, to a percent; 0 if it is positive there.
+
+    The function, of the tilt and the cumulants there, comes with its derivative. If it is negative until the mean exceeds `most`,
+    or the tilt `greatest`, that tilt. Newton's method from `start`, kept in an interval.
+    """
+    at_zero = cumulants(0.0)
+    if rising(0.0, *at_zero)[0] >= 0:
+        return 0.0
+    low, high = 0.0, np.inf
+    tilt = start if start > 0 else 1 / max(math.sqrt(at_zero[2]), 1e-150)
+    for _ in range(_NEWTON_STEPS):
+        value, slope, curvature = cumulants(tilt)
+        excess, derivative = rising(tilt, value, slope, curvature)
+        if excess < 0:
+            low = tilt
+            if slope > most or tilt > greatest:
+                return tilt
+        else:
+            high = tilt
+        if low >= (1 - _CLOSE) * high:
+            break
+        moved = tilt - excess / derivative if derivative > 0 else np.inf
+        if abs(moved - tilt) <= _CLOSE * tilt:
+            return moved
+        # where Newton's step leaves the interval: its geometric mean, or a doubling
+        inside = max(low, tilt / 8) < moved < min(high, tilt * 8)
+        tilt = moved if inside else (math.sqrt(max(low, high / 64) * high) if high < np.inf else 8 * tilt)
+    return tilt
 
 
 def _mean_power(spectrum: np.ndarray, count: int) -> float:

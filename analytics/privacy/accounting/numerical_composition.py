@@ -33,6 +33,7 @@ place. This is assumed of the library. The error of the masses, each of which is
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -46,7 +47,13 @@ from airtight.analytics.checks import ConvergenceError, FloatArray, IntArray, Pa
 from airtight.analytics.privacy.accounting import connect_the_dots
 from airtight.analytics.privacy.accounting.convex_band import ConvexBand
 from airtight.analytics.privacy.accounting.dp_accounting_interop import Tabulated
-from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution, Product, Readings
+from airtight.analytics.privacy.accounting.loss_distribution import (
+    LossDistribution,
+    Product,
+    Readings,
+    Rising,
+    root_of_tilts,
+)
 from airtight.analytics.privacy.mechanisms.mechanism import BracketArrays, Factors, Mechanism
 from airtight.analytics.rounding import NORMAL, UNIT
 
@@ -89,7 +96,6 @@ _LEAST_LOG = -690.0  # least log of delta for which a grid is planned: exp under
 # shares of the allowed distance of the bounds of log delta: from bands, and from the grid; of the latter, from its wide cells
 _BAND_SHARE, _GRID_SHARE, _COARSE_SHARE = 0.25, 0.25, 0.25
 
-Rising = Callable[[float, float, float], float]
 _Band = tuple[ConvexBand, ConvexBand]
 
 
@@ -121,7 +127,7 @@ class Composition:
         if epsilon == np.inf:
             return self._infinite()
         # Chernoff's exponent at epsilon: K'(t) = epsilon
-        tilt = self._tilt(lambda value, slope, t: slope - epsilon)
+        tilt = self._tilt_at(epsilon)
         # saddlepoint estimate of log delta, for the planning of ranges only
         log_level = self._cumulant(tilt)[0] - tilt * epsilon - np.log1p(tilt)
         level = float(np.exp(np.clip(log_level, _LEAST_LOG, 0.0)))
@@ -161,7 +167,7 @@ class Composition:
             return True
         if not self.factors or not 0 < epsilon < np.inf:
             return False
-        return bool(distance <= width * _sharpness(self._tilt(lambda value, slope, t: slope - epsilon), epsilon))
+        return bool(distance <= width * _sharpness(self._tilt_at(epsilon), epsilon))
 
     def reached_at(self, epsilon: FloatArray, low: FloatArray, high: FloatArray, width: float) -> NDArray[np.bool_]:
         """As :meth:`is_tight` at each of many epsilons."""
@@ -213,7 +219,8 @@ class Composition:
             return (high - low) / (width * high) if max(low, floor) < high < np.inf else 0.0
 
         # Chernoff's bound at its best equals delta: K(t) - t K'(t) = log delta
-        tilt = self._tilt(lambda value, slope, t: t * slope - value + np.log(delta), delta)
+        log_delta = math.log(delta)
+        tilt = self._tilt(lambda t, value, slope, curvature: (t * slope - value + log_delta, t * curvature), delta)
         log_width = width * _sharpness(tilt, self._cumulant(tilt, delta)[1])
         return self._narrowed(tilt, delta, bounds_of, excess, log_width, tried=floor > 0, cut=delta)
 
@@ -449,24 +456,13 @@ class Composition:
             self._cut_sketches[level] = [sketch.cut(level * _CUT / releases) for sketch in self._sketches]
         return self._cut_sketches[level]
 
+    def _tilt_at(self, epsilon: float) -> float:
+        """The tilt under which epsilon is the mean total loss."""
+        return self._tilt(lambda _t, _value, slope, curvature: (slope - epsilon, curvature))
+
     def _tilt(self, rising: Rising, level: float = 0.0) -> float:
-        """The tilt where an increasing function of cumulant, slope and tilt vanishes; 0 if it is positive at 0."""
-
-        from scipy import optimize  # loaded when it is needed: it takes longer than all else that a first curve needs
-
-        def at(tilt: float) -> float:
-            value, slope, _ = self._cumulant(tilt, level)
-            return rising(value, slope, tilt)
-
-        if at(0.0) >= 0:
-            return 0.0
-        # double until the sign changes; the root to three digits is enough for a plan
-        high = 1e-6
-        while at(high) < 0:
-            high *= 4
-            if high > _GREATEST_TILT:
-                return high
-        return float(optimize.brentq(at, 0.0, high, rtol=1e-3))
+        """The tilt where an increasing function of tilt and cumulants vanishes; 0 if it is positive at 0."""
+        return root_of_tilts(lambda tilt: self._cumulant(tilt, level), rising, greatest=_GREATEST_TILT)
 
     def _narrowed(
         self,
@@ -504,10 +500,10 @@ class Composition:
         cells, best, allowed = _ROUGH_CELLS if rough else _MANY_CELLS, (0.0, np.inf), _BAND_SHARE * log_width
         log_moments = {i: self._sketches_to(cut)[i].cumulant(tilt)[0] for i in bands}
         deviation = self._deviation(tilt, cut)
-        # a threshold often needs a rough answer only: a coarse grid first
-        if tried and bands:
+        # a threshold often needs a rough answer only: a coarse grid first, for the upper bound alone
+        if tried:
             with suppress(ConvergenceError):
-                low, high = bounds_of(*self._products(_TRIED * step, ranges, bands, tilt, cut)[:2])
+                low, high = bounds_of(*self._products(_TRIED * step, ranges, bands, tilt, cut, upper_only=True)[:2])
                 if high < np.inf and excess(low, high) == 0:
                     return low, high
         idle = 0
@@ -555,11 +551,13 @@ class Composition:
         return best
 
     def _products(
-        self, step: float, ranges: list[tuple[float, float]], bands: dict[int, _Band], tilt: float, cut: float
+        self, step: float, ranges: list[tuple[float, float]], bands: dict[int, _Band], tilt: float, cut: float,
+        upper_only: bool = False,
     ) -> tuple[Product, Product, list[tuple[LossDistribution, LossDistribution]]]:
         """The compositions of the laws below and above all curves on one grid, and the laws of each release."""
         laws_of_releases = [
-            self._laws(i, step, *ranges[i], bands.get(i), tilt=tilt, cut=cut) for i in range(len(ranges))
+            self._laws(i, step, *ranges[i], bands.get(i), tilt=tilt, cut=cut, upper_only=upper_only)
+            for i in range(len(ranges))
         ]
         counts = [count for _, count in self.factors]
         lower, upper = (
@@ -604,16 +602,14 @@ class Composition:
         """The step whose chords and lines together change log delta by a share of `log_width`, as far as the sketches tell.
 
         A law on the grid has the moment generating function of the loss with L replaced by one of the grid points beside it, so
-        chosen that E[e^-L] stays. This adds t (1 + t) / 2 times the variance to log M(t) for each release. The variance is
-        h^2 / 6 on average, and half of it lost by the lines; near 0, a grid point, it is abs(L) h.
+        chosen that E[e^-L] stays. This adds t (1 + t) / 2 times the variance to log M(t) for each release, and at most t h. The
+        variance is h^2 / 6 on average, and half of it lost by the lines; near 0, a grid point, it is abs(L) h.
         """
         steep, allowed = _steepness(tilt, self._deviation(tilt, level)) / 2, _GRID_SHARE * log_width
-        sketches = [
-            (np.abs(sketch.losses), count * sketch.tilted(tilt)[0])
-            for sketch, (_, count) in zip(self._sketches_to(level), self.factors, strict=True)
-        ]
-        steps = 2.0 ** np.arange(-40.0, 10.0)
-        added = [sum(float(w @ np.minimum(h * h / 4, loss * h)) for loss, w in sketches) * steep for h in steps]
+        steps, added = 2.0 ** np.arange(-40.0, 10.0), np.zeros(50)
+        for sketch, (_, count) in zip(self._sketches_to(level), self.factors, strict=True):
+            variance = np.minimum(steps[:, None] / 4, np.abs(sketch.losses)) @ sketch.tilted(tilt)[0] * steps
+            added += count * np.minimum(steep * variance, max(tilt, 1.0) * steps)
         return float(np.exp(np.interp(np.log(allowed), np.log(np.maximum(added, 1e-300)), np.log(steps))))
 
     def _nodes(self, i: int, h: float, first: int, last: int, tilt: float, cut: float) -> IntArray:
@@ -637,7 +633,8 @@ class Composition:
         return np.unique(np.concatenate([inside, [first, first + 1, -1, 0, 1, last]]))
 
     def _laws(
-        self, i: int, h: float, bottom: float, top: float, band: _Band | None = None, *, tilt: float = -1.0, cut: float = 0.0
+        self, i: int, h: float, bottom: float, top: float, band: _Band | None = None, *, tilt: float = -1.0, cut: float = 0.0,
+        upper_only: bool = False,
     ) -> tuple[LossDistribution, LossDistribution]:
         """The loss distributions below and above the curve of a release, on multiples of h from `bottom` to `top`."""
         release = self.factors[i][0]
@@ -655,7 +652,7 @@ class Composition:
         # an empty law is the lower bound 0
         below = LossDistribution(h, 0, np.zeros(0), 0.0)
         # with half a cell the slopes use points of the grids themselves, which a costly curve has cached
-        if self._bounded_below:
+        if self._bounded_below and not upper_only:
             side = 1 / 2 if release.costly and band is None else connect_the_dots.SIDE
             below = connect_the_dots.below(
                 forward, reverse, step=h, first=first, last=last, side=side, convex=convex, nodes=nodes, aligned=tilt < 0
