@@ -771,7 +771,8 @@ class _Spectrum:
     less than the part of delta from the m losses; and it exceeds that part only by losses from :math:`k_0 + N` steps up and those
     up to :math:`k_0 + m - 1 - N`, each of which adds at most :math:`g = \min(1, y + 1/(1 + t))`, because
     :math:`e^{-t(z-y)}(1 - e^{-z}) \le \min(1, y + (z-y)e^{-t(z-y)})` and :math:`xe^{-tx} \le 1/(et)`; :class:`_Reach` bounds
-    their mass. Losses from :math:`k_0 + m` on have at most the factor :math:`e^{-tmh}`.
+    their mass. Losses from :math:`k_0 + m` on have at most the factor :math:`e^{-tmh}`. Where epsilon is below nearly all losses,
+    :math:`k_0` is the first of these; losses between have at most the factor :math:`e^{ty}`.
 
     *Rounding.* A transform of one law errs by at most :math:`\eta = 8u\log_2N`; this is assumed of the library, and leaves room
     for the powers. So the product of the powers errs by at most :math:`\prod(|\Phi_i|+\eta)^{n_i} - \prod|\Phi_i|^{n_i}`, with
@@ -798,11 +799,12 @@ class _Spectrum:
 
         h = product.step
         reach = _Reach.of(product, tilt)
-        start = math.floor((low - product.offset) / h)
-        window = max(reach.high - min(start, reach.low), 1)
+        start = max(math.floor((low - product.offset) / h), reach.low)
+        window = max(reach.high - reach.low, 1)
         if tilt * window * h < _LEAST_WINDOW_TILT:
             tilt = _LEAST_WINDOW_TILT / (window * h)
             reach = _Reach.of(product, tilt)
+            start = max(start, reach.low)
         value = product.cumulant(tilt)[0]
         longest = max(min(reach.high - start, math.ceil(-_OUTSIDE / (tilt * h))), 0) + 2
         # what lies above the first epsilon, and what is summed above the last one with what lies below it
@@ -832,7 +834,7 @@ class _Spectrum:
     def _sums(self, epsilon: float) -> tuple[float, float, float, int, int]:
         """The sum of the class's formula without its first factor, its derivative in epsilon, its error, k_0 and m."""
         h, t, epsilon = self.reach.product.step, self.tilt, epsilon - self.reach.product.offset
-        start = max(math.floor(epsilon / h) + 1, self.reach.product._ends[0])
+        start = max(math.floor(epsilon / h) + 1, self.reach.low)
         number = min(self.longest, self.reach.high - start + 1)
         if number <= 0:
             return 0.0, 0.0, 0.0, start, 0
@@ -874,9 +876,11 @@ class _Spectrum:
         epsilon += (epsilon + abs(offset)) * (-8 if upper else 8) * UNIT
         value, slope, error, start, number = self._sums(epsilon)
         if upper:
-            # losses beyond those that are summed
-            beyond = self.reach.beyond(start + number)
-            bound = value + error + math.exp(max(-t * h * number, _VANISHED)) * beyond
+            # losses beyond those that are summed, and losses between epsilon and the first of them
+            beyond = self.reach.beyond(start + number) * math.exp(max(-t * h * number, _VANISHED))
+            between = self.reach.below(start - 1) if (start - 1) * h + offset > epsilon else 0.0
+            growth = math.exp(min(t * (start * h + offset - epsilon), -_VANISHED)) if between else 0.0
+            bound = value + error + beyond + between * growth
         else:
             y = max(start * h + offset - epsilon, 0.0)
             folded = self.reach.beyond(start + self.length) + self.reach.below(start + number - 1 - self.length)
@@ -908,12 +912,18 @@ class _Spectrum:
                 high = epsilon
             if high - low <= 4 * UNIT * high:
                 break
-            moved = epsilon - fall / slope if slope < 0 and np.isfinite(fall) else np.nan
-            if abs(moved - epsilon) <= _LAST * epsilon:
-                break
-            # the first end itself is tried where the step goes beyond it
-            beyond = low == self.least < epsilon and moved <= low
-            epsilon = low if beyond else moved if low < moved < high else (low + high) / 2
+            if slope < 0 and np.isfinite(fall):
+                # Newton's steps for log delta, which is nearly linear in the bulk, and for delta, which is near the greatest loss
+                by_log, linear = epsilon - fall / slope, epsilon + math.expm1(min(-fall, _LARGE)) / slope
+                moves = (by_log, linear) if fall > 0 else (linear, by_log)
+                if abs(by_log - epsilon) <= _LAST * epsilon:
+                    break
+            else:
+                moves = ()
+            # the first end itself is tried where a step goes beyond it
+            beyond = low == self.least < epsilon and by_log <= low if moves else False
+            inside = next((moved for moved in moves if low < moved < high), (low + high) / 2)
+            epsilon = low if beyond else inside
         # moved outwards in growing steps until the bound of delta there confirms it
         about, shift = epsilon, 2 * UNIT
         for _ in range(_MOVES):

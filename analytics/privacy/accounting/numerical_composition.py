@@ -530,7 +530,7 @@ class Composition:
             remaining_excess = excess(max(best[0], lower_estimate), best[1])
             finest = int(np.log2(max(cells * step / span, 1.0)))
             # the distance of the bounds falls as the square of the step
-            halvings = min(int(np.ceil(np.log2(min(max(remaining_excess, 1.0), 16.0)) / 2)), finest)
+            halvings = min(int(np.ceil(np.log2(min(max(remaining_excess, 1.0), 64.0)) / 2)), finest)
             if (
                 remaining_excess <= 1
                 or (halvings < 1 and not bands)
@@ -603,21 +603,24 @@ class Composition:
 
         A law on the grid has the moment generating function of the loss with L replaced by one of the grid points beside it, so
         chosen that E[e^-L] stays. This adds t (1 + t) / 2 times the variance to log M(t) for each release, and at most t h. The
-        variance is h^2 / 6 on average, and half of it lost by the lines; near 0, a grid point, it is abs(L) h.
+        variance is h^2 / 6 on average, and half of it lost by the lines; near 0, a grid point, it is abs(L) h. The total loss
+        moves by less than a step for each release: a step that is the allowed share of epsilon need not be finer.
         """
         steep, allowed = _steepness(tilt, self._deviation(tilt, level)) / 2, _GRID_SHARE * log_width
         steps, added = 2.0 ** np.arange(-40.0, 10.0), np.zeros(50)
         for sketch, (_, count) in zip(self._sketches_to(level), self.factors, strict=True):
             variance = np.minimum(steps[:, None] / 4, np.abs(sketch.losses)) @ sketch.tilted(tilt)[0] * steps
             added += count * np.minimum(steep * variance, max(tilt, 1.0) * steps)
-        return float(np.exp(np.interp(np.log(allowed), np.log(np.maximum(added, 1e-300)), np.log(steps))))
+        planned = np.exp(np.interp(np.log(allowed), np.log(np.maximum(added, 1e-300)), np.log(steps)))
+        epsilon, releases = self._cumulant(tilt, level)[1], sum(count for _, count in self.factors)
+        return max(float(planned), allowed / _sharpness(tilt, epsilon) * epsilon / releases)
 
     def _nodes(self, i: int, h: float, first: int, last: int, tilt: float, cut: float) -> IntArray:
         r"""Multiples of h that get mass: all of them where most of the tilted loss lies, fewer where it is rare.
 
         Cells of width s add the mean of s^2 to the error. With the density :math:`\rho` of the tilted loss, and
         :math:`\rho_0` a share of one over the range, :math:`s = h\max(1, (\rho_0/\rho)^{1/3})` adds at most this share: it is
-        the least number of cells for that. No cell is so wide that :math:`e^{(1+t)L}` grows by more than e in it.
+        the least number of cells for that. In no cell does :math:`e^{(1+t)L}` grow by more than e :math:`\max(1, \rho_0/\rho)`.
         """
         sketch = self._sketches_to(cut)[i]
         losses, gap = sketch.losses, np.diff(sketch.losses)
@@ -625,7 +628,8 @@ class Composition:
         weight = np.maximum(sketch.tilted(tilt)[0], sketch.tilted(0.0)[0])
         density = np.maximum(weight[1:], weight[:-1]) / gap
         rare = np.cbrt(density * (last - first) * h / _COARSE_SHARE)
-        cells = np.append(0.0, np.cumsum(gap * np.minimum(np.maximum(rare / h, 1 + tilt), 1 / h)))
+        steepest = (1 + tilt) / (1 - 3 * np.log(np.clip(rare, 1e-100, 1.0)))
+        cells = np.append(0.0, np.cumsum(gap * np.minimum(np.maximum(rare / h, steepest), 1 / h)))
         # nodes at equal distances in the number of cells, and all next to 0
         start, stop = np.interp([first * h, last * h], losses, cells)
         places = np.interp(np.linspace(start, stop, int(np.ceil(stop - start)) + 1), cells, losses)
@@ -672,12 +676,12 @@ class Composition:
         _, _, variance = self._cumulant(tilt, cut)
         # a share of the deviation of one loss, under the tilt
         step = max(np.sqrt(variance / releases) / _STEPS, _FINEST)
+        # neither the composed law nor a single one may have too many points
+        fewest, widest = 20 * np.sqrt(variance) / _POINTS, max(top - bottom for bottom, top in ranges)
+        step = max(step, fewest, widest / _FIRST_CELLS)
         spacings = [release.spacing for release, _ in self.factors if release.spacing and release.spacing >= step]
         if log_width and not spacings:
-            step = max(self._planned_step(tilt, cut, log_width), _FINEST)
-        # neither the composed law nor a single one may have too many points
-        widest = max(top - bottom for bottom, top in ranges)
-        step = max(step, 20 * np.sqrt(variance) / _POINTS, widest / (_CELLS if log_width else _FIRST_CELLS))
+            step = max(self._planned_step(tilt, cut, log_width), _FINEST, fewest, widest / _CELLS)
         # Lattice losses. A loss just above a grid point is split with almost all of its mass at this point.
         if spacings:  # all losses of a release are multiples of a spacing: put grid points just below them
             step = max(spacings) / np.ceil(max(spacings) / step) * (1 - _ASIDE)
