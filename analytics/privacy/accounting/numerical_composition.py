@@ -620,7 +620,8 @@ class Composition:
 
         Cells of width s add the mean of s^2 to the error. With the density :math:`\rho` of the tilted loss, and
         :math:`\rho_0` a share of one over the range, :math:`s = h\max(1, (\rho_0/\rho)^{1/3})` adds at most this share: it is
-        the least number of cells for that. In no cell does :math:`e^{(1+t)L}` grow by more than e :math:`\max(1, \rho_0/\rho)`.
+        the least number of cells for that. A cell may be wider than
+        :math:`1/(1+t)` only where :math:`e^{(1+t)s}\le(h(1+t))^2\rho_0/\rho`, for what the weight gains in it.
         """
         sketch = self._sketches_to(cut)[i]
         losses, gap = sketch.losses, np.diff(sketch.losses)
@@ -628,7 +629,8 @@ class Composition:
         weight = np.maximum(sketch.tilted(tilt)[0], sketch.tilted(0.0)[0])
         density = np.maximum(weight[1:], weight[:-1]) / gap
         rare = np.cbrt(density * (last - first) * h / _COARSE_SHARE)
-        steepest = (1 + tilt) / (1 - 3 * np.log(np.clip(rare, 1e-100, 1.0)))
+        rise = 2 * np.log(h * (1 + tilt)) - 3 * np.log(np.clip(rare, 1e-200, 1.0))
+        steepest = (1 + tilt) / np.maximum(rise, 1.0)
         cells = np.append(0.0, np.cumsum(gap * np.minimum(np.maximum(rare / h, steepest), 1 / h)))
         # nodes at equal distances in the number of cells, and all next to 0
         start, stop = np.interp([first * h, last * h], losses, cells)
