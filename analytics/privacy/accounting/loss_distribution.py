@@ -493,7 +493,9 @@ class Product:
         best = np.inf if upper else 0.0
         for searched in _SEARCHED:
             _, mean, variance = self.cumulant(tilt)
-            spectrum = _Spectrum.of(self, tilt, max(mean - searched * math.sqrt(variance), 0.0), max(mean, 0.0))
+            # the weight of a loss in delta rises over a distance of 1 / (1 + t) above epsilon
+            spread = searched * (math.sqrt(variance) + 1 / (1 + tilt))
+            spectrum = _Spectrum.of(self, tilt, max(mean - spread, 0.0), max(mean, 0.0))
             if spectrum is None:
                 break
             epsilon, about, reliable = spectrum.epsilon(delta, upper=upper)
@@ -915,11 +917,11 @@ class _Spectrum:
             if slope < 0 and np.isfinite(fall):
                 # Newton's steps for log delta, which is nearly linear in the bulk, and for delta, which is near the greatest loss
                 by_log, linear = epsilon - fall / slope, epsilon + math.expm1(min(-fall, _LARGE)) / slope
-                moves = (by_log, linear) if fall > 0 else (linear, by_log)
+                moves = [by_log, linear] if fall > 0 else [linear, by_log]
                 if abs(by_log - epsilon) <= _LAST * epsilon:
                     break
             else:
-                moves = ()
+                moves = []
             # the first end itself is tried where a step goes beyond it
             beyond = low == self.least < epsilon and by_log <= low if moves else False
             inside = next((moved for moved in moves if low < moved < high), (low + high) / 2)

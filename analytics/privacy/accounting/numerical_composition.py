@@ -91,6 +91,7 @@ _AN_OCTAVE = 8  # steps to choose from between h and 2h: so both orders mostly e
 _ONE_BY_ONE = 16  # greatest number of epsilons for which a composition is made anew at each
 _VANISHED = 1e-320  # the least doubles by which bounds are rounded up are below it
 _NOTHING = 1e-290  # a delta up to this one counts as 0
+_DEEP = 1e-200  # a delta from which down the first grid has the fewest cells
 _LEAST_LOG = -690.0  # least log of delta for which a grid is planned: exp underflows below -708
 
 # shares of the allowed distance of the bounds of log delta: from bands, and from the grid; of the latter, from its wide cells
@@ -620,8 +621,8 @@ class Composition:
 
         Cells of width s add the mean of s^2 to the error. With the density :math:`\rho` of the tilted loss, and
         :math:`\rho_0` a share of one over the range, :math:`s = h\max(1, (\rho_0/\rho)^{1/3})` adds at most this share: it is
-        the least number of cells for that. A cell may be wider than
-        :math:`1/(1+t)` only where :math:`e^{(1+t)s}\le(h(1+t))^2\rho_0/\rho`, for what the weight gains in it.
+        the least number of cells for that. A cell may be wider than :math:`1/(1+t)` only where
+        :math:`e^{(1+t)s}\le(h(1+t))^2\rho_0/\rho`, for what the weight gains in it.
         """
         sketch = self._sketches_to(cut)[i]
         losses, gap = sketch.losses, np.diff(sketch.losses)
@@ -683,7 +684,9 @@ class Composition:
         step = max(step, fewest, widest / _FIRST_CELLS)
         spacings = [release.spacing for release, _ in self.factors if release.spacing and release.spacing >= step]
         if log_width and not spacings:
-            step = max(self._planned_step(tilt, cut, log_width), _FINEST, fewest, widest / _CELLS)
+            # near the least doubles second differences on a fine grid lose digits
+            cells = _CELLS if level > _DEEP else _FIRST_CELLS
+            step = max(self._planned_step(tilt, cut, log_width), _FINEST, fewest, widest / cells)
         # Lattice losses. A loss just above a grid point is split with almost all of its mass at this point.
         if spacings:  # all losses of a release are multiples of a spacing: put grid points just below them
             step = max(spacings) / np.ceil(max(spacings) / step) * (1 - _ASIDE)
