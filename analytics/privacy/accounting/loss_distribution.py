@@ -856,9 +856,9 @@ class _Spectrum:
         def geometric(at: float, at_phase: np.ndarray, factor: float) -> tuple[np.ndarray, np.ndarray]:
             shift = factor * (np.cos(at_phase) + 1j * np.sin(at_phase))
             under = math.exp(-at)
-            # e^-y - e^-h, which is negative in what is subtracted
-            step = under * -math.expm1(at - h) if at <= h else -math.exp(-h) * -math.expm1(h - at)
-            return shift * (-math.expm1(-at) + ratio * step) / (one_less * next_less), shift * under / next_less
+            # 1 - e^-y + r (e^-y - e^-h) = (1 - r)(1 - e^-y) + r (1 - e^-h), without cancellation at a great y
+            numerator = one_less * -math.expm1(-at) + ratio * -math.expm1(-h)
+            return shift * numerator / (one_less * next_less), shift * under / next_less
 
         kernel, slope = geometric(y, phase, 1.0)
         size = np.abs(kernel)
