@@ -677,7 +677,8 @@ def test_the_law_below_is_below_at_every_epsilon(outcomes, scale, cells, side, n
         for epsilon in asked:
             x = mpmath.exp(mpmath.mpf(float(epsilon)))
             masses = zip(law.mass.tolist(), range(law.first, law.first + law.mass.size), strict=True)
-            found = mpmath.fsum(max(m * (1 - x * mpmath.exp(-mpmath.mpf(i) * step - mpmath.mpf(law.offset))), 0) for m, i in masses)
+            lost = x * mpmath.exp(-mpmath.mpf(law.offset))
+            found = mpmath.fsum(max(m * (1 - lost * mpmath.exp(-mpmath.mpf(i) * step)), 0) for m, i in masses)
             assert found + law.infinite <= exact(float(epsilon), p, q) * (1 + mpmath.mpf(10) ** -25)
 
 
