@@ -215,14 +215,16 @@ def _sunk(
 ) -> LossDistribution | None:
     """The law that has all losses below 0 at one loss -b: for laws whose losses below 0 lie in one cell.
 
-    The line of the first cell right of x = 1 is below the curve everywhere, and so is 1 - x. They cross at exp(-b). The law's
+    A line at most as steep as the curve is at x = 1 is below the curve left of it, and so is 1 - x. They cross at exp(-b). The law's
     curve is a straight line from (0, 1) to the crossing, and then follows the lines of cells that begin there; -b is an offset of
     all losses, rounded to a multiple of the step if they must be `aligned`. None unless the crossing has x > 1/2.
     """
     width = float(places[1] - places[0]) * step
     start, stop = float(line_ends[0][0]), float(line_ends[1][0])
-    # minus the slope of the first line, rounded down, and its value at x = 1
-    s = max((start - stop) / float(np.expm1(width)) - 8 * UNIT * start / width, 0.0)
+    # left of x = 1 the curve falls at least as fast as from x = 1 to the end of the cell; the line may be no steeper, rounded down
+    least, most = (float(ends[i]) for i, ends in enumerate(curve(np.array([0.0, width * _BEFORE]))))
+    s = max((min(start - stop, least - most)) / float(np.expm1(width)) - 8 * UNIT * (start + most) / width, 0.0)
+    # the value of the line at x = 1: it is below both ends of the line of the cell
     top = min(start, stop + s * float(np.expm1(width))) * _BEFORE
     if not infinite < top < (1 - s) / 2:
         return None
@@ -233,6 +235,9 @@ def _sunk(
     # the first line goes on in cells that begin left of x = 1
     losses, cells = places * step - b, np.diff(places) * step
     own = losses[:-1] >= 0
+    # the line is below the curve up to the end of the first cell
+    if np.any(losses[1:][~own] > width):
+        return None
     first_line = (top - s * np.expm1(np.minimum(losses, width))) - 8 * UNIT * (top + s * np.expm1(width))
     starts, stops = first_line[:-1].copy(), first_line[1:].copy()
     starts[own], stops[own] = _line_ends(

@@ -65,7 +65,10 @@ _LEFT_OUT = -46.0  # log of the powers of a transform that count as 0
 _KERNEL_ERROR = 64 * UNIT  # relative error of a kernel and a product; it has some twenty operations without cancellation
 _SMALL = 1e-6  # share of a bound up to which errors do not call for another tilt
 _LAST = 1e-14  # relative step at which the search for an epsilon ends
-_MOVES = 26  # greatest number of steps, each four times the one before, that confirm what was found
+_MOVES = 13  # greatest number of steps, each four times the one before, that confirm what was found
+_ROUGH = 1e-6  # relative length of an interval at which the search ends if errors are no small share of the bound
+# frequencies that one search reads, if the fewest steps do not need more; frequencies from which on one tilt is tried only
+_READ, _FEWEST_STEPS, _LONG = 1 << 20, 12, 1 << 15
 _LARGE = 600.0  # greatest argument of exp, which overflows above 709; a loss that needs more is far below epsilon
 
 
@@ -500,7 +503,7 @@ class Product:
                 break
             epsilon, about, reliable = spectrum.epsilon(delta, upper=upper)
             best = min(best, epsilon) if upper else max(best, epsilon)
-            if reliable or not tilt > _LEAST_TILT:
+            if reliable or not tilt > _LEAST_TILT or spectrum.frequency.size > _LONG:
                 break
             following = self._tilt_of_loss(about, tilt)
             tilt = following if following < 0.9 * tilt or 1.1 * tilt < following else tilt / 2
@@ -837,15 +840,15 @@ class _Spectrum:
         """The sum of the class's formula without its first factor, its derivative in epsilon, its error, k_0 and m."""
         h, t, epsilon = self.reach.product.step, self.tilt, epsilon - self.reach.product.offset
         start = max(math.floor(epsilon / h) + 1, self.reach.low)
-        number = min(self.longest, self.reach.high - start + 1)
+        number = min(self.longest, self.reach.high - start + 1, self.length)
         if number <= 0:
             return 0.0, 0.0, 0.0, start, 0
         y = max(start * h - epsilon, 0.0)
         turn = 2 * np.pi / self.length
         angle = turn * self.frequency
-        # (j k) mod N in integers, so that the angle of the power is exact to rounding
-        phase = turn * ((self.frequency * (start - self.first)) % self.length)
-        end_phase = turn * ((self.frequency * (start - self.first + number)) % self.length)
+        # (j k) mod N in integers, so that the angle of the power is exact to rounding; k mod N first, as j k may exceed 2^63
+        phase = turn * (self.frequency * ((start - self.first) % self.length) % self.length)
+        end_phase = turn * (self.frequency * ((start - self.first + number) % self.length) % self.length)
         decay, next_decay = math.exp(-t * h), math.exp(-(1 + t) * h)
         cosine, sine, half = np.cos(angle), np.sin(angle), np.sin(angle / 2)
         # 1 - r without cancellation: -expm1(-th) cos + 2 sin^2(half) ...
@@ -887,6 +890,8 @@ class _Spectrum:
             y = max(start * h + offset - epsilon, 0.0)
             folded = self.reach.beyond(start + self.length) + self.reach.below(start + number - 1 - self.length)
             bound = value - error - min(1.0, y + 1 / (1 + t)) * folded
+        if math.isnan(bound):
+            raise ConvergenceError(f"no number for delta at epsilon {epsilon!r} with the tilt {t!r}")
         if not bound > 0:
             # above all losses nothing is left; otherwise errors hide the bound
             return -np.inf, 0.0, number <= 0
@@ -904,15 +909,16 @@ class _Spectrum:
         log_delta, greatest = math.log(delta), self.reach.product.greatest
         low, high = self.least, max(greatest, self.least)
         epsilon = min(max(self.reach.mean, 0.0), high)
-        reliable = False
-        for _ in range(_NEWTON_STEPS):
+        # where the bound of delta is on the safe side; a long transform is read at fewer epsilons
+        confirmed, reliable = (np.inf if upper else 0.0), False
+        for _ in range(max(min(_NEWTON_STEPS, _READ // max(self.frequency.size, 1)), _FEWEST_STEPS)):
             safe, slope, reliable = self._bounds(epsilon, upper=upper)
             fall = safe - log_delta
             if fall > 0:
-                low = epsilon
+                low, confirmed = epsilon, (confirmed if upper else max(confirmed, epsilon))
             else:
-                high = epsilon
-            if high - low <= 4 * UNIT * high:
+                high, confirmed = epsilon, (min(confirmed, epsilon) if upper else confirmed)
+            if high - low <= (4 * UNIT if reliable else _ROUGH) * high:
                 break
             if slope < 0 and np.isfinite(fall):
                 # Newton's steps for log delta, which is nearly linear in the bulk, and for delta, which is near the greatest loss
@@ -932,14 +938,11 @@ class _Spectrum:
             safe, _, reliable = self._bounds(epsilon, upper=upper)
             if (safe <= log_delta) if upper else (safe > log_delta):
                 return epsilon, about, reliable and (epsilon > self.least or epsilon == 0)
-            if upper:
-                epsilon = epsilon * (1 + shift) + 1e-300
-            elif epsilon == 0:
+            if not upper and epsilon == 0:
                 break
-            else:
-                epsilon = epsilon * (1 - shift) if shift < 0.5 else 0.0
+            epsilon = epsilon * (1 + shift) + 1e-300 if upper else epsilon * (1 - shift)
             shift *= 4
-        return (np.inf, about, False) if upper else (0.0, about, about == 0)
+        return confirmed, about, not upper and about == 0
 
 
 def root_of_tilts(

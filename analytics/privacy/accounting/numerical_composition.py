@@ -72,6 +72,7 @@ _WORTHWHILE = 1 / 4  # share of the bounds' distance that a grid must gain from 
 _ROUGH_CELLS = 1 << 13  # the same in any grid if the bounds of a curve are known to be apart
 _FAR_TAIL = 70.0  # minus the logarithm of a delta, from which on a sketch fills in what is costly to evaluate
 _LEAST_SKETCHED = 1e-300
+_FALL, _PARTS = 2.0, 32  # fall of log delta between neighbours of a sketch; parts of a gap that falls by more, at most
 _BEYOND = 2  # losses of a sketch that are kept beyond the greatest one that matters
 _TRIED = 4.0  # steps in one of the grid that is tried first
 _STUCK = 0.6  # share of the bounds' distance that, left over by a finer grid, shows that rough curves keep them apart
@@ -191,15 +192,19 @@ class Composition:
         if 0 < (greatest := self._greatest()) <= floor:
             return 0.0, greatest
 
-        low, high = self._refined_at(
-            delta, lambda lower, upper: (lower.least_epsilon(delta), upper.epsilon(delta)), width, floor
-        )
+        singles = [(Composition(((release, 1),), self.reverse), count) for release, count in self.factors]
+        of_singles: list[float] = []
+
+        def bounds_of(lower: Product, upper: Product) -> tuple[float, float]:
+            low, high = lower.least_epsilon(delta), upper.epsilon(delta)
+            # the composition dominates each of its releases: one alone may have made the delta
+            if low < high / 2 and not of_singles:
+                of_singles.extend(single._inverse(delta)[0] for single, _ in singles)
+            return max([low, *of_singles]), high
+
+        low, high = self._refined_at(delta, bounds_of, width, floor)
         if high <= floor:
             return low, high
-        singles = [(Composition(((release, 1),), self.reverse), count) for release, count in self.factors]
-        # the composition dominates each of its releases
-        if low == 0 < high or high == np.inf:
-            low = max(low, *(single._inverse(delta)[0] for single, _ in singles))
         if high == np.inf:  # basic composition
             share = delta / sum(count for _, count in singles) * (1 - UNIT)
             high = sum(count * single._inverse(share)[1] for single, count in singles) * (1 + 4 * UNIT * len(singles))
@@ -817,6 +822,11 @@ class _Sketch:
         high = min(max(*stops, start + 1), decades.size - 1)
         low = min(max(start - 1, 0), high - 1)
         eps: FloatArray = np.append(0.0, np.geomspace(decades[low], decades[high], (high - low) * points + 1))
+        if not sparing:
+            # a tilt that matters is about the slope of log delta: a chord must not put mass farther than one over it
+            falls = np.maximum(*(-np.diff(np.log(np.maximum(side(eps)[1], _LEAST_SKETCHED))) for side in (forward, reverse)))
+            parts = np.clip(np.ceil(falls / _FALL), 1, _PARTS)
+            eps = np.interp(np.arange(parts.sum() + 1), np.append(0.0, np.cumsum(parts)), eps)
         # `left` is the curve in the other order; x R(1/x) gives the masses left of 0
         right, left = (
             _tail_filled(side, eps, decades, decade_values, -(-points // 3)) if sparing else side(eps)[1]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import airtight
 from airtight.analytics.checks import ParameterError
-from airtight.analytics.privacy.accounting import loss_distribution
+from airtight.analytics.privacy.accounting import connect_the_dots, loss_distribution
 from airtight.analytics.privacy.accounting.envelope import Envelope
 from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution, Product
 from airtight.analytics.privacy.mechanisms import gaussian
@@ -273,3 +273,48 @@ def test_curve_of_losses_beyond_the_range_of_exp():
             a, b = (mpmath.mpf(epsilon) / mu + sign * mpmath.mpf(mu) / 2 for sign in (-1, 1))
             truth = mpmath.ncdf(-a) - mpmath.exp(epsilon) * mpmath.ncdf(-b)
             assert truth <= loss_distribution.gaussian(mu).delta(epsilon) <= truth * 1.05
+
+
+@pytest.mark.parametrize("share", [1e-5, 0.01, 0.05, 0.1])
+@pytest.mark.parametrize("step", [0.1, 0.3, 0.5])
+@pytest.mark.parametrize("excess", [1e-15, 1e-3, 1e-2])
+def test_a_law_below_a_rough_curve(share, step, excess):
+    """Losses below 0 in one cell: no value is above the curve, though upper bounds are loose in half of the first cell."""
+    q = np.array([share, 1 - share])
+    p = np.array([share * math.e, 1 - share * math.e])
+
+    def curve(one, other, epsilon):
+        return np.maximum(one - np.exp(np.minimum(epsilon, 700.0))[:, None] * other, 0.0).sum(axis=1)
+
+    def forward(epsilon):
+        value = curve(p, q, epsilon)
+        return value * (1 - 1e-15), value * np.where(epsilon < step / 2, 1 + excess, 1 + 1e-15)
+
+    def reverse(epsilon):
+        value = curve(q, p, epsilon)
+        return value * (1 - 1e-15), value * (1 + 1e-15)
+
+    for aligned in (False, True):
+        law = connect_the_dots.below(forward, reverse, step=step, first=-3, last=math.ceil(1 / step) + 1, aligned=aligned)
+        epsilon = np.linspace(-step, 1.0, 2000)
+        ours = law.infinite + law.mass @ np.maximum(-np.expm1(epsilon - law.losses[:, None]), 0.0)
+        assert np.all(ours <= curve(p, q, epsilon) * (1 + 1e-13) + 1e-15)
+
+
+@given(st.data(), st.integers(1, 5), st.floats(-1.0, 1.0), st.floats(0, 3), st.floats(0.01, 20))
+def test_bounds_from_the_transform(data, count, offset, epsilon, tilt):
+    """Against a direct convolution, for laws with an offset and any tilt."""
+    step, first = 0.25, data.draw(st.integers(-6, 2))
+    mass = np.array(data.draw(st.lists(st.sampled_from([0.0, 1e-9, 0.01, 0.3, 1.0]), min_size=2, max_size=9)))
+    mass = (mass + 1e-12) / (mass + 1e-12).sum()
+    law = LossDistribution(step, first, mass, 0.0, offset)
+    product = Product(((law, count),))
+    whole = mass
+    for _ in range(count - 1):
+        whole = np.convolve(whole, mass)
+    losses = (count * first + np.arange(whole.size)) * step + count * offset
+    exact = math.fsum(whole * np.maximum(-np.expm1(epsilon - losses), 0.0))
+    spectrum = loss_distribution._Spectrum.of(product, tilt, epsilon, epsilon)
+    assert spectrum.delta(epsilon, upper=False) <= exact * (1 + 1e-12) + 1e-300
+    assert exact <= spectrum.delta(epsilon, upper=True) * (1 + 1e-12) + 1e-300
+    assert product.least_delta(epsilon) <= exact * (1 + 1e-12) <= product.delta(epsilon) * (1 + 1e-11)
