@@ -80,6 +80,7 @@ _SEARCHES = 60  # greatest number of rounds of the search for the epsilon of one
 _CLOSE = 1e-13  # relative length of an interval at which this search ends
 _EVERY = 3.0  # decades of delta for which many points share a grid
 _GREATEST_TILT = 1e12  # a greater one is needed where no finite loss comes near epsilon
+_NEARLY = 0.999  # share of the greatest loss that then is the mean
 _TILTS = 150  # tilts at which the sketches tell the level of delta at an epsilon
 _LONGEST_LAW = 1 << 26  # greatest number of values of an exported law
 _KEPT = 1 << 19  # greatest number of losses of such grids that are kept, unless one alone has more
@@ -96,7 +97,8 @@ _DEEP = 1e-200  # a delta from which down the first grid has the fewest cells
 _LEAST_LOG = -690.0  # least log of delta for which a grid is planned: exp underflows below -708
 
 # shares of the allowed distance of the bounds of log delta: from bands, and from the grid; of the latter, from its wide cells
-_BAND_SHARE, _GRID_SHARE, _COARSE_SHARE = 0.25, 0.25, 0.25
+_BAND_SHARE, _GRID_SHARE, _COARSE_SHARE = 0.25, 0.08, 0.25
+_WIDENING = 0.25  # of a cell's width, over as long a way: a cell is at most e^(1/4) times as wide as allowed at its ends
 
 _Band = tuple[ConvexBand, ConvexBand]
 
@@ -488,6 +490,10 @@ class Composition:
         If no release has a lower bound, the upper bound of a grid is assumed to err by a third of what it gained over
         the grid before.
         """
+        if tilt > _GREATEST_TILT:
+            # all losses stay below the epsilon: the tilt that takes the mean nearly to the greatest one
+            top = sum(count * sketch.losses[sketch.mass > 0][-1] for sketch, (_, count) in zip(self._sketches_to(cut), self.factors, strict=True))
+            tilt = self._tilt(lambda _t, _value, slope, curvature: (slope - _NEARLY * top, curvature), cut)
         table_steps = {release.step for release, _ in self.factors if isinstance(release, Tabulated)}
         if len(table_steps) > 1:
             raise ParameterError("step", sorted(table_steps), "the same in all tables of losses that are composed")
@@ -636,8 +642,12 @@ class Composition:
         density = np.maximum(weight[1:], weight[:-1]) / gap
         rare = np.cbrt(density * (last - first) * h / _COARSE_SHARE)
         rise = 2 * np.log(h * (1 + tilt)) - 3 * np.log(np.clip(rare, 1e-200, 1.0))
-        steepest = (1 + tilt) / np.maximum(rise, 1.0)
-        cells = np.append(0.0, np.cumsum(gap * np.minimum(np.maximum(rare / h, steepest), 1 / h)))
+        width = np.maximum(np.minimum(h / np.maximum(rare, 1e-200), np.maximum(rise, 1.0) / (1 + tilt)), h)
+        # a cell is hardly wider than the density allows in any part of it: widths grow by a share of the way
+        way = _WIDENING * losses
+        width = np.minimum(width, np.minimum.accumulate(width - way[1:]) + way[1:])
+        width = np.minimum(width, np.minimum.accumulate((width + way[:-1])[::-1])[::-1] - way[:-1])
+        cells = np.append(0.0, np.cumsum(gap / np.maximum(width, h)))
         # nodes at equal distances in the number of cells, and all next to 0
         start, stop = np.interp([first * h, last * h], losses, cells)
         places = np.interp(np.linspace(start, stop, int(np.ceil(stop - start)) + 1), cells, losses)
