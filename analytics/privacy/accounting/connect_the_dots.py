@@ -215,15 +215,16 @@ def _sunk(
 ) -> LossDistribution | None:
     """The law that has all losses below 0 at one loss -b: for laws whose losses below 0 lie in one cell.
 
-    A line at most as steep as the curve is at x = 1 is below the curve left of it, and so is 1 - x. They cross at exp(-b). The law's
-    curve is a straight line from (0, 1) to the crossing, and then follows the lines of cells that begin there; -b is an offset of
-    all losses, rounded to a multiple of the step if they must be `aligned`. None unless the crossing has x > 1/2.
+    A line at most as steep as the curve is at x = 1 is below the curve left of it, and so is 1 - x. They cross at exp(-b). The
+    law's curve is a straight line from (0, 1) to the crossing, and then follows the lines of cells that begin there; -b is an
+    offset of all losses, rounded to a multiple of the step if they must be `aligned`. None unless the crossing has x > 1/2.
     """
     width = float(places[1] - places[0]) * step
     start, stop = float(line_ends[0][0]), float(line_ends[1][0])
-    # left of x = 1 the curve falls at least as fast as from x = 1 to the end of the cell; the line may be no steeper, rounded down
-    least, most = (float(ends[i]) for i, ends in enumerate(curve(np.array([0.0, width * _BEFORE]))))
-    s = max((min(start - stop, least - most)) / float(np.expm1(width)) - 8 * UNIT * (start + most) / width, 0.0)
+    # left of x = 1 the curve is at least as steep as from there to the end of the cell; the line may be no steeper, rounded down
+    lower, upper = curve(np.array([0.0, width * _BEFORE]))
+    fall = min(start - stop, float(lower[0]) - float(upper[1]))
+    s = max(fall / float(np.expm1(width)) - 8 * UNIT * (start + float(upper[1])) / width, 0.0)
     # the value of the line at x = 1: it is below both ends of the line of the cell
     top = min(start, stop + s * float(np.expm1(width))) * _BEFORE
     if not infinite < top < (1 - s) / 2:

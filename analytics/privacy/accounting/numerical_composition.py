@@ -492,7 +492,8 @@ class Composition:
         """
         if tilt > _GREATEST_TILT:
             # all losses stay below the epsilon: the tilt that takes the mean nearly to the greatest one
-            top = sum(count * sketch.losses[sketch.mass > 0][-1] for sketch, (_, count) in zip(self._sketches_to(cut), self.factors, strict=True))
+            sketches = zip(self._sketches_to(cut), self.factors, strict=True)
+            top = sum(count * float(sketch.losses[sketch.mass > 0][-1]) for sketch, (_, count) in sketches)
             tilt = self._tilt(lambda _t, _value, slope, curvature: (slope - _NEARLY * top, curvature), cut)
         table_steps = {release.step for release, _ in self.factors if isinstance(release, Tabulated)}
         if len(table_steps) > 1:
