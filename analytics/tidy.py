@@ -7,11 +7,14 @@ which returns them by name: as :class:`Entry` where they have an observer, round
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from html import escape
+from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -82,7 +85,7 @@ def entries(value: object, name: str = "", unit: str = "") -> Iterator[tuple[str
         yield name, value
     elif isinstance(value, str):
         yield f"{name} = {value}", Entry(value=1.0)
-    elif isinstance(value, bool | int | float | np.generic):
+    elif isinstance(value, Real | np.generic):
         yield name, Entry(value=float(value), unit=unit)
     elif isinstance(value, np.ndarray):
         yield from _of_array(value, name, unit)
@@ -195,6 +198,31 @@ def frame(table: Mapping[str, NDArray[Any]]) -> pandas.DataFrame:
 
     made = pandas.DataFrame(dict(table))
     return made.astype(dict.fromkeys(WHOLE, "Int64") | {name: "str" for name in COLUMNS if name not in NUMBERS})
+
+
+def csv_text(headings: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
+    """Rows as CSV with all digits of each number; a text that a spreadsheet would run as a formula begins with an apostrophe.
+
+    Examples
+    --------
+    >>> csv_text(["name", "value"], [["=1+1", -2.5], ["-2.5", None]]).splitlines()
+    ['name,value', "'=1+1,-2.5", '-2.5,']
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerows([_guarded(cell) for cell in row] for row in (headings, *rows))
+    return text.getvalue()
+
+
+def _guarded(cell: Any) -> Any:
+    """A cell, no formula: the number that a text holds is none."""
+    if not isinstance(cell, str) or not cell.startswith(("=", "+", "-", "@", "\t", "\r")):
+        return cell
+    try:
+        float(cell)
+    except ValueError:
+        return f"'{cell}"
+    return cell
 
 
 def html(caption: str, sentences: Iterable[str], systems: Iterable[tuple[str, object]]) -> str:

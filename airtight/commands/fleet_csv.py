@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from airtight.analytics import parameters
+from airtight.analytics import parameters, tidy
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.parameters import Number, OptionalNumber, OptionalVector, Vector
 from airtight.results.energy import EnergyResult
-from airtight.results.result import csv_text
 from airtight.solvers.errors import InfeasibleError
 from airtight.system_file import units
 from airtight.system_file.config import SystemFileError, described, read
@@ -277,13 +276,14 @@ def _usable(columns: Mapping[str, Sequence[float]], table: str, rows: Iterable[R
 
 def write(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
     """Write columns as CSV with all digits of each number; ``-`` is standard output."""
+    text = tidy.csv_text(columns, zip(*columns.values(), strict=True))
     if str(path) == "-":
         if sys.stdout is None:
             raise OSError(errno.EBADF, "is closed")
-        sys.stdout.write(csv_text(columns))
+        sys.stdout.write(text)
         return
     with files.whole(path) as stream:
-        stream.write(csv_text(columns).encode())
+        stream.write(text.encode())
 
 
 def in_time(fleet: DeviceFleet, rows: Sequence[Row], *, integer: bool) -> tuple[DeviceFleet, list[Row], list[SkippedDevice]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 from collections.abc import Mapping, Sequence
@@ -77,22 +76,14 @@ def write(path: Path, tree: object, table: Mapping[str, NDArray[Any]]) -> None:
             case ".json":
                 stream.write((json.dumps(as_json(tree), indent=2, allow_nan=False) + "\n").encode())
             case ".csv":
-                stream.write(csv_text({name: _cells(name, column) for name, column in table.items()}).encode())
+                cells = zip(*(_cells(name, column) for name, column in table.items()), strict=True)
+                stream.write(tidy.csv_text(table, cells).encode())
             case ".mat":
                 _mat(stream, table)
             case ".parquet":
                 tidy.frame(table).to_parquet(stream, engine="pyarrow", index=False)
             case ".xlsx":
                 _xlsx(stream, table)
-
-
-def csv_text(table: Mapping[str, Sequence[Any]]) -> str:
-    """Columns as CSV with all digits of each number."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(table)
-    writer.writerows(zip(*table.values(), strict=True))
-    return text.getvalue()
 
 
 def _cells(name: str, column: NDArray[Any]) -> list[Any]:

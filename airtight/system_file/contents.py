@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any
 
 from airtight.analytics.checks import FloatArray
@@ -115,6 +116,10 @@ class SystemFile:
     def over_channel(self) -> bool:
         """Whether the inference system, and with it each of its variants, has a channel."""
         return self.inference is not None and self.inference.channel is not None
+
+    def _repr_html_(self) -> str:
+        held = [*self.systems.items(), ("federated", self.federated), ("energy", self.energy)]
+        return "".join(f"<h4>{escape(name)}</h4>{one._repr_html_()}" for name, one in held if one is not None)
 
     @property
     def systems(self) -> dict[str, InferenceSystem]:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from airtight.analytics import checks, plots
 from airtight.analytics.checks import FloatArray, ParameterError
 from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.records import Record
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class LinkBudget:
+class LinkBudget(Record):
     r"""Of every device, arrays of shape (K,); nan where the file does not say.
 
     Attributes
@@ -37,6 +39,13 @@ class LinkBudget:
         Mean energy of a sent block of a code as long as the clip, in W times symbol periods; infinite where inverting the fading
         has no mean.
     """
+
+    UNITS: ClassVar[Mapping[str, str]] = {
+        "distance": "m",
+        **dict.fromkeys(("path_loss", "margin"), "dB"),
+        "received": "dB of 1 W symbol period",
+        "energy": "W symbol periods",
+    }
 
     distance: FloatArray
     path_loss: FloatArray

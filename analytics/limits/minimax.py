@@ -32,6 +32,7 @@ from airtight.analytics.limits.power import Guarantees, PowerFunction
 from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
 from airtight.analytics.privacy.over_the_air import rounds, system_privacy
 from airtight.analytics.progress import counted
+from airtight.analytics.records import Record
 from airtight.analytics.rounding import UNIT
 
 _MOST_KINDS = 16  # of unlike devices with random participation or fading: each has a costly curve of its own
@@ -44,7 +45,7 @@ _ROUNDED = 1e-12  # relative rounding error of the closed forms and of sums over
 
 
 @dataclass(frozen=True)
-class Limit:
+class Limit(Record):
     """What no mechanism can beat.
 
     Attributes

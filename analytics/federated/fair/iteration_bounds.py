@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from airtight.analytics.checks import FloatArray, ParameterError, broadcast, real
+from airtight.analytics.records import Record
 
 
 def published_iterations(
@@ -183,8 +184,8 @@ def necessary_iterations(
         return _iterations(phi, 2 * np.log1p(-np.minimum(eta * L, 1.0)))
 
 
-@dataclass(frozen=True)
-class Iterations:
+@dataclass(frozen=True, eq=False)
+class Iterations(Record):
     """Numbers of iterations to a relative accuracy.
 
     Attributes
@@ -200,6 +201,14 @@ class Iterations:
     published: FloatArray
     sufficient: FloatArray
     necessary: FloatArray
+
+    def tidy(self) -> dict[str, FloatArray]:
+        """The numbers of a table."""
+        return {
+            "published_iterations": self.published,
+            "sufficient_iterations": self.sufficient,
+            "necessary_iterations": self.necessary,
+        }
 
 
 def iterations(

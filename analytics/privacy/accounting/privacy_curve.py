@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from airtight.analytics import checks, plots
+from airtight.analytics import checks, plots, tidy
 from airtight.analytics.checks import FloatArray, ParameterError, choice, flag, own_errstate, real
 from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution
 from airtight.analytics.privacy.accounting.numerical_composition import DEFAULT_RELATIVE_WIDTH, Composition
@@ -32,6 +32,7 @@ from airtight.analytics.records import plain
 from airtight.analytics.rounding import UNIT
 
 if TYPE_CHECKING:
+    import pandas
     from matplotlib.axes import Axes
 
 _GOLDEN = (np.sqrt(5) - 1) / 2  # ratio of a golden section
@@ -280,7 +281,7 @@ class Direction(StrEnum):
 
 
 @dataclass(frozen=True, eq=True, repr=False)
-class PrivacyCurve:
+class PrivacyCurve(tidy.Tabular):
     """The privacy curve of a composition of independent releases, each used some number of times.
 
     The functions :func:`gaussian`, :func:`laplace`, :func:`randomized_response`, :func:`discrete_pair`,
@@ -704,6 +705,24 @@ class PrivacyCurve:
     def __repr__(self) -> str:
         parts = [f"{count} x {name}" if count > 1 else name for name, count in self._described()]
         return f"PrivacyCurve({', '.join(parts) or 'nothing released'}{'; ' + self.unit if self.unit else ''})"
+
+    @own_errstate
+    def table(self, system: str = "curve", *, deltas: ArrayLike = _TABLE_DELTAS) -> dict[str, NDArray[Any]]:
+        """The tidy table by columns: a row for each delta, whose column stands in front."""
+        asked = np.atleast_1d(real("delta", deltas, "[0, inf]")).ravel()
+        lower, upper = self.bracket(delta=asked)
+        epsilon = tidy.Entry(value=upper, lower=lower, upper=upper)
+        return tidy.over({"delta": asked}, tidy.columns([(system, {"epsilon": epsilon})]))
+
+    def to_frame(self, system: str = "curve", *, deltas: ArrayLike = _TABLE_DELTAS) -> pandas.DataFrame:
+        """Epsilon at each delta as a tidy DataFrame of pandas.
+
+        Examples
+        --------
+        >>> gaussian(1.0).to_frame(deltas=[1e-5, 1e-6])[["quantity", "value"]].round(3).values.tolist()
+        [['epsilon', 4.377], ['epsilon', 4.887]]
+        """
+        return tidy.frame(self.table(system, deltas=deltas))
 
     def _repr_html_(self) -> str:
         rows = "".join(f"<tr><td>{d:g}</td><td>{float(self.epsilon(d)):.6g}</td></tr>" for d in _TABLE_DELTAS)

@@ -51,7 +51,7 @@ from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.privacy.mechanisms.gaussian import Gaussian
 from airtight.analytics.privacy.over_the_air.multi_antenna.effective_noise import others_noise
 from airtight.analytics.progress import counted
-from airtight.analytics.records import plain
+from airtight.analytics.records import Record, plain
 from airtight.analytics.rounding import SMALLEST, UNIT
 
 if TYPE_CHECKING:
@@ -277,8 +277,8 @@ class Meaning(StrEnum):
     READING = "reading, no guarantee"
 
 
-@dataclass(frozen=True)
-class Reading:
+@dataclass(frozen=True, eq=False)
+class Reading(Record):
     """What a meter says of one device, and what the number is.
 
     Attributes
@@ -297,8 +297,8 @@ class Reading:
     meaning: Meaning
 
 
-@dataclass(frozen=True)
-class Plan:
+@dataclass(frozen=True, eq=False)
+class Plan(Record):
     """How many more rounds like one are possible.
 
     Attributes

@@ -20,6 +20,7 @@ import sympy as sp
 from airtight.analytics.forms.balls.ball import Ball
 from airtight.analytics.forms.balls.compiled import Ends, Named, UnsupportedExpression, Values, compiled, decided, once
 from airtight.analytics.forms.domain import Range, exact
+from airtight.analytics.records import Record
 from airtight.validate.claims.proving.identity import identical
 
 Slopes = Mapping[str, Ball]
@@ -237,7 +238,7 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True)
-class Proof:
+class Proof(Record):
     """An attempt at a proof on the whole domain.
 
     Attributes
@@ -272,8 +273,8 @@ class Proof:
     depth: int = 0
     left: int = 0
     reason: str = ""
-    leaves: tuple[tuple[Box, str | int], ...] = ()
-    trees: tuple[Tree, ...] = ()
+    leaves: tuple[tuple[Box, str | int], ...] = field(default=(), repr=False)
+    trees: tuple[Tree, ...] = field(default=(), repr=False)
     counterexample: dict[str, Fraction] | None = None
     seconds: float = field(default=0.0, compare=False)
 

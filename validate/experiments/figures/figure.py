@@ -6,8 +6,6 @@ and ledger rows need no long run; ``make findings`` computes them again.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import xarray as xr
 from markupsafe import Markup
 
+from airtight.analytics import tidy
 from airtight.validate.experiments.figures.finding import FigureStatement
 from airtight.validate.files import whole
 
@@ -51,9 +50,7 @@ class Table:
 
     def csv(self) -> str:
         """The table as CSV."""
-        text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows((self.headings, *self.rows))
-        return text.getvalue()
+        return tidy.csv_text(self.headings, self.rows)
 
 
 Advance = Callable[[str], None]  # called with a text after each step

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import re
 from collections.abc import Callable, Iterator
@@ -11,6 +10,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
+from airtight.analytics import tidy
 from airtight.analytics.checks import FloatArray, ParameterError
 from airtight.analytics.plots import COLOURS
 
@@ -128,14 +128,12 @@ def data(figure: Figure) -> str:
     >>> data(figure).splitlines()
     ['panel,series,x,y,value', '1,one,1.0,3.5,', '1,one,2.0,4.5,']
     """
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(("panel", "series", "x", "y", "value"))
+    rows: list[tuple[Any, ...]] = []
     for panel, axes in enumerate(figure.axes, 1):
         for series, *point in _points(axes):
             fields = [x if isinstance(x, str) else float(x) for x in point]
-            writer.writerow((panel, series, *fields, *[""] * (3 - len(fields))))
-    return buffer.getvalue()
+            rows.append((panel, series, *fields, *[""] * (3 - len(fields))))
+    return tidy.csv_text(("panel", "series", "x", "y", "value"), rows)
 
 
 def _points(axes: Axes) -> Iterator[tuple[Any, ...]]:
