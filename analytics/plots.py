@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     Numbers = NDArray[np.floating[Any]]
 
@@ -43,13 +44,26 @@ def finish(axes: Axes, *, title: str, x: str, y: str) -> Axes:
 
 
 def plain_ticks(axes: Axes, *which: str) -> None:
-    """Ticks of logarithmic axes as numbers: 2 and 0.05 instead of 2x10^0, and 1e-5 beyond four digits."""
-    from matplotlib.ticker import FuncFormatter, NullFormatter
+    """Ticks of the axes x, y as numbers: 2 and 0.05 instead of 2x10^0, and 1e-5 beyond four digits."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, LogFormatter, NullFormatter
+
+    class Between(LogFormatter):
+        """Numbers at those ticks between powers of ten that have room for one."""
+
+        def __call__(self, x: float, pos: int | None = None) -> str:
+            return tick(x) if super().__call__(x, pos) else ""
 
     for name in which:
         axis = getattr(axes, f"{name}axis")
+        chosen = isinstance(axis.get_major_locator(), FixedLocator)
         axis.set_major_formatter(FuncFormatter(lambda value, place: tick(value)))
-        axis.set_minor_formatter(NullFormatter())
+        axis.set_minor_formatter(NullFormatter() if chosen else Between())
+
+
+def plain(figure: Figure) -> None:
+    """Plain ticks on every logarithmic axis of a figure."""
+    for axes in figure.axes:
+        plain_ticks(axes, *(name for name in "xy" if getattr(axes, f"get_{name}scale")() == "log"))
 
 
 def tick(value: float) -> str:

@@ -172,7 +172,7 @@ def _tailored(dimension: int, effort: Effort, advance: Advance) -> xr.Dataset:
     )
 
 
-def _show_tailored(number: int, data: xr.Dataset) -> Shown:
+def _show_tailored(place: str, data: xr.Dataset) -> Shown:
     import matplotlib as mpl
 
     with mpl.rc_context(STYLE):
@@ -203,7 +203,7 @@ def _show_tailored(number: int, data: xr.Dataset) -> Shown:
         ],
     )
     about = (
-        f"Analogue of FDP Fig. {number}: six of twelve devices are sensitive; code of {data.attrs['dimension']} dimensions, "
+        f"Analogue of {place}: six of twelve devices are sensitive; code of {data.attrs['dimension']} dimensions, "
         f"trained codec, {_DIGITS}, mean and range of {data.sizes['seed']} seeds. The weights minimise the exact MSE. Strict: "
         "the two smallest caps."
     )
@@ -377,11 +377,19 @@ def _show_against_noise(data: xr.Dataset) -> Shown:
 _STUDIES: dict[str, tuple[Callable[[Effort, Advance], xr.Dataset], Callable[[xr.Dataset], Shown]]] = {
     "FDP-2": (_dimensions, _show_dimensions),
     "FDP-3": (_entropies, _show_entropies),
-    "FDP-8": (partial(_tailored, 8), partial(_show_tailored, 8)),
-    "FDP-9": (partial(_tailored, 32), partial(_show_tailored, 9)),
+    "FDP-8": (partial(_tailored, 8), partial(_show_tailored, "FDP Fig. 8")),
+    "FDP-9": (partial(_tailored, 32), partial(_show_tailored, "FDP Fig. 9")),
     "FDP-10": (_against_noise, _show_against_noise),
     "FDP-Tab2": (_table, _show_table),
 }
+_SHORT_PAPER = {  # its two figures of results are those of the journal, with the same statement
+    "FDPs-2": ("FDP-8", 8, "FDP (short paper) Fig. 2, printed again as Fig. 8 of the journal"),
+    "FDPs-3": ("FDP-9", 32, "FDP (short paper) Fig. 3, printed again as Fig. 9 of the journal"),
+}
 FIGURES: dict[str, Callable[[Effort, Advance], Redrawn]] = {
-    name: Study(name, *parts) for name, parts in _STUDIES.items()
+    **{name: Study(name, *parts) for name, parts in _STUDIES.items()},
+    **{
+        name: Study(name, partial(_tailored, dimension), partial(_show_tailored, place), data=of)
+        for name, (of, dimension, place) in _SHORT_PAPER.items()
+    },
 }

@@ -154,11 +154,18 @@ class Study:
         Trains with an effort, calls its second argument after each step, and returns everything that is drawn.
     show : callable
         Plots and describes these data.
+    data : str
+        Identifier of the study whose shipped data these are, where the same figure is printed twice; by default its own.
     """
 
     id: str
     compute: Callable[[Effort, Advance], xr.Dataset]
     show: Callable[[xr.Dataset], Shown]
+    data: str = ""
+
+    def shipped(self) -> Redrawn:
+        """Draw the shipped data."""
+        return self.drawn(read(self.data or self.id))
 
     def drawn(self, data: xr.Dataset) -> Redrawn:
         """Draw existing data."""

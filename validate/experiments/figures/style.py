@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from airtight.analytics import tidy
+from airtight.analytics import plots, tidy
 from airtight.analytics.checks import FloatArray, ParameterError
 from airtight.analytics.plots import COLOURS
 
@@ -78,7 +78,7 @@ def whole_rounds(axes: Axes) -> None:
 
 
 def svg(figure: Figure, name: str = "", title: str = "") -> str:
-    """The figure as an SVG element whose identifiers begin with its name, so that a page can hold many.
+    """The figure as an SVG element with plain ticks, whose identifiers begin with its name, so that a page can hold many.
 
     Examples
     --------
@@ -89,6 +89,7 @@ def svg(figure: Figure, name: str = "", title: str = "") -> str:
     import matplotlib as mpl
 
     buffer = io.StringIO()
+    plots.plain(figure)
     with mpl.rc_context(STYLE):
         described = {"Title": title or name or "figure", "Date": None, "Creator": None, "Format": None, "Type": None}
         figure.savefig(buffer, format="svg", metadata=described, transparent=bool(name))
@@ -113,6 +114,7 @@ def save(figure: Figure, stream: IO[bytes], kind: str) -> None:
     """Write a picture as "svg", "png" or "pdf": the same bytes every time, without a date and with identifiers of the content."""
     import matplotlib as mpl
 
+    plots.plain(figure)
     undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
     with mpl.rc_context(STYLE):
         figure.savefig(stream, format=kind, dpi=150, metadata=undated.get(kind))

@@ -104,6 +104,6 @@ SHORT = (
         "FDPs-F1",
         "Fig. 1-3",
         "ModelNet40, VGG11 and the training are not available; analogue on twelve views of handwritten digits: "
-        "`airtight figures FDP-8 FDP-9`.",
+        "`airtight figures FDPs-2 FDPs-3`.",
     ),
 )

@@ -7,11 +7,12 @@ import pytest
 from markupsafe import escape
 from support.common import refused, run
 
+from airtight.analytics import plots
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.federated.corbin import quantizers
 from airtight.analytics.federated.fair.device import table_1
 from airtight.report import page
-from airtight.validate.experiments.figures import corbin, figure, gallery, learning, utility_figures
+from airtight.validate.experiments.figures import corbin, figure, gallery, learning, style, utility_figures
 from airtight.validate.experiments.figures.figure import Effort, Study, Table
 from airtight.validate.experiments.figures.finding import Comparison, FigureStatement, Outcome
 from airtight.validate.experiments.training import utility_training as policy
@@ -79,9 +80,36 @@ def test_outcomes_and_intervals():
 
 @pytest.mark.parametrize("name", [name for name, study in gallery.FIGURES.items() if isinstance(study, Study)])
 def test_shipped_results_give_the_sentence_that_is_shipped(name):
-    drawn = gallery.FIGURES[name].drawn(figure.read(name))
-    assert drawn.finding is not None and drawn.finding.seeds >= 10
-    assert figure.finding(name) == drawn.finding.text() and drawn.finding.text() in drawn.caption
+    study = gallery.FIGURES[name]
+    drawn = study.shipped()
+    assert drawn.id == name and drawn.finding is not None and drawn.finding.seeds >= 10
+    assert figure.finding(study.data or name) == drawn.finding.text() and drawn.finding.text() in drawn.caption
+
+
+@pytest.mark.parametrize(("short", "journal"), [("FDPs-2", "FDP-8"), ("FDPs-3", "FDP-9")])
+def test_figures_of_the_short_paper_are_those_that_the_journal_prints_again(short, journal):
+    one, other = (gallery.rendered(name, None) for name in (short, journal))
+    assert one.points == other.points and one.compared == other.compared
+    assert one.about.startswith(f"Analogue of FDP (short paper) Fig. {short[-1]}, printed again as Fig. {journal[-1]}")
+
+
+def test_ticks_of_every_figure_are_plain_numbers():
+    for name in ("FDPs-2", "FDP-7"):
+        markup = gallery.rendered(name, None).markup
+        assert "10^" not in markup and "mathdefault" not in markup, name
+    assert ">0.1</text>" in gallery.rendered("FDP-7", None).markup
+
+
+@pytest.mark.parametrize(("low", "high", "between"), [(0.2, 0.9, True), (1e-3, 1e4, False)])
+def test_ticks_between_powers_of_ten_have_numbers_where_there_is_room(low, high, between):
+    drawn = style.figure_of()
+    axes = drawn.add_subplot()
+    axes.plot([1, 2], [low, high])
+    axes.set_yscale("log")
+    plots.plain(drawn)
+    drawn.canvas.draw()
+    texts = [label.get_text() for label in axes.yaxis.get_ticklabels(which="minor")]
+    assert any(texts) == between and all("^" not in text for text in texts)
 
 
 def test_seeds_that_choose_are_not_reported():
