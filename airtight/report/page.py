@@ -19,12 +19,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from airtight.analytics.federated.fair.device import DeviceFleet
-from airtight.report import live, numbers, rows, summary, tables
+from airtight.report import downloads, live, numbers, rows, summary, tables
 from airtight.report.drawing import drawings, inference_plots
 from airtight.report.drawing.drawings import Drawn
 from airtight.report.summary import Card
 from airtight.report.verdicts import format_counts, severities
 from airtight.report.verdicts import refuted as by_whom
+from airtight.results import result
 from airtight.results.antenna_table import STATES, AntennaTable
 from airtight.results.bounds import Bounds
 from airtight.results.energy import EnergyResult
@@ -123,8 +124,12 @@ class EnergyPart:
 
 
 def write(out: Path, parts: Parts) -> None:
-    """Write index.html, audit.html, report.json and figures/ in `out` with the finished parts; each file appears whole."""
-    texts = {"report.json": json.dumps(tree(parts), indent=2, allow_nan=False), "index.html": render(parts)}
+    """Write the pages, report.json, report.csv and figures/ in `out` with the finished parts; each file appears whole."""
+    texts = {
+        "report.json": json.dumps(tree(parts), indent=2, allow_nan=False),
+        "report.csv": result.csv_of(parts.bounds.table(parts.description.name)),
+        "index.html": secured(downloads.linked(render(parts))),
+    }
     if parts.audit is not None:
         texts["audit.html"] = audit_page(parts.description.name, parts.audit.evidence, parts.audited, home=True)
     figures = {f"figures/{name}.svg": str(one.svg) for name, one in parts.figures.items()}
@@ -191,7 +196,7 @@ def secured(html: str, *, scripts: str = "", workers: str = NONE) -> str:
 
 
 def render(parts: Parts) -> str:
-    """The page of the report as HTML."""
+    """The page of the report as HTML, without its policy and the downloads of its tables."""
     description, bounds, cards = parts.description, parts.bounds, parts.cards
     selection = None if bounds.inference is None else bounds.inference.selection
     others = []
@@ -220,7 +225,7 @@ def render(parts: Parts) -> str:
         "learning": (parts.training, "Learning"),
         "gallery": (parts.gallery, "Gallery"),
     }
-    return secured(
+    return (
         environment()
         .get_template("page.html")
         .render(
@@ -229,6 +234,7 @@ def render(parts: Parts) -> str:
             parts=[(anchor, label) for anchor, (there, label) in anchors.items() if there],
             pending=parts.pending,
             cards=cards,
+            headline=bounds.headline,
             others=others,
             audit=None if parts.audit is None else _counted(parts.audit.evidence),
             starts=live.starts(begun) if begun else "",

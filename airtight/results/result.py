@@ -76,14 +76,18 @@ def write(path: Path, tree: object, table: Mapping[str, NDArray[Any]]) -> None:
             case ".json":
                 stream.write((json.dumps(as_json(tree), indent=2, allow_nan=False) + "\n").encode())
             case ".csv":
-                cells = zip(*(_cells(name, column) for name, column in table.items()), strict=True)
-                stream.write(tidy.csv_text(table, cells).encode())
+                stream.write(csv_of(table).encode())
             case ".mat":
                 _mat(stream, table)
             case ".parquet":
                 tidy.frame(table).to_parquet(stream, engine="pyarrow", index=False)
             case ".xlsx":
                 _xlsx(stream, table)
+
+
+def csv_of(table: Mapping[str, NDArray[Any]]) -> str:
+    """A tidy table as CSV."""
+    return tidy.csv_text(table, zip(*(_cells(name, column) for name, column in table.items()), strict=True))
 
 
 def _cells(name: str, column: NDArray[Any]) -> list[Any]:

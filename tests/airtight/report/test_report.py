@@ -1,6 +1,8 @@
 """The report: complete, self-contained, never half-written, and it renders in a browser."""
 
+import base64
 import csv
+import itertools
 import json
 import re
 import shutil
@@ -9,8 +11,11 @@ from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
+from markupsafe import escape
+from support.browser import Browser
 from support.common import few_rounds
 from support.paths import ROOT
 
@@ -18,6 +23,7 @@ from airtight.analytics.privacy.over_the_air import system_privacy
 from airtight.commands import report_command
 from airtight.commands.cli import main
 from airtight.report import library, page
+from airtight.results.bounds import Bounds
 from airtight.system_file.config import load
 from airtight.validate.claims.evidence import shipped
 from airtight.validate.experiments.figures import gallery
@@ -51,7 +57,8 @@ def report_lines(report):
 
 
 def test_contents(report):
-    assert sorted(p.name for p in report.iterdir()) == [MANIFEST, "audit.html", "figures", "index.html", "report.json"]
+    written = [MANIFEST, "audit.html", "figures", "index.html", "report.csv", "report.json"]
+    assert sorted(p.name for p in report.iterdir()) == written
     figures = {p.stem for p in (report / "figures").glob("*.svg")}
     assert len(figures) == 18 and figures == {p.stem for p in (report / "figures").glob("*.csv")}
     results = json.loads((report / "report.json").read_text())
@@ -80,7 +87,7 @@ def test_says_what_matters_and_stands_alone(report):
     for needle in ("certified in ball arithmetic", "<math", "FDP-T1-eq23", "Refuted by exhibiting it", "Certificate"):
         assert needle in pages["audit.html"], needle
     for name, html in pages.items():
-        links = set(re.findall(r"""(?:src|href)=["'](?!#|data:image)([^"']+)""", html))
+        links = set(re.findall(r"""(?:src|href)=["'](?!#|data:)([^"']+)""", html))
         outside = {link for link in links if not (report / link.split("#")[0]).exists()}
         assert not outside, (name, outside)
         assert "@import" not in html and "url(http" not in html and len(html) < 1_500_000
@@ -98,7 +105,8 @@ def test_markup(report):
         assert len(seen.ids) == len(set(seen.ids)), [i for i in seen.ids if seen.ids.count(i) > 1][:5]
         for picture in re.findall(r"<svg.*?</svg>", html, re.DOTALL):
             assert "<title" in picture
-        text = re.sub(r"<script.*?</script>|<style.*?</style>|<title>.*?</title>|<[^>]+>", " ", html, flags=re.DOTALL)
+        unread = r"<script.*?</script>|<style.*?</style>|<title>.*?</title>|<svg.*?</svg>|<[^>]+>"
+        text = re.sub(unread, " ", html, flags=re.DOTALL)
         assert not re.search(r"\bnan\b", text) and (name == "audit.html" or not re.search(r"e-1[2-9]\b", text))
 
 
@@ -141,6 +149,73 @@ def test_contrast():
                 assert (b + 0.05) / (a + 0.05) >= 4.5, (ink, paper)
 
 
+class Accessible(HTMLParser):
+    """What an aid for reading needs and does not find on a page."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.faults, self.headings, self.landmarks, self.in_label = [], [], [], 0
+        self.labelled = set(re.findall(r'<label[^>]* for="([^"]+)"', html))
+        self.feed(html)
+
+    def handle_starttag(self, tag, attributes):
+        held = dict(attributes)
+        named = bool(held.get("aria-label") or held.get("aria-labelledby") or held.get("id") in self.labelled or self.in_label)
+        needs_name = tag in ("select", "textarea", "svg", "nav") or (tag == "input" and held.get("type") != "hidden")
+        faulty = {
+            "no language": tag == "html" and not held.get("lang"),
+            "no name": needs_name and not named,
+            "no text for a picture": tag == "img" and "alt" not in held,
+            "no scope": tag == "th" and held.get("scope") not in ("col", "row"),
+            "tabindex": int(held.get("tabindex", 0)) > 0,
+        }
+        self.faults += [(what, self.get_starttag_text()) for what, is_so in faulty.items() if is_so]
+        self.in_label += tag == "label"
+        if tag in ("main", "nav"):
+            self.landmarks.append(tag)
+        if re.fullmatch("h[1-6]", tag):
+            self.headings.append(int(tag[1]))
+
+    def handle_endtag(self, tag):
+        self.in_label -= tag == "label"
+
+
+@pytest.mark.parametrize("name", ["index.html", "audit.html"])
+def test_landmarks_headings_names_and_scopes(name, report):
+    seen = Accessible((report / name).read_text())
+    assert not seen.faults and sorted(seen.landmarks) == ["main", "nav"]
+    assert seen.headings.count(1) == 1 and all(b - a <= 1 for a, b in itertools.pairwise(seen.headings))
+
+
+def test_the_first_screen_has_the_headline_and_a_link_that_skips_to_it(report):
+    html = (report / "index.html").read_text()
+    body = html[html.index("<body>") :]
+    assert body.startswith('<body>\n<a class="skip" href="#system">') and 'id="system"' in body
+    assert f'<p class="headline">{escape(Bounds.of(load(report.parent / "paper.toml")).headline[0])}</p>' in body
+
+
+def test_every_table_is_taken_along_as_csv_with_all_digits(report):
+    html = (report / "index.html").read_text()
+    files = re.findall(r'download="([^"]+)\.csv" href="data:text/csv;base64,([^"]+)"', html)
+    assert len(files) == html.count("<caption") > 8
+    rows = {name: list(csv.reader(base64.b64decode(data).decode().splitlines())) for name, data in files}
+    assert all(len({len(row) for row in table}) == 1 for table in rows.values())
+    variants = {row[0].split()[0]: float(row[2]) for row in rows["the-system-and-its-variants"][1:]}
+    for name, system in load(report.parent / "paper.toml").systems.items():
+        assert variants[name] == np.max(system_privacy.epsilon(system))
+    whole = list(csv.DictReader((report / "report.csv").read_text().splitlines()))
+    assert {row["system"] for row in whole} == {"paper", "clipped", "clipped-absent", "idle-noise"}
+
+
+def test_on_paper_there_is_a4_no_control_and_no_dark_colour():
+    style = (Path(page.__file__).parent / "templates" / "style.html").read_text()
+    printed = style[style.index("@media print") :]
+    assert "size: A4" in printed and re.search(r"\.scroll, \.maths \{ overflow: visible", printed)
+    hidden = re.search(r"([^{}]+)\{ display: none; \}", printed)[1]
+    assert {"nav", ".skip", ".download", ".controls", ".filters", "#live"} <= {each.strip() for each in hidden.split(",")}
+    assert style.count("prefers-color-scheme") == style.count("@media screen and (prefers-color-scheme: dark)") == 1
+
+
 def test_the_audit_anew_and_the_gallery_on_request(tmp_path, monkeypatch, one_processor):
     def one(description):
         return list(gallery.draw(["CB-4"], Effort.quick(), None))
@@ -169,6 +244,7 @@ def test_writing_again_replaces(tmp_path):
         "audit.html",
         "figures",
         "index.html",
+        "report.csv",
         "report.json",
     ]
     assert (tmp_path / "figures" / "mine.svg").read_text() == "mine"
@@ -246,6 +322,34 @@ def browse(page, folder, *flags):
     every = ["headless", "no-sandbox", "disable-sync", "hide-scrollbars", f"user-data-dir={folder / 'profile'}", *quiet]
     arguments = [BROWSER, *(f"--{flag}" for flag in (*every, *flags)), page.as_uri()]
     return subprocess.run(arguments, check=True, capture_output=True, timeout=120).stdout.decode()
+
+
+@pytest.mark.skipif(BROWSER is None, reason="chromium is not installed")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_and_neither_a_phone_nor_paper_is_too_narrow(scheme, report, tmp_path):
+    """Axe-core on the page of a report; it sees a picture without a name."""
+    package = pytest.importorskip("axe_core_python", reason="pip install '.[browser]'")
+    axe = (Path(package.__file__).parent / "axe.min.js").read_text()
+    found = "axe.run().then(all => all.violations.map(one => one.id))"
+    with Browser(tmp_path) as browser:
+        for name in ("index.html", "audit.html"):
+            browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+            browser.call("Emulation.setDeviceMetricsOverride", width=390, height=800, deviceScaleFactor=1, mobile=True)
+            browser.open((report / name).as_uri())
+            browser.run(f"{axe};1")
+            assert browser.run("document.documentElement.scrollWidth") <= 390 and browser.run(found) == [], name
+            paper = {"media": "print", "features": [{"name": "prefers-color-scheme", "value": scheme}]}
+            browser.call("Emulation.setEmulatedMedia", **paper)
+            browser.call("Emulation.setDeviceMetricsOverride", width=680, height=962, deviceScaleFactor=1, mobile=False)
+            browser.run("dispatchEvent(new Event('beforeprint'))")
+            wide = "[...document.querySelectorAll('table')].filter(each => each.getBoundingClientRect().right > 681).length"
+            assert browser.run("document.documentElement.scrollWidth") <= 680 and browser.run(wide) == 0, name
+            assert browser.run("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+        browser.call("Emulation.setEmulatedMedia", media="screen", features=[])
+        browser.open((report / "index.html").as_uri())
+        browser.run(f"{axe};document.querySelector('svg').removeAttribute('aria-label')")
+        browser.run("document.querySelector('svg title').remove()")
+        assert browser.run(found) == ["svg-img-alt"]
 
 
 @pytest.mark.skipif(BROWSER is None, reason="chromium is not installed")

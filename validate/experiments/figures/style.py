@@ -6,6 +6,7 @@ import io
 import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from html import escape
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
@@ -88,15 +89,15 @@ def svg(figure: Figure, name: str = "", title: str = "") -> str:
     """
     import matplotlib as mpl
 
-    buffer = io.StringIO()
+    buffer, heading = io.StringIO(), title or name or "figure"
     plots.plain(figure)
     with mpl.rc_context(STYLE):
-        described = {"Title": title or name or "figure", "Date": None, "Creator": None, "Format": None, "Type": None}
+        described = {"Title": heading, "Date": None, "Creator": None, "Format": None, "Type": None}
         figure.savefig(buffer, format="svg", metadata=described, transparent=bool(name))
     text = buffer.getvalue()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.DOTALL)
-    text = text.replace("<svg ", '<svg role="img" ', 1)
+    text = text.replace("<svg ", f'<svg role="img" aria-label="{escape(heading)}" ', 1)
     return re.sub(r'( id="|url\(#|href="#)', rf"\g<1>{name}-", text) if name else text
 
 
