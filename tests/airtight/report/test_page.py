@@ -2,15 +2,19 @@
 
 import base64
 import hashlib
+import itertools
+import os
 import re
 from pathlib import Path
 
 import pytest
 from support.common import GOOD, written
 
+from airtight.commands import report_command
 from airtight.report import page
 from airtight.report.drawing import drawings
 from airtight.results.bounds import Bounds
+from airtight.system_file import config
 from airtight.system_file.config import load
 
 ONE = GOOD.replace("devices = 3", "devices = 1").replace("[0.9, 0.5, 1.0]", "0.5").replace("0.3333333333333333", "1.0")
@@ -65,3 +69,38 @@ def test_every_page_has_a_policy_and_every_table_a_caption():
     assert policy.startswith("default-src 'none'") and f"script-src 'sha256-{digest}';" in policy
     script = (templates / "live.js").read_text(encoding="utf-8")
     assert "aria-valuetext" in script and "overT || several ? { exact: [] }" in script
+
+
+def test_a_save_writes_the_page_again_and_a_broken_file_is_said(tmp_path, monkeypatch, capsys):
+    """The loop, driven by a watcher of ours: what changes is the file, no clock is asked."""
+    watchfiles = pytest.importorskip("watchfiles", reason="pip install '.[watch]'")
+    file, features = tmp_path / "mine.toml", tmp_path / "points.csv"
+    saves = iter(["nothing", "mine.toml", "broken", "mine.toml", "points.csv", "end"])
+    stamps = itertools.count(1)
+
+    def save(path, text):
+        path.write_text(text)
+        os.utime(path, ns=(next(stamps), next(stamps)))
+
+    def watch(*folders, yield_on_timeout, rust_timeout):
+        assert yield_on_timeout and tmp_path in folders
+        for one in saves:
+            if one == "end":
+                raise KeyboardInterrupt
+            if one != "nothing":
+                save(features if one == "points.csv" else file, "= no TOML" if one == "broken" else "[energy]\n")
+            yield set()
+
+    def write():
+        config.read(file)
+        written.append(file.read_text())
+
+    save(file, "[energy]\n")
+    save(features, "1\n")
+    written = []
+    monkeypatch.setattr(watchfiles, "watch", watch)
+    with pytest.raises(KeyboardInterrupt):
+        report_command._watched(write, file, {features})
+    said = capsys.readouterr().err
+    assert len(written) == 4 and next(saves, None) is None  # at first, and after each save but the broken one
+    assert said.count("waiting until") == 5 and said.count("not valid TOML") == 1
