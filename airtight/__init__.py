@@ -97,6 +97,7 @@ HOMES = {
         "epsilon",
         "epsilon_over_rounds",
         "frontier",
+        "map_claim",
         "minimax_error",
         "mse",
         "open_sweep",

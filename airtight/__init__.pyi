@@ -80,6 +80,7 @@ from airtight.verbs import energy_problem as energy_problem
 from airtight.verbs import epsilon as epsilon
 from airtight.verbs import epsilon_over_rounds as epsilon_over_rounds
 from airtight.verbs import frontier as frontier
+from airtight.verbs import map_claim as map_claim
 from airtight.verbs import minimax_error as minimax_error
 from airtight.verbs import mse as mse
 from airtight.verbs import open_sweep as open_sweep
@@ -166,6 +167,7 @@ __all__ = [
     "iterations",
     "laplace",
     "load",
+    "map_claim",
     "minimax_error",
     "mse",
     "not_reproducible",

@@ -1077,6 +1077,37 @@ def prove(relation: Any, domain: Mapping[str, Any] | None = None, given: Sequenc
 
 
 @_own_errstate
+def map_claim(
+    claim: Claim | str,
+    over: Mapping[str, Sequence[float]],
+    at: Mapping[str, float] | None = None,
+    *,
+    file: str | Path | None = None,
+    certify: bool = False,
+) -> Dataset:
+    """Try a claim at every point of a grid of two of its parameters: true, false, vacuous, and by what factor it fails.
+
+    `claim` is a claim or its identifier, of the installed papers or of a Python `file`; `at` has values of the other
+    parameters, by default those of the paper. :func:`airtight.validate.claims.claim_map.map_claim` describes the Dataset.
+
+    Examples
+    --------
+    >>> import airtight
+    >>> airtight.map_claim("FDP-T1", {"devices": [12, 64], "p": [0.5, 0.9]}).region.values.tolist()
+    [['vacuous', 'vacuous'], ['false', 'false']]
+    """
+    from airtight.analytics import checks
+    from airtight.validate.claims import claim_map
+    from airtight.validate.claims.claim import Claim
+    from airtight.validate.claims.sources import named
+
+    if isinstance(claim, str):
+        claim = named(claim, "" if file is None else str(file))
+    checks.flag("certify", certify)
+    return claim_map.map_claim(checks.instance("claim", claim, Claim), over, at, certify=certify)
+
+
+@_own_errstate
 def try_claims(
     given: str | Path | Paper | Sequence[Claim],
     *,

@@ -21,6 +21,7 @@ from airtight.commands import plain_text
 from airtight.commands.attack_command import attack
 from airtight.commands.design_command import calibrate, design
 from airtight.commands.file_commands import explain, init
+from airtight.commands.map_command import map_
 from airtight.commands.meter_command import meter
 from airtight.commands.options import (
     ALL,
@@ -118,7 +119,7 @@ class _Group(_WholeHelp):
     sections: ClassVar[dict[str, tuple[str, ...]]] = {
         "Is my system private and useful?": ("bounds", "report", "attack", "card"),
         "What should my devices do?": ("calibrate", "design", "solve", "sweep", "meter", "train"),
-        "Is a theorem true?": ("verify", "try", "certify", "paper", "figures", "quantities"),
+        "Is a theorem true?": ("verify", "try", "map", "certify", "paper", "figures", "quantities"),
         "Write a system file": ("init", "explain", "schema"),
     }
 
@@ -808,6 +809,7 @@ main.add_command(card)
 main.add_command(figures)
 main.add_command(paper)
 main.add_command(sweep)
+main.add_command(map_)
 main.add_command(meter)
 main.add_command(attack)
 main.add_command(calibrate)

@@ -68,12 +68,12 @@ OUT = click.option(
     metavar="FILE",
     help=WRITES,
 )
-_PICTURES = (".svg", ".png", ".pdf")
+PICTURES = (".svg", ".png", ".pdf")
 
 
 def _picture_file(ctx: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
-    if path is not None and path.suffix not in _PICTURES:
-        raise ParameterError("--plot", str(path), f"a file that ends in {', '.join(_PICTURES)}")
+    if path is not None and path.suffix not in PICTURES:
+        raise ParameterError("--plot", str(path), f"a file that ends in {', '.join(PICTURES)}")
     if path is not None:
         require("report")
     return path

@@ -61,7 +61,8 @@ def prepared(
     elif type(source) in _TABLES:
         raw, where = {_TABLES[type(source)]: _table(source)}, "system"
     else:
-        raise ParameterError("source", type(source).__name__, "the path of a system file, its tables, or a value type of airtight")
+        allowed = "the path of a system file, its tables, or a value type of airtight"
+        raise ParameterError("source", type(source).__name__, allowed)
     files = config.attached(raw, Path(where))
     # quantities that ignore a channel are refused where there is one
     config.described(raw, Path(where), channel=True, files=files)

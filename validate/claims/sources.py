@@ -89,6 +89,20 @@ class Source:
 INSTALLED, OURS = Source(), Source(packages=False)
 
 
+def named(claim: str, file: str = "") -> Claim:
+    """The claim with this identifier, of the installed papers or of a Python file.
+
+    Raises
+    ------
+    ParameterError, SourceError
+    """
+    known = (Source(file) if file else INSTALLED).claims()
+    if claim not in known:
+        near = [name for name in known if name.startswith(claim[:3])] or list(known)
+        raise ParameterError("claim", claim, f"an identifier of a claim, such as {', '.join(near[:4])}")
+    return known[claim]
+
+
 @dataclass(frozen=True)
 class _Installed:
     """An installed paper, the module that holds it, and the package that brings it: empty for our papers."""
