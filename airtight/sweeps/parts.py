@@ -107,8 +107,9 @@ class Part:
         return key.table in self.reads and key.meaning not in self.ignores
 
     def leaves(self) -> dict[str, bool]:
-        """Its numbers by path, and whether each has one value per device."""
-        return {path: per_device or self.rows for path, per_device in _leaves(self.kind)}
+        """Its numbers by path, and whether each has one value per device; those of a part within it are of that part."""
+        within = tuple(f"{name.removeprefix(f'{self.name}.')}." for name in PARTS if name.startswith(f"{self.name}."))
+        return {path: each or self.rows for path, each in _leaves(self.kind) if not path.startswith(within)}
 
     def values(self, description: SystemFile, paths: Iterable[str], at_epsilon: float) -> dict[str, Any]:
         """The numbers at these paths."""
@@ -191,6 +192,11 @@ def _channel_bounds(description: SystemFile, _: float) -> inference_results.Chan
 
 def _distortion(description: SystemFile, _: float) -> inference_results.Distortion:
     return inference_results.Distortion.of(_system(description), _task(description))
+
+
+def _any_scheme_of_tasks(description: SystemFile, _: float) -> inference_results.AnyScheme | None:
+    samples = _task(description).samples
+    return inference_results.AnyScheme.of(_system(description), samples) if len(samples) > 1 else None
 
 
 def _task(description: SystemFile) -> Task:
@@ -302,6 +308,20 @@ _ALL: tuple[Part, ...] = (
             "exact": lambda d: distortion.exact(_system(d), _task(d).features),
             "published": lambda d: distortion.published(_system(d), _task(d).features),
         },
+    ),
+    Part(  # it depends on the privacy, which no other number of the distortion does
+        "inference.distortion.any_scheme",
+        inference_results.AnyScheme,
+        _any_scheme_of_tasks,
+        ("inference", "inference.features"),
+        frozenset({"delta_prime", "channel_gain", "margin", "ideal_accuracy", "epsilon_cap"}),
+    ),
+    Part(
+        "inference.worst_case.any_scheme",
+        inference_results.AnyScheme,
+        lambda d, _: inference_results.AnyScheme.of(_system(d)),
+        ("inference",),
+        frozenset({"delta_prime", "channel_gain"}),
     ),
     Part(
         "inference.accuracy",

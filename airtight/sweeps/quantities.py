@@ -80,6 +80,18 @@ _NAMES: dict[str, tuple[str, str, str | None, str | None]] = {
     "mse": ("inference.distortion.exact", "mean squared error of the decoded feature", None, None),
     "mse_published": ("inference.distortion.published", "mean squared error by the printed formula", None, None),
     "mse_proven": ("inference.distortion.proven", "proved bound of the mean squared error", None, None),
+    "any_scheme": (
+        "inference.worst_case.any_scheme.error",
+        "lower bound of the error of every scheme with this privacy, worst codes",
+        None,
+        None,
+    ),
+    "any_scheme_of_tasks": (
+        "inference.distortion.any_scheme.error",
+        "lower bound of the error of every scheme with this privacy, mean over the tasks",
+        None,
+        None,
+    ),
     "accuracy": (
         "inference.accuracy.exact",
         "probability that the error stays within the margin, times the accuracy there",

@@ -34,6 +34,7 @@ from airtight.analytics.extras import MissingExtraError
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.commands.cli import main
 from airtight.results.bounds import Bounds
+from airtight.results.inference_results import AnyScheme
 from airtight.sweeps import batches, cells, code_version, parts, plan, quantities, run, store, verb
 from airtight.sweeps.axes import parsed, resolved
 from airtight.sweeps.verb import prepared
@@ -167,6 +168,8 @@ def test_every_usual_quantity_is_that_of_one_system(file):
         "power_per_device": solved.power,
         "inference.selection.scheme_2_1.participation": one.inference.selection.scheme_2_1.participation,
         "energy.device.gain": description.energy.gain,
+        "any_scheme": airtight.minimax_error(description.inference).error,
+        "any_scheme_of_tasks": np.nan,  # of one task nothing can be said
     }
     assert set(names) <= set(expected) and not any(str(name).endswith(".message") for name in found)
     for name, value in expected.items():
@@ -913,3 +916,30 @@ def test_what_is_no_scheduler_is_told_soon(address, monkeypatch):
 def test_a_grid_too_large_is_refused_before_any_work(file):
     with pytest.raises(ParameterError, match="1,000,000,000 points"):
         prepared(file, {"participation": np.linspace(0.1, 1, 10**5).tolist(), "clip": np.arange(1.0, 10**4 + 1).tolist()})
+
+
+def test_what_no_scheme_can_beat_depends_on_the_privacy():
+    """Theorem 3 knows adjacency and noise: each cell is what bounds says of its system."""
+    axes = {"adjacency": ["silent", "replace"], "noise_variance": [0.01, 0.1]}
+    file = ROOT / "examples/good.toml"
+    found = airtight.sweep(file, axes, quantities=["any_scheme_of_tasks", "mse"])
+    task, base = airtight.load(file).task, airtight.load(file).inference
+    for adjacency in axes["adjacency"]:
+        for noise in axes["noise_variance"]:
+            system = base.replace(adjacency=adjacency, noise_variance=noise)
+            limit = AnyScheme.of(system, task.samples).error
+            assert float(found.any_scheme_of_tasks.sel(adjacency=adjacency, noise_variance=noise)) == limit
+    assert found.mse.dims == ("noise_variance",)
+    silent, replace = (found.any_scheme_of_tasks.sel(adjacency=each).values for each in axes["adjacency"])
+    assert np.all(silent > replace) and np.all(np.diff(silent) > 0)  # the same noise hides a replacement less
+
+
+def test_any_scheme_of_the_worst_codes():
+    system = airtight.InferenceSystem(
+        devices=12, participation=1.0, noise_variance=0.1, weight=1 / 12, clip=1.0, alignment=1.0, dimension=16,
+        receiver_noise_variance=0.1, delta=1e-5, adjacency="silent",
+    )  # fmt: skip
+    found = airtight.sweep(system, {"noise_variance": [0.01, 0.1]}, quantities=["any_scheme"])
+    for noise in (0.01, 0.1):
+        limit = airtight.minimax_error(system.replace(noise_variance=noise)).error
+        assert float(found.any_scheme.sel(noise_variance=noise)) == limit
