@@ -20,6 +20,7 @@ from airtight.report.page import edition, environment, secured
 from airtight.report.paper import escaped
 from airtight.report.summary import QUESTIONS, SEEN
 from airtight.results import headline
+from airtight.results.inference_results import AnyScheme
 from airtight.results.numerals import rounded_down, rounded_up
 from airtight.results.schema import as_json
 from airtight.system_file.contents import SystemFile
@@ -56,6 +57,8 @@ class SystemCard:
     advantage, detections : float or None
         Of the best attack, at most: detections less false alarms, and detections at 1 % false alarms. None where a channel that
         stays the same for all queries, or colluders of whom no set is the worst at every epsilon, leave no curve.
+    any_scheme : AnyScheme or None
+        What no scheme with this privacy can beat, for the worst codes within the clips; None where nothing is proved.
     """
 
     JSON_ALSO: ClassVar[dict[str, Any]] = {"sentences": list[str]}
@@ -77,6 +80,7 @@ class SystemCard:
     device: int
     advantage: float | None
     detections: float | None
+    any_scheme: AnyScheme | None
 
     @classmethod
     def of(cls, name: str, system: InferenceSystem) -> SystemCard:
@@ -108,6 +112,7 @@ class SystemCard:
             device=k,
             advantage=advantage,
             detections=detections,
+            any_scheme=AnyScheme.of(system),
         )
 
     @property
@@ -144,6 +149,8 @@ class SystemCard:
                 f"Whoever guesses at even odds is right with probability {guess} at best. An attack that raises {FPR:.0%} false "
                 f"alarms detects at most {detected} % of the cases."
             )
+        if self.any_scheme is not None and self.any_scheme.error > 0:
+            out.append(f"The price of a round, for the worst codes: {self.any_scheme.sentence}")
         return out
 
 

@@ -22,7 +22,7 @@ from airtight.report.tables import observer_columns, observer_rows, privacy_rows
 from airtight.results.energy import EnergyResult
 from airtight.results.federated_results import FederatedBounds
 from airtight.results.headline import ESTIMATE
-from airtight.results.inference_results import Distortion, InferenceBounds, Privacy, TheoremBound
+from airtight.results.inference_results import AnyScheme, Distortion, InferenceBounds, Privacy, TheoremBound
 from airtight.solvers.energy.schemes import Comparison
 
 _NOISE_LEAVES = 0.5  # if idle noise leaves less than this share of epsilon, a sentence recommends it
@@ -330,6 +330,13 @@ class Card:
     def slug(self) -> str:
         """The name in a form that can be an anchor."""
         return re.sub(r"[^A-Za-z0-9_-]+", "-", self.name)
+
+    @property
+    def limit(self) -> AnyScheme | None:
+        """What no scheme with this privacy can beat: of the file's tasks, or without features of the worst codes."""
+        part = self.bounds.distortion or self.bounds.worst_case
+        limit = None if part is None else part.any_scheme
+        return limit if limit is not None and limit.error > 0 else None
 
     @property
     def faces(self) -> list[tuple[str, tuple[float, ...]]]:

@@ -55,6 +55,10 @@ def test_the_card(tmp_path: Path) -> None:
     page, latex = (out / "card.html").read_text(), (out / "card.tex").read_text()
     for text in (page, latex):
         assert rounded_up(float(np.max(epsilon))) in text and "sends its feature or noise alone" in text
+    limit = airtight.minimax_error(system)  # of one round: the error is that of one
+    assert one["any_scheme"]["error"] == limit.error > 0 and one["any_scheme"]["ratio"] == limit.ratio
+    (told,) = re.findall(r"least the error ([\d.e-]+), whatever", page)
+    assert 0 < float(told) <= limit.error and "The price of a round, for the worst codes" in latex
     (told,) = re.findall(r"epsilon = ([\d.]+) at", page)
     assert float(told) >= np.max(epsilon)
     HTMLParser().feed(page)
