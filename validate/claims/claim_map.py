@@ -85,7 +85,7 @@ def map_claim(
     doubles, an excess of at most :attr:`Claim.allowance` is a rounding error and the point counts as true.
     """
     axes = _axes(claim, over)
-    fixed = _others(claim, axes, at or {})
+    fixed = _others(claim, axes, {} if at is None else at)
     spots = []
     for values in product(*axes.values()):
         spots.append(_spot(claim, {**fixed, **dict(zip(axes, values, strict=True))}, certify))
@@ -121,7 +121,7 @@ def _axes(claim: Claim, over: Mapping[str, Sequence[float]]) -> dict[str, list[F
         raise ParameterError("over", over, f"two parameters of {claim.id}: {', '.join(claim.domain)}")
     axes = {}
     for name, values in over.items():
-        if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray):
+        if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray) or np.ndim(values) != 1:
             raise ParameterError(str(name), values, "a list of numbers")
         axes[name] = sorted({_value(claim, name, value) for value in values})
         if len(axes[name]) < 2:
@@ -133,7 +133,7 @@ def _value(claim: Claim, name: str, value: float) -> Fraction:
     """A value of a parameter as the decimal that is written."""
     if name not in claim.domain:
         raise ParameterError("parameter", name, f"one of {claim.id}: {', '.join(claim.domain)}")
-    number, allowed = exact(checks.scalar(name, value, "[-inf, inf]") + 0.0), claim.domain[name]
+    number, allowed = exact(checks.scalar(name, value, "(-inf, inf)") + 0.0), claim.domain[name]
     if not allowed.allows(number):
         raise ParameterError(name, value, allowed.in_words)
     return number
@@ -141,6 +141,8 @@ def _value(claim: Claim, name: str, value: float) -> Fraction:
 
 def _others(claim: Claim, axes: Mapping[str, object], at: Mapping[str, float]) -> dict[str, Fraction]:
     """The values of all parameters that are no axis."""
+    if not isinstance(at, Mapping):
+        raise ParameterError("at", at, "a value for each of some parameters, by name")
     given = {name: _value(claim, name, value) for name, value in at.items()}
     if both := sorted(given.keys() & axes.keys()):
         raise ParameterError("at", both[0], "no parameter of `over`")

@@ -112,6 +112,9 @@ def test_the_picture_says_the_finding_and_has_a_star_at_the_papers_parameters():
         ({"devices": [2, 4], "p": [0.1, np.nan]}, {}, "number"),
         ({"devices": [2, 4], "p": [0.1, 0.2]}, {"p": 0.3}, "no parameter of `over`"),
         ({"devices": [2, 4], "p": "12"}, {}, "list of numbers"),
+        ({"devices": np.ma.masked, "p": [0.1, 0.2]}, {}, "list of numbers"),
+        ({"devices": [2, 4], "p": [0.1, np.inf]}, {}, "number"),
+        ({"devices": [2, 4], "p": [0.1, 0.2]}, [0.5], "by name"),
     ],
 )
 def test_refusals(over, at, said):
