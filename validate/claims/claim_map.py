@@ -121,7 +121,8 @@ def _axes(claim: Claim, over: Mapping[str, Sequence[float]]) -> dict[str, list[F
         raise ParameterError("over", over, f"two parameters of {claim.id}: {', '.join(claim.domain)}")
     axes = {}
     for name, values in over.items():
-        if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray) or np.ndim(values) != 1:
+        listed = values.ndim == 1 if isinstance(values, np.ndarray) else isinstance(values, Sequence)
+        if not listed or isinstance(values, str):
             raise ParameterError(str(name), values, "a list of numbers")
         axes[name] = sorted({_value(claim, name, value) for value in values})
         if len(axes[name]) < 2:
