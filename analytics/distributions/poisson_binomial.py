@@ -166,6 +166,13 @@ class Block:
         with np.errstate(under="ignore"):
             return Block(self.start + other.start, np.convolve(self.weights, other.weights))
 
+    def plus(self, laws: FloatArray) -> FloatArray:
+        """Probabilities, from `start` on, of the sums with independent counts, one law of 0, 1, ... per row."""
+        width = laws.shape[1]
+        padded = np.pad(self.weights, width - 1)
+        with np.errstate(under="ignore"):
+            return np.asarray(laws[:, ::-1] @ np.lib.stride_tricks.sliding_window_view(padded, width).T)
+
     def dense(self, length: int) -> FloatArray:
         """The probabilities of 0, ..., length - 1."""
         out = np.zeros(length)
@@ -218,7 +225,8 @@ def relative_error(trials: int, classes: int) -> float:
     and classes.
 
     A binomial law has six roundings per step from the mode, and as many again for the norm. A sum of n positive
-    products errs by at most n + 1 half units, and one level of a tree sums no more products than it has entries.
+    products errs by at most n + 1 half units, and one level of a tree sums no more products than it has entries. A trial
+    that is added alone costs three half units, fewer than its share of the levels that it replaces.
     """
     entries = trials + 2 * classes
     return float(UNIT * entries * (9 + np.ceil(np.log2(max(classes, 1)))))
@@ -228,23 +236,26 @@ def leave_one_out(probability: FloatArray, multiplicity: IntArray) -> Iterator[t
     """For each class of equal devices, the law of the count of all other devices when one device of the class is left
     out.
 
-    A product tree is walked downwards; each node carries the law of everything outside it. This needs only sums of
+    A product tree is walked downwards; each node carries the law of everything outside it. Where a node has few trials, one
+    matrix product adds the law outside it to the laws of the node without each of its devices. This needs only sums of
     positive products, O(C^2 log C) multiplications for C classes, and O(log C) laws in memory at a time.
     """
 
     def walk(classes: IntArray, outside: Block) -> Iterator[tuple[int, Block]]:
+        trials = np.repeat(classes, multiplicity[classes])
         if classes.size == 1:
             c = int(classes[0])
             yield c, outside + binomial(int(multiplicity[c]) - 1, float(probability[c]))
-            return
-        for inner, outer in (
-            (classes[: classes.size // 2], classes[classes.size // 2 :]),
-            (classes[classes.size // 2 :], classes[: classes.size // 2]),
-        ):
-            yield from walk(inner, outside + group(outer))
-
-    def group(classes: IntArray) -> Block:
-        return total([binomial(int(multiplicity[c]), float(probability[c])) for c in classes])
+        elif trials.size <= _WIDTH:
+            # a row per class, in which the first trial of the class never succeeds
+            left_out = np.repeat(probability[trials][None, :], classes.size, axis=0)
+            left_out[np.arange(classes.size), np.searchsorted(trials, classes)] = 0.0
+            for c, weights in zip(classes, outside.plus(_products(left_out)), strict=True):
+                yield int(c), Block(outside.start, weights)
+        else:
+            left, right = classes[: classes.size // 2], classes[classes.size // 2 :]
+            for inner, outer in ((left, right), (right, left)):
+                yield from walk(inner, outside + _of_classes(probability[outer], multiplicity[outer]))
 
     yield from walk(np.arange(probability.size), Block(0, np.ones(1)))
 
@@ -291,18 +302,26 @@ def _pmf(p: FloatArray) -> FloatArray:
 
 
 def _by_products(p: FloatArray) -> FloatArray:
-    distinct, multiplicity = np.unique(p, return_counts=True)
+    return _of_classes(*np.unique(p, return_counts=True)).dense(p.size + 1)
+
+
+def _of_classes(probability: FloatArray, multiplicity: IntArray) -> Block:
+    """The law of the count of all devices of some classes."""
     single = multiplicity == 1
-    blocks = [Block(0, row) for row in _products(distinct[single])]
-    blocks += [binomial(int(m), float(q)) for q, m in zip(distinct[~single], multiplicity[~single], strict=True)]
-    return total(blocks).dense(p.size + 1)
+    alone = probability[single]
+    # 64 trials a row; the last row is filled up with trials that never succeed
+    padded = np.concatenate([alone, np.zeros(-alone.size % _WIDTH)]).reshape(-1, _WIDTH)
+    blocks = [Block(0, row) for row in _products(padded)]
+    blocks += [
+        binomial(int(m), float(q)) for q, m in zip(probability[~single], multiplicity[~single], strict=True)
+    ]
+    return total(blocks)
 
 
-def _products(p: FloatArray) -> FloatArray:
-    """Laws of the counts of 64 trials each, one per row; the last row is filled up with trials that never succeed."""
-    count = -(-p.size // _WIDTH)
-    trials = np.concatenate([p, np.zeros(count * _WIDTH - p.size)]).reshape(count, _WIDTH)
-    rows = np.zeros((_WIDTH + 1, count))
+def _products(trials: FloatArray) -> FloatArray:
+    """Laws of the counts of the trials of each row."""
+    count, width = trials.shape
+    rows = np.zeros((width + 1, count))
     rows[0] = 1.0
     with np.errstate(under="ignore"):
         for i, q in enumerate(trials.T):

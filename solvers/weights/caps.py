@@ -24,7 +24,9 @@ from airtight.analytics.rounding import UNIT
 
 _ROOT_STEPS = 200  # evaluations after which the root search stops
 _NEAR, _NEAR_ON_GRID = 1e-11, 1e-7  # step or bracket width in log weight at which the root search stops
-_GRID_MARGIN = 2e-6  # subtracted from log weights where the others' noise is on a grid: epsilon is known to 1e-6 there
+# Subtracted from log weights so that the epsilon evaluated there, which errs upwards, mostly keeps the cap at once. That epsilon
+# lies 1.25e-12 above the root of its bound, and 1e-6 where the others' noise is on a grid.
+_MARGIN, _GRID_MARGIN = 2.5e-12, 2e-6
 _SKETCH_NATS = 12.0  # the quadrature of the rough law's divergences errs by e^-12
 _SKETCH_COLUMNS = 64  # atoms of the rough law, on which the search starts
 _SKETCH_DOUBT = 0.3  # where the rough law's excess is above -0.3, weight 0 is evaluated on the whole law
@@ -189,7 +191,7 @@ def _greatest_by_search(system: InferenceSystem, observer: Observer, epsilon: fl
         if system.adjacency is Adjacency.ABSENT:
             without_root = np.flatnonzero(np.isneginf(root))
             root[without_root[excess(weight_zero[without_root], without_root) > 0]] = np.nan
-        root -= _GRID_MARGIN if group.slack else 0.0
+        root -= _GRID_MARGIN if group.slack else _MARGIN
         greatest[group.devices] = np.exp(np.minimum(root, _LARGEST_LOG_WEIGHT))[group.kind]
     return greatest
 

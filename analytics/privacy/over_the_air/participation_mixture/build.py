@@ -237,15 +237,17 @@ def participations(
         return
     wanted = np.unique(class_of[devices])
     batch: list[tuple[int, weighted_sum.Law]] = []
+    atoms = 0
     cells = cells if multiplicity.size <= cells // 16 else cells // 2  # the law of many devices is smoother
     for c, law in weighted_sum.leave_one_out(
         classes[0], classes[1], multiplicity, cells=cells, negligible=negligible, wanted=wanted
     ):
         if c in wanted:
             batch.append((c, law))
-        if len(batch) >= _ROWS or sum(law.values.size for _, law in batch) >= _ATOMS:
+            atoms += law.values.size
+        if len(batch) >= _ROWS or atoms >= _ATOMS:
             yield _participation(system, devices, class_of, classes, batch, negligible, model)
-            batch = []
+            batch, atoms = [], 0
     if batch:
         yield _participation(system, devices, class_of, classes, batch, negligible, model)
 
