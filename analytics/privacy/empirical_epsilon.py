@@ -21,7 +21,7 @@ from airtight.analytics.checks import FloatArray, ParameterError, real
 from airtight.analytics.rounding import SMALLEST
 
 _CHOOSING = 0.25  # share of the samples on which the set is chosen
-_CANDIDATES = 400  # thresholds tried in each tail
+_CANDIDATES = 100  # thresholds tried in each tail
 
 
 @dataclass(frozen=True)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from airtight.analytics import checks
-from airtight.analytics.checks import FloatArray
+from airtight.analytics.checks import FloatArray, IntArray, ParameterError
 from airtight.analytics.estimate import Interval, mean_interval
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.inference.system import InferenceSystem
 
-_BLOCK = 1 << 15  # samples drawn at a time, which limits memory
+_BLOCK = 1 << 16  # samples times devices drawn at a time: few enough for the processor's cache
 
 
 def receive(
@@ -77,7 +79,7 @@ def estimate_delta(
         Upper bound of the probability that the interval does not contain delta.
     """
     eps = checks.scalar("epsilon", epsilon, "[0, inf)")
-    intervals = []
+    intervals, devices = [], np.array([device])
     for forward in (True, False):
         present_first, other_first = _neighbours(system)
         truth, other = (present_first, other_first) if forward else (other_first, present_first)
@@ -85,112 +87,139 @@ def estimate_delta(
         if truth is None:
             tau[:, device] = 0.0
         signal = np.zeros((rounds, system.devices, system.dimension))
-        signal[:, device, 0] = 0.0 if truth is None else truth * system.weight[device] * system.clip[device]
+        signal[:, device, 0] = 0.0 if truth is None else truth[0] * system.weight[device] * system.clip[device]
         y = receive(system, tau, signal, rng)
-        seen = y[:, 0], np.sum(y * y, axis=1)
-        ratio = _log_density(system, device, truth, tau, seen) - _log_density(system, device, other, tau, seen)
+        known = tau.T[devices] == 1, _others_noise(system, tau.T, devices), (y[:, 0], np.sum(y * y, axis=1))
+        ratio = _log_density(system, devices, truth, *known) - _log_density(system, devices, other, *known)
         with np.errstate(over="ignore"):
-            intervals.append(mean_interval(-np.expm1(np.minimum(eps - ratio, 0.0)), failure / 2))
+            intervals.append(mean_interval(-np.expm1(np.minimum(eps - ratio[0], 0.0)), failure / 2))
     return Interval(*(max(getattr(i, bound) for i in intervals) for bound in ("estimate", "lower", "upper")))
 
 
-def _neighbours(system: InferenceSystem) -> tuple[float | None, float | None]:
+def _neighbours(system: InferenceSystem) -> tuple[FloatArray, FloatArray | None]:
     """The device's signal under both neighbours, in units of w C; None when the device is absent."""
+    one = np.ones(1)
     if system.adjacency is Adjacency.REPLACE:
-        return 1.0, -1.0
-    return 1.0, 0.0 if system.adjacency is Adjacency.SILENT or system.idle_noise else None
+        return one, -one
+    return one, 0.0 * one if system.adjacency is Adjacency.SILENT or system.idle_noise else None
 
 
 def log_ratios(
     system: InferenceSystem,
     *,
-    device: int,
+    devices: IntArray,
     samples: int,
     rng: np.random.Generator,
     rounds: int = 1,
-    norm: float | None = None,
+    norm: FloatArray | None = None,
     heard: Callable[[int], None] = lambda drawn: None,
-) -> tuple[FloatArray, FloatArray]:
-    """Samples of the log-likelihood ratio of T rounds, drawn with the device's feature and drawn under its neighbour.
+) -> FloatArray:
+    """Samples of the log-likelihood ratios of T rounds, drawn with a device's feature and drawn under its neighbour.
 
     The observer is that of :func:`estimate_delta`. Only the component of y along the feature and the squared norm of y
-    are drawn: the ratio depends on nothing else.
+    are drawn: the ratio depends on nothing else. All devices are attacked with the same participation and noise of the channel,
+    so the time grows as samples times T times (K + devices). The samples of one device are independent; those of two are not.
 
     Parameters
     ----------
-    device, samples : int
+    devices : ndarray of int, shape (D,)
+    samples : int
     rng : numpy.random.Generator
     rounds : int
         The number T of rounds, each with independent participation and noise.
-    norm : float, optional
-        Norm of the device's code, in [0, clip]; the clip by default.
+    norm : ndarray, shape (D,), optional
+        Norms of the devices' codes, in [0, clip]; the clips by default.
     heard : callable
         Called with the number of samples of one round that have been drawn, again and again.
+
+    Returns
+    -------
+    ndarray, shape (2, D, samples)
     """
-    signals = _neighbours(system)
-    share = 1.0 if norm is None else checks.scalar("norm", norm, f"[0, {system.clip[device]}]") / system.clip[device]
-    first, second = (None if side is None else side * share for side in signals)
-    ratios = np.zeros((2, samples))
+    clip = system.clip[devices]
+    share = np.ones(devices.size) if norm is None else norm / clip
+    if not np.all((share >= 0) & (share <= 1)):
+        raise ParameterError("norm", norm, "between 0 and the clip of each device")
+    first, second = (None if side is None else side * share for side in _neighbours(system))
+    ratios = np.zeros((2, devices.size, samples))
+    block = max(_BLOCK // (system.devices + devices.size), 64)
     for total, truth in zip(ratios, (first, second), strict=True):
-        for start in range(0, samples, _BLOCK):
-            block = total[start : start + _BLOCK]
+        for start in range(0, samples, block):
+            part = total[:, start : start + block]
             for _ in range(rounds):
-                tau = (rng.random((block.size, system.devices)) < system.participation).astype(float)
-                if truth is None:
-                    tau[:, device] = 0.0
-                seen = _received(system, device, truth or 0.0, tau, rng)
-                block += _log_density(system, device, first, tau, seen) - _log_density(
-                    system, device, second, tau, seen
-                )
-                heard(block.size)
-    return ratios[0], ratios[1]
+                tau = rng.random((system.devices, part.shape[1])) < system.participation[:, None]
+                sends = tau[devices] & (truth is not None)
+                others = _others_noise(system, tau, devices)
+                seen = _received(system, devices, truth, sends, others, rng)
+                part += _log_density(system, devices, first, sends, others, seen)
+                part -= _log_density(system, devices, second, sends, others, seen)
+                heard(part.size)
+    return ratios
+
+
+def _others_noise(system: InferenceSystem, tau: NDArray[Any], devices: IntArray) -> FloatArray:
+    """Variance of the noise in y of the receiver and of all devices but one, for each of `devices` and each round."""
+    received = system.alignment**2 * system.noise_variance[:, None] * (np.ones(tau.shape) if system.idle_noise else tau)
+    # sums of those before a device and of those behind it: to subtract its own noise from a total would cancel
+    before, behind = np.zeros((2, system.devices + 1, tau.shape[1]))
+    np.cumsum(received, axis=0, out=before[1:])
+    np.cumsum(received[::-1], axis=0, out=behind[-2::-1])
+    return np.asarray(before[devices] + behind[devices + 1] + system.receiver_noise_variance)
+
+
+def _own_noise(system: InferenceSystem, devices: IntArray) -> FloatArray:
+    return np.asarray(system.alignment**2 * system.noise_variance[devices, None])
+
+
+def _mean(system: InferenceSystem, devices: IntArray, signal: FloatArray) -> FloatArray:
+    return np.asarray(system.alignment * signal * system.weight[devices] * system.clip[devices])[:, None]
 
 
 def _received(
-    system: InferenceSystem, device: int, signal: float, tau: FloatArray, rng: np.random.Generator
+    system: InferenceSystem,
+    devices: IntArray,
+    signal: FloatArray | None,
+    sends: NDArray[np.bool_],
+    others: FloatArray,
+    rng: np.random.Generator,
 ) -> tuple[FloatArray, FloatArray]:
-    """The component of y along the feature, and the squared norm of y."""
-    sends = np.ones_like(tau) if system.idle_noise else tau
-    v = system.alignment**2 * sends @ system.noise_variance + system.receiver_noise_variance
-    mean = system.alignment * signal * system.weight[device] * system.clip[device]
-    along = mean * tau[:, device] + np.sqrt(v) * rng.standard_normal(v.size)
-    across = v * rng.chisquare(system.dimension - 1, v.size) if system.dimension > 1 else 0.0
-    return along, along * along + across
+    """The component of y along the feature, and the squared norm of y, for each device and round."""
+    v = others + _own_noise(system, devices) * (1 if system.idle_noise else sends)
+    mean = 0.0 if signal is None else _mean(system, devices, signal) * sends
+    normal = rng.standard_normal(sends.shape[1])
+    across = rng.chisquare(system.dimension - 1, sends.shape[1]) if system.dimension > 1 else 0.0
+    along = mean + np.sqrt(v) * normal
+    return along, along * along + v * across
 
 
 def _log_density(
     system: InferenceSystem,
-    device: int,
-    signal: float | None,
-    tau: FloatArray,
+    devices: IntArray,
+    signal: FloatArray | None,
+    sends: NDArray[np.bool_],
+    others: FloatArray,
     seen: tuple[FloatArray, FloatArray],
 ) -> FloatArray:
-    """Log density of y under a neighbour, up to a term that both neighbours share.
+    """Log density of y under a neighbour, up to a term that both neighbours share, for each device and round.
 
-    `seen` holds the component of y along the feature and the squared norm of y. `signal` is the device's signal in
+    `seen` holds the component of y along the feature and the squared norm of y. `signal` is the devices' signal in
     units of w C, or None when the device is absent.
     """
-    gain = system.alignment**2
-    sends = np.ones_like(tau) if system.idle_noise else tau
-    others = np.delete(np.arange(system.devices), device)
-    v = gain * sends[:, others] @ system.noise_variance[others] + system.receiver_noise_variance
-    device_noise = gain * system.noise_variance[device]
-    idle = v + device_noise if system.idle_noise else v
-    absent = _isotropic(system, seen, 0.0, idle)
+    own = _own_noise(system, devices)
+    absent = _isotropic(system, seen, 0.0, others + own if system.idle_noise else others)
     if signal is None:
         return absent
-    mean = system.alignment * signal * system.weight[device] * system.clip[device]
-    present = _isotropic(system, seen, mean, v + device_noise)
+    present = _isotropic(system, seen, _mean(system, devices, signal), others + own)
     if system.adjacency is not Adjacency.ABSENT and not system.idle_noise:
-        return np.where(tau[:, device] == 1, present, absent)
+        return np.where(sends, present, absent)
     # the observer does not see whether the device takes part: a mixture of both densities
-    p = system.participation[device]
+    p = system.participation[devices, None]
     with np.errstate(divide="ignore"):
         return np.asarray(np.logaddexp(np.log(p) + present, np.log1p(-p) + absent))
 
 
 def _isotropic(
-    system: InferenceSystem, seen: tuple[FloatArray, FloatArray], mean: float, variance: FloatArray
+    system: InferenceSystem, seen: tuple[FloatArray, FloatArray], mean: FloatArray | float, variance: FloatArray
 ) -> FloatArray:
     """Log density, up to a constant, of a Gaussian with `variance` in every direction and `mean` along the feature."""
     along, square = seen

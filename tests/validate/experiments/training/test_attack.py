@@ -98,7 +98,7 @@ def test_what_is_drawn_has_the_exact_delta(adjacency, idle):
     system = replace(SMALL, adjacency=adjacency, idle_noise=idle)
     for count in (1, 3):
         rng = np.random.default_rng(2)
-        first, second = channel.log_ratios(system, device=1, samples=60_000, rng=rng, rounds=count)
+        first, second = channel.log_ratios(system, devices=np.array([1]), samples=60_000, rng=rng, rounds=count)[:, 0]
         for eps in (0.0, 0.7):
             means = [np.mean(np.maximum(-np.expm1(np.minimum(eps - x, 0.0)), 0)) for x in (first, -second)]
             exact = float(rounds.delta_at(system, eps, rounds=count, device=1))
