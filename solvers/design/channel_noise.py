@@ -23,11 +23,12 @@ from airtight.analytics.guarantee import Adjacency, Observer
 from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import observers, system_privacy
+from airtight.analytics.root_search import falling_root
 from airtight.solvers.design.calibrate import Calibration, Variable, budgeted, stopped
 from airtight.solvers.design.effort import EffortSpent
 from airtight.solvers.errors import InfeasibleError
 
-_NEAR = 1e-5  # ratio less 1 of the ends between which the scale is found
+_NEAR = 1e-5  # logarithm of the ratio of the ends between which the scale is found
 _FACTOR = 4.0  # between scales that are tried until one keeps the target
 _RANGE = 1e15  # from the first scale, in both directions
 # relative distances below the found scale at which epsilon may be proved too great
@@ -93,14 +94,21 @@ def calibrate(
     budget = budgeted(effort, "scales", progress=progress)
     tried: dict[float, tuple[InferenceSystem, FloatArray]] = {}
 
-    def kept(scale: float) -> bool:
+    def excess(scale: float) -> float:
+        """Logarithm of the ratio of the worst epsilon to the target; infinite where no device could send."""
         if scale not in tried:
-            at = channel.with_participation(replace(system, noise_variance=scale * profile))
+            try:
+                at = channel.with_participation(replace(system, noise_variance=scale * profile))
+            except ParameterError as error:
+                if error.name != "max_power":
+                    raise
+                return np.inf
             if budget.exhausted:
                 raise EffortSpent
             budget.spend(1)
             tried[scale] = at, np.atleast_1d(system_privacy.epsilon(at.derived(channel=channel), rounds=rounds, observer=seen))
-        return bool(np.all(tried[scale][1] <= target))
+        with np.errstate(divide="ignore", over="ignore"):
+            return float(np.log(np.max(tried[scale][1]) / target))
 
     falls = monotone(system, channel, seen)
 
@@ -111,9 +119,9 @@ def calibrate(
 
     first = length**2 if length > 0 else greatest or 1.0
     try:
-        scale = _least(kept, first)
+        scale = _least(excess, first)
     except (EffortSpent, KeyboardInterrupt) as stop:
-        least_kept = min((scale for scale in tried if kept(scale)), default=None)
+        least_kept = min((scale for scale in tried if excess(scale) <= 0), default=None)
         return stopped(stop, None if least_kept is None else calibration(least_kept, settled=False), effort)
     if scale is None:
         least = min(tried, key=lambda t: float(np.max(tried[t][1])))
@@ -164,31 +172,26 @@ def too_quiet(
     return None
 
 
-def _least(kept: Callable[[float], bool], first: float) -> float | None:
+def _least(excess: Callable[[float], float], first: float) -> float | None:
     """The least scale that keeps the target, where it is kept from some scale on; None where none is found."""
-    if _tried(kept, 0.0):
+    if excess(0.0) <= 0:
         return 0.0
     good = first
-    while not _tried(kept, good):
+    while not excess(good) <= 0:
         good *= _FACTOR
         if good > _RANGE * first:
             return None
     bad = good / _FACTOR
-    while _tried(kept, bad):
+    while (at_bad := excess(bad)) <= 0:
         good, bad = bad, bad / _FACTOR
         if bad < first / _RANGE:
             return good
-    while good > bad * (1 + _NEAR):
-        middle = float(np.sqrt(good * bad))
-        good, bad = (middle, bad) if _tried(kept, middle) else (good, middle)
-    return good
+    # epsilon is nearly a power of the scale, so that few secants of logarithms suffice
+    low, high = float(np.log(bad)), float(np.log(good))
+    scales = {high: good}
 
+    def at_log(log_scale: float) -> float:
+        scales[log_scale] = float(np.exp(log_scale))
+        return excess(scales[log_scale])
 
-def _tried(kept: Callable[[float], bool], scale: float) -> bool:
-    """Whether the target is kept; not where no device could send."""
-    try:
-        return kept(scale)
-    except ParameterError as error:
-        if error.name != "max_power":
-            raise
-        return False
+    return scales[falling_root(at_log, low, at_bad, high, (low + high) / 2, lambda _: _NEAR)[1]]

@@ -260,25 +260,26 @@ def _cells(
     low, high, weights = (np.take_along_axis(part, order, axis=-1) for part in (low, high, weights))
     if low.shape[-1] <= cells:
         return low, high, weights
-    rows = []
-    for row_low, row_high, row_weights in zip(*(x.reshape(-1, x.shape[-1]) for x in (low, high, weights)), strict=True):
-        finite = row_low[np.isfinite(row_low)]
-        most = finite[-1] if finite.size and finite[-1] > 0 else 1.0
-        logs = np.log(np.clip(row_low, max(most * 1e-60, SMALLEST), most))
-        wide = (logs - logs[0]) / max(logs[-1] - logs[0], np.finfo(float).tiny)
-        loss = np.cumsum(row_weights * np.exp(logs[0] - logs))
-        edges = np.searchsorted((wide + loss / loss[-1]) / 2, np.linspace(0, 1, cells + 1)[1:-1])
-        first = np.unique(np.concatenate([[0], edges[edges < row_low.size]]))
-        pad = cells - first.size
-        rows.append(
-            (
-                np.pad(row_low[first], (0, pad), mode="edge"),
-                np.pad(np.maximum.reduceat(row_high, first), (0, pad), mode="edge"),
-                np.pad(np.add.reduceat(row_weights, first), (0, pad)),
-            )
-        )
-    stacked = (np.stack(part).reshape(*low.shape[:-1], cells) for part in zip(*rows, strict=True))
-    grouped_low, grouped_high, grouped_weights = stacked
+    shape, length = low.shape[:-1], low.shape[-1]
+    low, high, weights = (part.reshape(-1, length) for part in (low, high, weights))
+    last_finite = np.take_along_axis(low, np.maximum(np.sum(np.isfinite(low), axis=1, keepdims=True) - 1, 0), axis=1)
+    most = np.where(np.isfinite(last_finite) & (last_finite > 0), last_finite, 1.0)
+    logs = np.log(np.clip(low, np.maximum(most * 1e-60, SMALLEST), most))
+    wide = (logs - logs[:, :1]) / np.maximum(logs[:, -1:] - logs[:, :1], np.finfo(float).tiny)
+    loss = np.cumsum(weights * np.exp(logs[:, :1] - logs), axis=1)
+    share = (wide + loss / np.maximum(loss[:, -1:], np.finfo(float).tiny)) / 2
+    cell = np.minimum((share * cells).astype(np.int64), cells - 1)
+    opens = np.diff(cell, axis=1, prepend=-1) > 0
+    first, count = np.flatnonzero(opens), np.sum(opens, axis=1, keepdims=True)
+    # places of the cells of a row among those of all rows; the last one is repeated, with weight 0, up to `cells`
+    column = np.arange(cells)
+    place = np.cumsum(count, axis=0) - count + np.minimum(column, count - 1)
+    grouped = (
+        low.ravel()[first][place],
+        np.maximum.reduceat(high.ravel(), first)[place],
+        np.where(column < count, np.add.reduceat(weights.ravel(), first)[place], 0.0),
+    )
+    grouped_low, grouped_high, grouped_weights = (part.reshape(*shape, cells) for part in grouped)
     return grouped_low, grouped_high, grouped_weights
 
 
@@ -293,9 +294,15 @@ def _law(system: InferenceSystem, channel: Channel, eavesdropper: bool, effort: 
     scaled, drawn, N = received(system, channel, eavesdropper=eavesdropper)
     noise = scaled.received_noise_variance
     a, K = drawn.coefficients, system.devices
-    if drawn.sends is None and not system.idle_noise:
-        return _enumerated(a, noise, N, system.participation, effort)
-    present = np.ones(K, dtype=bool) if drawn.sends is None else drawn.sends
+    p = system.participation
+    if drawn.sends is not None:
+        present = drawn.sends
+    elif system.idle_noise:
+        present = np.ones(K, dtype=bool)
+    elif (random := np.flatnonzero((p > 0) & (p < 1) & (noise > 0))).size:
+        return _enumerated(a, noise, N, p, random, effort)
+    else:
+        present = p == 1
     low, high = (
         v.T[..., None] for v in others_noise(a, noise_variance=noise, receiver_noise_variance=N, present=present)
     )
@@ -318,10 +325,11 @@ def _scale(system: InferenceSystem, scaled: InferenceSystem) -> float:
     return float(then[k] / heard[k]) if heard[k] > 0 else 1.0
 
 
-def _enumerated(a: NDArray[Any], noise: FloatArray, N: float, p: FloatArray, effort: int) -> Law:
-    """All sets of the devices whose participation is random; beyond the effort trees whose leaves leave some devices open."""
+def _enumerated(
+    a: NDArray[Any], noise: FloatArray, N: float, p: FloatArray, random: IntArray, effort: int
+) -> Law:
+    """All sets of the devices whose participation is `random`; beyond the effort trees whose leaves leave some devices open."""
     states, K, _ = a.shape
-    random = np.flatnonzero((p > 0) & (p < 1) & (noise > 0))
     cells = max(BY_STATE, _ATOMS // states)
     if 1 << random.size > max(effort // states, 1):
         return _partly_enumerated(a, noise, N, p, effort, cells)
@@ -331,20 +339,22 @@ def _enumerated(a: NDArray[Any], noise: FloatArray, N: float, p: FloatArray, eff
     present = np.broadcast_to(p == 1, (sets.shape[0], K)).copy()
     present[:, order] = sets
     # v does not depend on the roll of the device itself: those sets without it suffice
-    kept = {k: ~sets[:, i] for i, k in enumerate(order.tolist())}
-    everything = np.ones(sets.shape[0], dtype=bool)
+    without = np.array([np.flatnonzero(~holds) for holds in sets.T], dtype=np.int64).reshape(order.size, sets.shape[0] // 2)
+    certain = np.setdiff1d(np.arange(K), order)
+    groups = [
+        (order, without, probability[without] / ((1 - p[order, None]) * states)),
+        (certain, np.arange(sets.shape[0])[None, :], np.broadcast_to(probability / states, (certain.size, sets.shape[0]))),
+    ]
     low, high, weights = np.zeros((3, K, states, min(sets.shape[0], cells)))
     for s in range(states):
         noise_ends = _eliminated(a[s], noise, N, p, order) if sets.shape[0] >= _MANY_SETS else None
         if noise_ends is None:
             noise_ends = others_noise(a[s], noise_variance=noise, receiver_noise_variance=N, present=present)
-        for k in range(K):
-            places = kept.get(k, everything)
-            weight = probability[places] / ((1 - p[k]) * states if k in kept else states)
-            row = _cells(noise_ends[0][places, k], noise_ends[1][places, k], weight, cells)
+        for devices, places, weight in (group for group in groups if group[0].size):
+            row = _cells(*(end[places, devices[:, None]] for end in noise_ends), weight, cells)
             for target, part in zip((low, high, weights), row, strict=True):
-                target[k, s, : part.size] = part
-                target[k, s, part.size :] = part[-1] if target is not weights else 0.0
+                target[devices, s, : part.shape[1]] = part
+                target[devices, s, part.shape[1] :] = part[:, -1:] if target is not weights else 0.0
     # a sum of n positive terms errs by n units, a product of n factors likewise
     summed = sets.shape[0] * states + order.size + 8
     return Law(low, high, weights, exact=True, error=summed * UNIT)
