@@ -392,19 +392,21 @@ def _sums(steps: FloatArray, p: FloatArray, *, up: bool) -> tuple[FloatArray, Fl
     weights[:, 0] = 1.0
     place = np.arange(padded.size).reshape(padded.shape)[:, _GRID:]
 
-    def after(step: FloatArray) -> FloatArray:
-        """The weights where one step is taken."""
-        # the step in cells, to the safe side
+    def in_cells(step: FloatArray) -> IntArray:
+        """Steps of all rows, shape (..., n), in cells of the grid, to the safe side."""
         cells = step / np.where(width > 0, width, 1.0)
         cells = np.ceil(cells * (1 + 4 * UNIT)) if up else np.floor(cells * (1 - 4 * UNIT))
-        by = np.minimum(np.nan_to_num(cells), _GRID - 1).astype(np.int64)
+        return np.asarray(np.minimum(np.nan_to_num(cells), _GRID - 1).astype(np.int64))
+
+    def after(by: IntArray) -> FloatArray:
+        """The weights where one step of so many cells is taken."""
         return np.asarray(np.take(padded, place - by[:, None]))
 
     # law of the sum with step j: (1 - p) F(t) + p F(t - d), in place
-    for j in range(added_steps):
-        taken = after(steps[:, j])
-        taken *= p[:, j, None]
-        weights *= 1 - p[:, j, None]
+    for by, chance in zip(in_cells(steps.T[:added_steps]), p.T[:added_steps, :, None], strict=True):
+        taken = after(by)
+        taken *= chance
+        weights *= 1 - chance
         weights += taken
     if np.any(rest > 0):
         # the small steps together: one random amount, at exp(-tails) quantiles
@@ -421,7 +423,7 @@ def _sums(steps: FloatArray, p: FloatArray, *, up: bool) -> tuple[FloatArray, Fl
         chances = np.exp(-_TAILS)
         # probability between neighbouring quantiles; the last value has the rest, and is the sum of all or 0
         chances = np.append(-np.diff(chances, prepend=1.0), chances[-1])
-        weights[:] = np.sum([chance * after(value) for chance, value in zip(chances, values, strict=True)], axis=0)
+        weights[:] = np.sum([chance * after(by) for chance, by in zip(chances, in_cells(values), strict=True)], axis=0)
     weights[:, _GRID - 1] = np.sum(weights[:, _GRID - 1 :], axis=1)  # no sum is greater than that of all steps
     values = np.arange(_GRID) * width[:, None]
     return np.asarray(all_steps[:, None] - values if mirrored else values), weights[:, :_GRID]
