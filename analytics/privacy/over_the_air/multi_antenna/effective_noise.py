@@ -351,7 +351,8 @@ def _enumerated(
         if noise_ends is None:
             noise_ends = others_noise(a[s], noise_variance=noise, receiver_noise_variance=N, present=present)
         for devices, places, weight in (group for group in groups if group[0].size):
-            row = _cells(*(end[places, devices[:, None]] for end in noise_ends), weight, cells)
+            at = places, devices[:, None]
+            row = _cells(noise_ends[0][at], noise_ends[1][at], weight, cells)
             for target, part in zip((low, high, weights), row, strict=True):
                 target[devices, s, : part.shape[1]] = part
                 target[devices, s, part.shape[1] :] = part[:, -1:] if target is not weights else 0.0
