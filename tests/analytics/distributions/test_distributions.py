@@ -132,6 +132,21 @@ def test_leave_one_out_times_the_left_out_is_the_whole(p):
         np.testing.assert_allclose(whole, exact_pmf(p), rtol=1e-12, atol=1e-300)
 
 
+@pytest.mark.parametrize("multiplicity", [1, 3, 40])
+def test_every_law_without_one_of_many_devices_has_its_relative_accuracy(multiplicity):
+    """150 classes: nodes of several blocks of 64 trials, and classes too large for a block."""
+    p = np.sort(np.random.default_rng(multiplicity).uniform(0, 1, 150))
+    counts = np.where(np.arange(p.size) % 5 == 0, multiplicity, 1)
+    laws = dict(poisson_binomial.leave_one_out(p, counts))
+    assert sorted(laws) == list(range(p.size))
+    for c in (0, 7, 63, 64, 100, 149):
+        others = np.repeat(p, counts - (np.arange(p.size) == c))
+        truth, law = poisson_binomial._by_products(others), laws[c].dense(others.size + 1)
+        inside = truth > 1e-290
+        error = poisson_binomial.relative_error(int(np.sum(counts)), p.size)
+        assert np.all(np.abs(law - truth)[inside] <= 2 * error * truth[inside]) and error < 2e-11
+
+
 def enumerated(p, x):
     law = {}
     for chosen in product((0, 1), repeat=len(p)):

@@ -45,6 +45,20 @@ def test_the_interval_would_notice_a_forgotten_factor():
         assert not interval.lower <= wrong <= interval.upper
 
 
+@pytest.mark.parametrize("idle", [False, True])
+def test_noise_of_the_others_leaves_out_the_own(idle):
+    """Also where the receiver has none and no other device sends: then it is 0, not what a subtraction leaves."""
+    system = dataclasses.replace(SYSTEM, idle_noise=idle, receiver_noise_variance=0.0)
+    tau = np.random.default_rng(3).random((4, 50)) < 0.5
+    tau[:, 0] = [False, True, False, False]
+    found = channel._others_noise(system, tau, np.array([3, 1]))
+    sends = np.ones(tau.shape) if idle else tau
+    for row, k in zip(found, (3, 1), strict=True):
+        others = np.arange(4) != k
+        np.testing.assert_allclose(row, 1.3**2 * system.noise_variance[others] @ sends[others], rtol=1e-14)
+    assert idle or found[1, 0] == 0.0
+
+
 def test_received_noise_has_the_stated_variance():
     rng = np.random.default_rng(9)
     tau = (rng.random((40_000, 4)) < SYSTEM.participation).astype(float)

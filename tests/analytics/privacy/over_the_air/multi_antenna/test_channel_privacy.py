@@ -675,3 +675,21 @@ def test_receiver_noise_far_above_the_coefficients():
             [[1.0, 0.5]], noise_variance=0.0, receiver_noise_variance=N, present=True
         )
         assert low[0] <= 0.8 * N <= high[0] <= low[0] * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("cells", [1, 16, 200])
+def test_cells_of_a_law_lie_outside_of_it_and_keep_its_mass(cells):
+    """Rows of unlike ranges, with zeros, infinite ends and atoms of weight 0: a decreasing mean is enclosed in each row."""
+    rng = np.random.default_rng(cells)
+    low = 10.0 ** (rng.uniform(-1, 1, (6, 700)) * np.array([0, 1, 5, 100, 2, 3])[:, None])
+    low[4, :300], low[5, :200], low[2] = 0.0, np.inf, low[2, 0]
+    high = low * rng.uniform(1, 1.5, low.shape)
+    weights = rng.random(low.shape) * (rng.random(low.shape) < 0.7)
+    weights /= np.sum(weights, axis=1, keepdims=True)
+    least, greatest, mass = effective_noise._cells(low, high, weights, cells)
+    assert least.shape == (6, cells) and np.allclose(np.sum(mass, axis=1), 1, rtol=1e-13)
+    for threshold in (0.0, 1e-9, 0.3, 1.0, 3.0, 1e9):
+        below = np.sum(np.where(low <= threshold, weights, 0), axis=1)
+        assert np.all(np.sum(np.where(least <= threshold, mass, 0), axis=1) >= below - 1e-13)
+        below = np.sum(np.where(high <= threshold, weights, 0), axis=1)
+        assert np.all(np.sum(np.where(greatest <= threshold, mass, 0), axis=1) <= below + 1e-13)
