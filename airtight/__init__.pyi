@@ -22,8 +22,12 @@ from airtight.analytics.inference.features import Features as Features
 from airtight.analytics.inference.system import InferenceSystem as InferenceSystem
 from airtight.analytics.limits.minimax import Limit as Limit
 from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve as PrivacyCurve
+from airtight.analytics.privacy.accounting.privacy_curve import approximate as approximate
 from airtight.analytics.privacy.accounting.privacy_curve import compose as compose
+from airtight.analytics.privacy.accounting.privacy_curve import discrete_gaussian as discrete_gaussian
+from airtight.analytics.privacy.accounting.privacy_curve import discrete_laplace as discrete_laplace
 from airtight.analytics.privacy.accounting.privacy_curve import discrete_pair as discrete_pair
+from airtight.analytics.privacy.accounting.privacy_curve import dp_sgd as dp_sgd
 from airtight.analytics.privacy.accounting.privacy_curve import gaussian as gaussian
 from airtight.analytics.privacy.accounting.privacy_curve import laplace as laplace
 from airtight.analytics.privacy.accounting.privacy_curve import randomized_response as randomized_response
@@ -135,6 +139,7 @@ __all__ = [
     "accuracy",
     "aggregation",
     "antenna_price",
+    "approximate",
     "at_least",
     "at_most",
     "attack",
@@ -152,7 +157,10 @@ __all__ = [
     "delta",
     "design",
     "design_problem",
+    "discrete_gaussian",
+    "discrete_laplace",
     "discrete_pair",
+    "dp_sgd",
     "energy_policy",
     "energy_problem",
     "epsilon",

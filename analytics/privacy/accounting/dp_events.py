@@ -15,7 +15,7 @@ import numpy as np
 
 from airtight.analytics import checks
 from airtight.analytics.checks import ParameterError
-from airtight.analytics.privacy.accounting.subsampled import Subsampled
+from airtight.analytics.privacy.accounting.subsampled import ADDED, REPLACED, Subsampled
 from airtight.analytics.privacy.mechanisms.gaussian import Gaussian
 from airtight.analytics.privacy.mechanisms.laplace import Laplace
 from airtight.analytics.privacy.mechanisms.mechanism import Factors, Mechanism
@@ -27,7 +27,6 @@ _SUPPORTED = (
     "PoissonSampledDpEvent of one release or of several Gaussian ones, ComposedDpEvent and SelfComposedDpEvent"
 )
 _DEEPEST = 100  # greatest depth of a tree
-ADDED, REPLACED = "one record is added or removed", "one record is replaced"
 
 
 def is_event(source: object) -> bool:
@@ -46,7 +45,7 @@ def factors_of(event: Any, depth: int = 0) -> Factors:
         return ((Gaussian(np.inf), 1),)
     if kind == "GaussianDpEvent":
         sigma = checks.scalar("noise_multiplier", event.noise_multiplier, "[0, inf]")
-        return ((Gaussian(1 / sigma if sigma else np.inf, ADDED, UNIT if 0 < sigma < np.inf else 0.0), 1),)
+        return ((Gaussian.of_noise(sigma, ADDED), 1),)
     if kind == "LaplaceDpEvent":
         scale = checks.scalar("noise_multiplier", event.noise_multiplier, "[0, inf]")
         loss = math.nextafter(1 / scale, math.inf) if scale else math.inf

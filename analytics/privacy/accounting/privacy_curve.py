@@ -22,7 +22,10 @@ from airtight.analytics import checks, plots, tidy
 from airtight.analytics.checks import FloatArray, ParameterError, choice, flag, own_errstate, real
 from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution
 from airtight.analytics.privacy.accounting.numerical_composition import DEFAULT_RELATIVE_WIDTH, Composition
-from airtight.analytics.privacy.accounting.subsampled import Subsampled
+from airtight.analytics.privacy.accounting.subsampled import ADDED, Subsampled
+from airtight.analytics.privacy.mechanisms.approximate import Approximate
+from airtight.analytics.privacy.mechanisms.discrete_gaussian import DiscreteGaussian
+from airtight.analytics.privacy.mechanisms.discrete_laplace import DiscreteLaplace
 from airtight.analytics.privacy.mechanisms.discrete_pair import discrete
 from airtight.analytics.privacy.mechanisms.gaussian import Gaussian
 from airtight.analytics.privacy.mechanisms.laplace import Laplace
@@ -285,8 +288,9 @@ class PrivacyCurve(tidy.Tabular):
     """The privacy curve of a composition of independent releases, each used some number of times.
 
     The functions :func:`gaussian`, :func:`laplace`, :func:`randomized_response`, :func:`discrete_pair`,
-    :func:`subsampled`, ``airtight.curve(system)``, :meth:`from_json` and :meth:`from_dp_accounting` make a curve.
-    :meth:`compose` and :func:`compose` compose curves. Two curves are equal when they are made of the same releases.
+    :func:`approximate`, :func:`discrete_laplace`, :func:`discrete_gaussian`, :func:`subsampled`, :func:`dp_sgd`,
+    ``airtight.curve(system)``, :meth:`from_json` and :meth:`from_dp_accounting` make a curve. :meth:`compose` and
+    :func:`compose` compose curves. Two curves are equal when they are made of the same releases.
 
     Attributes
     ----------
@@ -854,6 +858,82 @@ def randomized_response(epsilon: float, symbols: int = 2, *, unit: str = "") -> 
     """
     loss, answers = checks.scalar("epsilon", epsilon, "[0, inf]"), checks.count("symbols", symbols, "[2, inf)")
     return PrivacyCurve.of(RandomizedResponse(loss, answers, unit) if loss < np.inf else Gaussian(loss, unit))
+
+
+@own_errstate
+def approximate(epsilon: float, delta: float, *, unit: str = "") -> PrivacyCurve:
+    """The greatest curve of all mechanisms that are (`epsilon`, `delta`)-private; `epsilon` in [0, inf], `delta` in [0, 1].
+
+    Adjacency is that of the guarantee. A composition is the optimal one of Kairouz, Oh and Viswanath, and of Murtagh
+    and Vadhan where guarantees differ: no smaller epsilon holds for all mechanisms that keep these guarantees.
+
+    Examples
+    --------
+    >>> [float(x) for x in approximate(1.0, 1e-6).epsilon([1e-6, 1e-7])]
+    [1.0, inf]
+    >>> round(float(approximate(0.1, 1e-8).compose(100).epsilon(1e-5)), 3)
+    4.33
+    """
+    loss, failure = checks.scalar("epsilon", epsilon, "[0, inf]"), checks.scalar("delta", delta, "[0, 1]")
+    guarantee = Approximate(loss, failure, unit) if loss < np.inf and failure < 1 else Gaussian(np.inf, unit)
+    return PrivacyCurve.of(guarantee)
+
+
+@own_errstate
+def discrete_laplace(scale: float, sensitivity: int = 1, *, unit: str = "") -> PrivacyCurve:
+    """The curve of discrete Laplace (geometric) noise for a whole number: k has a probability ~ exp(-|k| / `scale`).
+
+    Adjacency: neighbours have numbers that differ by at most `sensitivity`, a whole number of at least 0. Without
+    noise, at `scale` 0, everything is given away. The numbers of a vector are a composition.
+
+    Examples
+    --------
+    >>> round(float(discrete_laplace(2.0).epsilon(0.0)), 12), round(discrete_laplace(2.0, 3).advantage(), 6)
+    (0.5, 0.54202)
+    """
+    shift = checks.count("sensitivity", sensitivity, "[0, inf)")
+    spread = checks.scalar("scale", scale, "[0, inf)")
+    return _moved(shift, spread, unit, lambda: DiscreteLaplace(shift, unit, scale=spread))
+
+
+@own_errstate
+def discrete_gaussian(sigma: float, sensitivity: int = 1, *, unit: str = "") -> PrivacyCurve:
+    """The curve of discrete Gaussian noise for a whole number: k has a probability ~ exp(-k^2 / (2 `sigma`^2)).
+
+    Adjacency: neighbours have numbers that differ by at most `sensitivity`, a whole number of at least 0. Without
+    noise, at `sigma` 0, everything is given away. The numbers of a vector are a composition.
+
+    Examples
+    --------
+    >>> round(float(discrete_gaussian(2.0).epsilon(1e-5)), 4), round(float(gaussian(0.5).epsilon(1e-5)), 4)
+    (2.0113, 1.9931)
+    """
+    shift = checks.count("sensitivity", sensitivity, "[0, inf)")
+    spread = checks.scalar("sigma", sigma, "[0, inf)")
+    return _moved(shift, spread, unit, lambda: DiscreteGaussian(shift, unit, sigma=spread))
+
+
+def _moved(shift: int, spread: float, unit: str, noise: Callable[[], Mechanism]) -> PrivacyCurve:
+    """The curve of noise on the integers; of nothing where no neighbour moves it, of everything where there is no noise."""
+    if shift and spread:
+        return PrivacyCurve.of(noise())
+    return PrivacyCurve.of(Gaussian(np.inf if shift else 0.0, unit))
+
+
+@own_errstate
+def dp_sgd(noise_multiplier: float, sampling_rate: float, steps: int) -> PrivacyCurve:
+    """The curve of DP-SGD: `steps` Gaussian releases, each of a fresh Poisson sample of rate `sampling_rate`.
+
+    The noise of a step is `noise_multiplier` times the clipping norm. Adjacency: one record is added or removed.
+
+    Examples
+    --------
+    >>> round(float(dp_sgd(1.0, 0.01, 1000).epsilon(1e-6)), 3)
+    2.125
+    """
+    sigma = checks.scalar("noise_multiplier", noise_multiplier, "[0, inf]")
+    p = checks.scalar("sampling_rate", sampling_rate, "[0, 1]")
+    return PrivacyCurve.of(Subsampled(Gaussian.of_noise(sigma, ADDED), p)).compose(steps)
 
 
 @own_errstate

@@ -23,6 +23,7 @@ from airtight.analytics.privacy.mechanisms.mechanism import (
 )
 from airtight.analytics.rounding import SMALLEST, UNIT
 
+ADDED, REPLACED = "one record is added or removed", "one record is replaced"  # units of neighbours
 _SHIFT = 8 * UNIT  # bound on the relative error of a computed epsilon, and of a computed factor of delta
 
 

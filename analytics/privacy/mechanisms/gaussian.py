@@ -389,6 +389,11 @@ class Gaussian(Mechanism):
         object.__setattr__(self, "mu", checks.scalar("mu", self.mu, "[0, inf]"))
         object.__setattr__(self, "slack", checks.scalar("slack", self.slack, "[0, 1)"))
 
+    @classmethod
+    def of_noise(cls, multiplier: float, unit: str = "") -> Gaussian:
+        """Noise whose standard deviation is so many times the sensitivity; without noise mu is infinite."""
+        return cls(1 / multiplier if multiplier else np.inf, unit, UNIT if 0 < multiplier < np.inf else 0.0)
+
     def covers(self, release: Mechanism) -> bool:
         """A Gaussian of a smaller mu: N(mu, 1) times m/mu plus N(0, 1 - (m/mu)^2) is N(m, 1), and N(0, 1) stays N(0, 1)."""
         if super().covers(release):
