@@ -19,6 +19,7 @@ from airtight.analytics.checks import AirtightError, ConvergenceError, Parameter
 from airtight.analytics.extras import require
 from airtight.commands import plain_text
 from airtight.commands.attack_command import attack
+from airtight.commands.curve_command import curve
 from airtight.commands.design_command import calibrate, design
 from airtight.commands.file_commands import explain, init
 from airtight.commands.map_command import map_
@@ -117,7 +118,7 @@ class _Group(_WholeHelp):
     """Turns every expected error into one line on stderr and exit code 2; knows the commands of installed packages."""
 
     sections: ClassVar[dict[str, tuple[str, ...]]] = {
-        "Is my system private and useful?": ("bounds", "report", "attack", "card"),
+        "Is my system private and useful?": ("bounds", "report", "attack", "card", "curve"),
         "What should my devices do?": ("calibrate", "design", "solve", "sweep", "meter", "train"),
         "Is a theorem true?": ("verify", "try", "map", "certify", "paper", "figures", "quantities"),
         "Write a system file": ("init", "explain", "schema"),
@@ -812,6 +813,7 @@ main.add_command(sweep)
 main.add_command(map_)
 main.add_command(meter)
 main.add_command(attack)
+main.add_command(curve)
 main.add_command(calibrate)
 main.add_command(design)
 main.add_command(quantities)

@@ -10,6 +10,7 @@ from airtight.analytics.privacy.over_the_air.meter import MeterSummary
 from airtight.report.card import Card
 from airtight.results.bounds import Bounds
 from airtight.results.closed_forms import ClosedForms
+from airtight.results.curve_result import CurveResult
 from airtight.results.design import (
     CalibrationResult,
     DesignResult,
@@ -35,6 +36,7 @@ COMMANDS: dict[str, Any] = {
     "bounds over rounds": dict[str, EpsilonOverRounds],
     "calibrate": CalibrationResult,
     "card": Card,
+    "curve": CurveResult,
     "design": DesignResult | FederatedDesignResult | FleetDesignResult | FrontierResult,
     "meter": MeterSummary,
     "quantities": ClosedForms,

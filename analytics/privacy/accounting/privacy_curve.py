@@ -933,7 +933,7 @@ def dp_sgd(noise_multiplier: float, sampling_rate: float, steps: int) -> Privacy
     """
     sigma = checks.scalar("noise_multiplier", noise_multiplier, "[0, inf]")
     p = checks.scalar("sampling_rate", sampling_rate, "[0, 1]")
-    return PrivacyCurve.of(Subsampled(Gaussian.of_noise(sigma, ADDED), p)).compose(steps)
+    return PrivacyCurve.of(Subsampled(Gaussian.of_noise(sigma, ADDED), p)).compose(checks.count("steps", steps, "[0, inf)"))
 
 
 @own_errstate

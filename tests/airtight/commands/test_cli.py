@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from support.common import GOOD, TASK, archive, refused, run, written
 from support.paths import ROOT
 
+import airtight
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import amplification, system_privacy
 from airtight.commands.cli import main
@@ -329,6 +330,35 @@ def test_any_value_of_any_key_is_answered_or_refused(tmp_path_factory, key, valu
     else:
         named = "participation" if key == "devices" else key  # of another number of devices
         assert refused(result) and any(word in result.stderr for word in (key, named, "TOML"))
+
+
+def test_curve_is_that_of_the_library(tmp_path):
+    """DP-SGD and a file with a curve: the screen shows upper bounds, the table has all digits."""
+    ended = run("curve", "--sigma", "1", "--q", "0.01", "--steps", "1000", "--delta", "1e-6", "--out", tmp_path / "x.csv")
+    assert ended.exit_code == 0 and "EPSILON 2.125 AT DELTA 1e-6 (one record is added or removed)" in ended.stdout
+    (row,) = [line for line in (tmp_path / "x.csv").read_text().splitlines() if "epsilon" in line]
+    exact = airtight.dp_sgd(1.0, 0.01, 1000).bracket(delta=1e-6)
+    assert [float(x) for x in row.split(",")[6:9]] == [exact.upper, exact.lower, exact.upper]
+    (tmp_path / "c.json").write_text(airtight.approximate(0.5, 1e-9).to_json())
+    found = json.loads(run("curve", tmp_path / "c.json", "--delta", "1e-9", "--delta", "0", "--json").stdout)
+    assert found["epsilon"] == [pytest.approx(0.5), "inf"] and found["delta"] == [1e-9, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "--sigma"),
+        (("--sigma", "-1"), "--sigma = -1.0: must be"),
+        (("--sigma", "1", "--q", "2"), "--q = 2.0: must be"),
+        (("--sigma", "1", "--steps", "-1"), "--steps = -1: must be"),
+        (("--sigma", "1", "--delta", "2"), "delta"),
+        (("nowhere.json",), "nowhere.json"),
+        (("nowhere.json", "--q", "0.1"), "--q: not together with a FILE"),
+    ],
+)
+def test_wrong_curves(arguments, said):
+    ended = run("curve", *arguments)
+    assert ended.exit_code == 2 and said in ended.stderr and len(ended.stderr.splitlines()) == 1
 
 
 def test_standard_input():

@@ -54,6 +54,7 @@ def outputs(folder):
     yield "bounds", ("bounds", federated)
     yield "attack", ("attack", full, "--samples", "300")
     yield "attack", ("attack", training, "--runs", "10", "--rounds", "1")
+    yield "curve", ("curve", "--sigma", "2", "--q", "0.1", "--steps", "10")
     yield "calibrate", ("calibrate", wanted, "--epsilon", "2")
     yield "design", ("design", wanted)
     yield "quantities", ("quantities", full)
