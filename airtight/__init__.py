@@ -54,6 +54,7 @@ HOMES = {
         "discrete_laplace",
         "discrete_pair",
         "dp_sgd",
+        "from_renyi",
         "subsampled",
     ),
     "analytics.privacy.over_the_air.meter": ("Meter", "OverspentError", "Round"),

@@ -28,6 +28,7 @@ from airtight.analytics.privacy.accounting.privacy_curve import discrete_gaussia
 from airtight.analytics.privacy.accounting.privacy_curve import discrete_laplace as discrete_laplace
 from airtight.analytics.privacy.accounting.privacy_curve import discrete_pair as discrete_pair
 from airtight.analytics.privacy.accounting.privacy_curve import dp_sgd as dp_sgd
+from airtight.analytics.privacy.accounting.privacy_curve import from_renyi as from_renyi
 from airtight.analytics.privacy.accounting.privacy_curve import gaussian as gaussian
 from airtight.analytics.privacy.accounting.privacy_curve import laplace as laplace
 from airtight.analytics.privacy.accounting.privacy_curve import randomized_response as randomized_response
@@ -167,6 +168,7 @@ __all__ = [
     "epsilon_over_rounds",
     "equal",
     "false",
+    "from_renyi",
     "frontier",
     "gaussian",
     "holds",

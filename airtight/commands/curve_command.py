@@ -47,7 +47,7 @@ def curve(
     """
     from airtight.analytics.privacy.accounting.privacy_curve import dp_sgd
     from airtight.report.screens import curve_screen
-    from airtight.results.curve_result import CurveResult
+    from airtight.results.bounds import CurveResult
 
     if file is None:
         if noise_multiplier is None:

@@ -8,9 +8,8 @@ from typing import Any
 from airtight.analytics.inference.link_budget import LinkBudget
 from airtight.analytics.privacy.over_the_air.meter import MeterSummary
 from airtight.report.card import Card
-from airtight.results.bounds import Bounds
+from airtight.results.bounds import Bounds, CurveResult
 from airtight.results.closed_forms import ClosedForms
-from airtight.results.curve_result import CurveResult
 from airtight.results.design import (
     CalibrationResult,
     DesignResult,

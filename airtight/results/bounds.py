@@ -1,15 +1,22 @@
-"""Results of ``bounds``: every bound of the described systems."""
+"""Results of ``bounds``, every bound of the described systems, and of ``curve``, epsilon of one curve."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+from numpy.typing import ArrayLike
+
+from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, ParameterError
+from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
+from airtight.analytics.tidy import Entry
 from airtight.results.energy import DeviceBounds
 from airtight.results.federated_results import FederatedBounds
 from airtight.results.inference_results import InferenceBounds, plot_errors
+from airtight.results.numerals import plain, rounded_up
 from airtight.results.result import Result
 from airtight.system_file import config
 from airtight.system_file.contents import SystemFile
@@ -137,3 +144,50 @@ def each(description: SystemFile) -> Iterator[tuple[str, Part]]:
     tables = config.installed() if description.packages else {}
     for name, record in description.packages.items():
         yield description.name, PackageBounds(name, tables[name].values(record))
+
+
+@dataclass(frozen=True, eq=False)
+class CurveResult(Result):
+    """Epsilon of a curve at some deltas.
+
+    Attributes
+    ----------
+    headline : list of str
+    releases : list of dict
+        Constructor, parameters and count of each release, as ``PrivacyCurve.from_json`` reads them.
+    neighbours : str
+        What neighbours differ in; empty where it is left open.
+    delta, epsilon, lower : ndarray
+        The deltas; epsilon at each, never below the truth; a number that epsilon is never below.
+    advantage : float
+        Greatest advantage over guessing of an attacker who distinguishes the neighbours, rounded up.
+    """
+
+    headline: list[str]
+    releases: list[dict[str, Any]]
+    neighbours: str
+    delta: FloatArray
+    epsilon: FloatArray
+    lower: FloatArray
+    advantage: float
+
+    @classmethod
+    def of(cls, curve: PrivacyCurve, delta: ArrayLike) -> CurveResult:
+        """The epsilons of a curve at these deltas, in [0, 1]."""
+        deltas = np.atleast_1d(checks.real("delta", delta, "[0, 1]"))
+        lower, upper = curve.bracket(delta=deltas)
+        advantage = curve.advantage()
+        headline = [
+            f"EPSILON {rounded_up(float(upper[0]))} AT DELTA {plain(float(deltas[0]))}"
+            + (f" ({curve.unit})." if curve.unit else "."),
+            f"The best attacker tells the neighbours apart with an advantage of {rounded_up(advantage)} over guessing.",
+        ]
+        return cls(headline, curve.to_dict()["releases"], curve.unit, deltas, upper, lower, advantage)
+
+    def tidy(self) -> dict[str, object]:
+        """The numbers of the table."""
+        ends = zip(self.delta.tolist(), self.epsilon, self.lower, strict=True)
+        return {
+            **{f"epsilon at delta {delta!r}": Entry(value=high, lower=low, upper=high) for delta, high, low in ends},
+            "advantage": self.advantage,
+        }

@@ -96,6 +96,10 @@ def good():
         "noise_multiplier": [0.0, 1.0, np.inf],
         "sampling_rate": [0.0, 0.01, 1.0],
         "steps": [0, 1, 100],
+        "order": [2.0, [1.5, 8.0]],
+        "divergence": [[0.1, 0.5], 0.1],
+        "baseline": [0.1, [0.0, 1.0]],
+        "prior": [0.1, [0.0, 1.0]],
         "form": ["eq23", "theorem1"],
         "family": [airtight.gaussian],
         "given": [[]],
@@ -201,6 +205,11 @@ def targets():
         "bracket",
         "from_json",
         "to_json",
+        "reconstruction",
+        "posterior",
+        "renyi",
+        "zcdp",
+        "gdp",
     )
     found |= {f"PrivacyCurve.{name}": getattr(curve, name) for name in methods}
     meter = airtight.Meter(4.0, 1e-5, devices=2)

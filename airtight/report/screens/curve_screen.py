@@ -8,7 +8,7 @@ from airtight.console import Sheet, headline, screen
 from airtight.results.numerals import plain, rounded_down, rounded_up
 
 if TYPE_CHECKING:
-    from airtight.results.curve_result import CurveResult
+    from airtight.results.bounds import CurveResult
 
 
 def curve(name: str, result: CurveResult) -> None:

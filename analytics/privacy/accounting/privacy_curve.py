@@ -8,6 +8,7 @@ maximum of the two is taken afterwards, because neither of them needs to dominat
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -20,9 +21,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from airtight.analytics import checks, plots, tidy
 from airtight.analytics.checks import FloatArray, ParameterError, choice, flag, own_errstate, real
+from airtight.analytics.privacy.accounting import renyi
 from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution
 from airtight.analytics.privacy.accounting.numerical_composition import DEFAULT_RELATIVE_WIDTH, Composition
 from airtight.analytics.privacy.accounting.subsampled import ADDED, Subsampled
+from airtight.analytics.privacy.mechanisms import gaussian as gaussian_mechanism
 from airtight.analytics.privacy.mechanisms.approximate import Approximate
 from airtight.analytics.privacy.mechanisms.discrete_gaussian import DiscreteGaussian
 from airtight.analytics.privacy.mechanisms.discrete_laplace import DiscreteLaplace
@@ -31,6 +34,7 @@ from airtight.analytics.privacy.mechanisms.gaussian import Gaussian
 from airtight.analytics.privacy.mechanisms.laplace import Laplace
 from airtight.analytics.privacy.mechanisms.mechanism import Factors, Mechanism, described, release_of
 from airtight.analytics.privacy.mechanisms.randomized_response import RandomizedResponse
+from airtight.analytics.privacy.mechanisms.renyi_bound import RenyiBound
 from airtight.analytics.records import plain
 from airtight.analytics.rounding import UNIT
 
@@ -216,6 +220,7 @@ def merge_repeated(factors: Factors) -> Factors:
 
 
 _TABLE_DELTAS = (1e-3, 1e-5, 1e-7, 1e-9)  # deltas of the table in a notebook
+_GDP_DELTAS = np.array([1e-1, 1e-2, 1e-4, 1e-8])  # deltas at which a lower bound of the mu of Gaussian privacy is looked for
 _FEW = 8  # greatest number of points that are computed one by one, each on a grid of its own
 _GREATEST = 700.0  # greatest epsilon of which the exponential is taken: exp overflows above 709
 
@@ -289,8 +294,8 @@ class PrivacyCurve(tidy.Tabular):
 
     The functions :func:`gaussian`, :func:`laplace`, :func:`randomized_response`, :func:`discrete_pair`,
     :func:`approximate`, :func:`discrete_laplace`, :func:`discrete_gaussian`, :func:`subsampled`, :func:`dp_sgd`,
-    ``airtight.curve(system)``, :meth:`from_json` and :meth:`from_dp_accounting` make a curve. :meth:`compose` and
-    :func:`compose` compose curves. Two curves are equal when they are made of the same releases.
+    :func:`from_renyi`, ``airtight.curve(system)``, :meth:`from_json` and :meth:`from_dp_accounting` make a curve.
+    :meth:`compose` and :func:`compose` compose curves. Two curves are equal when they are made of the same releases.
 
     Attributes
     ----------
@@ -583,6 +588,103 @@ class PrivacyCurve(tidy.Tabular):
         rates = real("fpr", fpr, "[0, 1]")
         hits = 1 - self.beta(rates, direction=direction)
         return np.where(rates > 0, hits, self._infinity_mass(self._selected_orders(direction)))[()]
+
+    @own_errstate
+    def reconstruction(self, baseline: ArrayLike, *, direction: Direction | str = Direction.WORST) -> FloatArray:
+        r"""Greatest probability of success of an attack that succeeds with probability `baseline` by guessing, rounded up.
+
+        An attack reconstructs the record, or infers one of its attributes, from what is released; without the record it
+        succeeds with probability `baseline` at most. Neighbours: with the record (P) and without it (Q), or with
+        another one in its place.
+
+        Notes
+        -----
+        For the target z let :math:`A_z` be the outcomes with which the attack succeeds. :math:`P_z(A_z) \le
+        1 - f(Q(A_z))` with the trade-off function f of the curve, and f is convex, so the mean over z is at most
+        :math:`1 - f(E\,Q(A_z))`. It is attained by one target and the Neyman-Pearson set.
+
+        Examples
+        --------
+        >>> [round(float(x), 4) for x in gaussian(1.0).reconstruction([0.001, 0.1])]
+        [0.0183, 0.3891]
+        """
+        return self.tpr(real("baseline", baseline, "[0, 1]"), direction=direction)
+
+    @own_errstate
+    def posterior(self, prior: ArrayLike) -> FloatArray:
+        """Greatest probability of being right on which neighbour it was, one of which had the probability `prior`; rounded up.
+
+        It is the mean, over what is released, of the greater of the two posterior probabilities.
+
+        Examples
+        --------
+        >>> [round(float(x), 4) for x in gaussian(1.0).posterior([0.5, 0.1])]
+        [0.6915, 0.9013]
+        """
+        share = real("prior", prior, "[0, 1]")
+        # a risk changes by no more than the prior: the rounding of 1 - prior is added
+        return np.asarray(np.minimum(1 - self.bayes_risk(1 - share) + 2 * UNIT, 1.0))[()]
+
+    @own_errstate
+    def renyi(self, order: ArrayLike) -> Bracket:
+        """Renyi divergence at each order in (1, 1e9], the greater of both orders of the laws, in nats.
+
+        The upper bound is infinite where the divergence is, as for a device whose absence shows, or where no bound is known.
+
+        Examples
+        --------
+        >>> dp_sgd(1.0, 0.01, 1000).renyi([2.0, 8.5]).upper.round(6)
+        array([0.171813, 1.089389])
+        """
+        orders = real("order", order, "(1, 1e9]")
+        ends = _each(orders.ravel(), lambda a: renyi.bracket(self.factors, a))
+        lower, upper = (end.reshape(orders.shape)[()] for end in ends)
+        return Bracket.of(lower, upper, DEFAULT_RELATIVE_WIDTH)
+
+    @own_errstate
+    def zcdp(self) -> Bracket:
+        """Least rho of zero-concentrated privacy: Renyi divergences are at most rho times their order; infinite if none is known.
+
+        Subsampling does not lower it: at high orders a sample shows as much as all records.
+
+        Examples
+        --------
+        >>> [round(float(end), 6) for end in gaussian(0.5).compose(8).zcdp()]
+        [1.0, 1.0]
+        """
+        lower, upper = renyi.zcdp(self.factors)
+        return Bracket.of(np.asarray(lower)[()], np.asarray(upper)[()], DEFAULT_RELATIVE_WIDTH)
+
+    @own_errstate
+    def gdp(self) -> Bracket:
+        """Least mu of Gaussian privacy: the curve of ``gaussian(mu)`` is nowhere below this one; infinite where none is known.
+
+        Subsampling does not lower it: far in the tail a sample shows as much as all records.
+
+        Notes
+        -----
+        Upper bound: a composition is dominated by that of Gaussian mechanisms that dominate the releases,
+        and these are one of the root of the sum of squares. Lower bound: at each point of the curve, that Gaussian
+        curve must not be below its lower bound.
+
+        Examples
+        --------
+        >>> [round(float(end), 6) for end in gaussian(0.5).compose(4).gdp()]
+        [1.0, 1.0]
+        """
+        factors = merge_repeated(self.factors)
+        upper = math.hypot(*(math.sqrt(count) * renyi.gdp(release) for release, count in factors)) * (1 + 8 * UNIT)
+        ends = self.bracket(delta=_GDP_DELTAS).lower
+        at_zero = float(self.bracket(epsilon=0.0).lower)
+        # delta at the lower bound of an epsilon above 0 is at least the delta that was asked for
+        at, shown = np.append(ends, 0.0), np.append(_GDP_DELTAS, at_zero)
+        known = (shown > 0) & np.append(ends > 0, True)
+        with np.errstate(divide="ignore"):
+            mu = 1 / np.asarray(gaussian_mechanism.sigma(at[known], shown[known], sensitivity=1.0))
+        # the loss of a Gaussian is finite
+        infinite = self.bracket(epsilon=np.inf).lower > 0
+        lower = np.inf if infinite else float(np.max(mu, initial=0.0)) * (1 - 4 * UNIT)
+        return Bracket.of(np.asarray(min(lower, upper))[()], np.asarray(upper)[()], DEFAULT_RELATIVE_WIDTH)
 
     @own_errstate
     def compose(self, count: int) -> PrivacyCurve:
@@ -918,6 +1020,26 @@ def _moved(shift: int, spread: float, unit: str, noise: Callable[[], Mechanism])
     if shift and spread:
         return PrivacyCurve.of(noise())
     return PrivacyCurve.of(Gaussian(np.inf if shift else 0.0, unit))
+
+
+@own_errstate
+def from_renyi(order: ArrayLike, divergence: ArrayLike, *, unit: str = "") -> PrivacyCurve:
+    """The curve that Renyi divergences guarantee: at most `divergence` (nats) at each `order` > 1, for neighbours in both orders.
+
+    Only the upper bound of the curve is known. At every epsilon the best order counts; divergences of a composition are
+    added first.
+
+    Examples
+    --------
+    >>> orders = np.array([2.0, 4.0, 8.0, 16.0, 32.0])
+    >>> ten = from_renyi(orders, orders / 200).compose(10)
+    >>> round(float(ten.epsilon(1e-5)), 3), round(float(gaussian(0.1).compose(10).epsilon(1e-5)), 3)
+    (1.373, 1.209)
+    """
+    table = real("order", order, "(1, 1e9]"), real("divergence", divergence, "[0, inf]")
+    if any(each.ndim != 1 for each in table):
+        raise ParameterError("order", checks.array_text(table[0]), "a vector of orders, and a divergence for each")
+    return PrivacyCurve.of(RenyiBound(tuple(table[0].tolist()), tuple(table[1].tolist()), unit))
 
 
 @own_errstate

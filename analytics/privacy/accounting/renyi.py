@@ -1,38 +1,79 @@
-r"""Renyi divergences of one order, for a filter over releases that are chosen on the way.
+r"""Releases in one number, between two proved bounds: Renyi divergences, zero-concentrated and Gaussian privacy.
 
 The divergence of order :math:`a > 1` is
 :math:`D_a(P\|Q) = \frac1{a-1}\log\int p^a q^{1-a}`. Divergences of releases add up, also when each release is chosen by what the
 earlier ones showed, as long as the sum stays below a bound fixed beforehand (Feldman and Zrnic, arXiv:2008.11193).
+
+Notes
+-----
+*Closed forms*, the greater of both orders. Gaussian :math:`a\mu^2/2`. Laplace
+:math:`\frac1{a-1}\log\bigl(\frac a{2a-1}e^{(a-1)\epsilon} + \frac{a-1}{2a-1}e^{-a\epsilon}\bigr)`. Randomized response
+and a discrete pair: sums over outcomes. Discrete Gaussian: :math:`\frac{as^2}{2\sigma^2} +
+\frac1{a-1}\log\frac{\Theta(as)}{\Theta(0)}`, with :math:`\Theta(c) = \sum_ke^{-(k-c)^2/(2\sigma^2)}`, which is greatest
+at whole c (Canonne, Kamath and Steinke 2020).
+
+*Subsampled Gaussian.* :math:`E_Q\,g^a` with :math:`g(x) = 1 - p + pe^{\mu x - \mu^2/2}` bounds both orders and is
+attained in one (Mironov, Talwar and Zhang, arXiv:1908.10530, theorem 5). The trapezoidal rule of step h computes it.
+For :math:`|y| \le d < \pi/\mu`, :math:`|g(x+iy)| \le g(x)`, and g has no zero, so that :math:`g^a\varphi` is analytic
+in the strip :math:`|y| \le d` and the integral of its absolute value there is at most :math:`e^{d^2/2}` times that on
+the real line. Hence the relative error of the rule is at most :math:`2e^{d^2/2}/(e^{2\pi d/h} - 1)` (Trefethen and
+Weideman 2014, theorem 5.1). The logarithmic derivative of :math:`g^a\varphi` is between -x and :math:`a\mu - x`: c
+beyond 0 and :math:`a\mu` the terms fall at least by :math:`e^{-ch}` each.
+
+*Any other release.* A divergence is an integral of both orders' curves,
+
+.. math:: e^{(a-1)D_a(P\|Q)} = 1 + a(a-1)\int_0^\infty e^{(a-1)\epsilon}\delta(\epsilon) +
+e^{-a\epsilon}\delta'(\epsilon)\,d\epsilon .
+
+The curves are convex and decreasing in :math:`e^\epsilon`: the chords of upper bounds are above them, and the line
+through two points, continued to the left, is below them. Beyond the greatest loss they vanish; where it is infinite the
+upper bound is infinite.
+
+*Rounding.* A sum of exponentials of terms t_i, each computed with an error of at most e, has a logarithm with an error
+of at most e and the relative rounding of the sum. Each t_i is a sum of at most four products of elementary functions
+whose computed values err by at most 4 units in the last place, so that e is below 64 units of the sum of their absolute
+values. The bound of all these errors is added to the upper bound, and subtracted from the lower one.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
 
 import numpy as np
 
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, ParameterError
 from airtight.analytics.privacy.accounting.subsampled import Subsampled
+from airtight.analytics.privacy.mechanisms import gaussian
+from airtight.analytics.privacy.mechanisms.approximate import Approximate
+from airtight.analytics.privacy.mechanisms.discrete_gaussian import DiscreteGaussian
 from airtight.analytics.privacy.mechanisms.discrete_pair import Discrete
 from airtight.analytics.privacy.mechanisms.gaussian import Gaussian
 from airtight.analytics.privacy.mechanisms.laplace import Laplace
+from airtight.analytics.privacy.mechanisms.mechanism import BracketArrays, Factors, Mechanism
 from airtight.analytics.privacy.mechanisms.randomized_response import RandomizedResponse
-from airtight.analytics.rounding import UNIT
+from airtight.analytics.rounding import SMALLEST, UNIT
 
-if TYPE_CHECKING:
-    from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
-    from airtight.analytics.privacy.mechanisms.mechanism import Mechanism
+Ends = tuple[float, float]
+_GREATEST_CHECKED = 10_000  # order up to which the checker of a meter's log sums the terms of a subsampled Gaussian
+_CHECKED = (Gaussian, Laplace, RandomizedResponse, Discrete)  # releases that this checker knows besides
+_SMALL = 0.1  # (a - 1) D below which a mean of small terms is computed, not of terms near 1
+_MOST_POINTS = 1 << 20  # of the trapezoidal rule
+_REACH = 40.0  # standard deviations beyond which a normal integrand is below the rounding of its sum
+_ORDERS = 1 + np.geomspace(1e-3, 1e6, 25)  # at which a lower bound of rho is looked for
+_ORDER_STEP = 0.02  # of the logarithm of an order, on the grid of an upper bound of rho
+_GREATEST_PURE = 1e5  # epsilon from which on no Gaussian is looked for: the tail of its law leaves the doubles
+_NODES = 2049  # of the grid on which a curve without a closed form is integrated
+_GAUSS_NODES, _GAUSS_WEIGHTS = np.polynomial.legendre.leggauss(8)
+_LEAST = 1e-290  # delta from which on no lower bound is made
 
-_MOST_TERMS = 10_000  # of the sum for a subsampled Gaussian
 
-
-def divergence(curve: PrivacyCurve, order: float) -> float:
-    r"""The greater of :math:`D_a(P\|Q)` and :math:`D_a(Q\|P)`, rounded up.
+def divergence(factors: Factors, order: float) -> float:
+    r"""The greater of :math:`D_a(P\|Q)` and :math:`D_a(Q\|P)`, rounded up, for a filter whose log others check.
 
     Parameters
     ----------
-    curve : PrivacyCurve
+    factors : tuple of (Mechanism, int)
         Releases of the kinds Gaussian, Laplace, randomised response and discrete pair at any order, and a subsampled
         Gaussian at a whole order.
     order : float
@@ -48,86 +89,316 @@ def divergence(curve: PrivacyCurve, order: float) -> float:
     ParameterError
         For releases of other kinds.
 
-    Notes
-    -----
-    *Closed forms.* Gaussian :math:`a\mu^2/2`. Laplace
-    :math:`\frac1{a-1}\log\bigl(\frac a{2a-1}e^{(a-1)\epsilon} + \frac{a-1}{2a-1}e^{-a\epsilon}\bigr)`. The others are sums over
-    outcomes. A Gaussian that is used with probability p:
-    :math:`\frac1{a-1}\log\sum_i\binom ai(1-p)^{a-i}p^ie^{(i^2-i)\mu^2/2}` bounds both orders (Mironov, Talwar and Zhang,
-    arXiv:1908.10530, theorem 5).
-
-    *Rounding.* A sum of exponentials of terms t_i, each computed with an error of at most e, has a logarithm with an error of
-    at most e and the relative rounding of the sum. Each t_i is a sum of at most four products of elementary functions whose
-    computed values err by at most 4 units in the last place, so that e is below 64 units of the sum of their absolute values;
-    the logarithms of binomials are sums of logarithms, whose errors are counted in the same way. The bound of all these errors is
-    added.
-
     Examples
     --------
-    >>> from airtight.analytics.privacy.accounting.privacy_curve import gaussian, laplace
-    >>> round(divergence(gaussian(0.5).compose(4), 8.0), 12), round(divergence(laplace(0.5), 8.0), 6)
+    >>> round(divergence(((Gaussian(0.5), 4),), 8.0), 12), round(divergence(((Laplace(0.5), 1),), 8.0), 6)
     (4.0, 0.410268)
     """
     a = checks.scalar("order", order, "(1, inf)")
+    for release, _ in factors:
+        sampled = isinstance(release, Subsampled) and isinstance(release.release, Gaussian)
+        if sampled and (a != np.floor(a) or a > _GREATEST_CHECKED):
+            raise ParameterError("order", a, f"a whole number up to {_GREATEST_CHECKED} for a subsampled Gaussian")
+        if not sampled and not isinstance(release, _CHECKED):
+            raise ParameterError(
+                "curve", type(release).__name__, "made of releases whose Renyi divergence has a closed form: Gaussian, "
+                "Laplace, randomized response, discrete pair, subsampled Gaussian; declare others beforehand with "
+                "fixed=[(curve, count)]"
+            )  # fmt: skip
+    return bracket(factors, a)[1]
+
+
+def bracket(factors: Factors, order: float) -> Ends:
+    r"""Lower and upper bound of the greater of :math:`D_a(P\|Q)` and :math:`D_a(Q\|P)`, in nats.
+
+    For unlike releases it is the sum of the greater ones: one of the orders for all is bounded by it. The lower bound
+    is that of the better order, where all releases attain their greater divergence in the same order.
+
+    Examples
+    --------
+    >>> low, high = bracket(((Subsampled(Gaussian(1.0), 0.01), 1000),), 2.5)
+    >>> bool(low < high < low * (1 + 1e-9)), round(high, 5)
+    (True, 0.21758)
+    """
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
-        total = sum(count * _of(release, a) * (1 + 2 * UNIT) for release, count in curve.factors)
-    return float(total * (1 + 4 * UNIT * (1 + len(curve.factors))))
+        ends = [(_of(release, order), count) for release, count in factors]
+        worst = sum(count * max(each[0][1], each[1][1]) for each, count in ends)
+        attained = max((sum(count * each[i][0] for each, count in ends) for i in (0, 1)), default=0.0)
+    rounding = 4 * UNIT * (2 + len(factors))
+    return max(float(attained * (1 - rounding)), 0.0), float(worst * (1 + rounding))
 
 
-def _of(release: Mechanism, a: float) -> float:
-    """The greater divergence of one release, rounded up."""
+def zcdp(factors: Factors) -> Ends:
+    r"""Lower and upper bound of the least rho with :math:`D_a \le \rho a` for all orders a > 1, in both orders of the laws.
+
+    Notes
+    -----
+    *Upper bound*, the sum over releases. Gaussian :math:`\mu^2/2`, discrete Gaussian
+    :math:`s^2/(2\sigma^2)`; a subsampled release shows no more than the release itself. A release of pure epsilon
+    :math:`\epsilon_0` has :math:`\epsilon_0^2/2` (Bun and Steinke 2016), and less: D rises with the order, so
+    :math:`D_a/a \le D_{b}/c` for :math:`c \le a \le b`, at all of a grid of orders, and :math:`D_a/a \le \epsilon_0/c`
+    beyond its end. *Lower bound*: the greatest :math:`D_a/a` at some orders.
+
+    Examples
+    --------
+    >>> [round(end, 9) for end in zcdp(((Gaussian(2.0), 3),))]
+    [6.0, 6.0]
+    >>> low, high = zcdp(((RandomizedResponse(2.0), 1),))
+    >>> bool(low < high < 1.02 * low), round(high, 2)
+    (True, 1.54)
+    """
+    upper = sum(count * _rho(release) for release, count in factors) * (1 + 4 * UNIT * (2 + len(factors)))
+    lower = max((bracket(factors, a)[0] / a for a in _ORDERS.tolist()), default=0.0) * (1 - 4 * UNIT)
+    return float(min(lower, upper)), float(upper)
+
+
+def _rho(release: Mechanism) -> float:
+    """Upper bound of the least rho of one release."""
+    if isinstance(release, Gaussian | DiscreteGaussian):
+        return _of(release, 2.0)[0][1] / 2
+    pure = max(release.greatest_loss(reverse=order) for order in (False, True))
+    rho = np.inf
+    if isinstance(release, Subsampled):
+        rho = _rho(release.release) if release.p else 0.0
+    if not 0 < pure < np.inf:
+        return min(rho, pure)
+    orders = np.exp(np.arange(0.0, np.log(10 + 2.5 / min(pure, 1.0)) + _ORDER_STEP, _ORDER_STEP))
+    divergences = [max(one[1] for one in _of(release, a)) for a in orders[1:].tolist()]
+    band = max(float(np.max(divergences / orders[:-1])), pure / float(orders[-1])) * (1 + 4 * UNIT)
+    return min(rho, band, pure * pure / 2 * (1 + 4 * UNIT) + SMALLEST)
+
+
+def gdp(release: Mechanism) -> float:
+    r"""Upper bound of the least mu whose Gaussian curve is nowhere below that of one release; infinite where none is known.
+
+    Notes
+    -----
+    The Gaussian curve G is symmetric, so it dominates at every :math:`\lambda > 0` where it does so in both
+    orders at every :math:`\epsilon \ge 0`. A subsampled release is a post-processing of the release. The curve of a
+    release of pure epsilon :math:`\epsilon_0` falls and is 0 from there on. On a grid from 0 to :math:`\epsilon_0`,
+    :math:`G(\epsilon_{i+1}) \ge \delta(\epsilon_i)` for all i suffices, as both curves fall. Randomized response
+    dominates the release, and is dominated where the Gaussian trade-off function is below its corner: :math:`\mu =
+    2\Phi^{-1}(1/(1+e^{-\epsilon_0}))`.
+
+    Examples
+    --------
+    >>> gdp(Gaussian(2.0)), round(gdp(Laplace(1.0)), 3), round(gdp(RandomizedResponse(1.0)), 3)
+    (2.0, 1.03, 1.232)
+    """
+    from scipy import special
+
     if isinstance(release, Gaussian):
-        mu = release.mu * (1 + release.slack)
-        return a * mu * mu / 2 * (1 + 8 * UNIT)
+        return release.mu * (1 + release.slack) * (1 + (4 * UNIT if release.slack else 0.0))
+    mu = np.inf
+    if isinstance(release, Subsampled):
+        mu = gdp(release.release) if release.p else 0.0
+    pure = max(release.greatest_loss(reverse=order) for order in (False, True))
+    if pure == 0:
+        return 0.0
+    if pure < _GREATEST_PURE:
+        corner = 2 * float(special.ndtri_exp(-np.log1p(np.exp(-pure)))) * (1 + 1e-12) + SMALLEST
+        eps = np.linspace(0.0, pure, _NODES)
+        upper = np.max([release.delta_bracket(eps, reverse=order)[1] for order in (False, True)], axis=0)[:-1]
+        needed = upper > 0
+        # the noise is at most a relative 1e-10 above the least one
+        sigma = gaussian.sigma(eps[1:][needed], np.minimum(upper[needed], 1.0), sensitivity=1.0)
+        with np.errstate(divide="ignore"):
+            band = float(np.max((1 + 2e-10) / np.asarray(sigma), initial=0.0))
+        mu = min(mu, corner, band)
+    return mu
+
+
+def _of(release: Mechanism, a: float) -> tuple[Ends, Ends]:
+    """As :func:`_computed`, and no more than a pure epsilon allows: itself, and a half of a times its square."""
+    ends = []
+    for reverse, (low, high) in enumerate(_computed(release, a)):
+        pure = release.greatest_loss(reverse=bool(reverse))
+        both = max(pure, release.greatest_loss(reverse=not reverse))
+        most = min(high, pure * (1 + 4 * UNIT), a * both * both / 2 * (1 + 8 * UNIT) + (SMALLEST if both else 0.0))
+        ends.append((min(low, most), most))
+    return ends[0], ends[1]
+
+
+def _computed(release: Mechanism, a: float) -> tuple[Ends, Ends]:
+    """Lower and upper bounds of the divergences of (P, Q) and of (Q, P)."""
+    one: Ends
+    if isinstance(release, Gaussian):
+        least, greatest = release.mu * (1 - release.slack), release.mu * (1 + release.slack)
+        underflow = SMALLEST if greatest > 0 else 0.0
+        one = a * least * least / 2 * (1 - 8 * UNIT), a * greatest * greatest / 2 * (1 + 8 * UNIT) + underflow
+        return one, one
     if isinstance(release, Laplace):
-        eps = release.loss
-        terms = np.array([np.log(a) + (a - 1) * eps, np.log(a - 1) - a * eps]) - np.log(2 * a - 1)
-        return _logarithm(terms, 3 + abs(np.log(a)) + abs(np.log(a - 1)) + np.log(2 * a) + a * eps, a)
+        one = _of_laplace(release.loss * (1 - release.slack), a)[0], _of_laplace(release.loss, a)[1]
+        return one, one
     if isinstance(release, RandomizedResponse):
-        eps, others = release.loss, release.symbols - 1
-        log_q = -np.logaddexp(eps, np.log(others))
-        terms = np.array([a * eps, (1 - a) * eps, np.log(others - 1) if others > 1 else -np.inf]) + log_q
-        return _logarithm(terms, 3 + 2 * a * eps + 2 * abs(log_q) + np.log(others), a)
+        losses = release.loss * (1 - release.slack), release.loss
+        one = _of_response(losses[0], release.symbols, a)[0], _of_response(losses[1], release.symbols, a)[1]
+        return one, one
+    if isinstance(release, Approximate):
+        one = _of_response(release.loss, 2, a) if release.delta == 0 else (np.inf, np.inf)
+        return one, one
     if isinstance(release, Discrete):
         p, q = (np.log(law) for law in release.laws)
-        return max(_of_laws(p, q, a, release.doubt), _of_laws(q, p, a, release.doubt))
+        return _of_laws(p, q, a, release.doubt), _of_laws(q, p, a, release.doubt)
+    if isinstance(release, DiscreteGaussian):
+        one = _of_discrete_gaussian(release, a)
+        return one, one
     if isinstance(release, Subsampled) and isinstance(release.release, Gaussian):
-        if a != np.floor(a) or a > _MOST_TERMS:
-            raise ParameterError("order", a, f"a whole number up to {_MOST_TERMS} for a subsampled Gaussian")
-        return _of_subsampled(release.release.mu * (1 + release.release.slack) * (1 + 4 * UNIT), release.p, a)
-    raise ParameterError(
-        "curve", type(release).__name__, "made of releases whose Renyi divergence has a closed form: Gaussian, Laplace, "
-        "randomized response, discrete pair, subsampled Gaussian; declare others beforehand with fixed=[(curve, count)]"
-    )  # fmt: skip
+        mu, slack = release.release.mu, release.release.slack + 4 * UNIT
+        forward = _of_subsampled(mu * (1 - slack), release.p, a)[0], _of_subsampled(mu * (1 + slack), release.p, a)[1]
+        return forward, (0.0, forward[1])
+    return _of_curve(release, a, reverse=False), _of_curve(release, a, reverse=True)
 
 
-def _of_laws(p: FloatArray, q: FloatArray, a: float, doubt: float) -> float:
+def _of_laplace(eps: float, a: float) -> Ends:
+    terms = np.array([np.log(a) + (a - 1) * eps, np.log(a - 1) - a * eps]) - np.log(2 * a - 1)
+    return _logarithm(terms, 3 + abs(np.log(a)) + abs(np.log(a - 1)) + np.log(2 * a) + a * eps, a)
+
+
+def _of_response(eps: float, symbols: int, a: float) -> Ends:
+    others = symbols - 1
+    log_q = -np.logaddexp(eps, np.log(others))
+    terms = np.array([a * eps, (1 - a) * eps, np.log(others - 1) if others > 1 else -np.inf]) + log_q
+    return _logarithm(terms, 3 + 2 * a * eps + 2 * abs(log_q) + np.log(others), a)
+
+
+def _of_laws(p: FloatArray, q: FloatArray, a: float, doubt: float) -> Ends:
     """The divergence of a pair of finite laws, given by their logarithms; `doubt` bounds the error of each probability."""
     here = p > -np.inf
     if np.any(q[here] == -np.inf):
-        return float(np.inf)
-    terms = a * p[here] + (1 - a) * q[here] + 2.1 * a * doubt
-    return _logarithm(terms, 3 + a * float(np.max(np.abs(p[here]))) + a * float(np.max(np.abs(q[here]))), a)
+        return np.inf, np.inf
+    terms = a * p[here] + (1 - a) * q[here]
+    low, high = _logarithm(terms, 3 + a * float(np.max(np.abs(p[here]))) + a * float(np.max(np.abs(q[here]))), a)
+    room = 2.1 * a * doubt / (a - 1)
+    return max(low - room, 0.0), high + room
 
 
-def _of_subsampled(mu: float, p: float, a: float) -> float:
-    """The divergence of a Gaussian that is used with probability p."""
-    if p in (0.0, 1.0):
-        return p * a * mu * mu / 2 * (1 + 4 * UNIT)
-    i = np.arange(a + 1)
-    factorials = np.concatenate([[0.0], np.cumsum(np.log(i[1:]))])
-    binomials = factorials[-1] - factorials - factorials[::-1]
-    terms = binomials + (a - i) * np.log1p(-p) + i * np.log(p) + i * (i - 1) * (mu * mu / 2)
-    # a cumulative sum of a terms, none above log a, errs by at most a units of its value
-    return _logarithm(
-        terms, 3 * (a + 3) * (factorials[-1] + 1) + a * abs(np.log(p) + np.log1p(-p)) + a * a * mu * mu, a
+def _of_discrete_gaussian(release: DiscreteGaussian, a: float) -> Ends:
+    mu = release.sensitivity / release.sigma
+    whole = a * mu * mu / 2
+    lost = (0.0, 1e-300)
+    if release.sigma <= _REACH / 4:  # beyond, Theta varies by less than 4 exp(-2 pi^2 sigma^2), relative to itself
+        places = np.arange(-np.ceil(_REACH * release.sigma) - 1, np.ceil(_REACH * release.sigma) + 2)
+
+        def theta(c: float) -> float:
+            return float(np.sum(np.exp(-(((places - c) / release.sigma) ** 2) / 2)))
+
+        # Theta falls from an integer to the middle between two; the place of a s errs by a unit of a s
+        place, error = a * release.sensitivity % 1.0, 4 * UNIT * a * release.sensitivity
+        away = min(place, 1 - place)
+        drops = (np.log(theta(0.0) / theta(each)) for each in (max(away - error, 0.0), min(away + error, 0.5)))
+        lost = (max(next(drops) - 1e-12, 0.0), next(drops) + 1e-12)
+    least, greatest = whole * (1 - 8 * UNIT), whole * (1 + 8 * UNIT) + SMALLEST
+    return max(least - lost[1] / (a - 1), 0.0), max(greatest - lost[0] / (a - 1), 0.0)
+
+
+def _of_subsampled(mu: float, p: float, a: float) -> Ends:
+    """The divergence of a Gaussian that is used with probability p, against none."""
+    if p in (0.0, 1.0) or mu in (0.0, np.inf):
+        value = a * mu * mu / 2 if p else 0.0
+        return value * (1 - 4 * UNIT), value * (1 + 4 * UNIT)
+    # a step with exp(d^2/2 - 2 pi d/h) < 1e-33, for d below pi/mu
+    width = min(3.0, 3.1 / mu)
+    step = 2 * np.pi * width / (76 + width * width / 2)
+    first, last = int(np.floor(-_REACH / step)), int(np.ceil(min((_REACH + a * mu) / step, 1e15)))
+    if last - first > _MOST_POINTS:  # g is at least its second term, and less is shown than without a sample
+        whole = a * mu * mu / 2 * (1 + 4 * UNIT)
+        return max(whole * (1 - 8 * UNIT) + a / (a - 1) * np.log(p) * (1 + 8 * UNIT), 0.0), whole
+    x = np.arange(first, last + 1) * step
+    exponent: FloatArray = np.asarray(mu * x - mu * mu / 2, dtype=np.float64)
+    log_g: FloatArray = np.where(exponent < 1, np.log1p(p * np.expm1(np.minimum(exponent, 1.0))), 0.0)
+    log_g = np.where(exponent < 1, log_g, np.logaddexp(np.log1p(-p), np.log(p) + exponent))
+    log_weight: FloatArray = -x * x / 2 + math.log(step / math.sqrt(2 * math.pi))
+    terms = a * log_g + log_weight
+    top = float(np.max(terms))
+    value = top + float(np.log(np.sum(np.exp(terms - top))))
+    # the terms at both ends bound what is left out
+    outside = 2 * float(np.exp(max(terms[0], terms[-1]) - value)) / -float(np.expm1(-_REACH * step))
+    size = 64 + float(np.max((a * (np.abs(log_g) + np.abs(exponent)) + x * x)[terms > top - 60]))
+    room = 16 * UNIT * size + 2 * outside + 1e-30
+    low, high = float(value - room), float(value + room)
+    if high < _SMALL:
+        low, high = _small(a, p, exponent, log_g, log_weight, outside)
+    return max(low, 0.0) / (a - 1) * (1 - 4 * UNIT), max(high, 0.0) / (a - 1) * (1 + 4 * UNIT)
+
+
+def _small(
+    a: float, p: float, exponent: FloatArray, log_g: FloatArray, log_weight: FloatArray, outside: float
+) -> Ends:
+    """log E g^a where it is near 0, from the mean of g^a - 1 - a (g - 1) >= 0: E g = 1.
+
+    The rule errs by 1e-33 times the means of g^a and of 1 + a |g - 1| in the strip. The error of each term is bounded beside it.
+    """
+    log_power, weight = a * log_g, np.exp(log_weight)
+    near = np.abs(log_power) < 1
+    gain, power = p * np.expm1(np.minimum(exponent, 700.0)), np.expm1(np.where(near, log_power, 0.0))
+    excess = np.where(near, (power - a * gain) * weight, np.exp(log_power + log_weight) - (1 + a * gain) * weight)
+    # what cancels, and the errors of log g and of the weight
+    cancelled = np.where(
+        near, (np.abs(power) + a * np.abs(gain)) * weight, np.exp(log_power + log_weight) + (1 + a * np.abs(gain)) * weight
     )
+    shifted = (1 + np.abs(exponent) + log_weight**2) * np.abs(excess)
+    error = 32 * UNIT * float(np.sum(cancelled + shifted)) + 2 * outside + (2 + 2 * a) * 1e-30
+    mean = float(np.sum(excess))
+    return float(np.log1p(max(mean - error, 0.0))), float(np.log1p(mean + error))
 
 
-def _logarithm(terms: FloatArray, size: float, a: float) -> float:
-    """The logarithm of a sum of exponentials over a - 1, rounded up; `size` bounds the summands of every term."""
+def _of_curve(release: Mechanism, a: float, *, reverse: bool) -> Ends:
+    """The divergence of one order from the curves of both."""
+    top = max(release.greatest_loss(reverse=reverse), release.greatest_loss(reverse=not reverse))
+    start = np.zeros(1)
+    if release.delta_bracket(np.array([np.inf]), reverse=reverse)[0][0] > 0:
+        return np.inf, np.inf
+    reach = top
+    if top == np.inf:
+        tried = np.geomspace(1e-12, 1e6, 400)
+        upper = release.delta_bracket(tried, reverse=reverse)[1]
+        reach = float(tried[int(np.argmax(upper < _LEAST))]) if np.any(upper < _LEAST) else 1e6
+    if reach == 0 or release.delta_bracket(start, reverse=reverse)[1][0] == 0:
+        return 0.0, 0.0
+    # half of the points are equally spaced, half of them closer and closer to 0
+    eps = np.unique(np.concatenate([np.linspace(0, reach, _NODES), np.geomspace(reach * 1e-9, reach, _NODES)]))
+    logs = [
+        _log_integral(eps, release.delta_bracket(eps, reverse=order), power, upper=upper)
+        for upper in (False, True)
+        for order, power in ((reverse, a - 1), (not reverse, -a))
+    ]
+    lower, higher = (np.logaddexp(logs[i], logs[i + 1]) + np.log(a) + np.log(a - 1) for i in (0, 2))
+    room = 1e-12 * (1 + a * reach)
+    low, high = np.logaddexp(0.0, lower - room), np.logaddexp(0.0, higher + room)
+    return float(low / (a - 1)) * (1 - 8 * UNIT), float(high / (a - 1)) * (1 + 8 * UNIT) if top < np.inf else np.inf
+
+
+def _log_integral(eps: FloatArray, ends: BracketArrays, power: float, *, upper: bool) -> float:
+    """The logarithm of the integral of exp(power epsilon) delta, from above by chords, from below by lines from the right."""
+    lower, higher = ends
+    h = np.diff(eps)
+    if upper:
+        left, right = higher[:-1], higher[1:]
+    else:  # the line through the two points on the right of a cell, no steeper than the curve
+        rise = np.append(np.maximum(lower[1:-1] - higher[2:], 0.0) * np.expm1(h[:-1]) / np.expm1(h[1:]) * np.exp(-h[:-1]), 0.0)
+        right = lower[1:]
+        left = right + rise
+    # with x = exp(epsilon - left end): the integral of x^(power - 1) (right + (left - right) (e^h - x) / (e^h - 1)) over [1, e^h]
+    flat = np.where(power == 0, h, np.expm1(power * h) / power) if power else h
+    tilted = np.expm1((power + 1) * h) / (power + 1) if power != -1 else h
+    share = np.clip((np.exp(h) * flat - tilted) / np.expm1(h), 0.0, flat)
+    # in a short cell the difference cancels: eight Gauss nodes of the same integral err by less than rounding
+    short = (abs(power) + 1) * h < 1
+    at = h[short][:, None] * (_GAUSS_NODES + 1) / 2
+    left_share = np.expm1(h[short][:, None] - at) * np.exp(at) / np.expm1(h[short])[:, None]
+    share[short] = h[short] / 2 * ((left_share * np.exp(power * at)) @ _GAUSS_WEIGHTS)
+    cells = right * flat + (left - right) * share
+    with np.errstate(divide="ignore"):
+        logs = power * eps[:-1] + np.log(np.maximum(cells, 0.0))
+    return float(np.logaddexp.reduce(logs))
+
+
+def _logarithm(terms: FloatArray, size: float, a: float) -> Ends:
+    """The logarithm of a sum of exponentials over a - 1, to both sides; `size` bounds the summands of every term."""
     top = float(np.max(terms))
     if not np.isfinite(top):
-        return float(np.inf)
+        return np.inf, np.inf
     value = top + float(np.log(np.sum(np.exp(terms - top))))
-    return max((value + 64 * UNIT * (size + terms.size)) / (a - 1) * (1 + 4 * UNIT), 0.0)
+    room = 64 * UNIT * (size + terms.size)
+    return max((value - room) / (a - 1) * (1 - 4 * UNIT), 0.0), max((value + room) / (a - 1) * (1 + 4 * UNIT), 0.0)

@@ -15,7 +15,9 @@ from airtight.analytics.privacy.mechanisms.mechanism import BracketArrays, Mecha
 class Approximate(Mechanism):
     r"""Whatever is (:math:`\epsilon_0`, :math:`\delta_0`)-private in both orders; `loss` is :math:`\epsilon_0`.
 
-    Notes ----- With probability :math:`\delta_0` an outcome tells which neighbour it is, otherwise the outcome is
+    Notes
+    -----
+    With probability :math:`\delta_0` an outcome tells which neighbour it is, otherwise the outcome is
     binary randomized response of pure epsilon :math:`\epsilon_0`. Hence, for :math:`\epsilon \ge 0`, in both orders,
 
     .. math:: \delta(\epsilon) = \delta_0 + (1-\delta_0)\,\frac{(1-e^{\epsilon-\epsilon_0})_+}{1+e^{-\epsilon_0}} .

@@ -575,7 +575,7 @@ class Meter(tidy.Tabular):
         mu^2 of Gaussian releases add up: by theorem M2 they are increments of one Brownian motion, as rounds are.
         """
         if self.order is not None:
-            return float(np.nextafter(renyi.divergence(curve, self.order), np.inf)) if curve.factors else 0.0
+            return float(np.nextafter(renyi.divergence(curve.factors, self.order), np.inf)) if curve.factors else 0.0
         total, unit = 0.0, float(UNIT)  # no NumPy number, so that an overflow is infinite without a warning
         for release, count in curve.factors:
             if not isinstance(release, Gaussian):

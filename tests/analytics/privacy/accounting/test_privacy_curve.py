@@ -1,5 +1,6 @@
 """Many points of a curve at once: the same curve as point by point, whatever the points beside them."""
 
+import itertools
 import json
 import math
 import pickle
@@ -392,3 +393,33 @@ def test_several_gaussian_releases_of_one_sample_are_one():
     assert airtight.subsampled(airtight.gaussian(0.5).compose(2), 0.01).epsilon(1e-5) == pytest.approx(0.065730, rel=1e-5)
     with pytest.raises(ParameterError, match="one release, or Gaussian ones alone"):
         airtight.subsampled(airtight.laplace(1.0).compose(2), 0.01)
+
+
+def test_reconstruction_is_what_the_best_attack_gains_over_its_guess():
+    """Gaussian noise, in closed form; two laws, of all sets of outcomes."""
+    baseline = np.array([0.0, 1e-9, 0.1, 0.5, 1.0])
+    exact = special.ndtr(special.ndtri(baseline) + 1.5)
+    found = airtight.gaussian(1.5).reconstruction(baseline)
+    assert np.all(exact <= found) and np.allclose(found, exact, rtol=1e-6, atol=1e-12)
+    p, q = np.array([0.6, 0.3, 0.1, 0.0]), np.array([0.2, 0.3, 0.4, 0.1])
+    chosen = [list(each) for size in range(5) for each in itertools.combinations(range(4), size)]
+    sets = [(p[each].sum(), q[each].sum()) for each in chosen]
+    curve = airtight.discrete_pair(p, q)
+    for success, guess in [*sets, *((b, a) for a, b in sets)]:
+        assert success <= curve.reconstruction(min(guess, 1.0)) + 1e-12
+    assert curve.reconstruction(0.0) >= 0.1 and airtight.laplace(2.0).reconstruction(0.0) == 0.0
+
+
+@pytest.mark.parametrize("prior", [0.0, 1e-12, 0.01, 0.3, 0.5, 0.9, 1.0])
+def test_posterior_is_the_mean_of_the_greater_probability(prior):
+    p, q = np.array([0.6, 0.3, 0.1, 0.0]), np.array([0.2, 0.3, 0.4, 0.1])
+    exact = max(np.maximum(prior * a, (1 - prior) * b).sum() for a, b in ((p, q), (q, p)))
+    found = airtight.discrete_pair(p, q).posterior(prior)
+    assert exact <= found + 1e-15 and found <= exact + 1e-12
+    half = special.ndtr(0.75)
+    assert half <= airtight.gaussian(1.5).posterior(0.5) <= half + 1e-12
+    for wrong in (-0.1, 1.1, np.nan):
+        with pytest.raises(ParameterError, match=r"prior|baseline"):
+            airtight.gaussian(1.0).posterior(wrong)
+        with pytest.raises(ParameterError, match=r"prior|baseline"):
+            airtight.gaussian(1.0).reconstruction(wrong)
