@@ -96,6 +96,8 @@ def good():
         "noise_multiplier": [0.0, 1.0, np.inf],
         "sampling_rate": [0.0, 0.01, 1.0],
         "steps": [0, 1, 100],
+        "replacement": [None, False],
+        "adjacency": ["add-remove", "replace", "silent"],
         "order": [2.0, [1.5, 8.0]],
         "divergence": [[0.1, 0.5], 0.1],
         "baseline": [0.1, [0.0, 1.0]],

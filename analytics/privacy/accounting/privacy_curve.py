@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,7 +24,13 @@ from airtight.analytics.checks import FloatArray, ParameterError, choice, flag, 
 from airtight.analytics.privacy.accounting import renyi
 from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution
 from airtight.analytics.privacy.accounting.numerical_composition import DEFAULT_RELATIVE_WIDTH, Composition
-from airtight.analytics.privacy.accounting.subsampled import ADDED, Subsampled
+from airtight.analytics.privacy.accounting.subsampled import (
+    ADDED,
+    REPLACED,
+    FixedSizeSampled,
+    Neighbours,
+    Subsampled,
+)
 from airtight.analytics.privacy.mechanisms import gaussian as gaussian_mechanism
 from airtight.analytics.privacy.mechanisms.approximate import Approximate
 from airtight.analytics.privacy.mechanisms.discrete_gaussian import DiscreteGaussian
@@ -1034,7 +1040,7 @@ def from_renyi(order: ArrayLike, divergence: ArrayLike, *, unit: str = "") -> Pr
     >>> orders = np.array([2.0, 4.0, 8.0, 16.0, 32.0])
     >>> ten = from_renyi(orders, orders / 200).compose(10)
     >>> round(float(ten.epsilon(1e-5)), 3), round(float(gaussian(0.1).compose(10).epsilon(1e-5)), 3)
-    (1.373, 1.209)
+    (1.318, 1.199)
     """
     table = real("order", order, "(1, 1e9]"), real("divergence", divergence, "[0, inf]")
     if any(each.ndim != 1 for each in table):
@@ -1071,20 +1077,60 @@ def discrete_pair(p: ArrayLike, q: ArrayLike, *, unit: str = "") -> PrivacyCurve
 
 
 @own_errstate
-def subsampled(curve: PrivacyCurve | float, p: float) -> PrivacyCurve:
+def subsampled(
+    curve: PrivacyCurve | float,
+    p: float,
+    *,
+    replacement: bool | None = None,
+    adjacency: Literal["add-remove", "replace"] = "add-remove",
+) -> PrivacyCurve:
     """The curve of a release that happens with probability `p`, unseen by the observer, against no release.
 
-    A number in place of `curve` is the mu of a Gaussian release. Adjacency: the participant is removed or added. Several
-    Gaussian releases of one sample are one. A sample of fixed size, or one that other releases use several times, needs
-    another analysis.
+    A number in place of `curve` is the mu of a Gaussian release. Several Gaussian releases of one sample are one. A
+    sample that other releases use several times needs another analysis.
+
+    Parameters
+    ----------
+    curve : PrivacyCurve or float
+        With `replacement` None the release against no release. With False it compares samples that differ in one
+        record: for a sum of records of norms up to C with noise of deviation sigma, mu is 2 C / sigma.
+    p : float
+        In [0, 1]. Probability, or share of the records that a sample of fixed size takes (of the larger data set).
+    replacement : bool, optional
+        None for a Poisson sample, False for a sample of fixed size without replacement. True is refused: no pair is
+        proved to dominate.
+    adjacency : {"add-remove", "replace"}
+        What neighbours differ in. "replace" with a Poisson sample is refused: no pair is proved to dominate the composition.
+
+    Notes ----- *Fixed size, add-remove.* Let S be m - 1 of the other records and y a further one: the laws are the
+    means over S and y of pM(S, x) + (1-p)M(S, y) and of M(S, y). Divergences are jointly convex, and those of such a
+    mixture grow with the divergence of (M(S, x), M(S, y)), which the curve dominates. It is attained where all other
+    records are the opposite of x.
 
     Examples
     --------
     >>> round(float(subsampled(1.0, 0.01).compose(1000).epsilon(1e-6)), 3)
     2.125
+    >>> fixed = subsampled(2.0, 0.01, replacement=False, adjacency="replace").compose(1000)
+    >>> [round(float(end), 2) for end in fixed.bracket(delta=1e-6)]
+    [15.48, 16.97]
     """
     inner = curve if isinstance(curve, PrivacyCurve) else gaussian(curve)
-    return PrivacyCurve(((Subsampled.of(inner.factors, p, "curve"), 1),))
+    neighbours = choice("adjacency", adjacency, Neighbours)
+    if replacement is None:
+        if neighbours is Neighbours.REPLACE:
+            allowed = '"add-remove" for a Poisson sample; "replace" with replacement=False'
+            raise ParameterError("adjacency", adjacency, allowed)
+        return PrivacyCurve(((Subsampled.of(inner.factors, p, "curve"), 1),))
+    if flag("replacement", replacement):
+        allowed = "None (Poisson) or False: no pair is proved to dominate draws with replacement"
+        raise ParameterError("replacement", replacement, allowed)
+    if inner.unit not in ("", REPLACED) or (inner.unit and neighbours is Neighbours.ADD_REMOVE):
+        raise ParameterError("curve", inner.unit, "a curve of samples that differ in one record, with its unit left open")
+    sampled = Subsampled.of(inner.factors, p, "curve")
+    if neighbours is Neighbours.ADD_REMOVE:
+        return PrivacyCurve(((sampled, 1),))
+    return PrivacyCurve(((FixedSizeSampled(sampled.release, sampled.p), 1),))
 
 
 def _line(delta: FloatArray, product: FloatArray) -> FloatArray:

@@ -43,7 +43,7 @@ import numpy as np
 
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, ParameterError
-from airtight.analytics.privacy.accounting.subsampled import Subsampled
+from airtight.analytics.privacy.accounting.subsampled import FixedSizeSampled, Subsampled
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.privacy.mechanisms.approximate import Approximate
 from airtight.analytics.privacy.mechanisms.discrete_gaussian import DiscreteGaussian
@@ -158,7 +158,7 @@ def _rho(release: Mechanism) -> float:
         return _of(release, 2.0)[0][1] / 2
     pure = max(release.greatest_loss(reverse=order) for order in (False, True))
     rho = np.inf
-    if isinstance(release, Subsampled):
+    if isinstance(release, Subsampled | FixedSizeSampled):
         rho = _rho(release.release) if release.p else 0.0
     if not 0 < pure < np.inf:
         return min(rho, pure)
@@ -190,7 +190,7 @@ def gdp(release: Mechanism) -> float:
     if isinstance(release, Gaussian):
         return release.mu * (1 + release.slack) * (1 + (4 * UNIT if release.slack else 0.0))
     mu = np.inf
-    if isinstance(release, Subsampled):
+    if isinstance(release, Subsampled | FixedSizeSampled):
         mu = gdp(release.release) if release.p else 0.0
     pure = max(release.greatest_loss(reverse=order) for order in (False, True))
     if pure == 0:
@@ -247,6 +247,10 @@ def _computed(release: Mechanism, a: float) -> tuple[Ends, Ends]:
         mu, slack = release.release.mu, release.release.slack + 4 * UNIT
         forward = _of_subsampled(mu * (1 - slack), release.p, a)[0], _of_subsampled(mu * (1 + slack), release.p, a)[1]
         return forward, (0.0, forward[1])
+    if isinstance(release, FixedSizeSampled):  # convex in the pair, so no more than the release on one sample shows
+        greatest = min(_of_curve(release, a, reverse=False)[1], _of(release.release, a)[0][1])
+        one = min(_of(Subsampled(release.release, release.p), a)[0][0], greatest), greatest
+        return one, one
     return _of_curve(release, a, reverse=False), _of_curve(release, a, reverse=True)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -157,4 +158,103 @@ class Subsampled(Mechanism):
         return np.where(inner < np.inf, np.exp(np.minimum(log_share, 0.0)), 0.0), inner
 
 
+class Neighbours(StrEnum):
+    """What neighbouring data sets, of which samples are taken, differ in: one record more or less, or another one."""
+
+    ADD_REMOVE = "add-remove"
+    REPLACE = "replace"
+
+
+@dataclass(frozen=True)
+class FixedSizeSampled(Mechanism):
+    r"""A mechanism on a sample of fixed size without replacement, where one record is replaced; p is the share of the sample.
+
+    Attributes
+    ----------
+    release : Mechanism
+        A pair that dominates the mechanism on samples that differ in one record, with the same curve in both orders.
+
+    Notes
+    -----
+    *Upper bound.* Let S be a uniform set of m - 1 of the other records, y a further one, and x, x' the
+    records that differ. The laws are the means over S and y of pM(S, x) + (1-p)M(S, y) and of pM(S, x') + (1-p)M(S, y).
+    By advanced joint convexity (Balle, Barthe and Gaboardi 2018, theorem 2), with :math:`\lambda' = 1 + (\lambda-1)/p`
+    and some :math:`\beta` in [0, 1],
+
+    .. math:: D_\lambda \le p\,E\bigl[(1-\beta)D_{\lambda'}(M(S,x)\|M(S,y)) + \beta D_{\lambda'}(M(S,x)\|M(S,x'))\bigr]
+              \le p\,D_{\lambda'}(P\|Q), \qquad \lambda \ge 1,
+
+    as each of the samples differs in one record. It holds in both orders, so the divergence at :math:`\lambda < 1` is
+    that which this implies of the other order, and the curve dominates at every :math:`\lambda > 0` (Zhu, Dong and Wang
+    2022). No pair of data sets need have this curve in both orders, so no composition need attain it. *Lower bound.* A sum
+    of bounded records whose others all are x' has the pair (pP + (1-p)Q, Q), which is composed with itself; other data
+    may be worse (Lebeda, Regehr, Kamath and Steinke 2024).
+    """
+
+    release: Mechanism
+    p: float
+    symmetric = True
+    pair = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "p", checks.scalar("p", self.p, "[0, 1]"))
+        if not (self.release.symmetric and self.release.pair):
+            raise ParameterError("curve", self.release.constructor, "a release with the same curve in both orders, of one pair")
+
+    @property
+    def unit(self) -> str:  # type: ignore[override]
+        return self.release.unit
+
+    def parameters(self) -> dict[str, Any]:
+        return {"release": described(self.release), "p": self.p}
+
+    @classmethod
+    def from_parameters(cls, parameters: Mapping[str, Any]) -> Mechanism:
+        return cls(release_of(parameters["release"]), parameters["p"])
+
+    def greatest_loss(self, *, reverse: bool = False) -> float:
+        return self._mixture.greatest_loss()
+
+    def reached_loss(self, *, reverse: bool = False) -> float:
+        return self._mixture.reached_loss()
+
+    def delta_bracket(self, epsilon: FloatArray, *, reverse: bool = False) -> BracketArrays:
+        return np.zeros(epsilon.shape), self._mixture.delta_bracket(epsilon)[1]
+
+    def dominating(self, level: float) -> Factors:
+        return ((_InBothOrders(self._mixture), 1),)
+
+    def attained(self, level: float) -> Factors:
+        return ((self._mixture, 1),)
+
+    @property
+    def _mixture(self) -> Subsampled:
+        return Subsampled(self.release, self.p)
+
+
+@dataclass(frozen=True)
+class _InBothOrders(Mechanism):
+    """A pair whose curve in both orders is that of (P, Q) of a sample, for upper bounds."""
+
+    mixture: Subsampled
+    symmetric = True
+
+    @property
+    def unit(self) -> str:  # type: ignore[override]
+        return self.mixture.unit
+
+    def parameters(self) -> dict[str, Any]:
+        raise NotImplementedError("a bound of a FixedSizeSampled release has no JSON form of its own")
+
+    def greatest_loss(self, *, reverse: bool = False) -> float:
+        return self.mixture.greatest_loss()
+
+    def reached_loss(self, *, reverse: bool = False) -> float:
+        return self.mixture.reached_loss()
+
+    def delta_bracket(self, epsilon: FloatArray, *, reverse: bool = False) -> BracketArrays:
+        return self.mixture.delta_bracket(epsilon)
+
+
 register(Subsampled, "subsampled")
+register(FixedSizeSampled, "fixed_size_sampled")

@@ -190,6 +190,7 @@ class Bounded(Mechanism, ABC):
 
 _NAMES: dict[type[Mechanism], str] = {}  # of the constructor in JSON
 _ELSEWHERE = {  # constructor in JSON: the module that registers it, where that is not beside this one
+    "fixed_size_sampled": "privacy.accounting.subsampled",
     "subsampled": "privacy.accounting.subsampled",
     "tabulated": "privacy.accounting.dp_accounting_interop",
     "system": "privacy.over_the_air.rounds",

@@ -3,6 +3,7 @@
 import mpmath
 import numpy as np
 import pytest
+from dp_accounting.pld import privacy_loss_distribution
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -78,6 +79,19 @@ def test_sum_and_corrected_continuous_curve_have_common_numbers(sigma, shift):
     assert np.all(summed[0] <= corrected[1]) and np.all(corrected[0] <= summed[1])
     seen = summed[0] > 1e-290
     assert np.all((corrected[1] - corrected[0])[seen] <= 2e-9 * summed[1][seen])
+
+
+@pytest.mark.parametrize("count", [1, 20])
+def test_epsilon_is_that_of_dp_accounting(count):
+    """The peer's number is an upper bound on a grid: not below our lower bound, and near our upper one."""
+    theirs = {
+        airtight.discrete_laplace(3.0, 2): privacy_loss_distribution.from_discrete_laplace_mechanism(1 / 3, sensitivity=2),
+        airtight.discrete_gaussian(5.0, 3): privacy_loss_distribution.from_discrete_gaussian_mechanism(5.0, sensitivity=3),
+    }
+    for curve, peer in theirs.items():
+        epsilon = peer.self_compose(count).get_epsilon_for_delta(1e-4)
+        lower, upper = curve.compose(count).bracket(delta=1e-4)
+        assert lower <= epsilon * (1 + 1e-9) and upper == pytest.approx(epsilon, rel=1e-3, abs=1e-4 * count)
 
 
 def test_sensitivity_one_is_randomized_response_of_one_over_the_scale():

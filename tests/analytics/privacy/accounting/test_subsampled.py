@@ -1,0 +1,103 @@
+"""Samples of fixed size: all samples of small data sets, outcome by outcome, are between the bounds."""
+
+import itertools
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import airtight
+
+DIGITS = 50
+
+
+def response_sum(sample, loss):
+    """The law of the number of ones among randomized responses of the records of a sample."""
+    law = [mpmath.mpf(1)]
+    for record in sample:
+        one = 1 / (1 + mpmath.exp(-loss if record else loss))
+        law = [(law[i] if i < len(law) else 0) * (1 - one) + (law[i - 1] * one if i else 0) for i in range(len(law) + 1)]
+    return law
+
+
+def sampled(data, size, loss):
+    """The law over all samples of this size."""
+    laws = [response_sum(sample, loss) for sample in itertools.combinations(data, size)]
+    return [mpmath.fsum(column) / len(laws) for column in zip(*laws, strict=True)]
+
+
+def divergence(p, q, epsilon, count):
+    factor = mpmath.exp(epsilon)
+    return mpmath.fsum(
+        max(mpmath.fprod(p[i] for i in outcome) - factor * mpmath.fprod(q[i] for i in outcome), 0)
+        for outcome in itertools.product(range(len(p)), repeat=count)
+    )
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    data=st.lists(st.integers(0, 1), min_size=3, max_size=5),
+    size=st.integers(1, 2),
+    loss=st.floats(0.1, 4.0),
+    share=st.floats(0.0, 1.0),
+    count=st.integers(1, 3),
+    adjacency=st.sampled_from(["replace", "add-remove"]),
+)
+def test_every_data_set_is_below_the_upper_bound(data, size, loss, share, count, adjacency):
+    """A release of pure epsilon `loss` for one record of a sample; adaptive choices of data are compositions of unlike pairs."""
+    release = airtight.randomized_response(loss)
+    curve = airtight.subsampled(release, size / len(data), replacement=False, adjacency=adjacency).compose(count)
+    neighbour = [1 - data[0], *data[1:]] if adjacency == "replace" else data[1:]
+    with mpmath.workdps(DIGITS):
+        laws = sampled(data, size, loss), sampled(neighbour, size, loss)
+        epsilon = share * loss * count * size / len(data)
+        worst = max(divergence(*laws, epsilon, count), divergence(*laws[::-1], epsilon, count))
+        assert worst <= curve.delta(epsilon) * (1 + 1e-12)
+
+
+@settings(max_examples=15, deadline=None)
+@given(p=st.floats(0.05, 0.95), loss=st.floats(0.1, 4.0), share=st.floats(0.0, 0.95), count=st.integers(1, 4))
+def test_the_lower_bound_is_that_of_a_pair_of_data_sets(p, loss, share, count):
+    """One record against equal ones, by a response that tells whether it is in the sample."""
+    curve = airtight.subsampled(airtight.randomized_response(loss), p, replacement=False, adjacency="replace").compose(count)
+    with mpmath.workdps(DIGITS):
+        truth = 1 / (1 + mpmath.exp(-mpmath.mpf(loss)))
+        share_in, q = mpmath.mpf(p), [1 - truth, truth]
+        mixed = [share_in * a + (1 - share_in) * b for a, b in zip(q[::-1], q, strict=True)]
+        epsilon = share * count * float(mpmath.log(1 + p * mpmath.expm1(loss)))
+        attained = max(divergence(mixed, q, epsilon, count), divergence(q, mixed, epsilon, count))
+        lower, upper = curve.bracket(epsilon=epsilon)
+        assert lower <= attained * (1 + mpmath.mpf(10) ** -40) and attained <= upper
+        assert count > 1 or attained <= lower * (1 + 1e-9) + 1e-300
+
+
+def test_fixed_size_and_poisson_samples_have_one_pair_where_a_record_is_added():
+    fixed, poisson = airtight.subsampled(2.0, 0.01, replacement=False), airtight.subsampled(2.0, 0.01)
+    assert fixed == poisson
+    replaced = airtight.subsampled(2.0, 0.01, replacement=False, adjacency="replace")
+    assert replaced.epsilon(1e-6) == pytest.approx(float(poisson.epsilon(1e-6)), rel=1e-12)
+    assert np.array_equal(replaced.delta([0.5, 1.0], direction="reverse"), replaced.delta([0.5, 1.0], direction="forward"))
+    ends = replaced.compose(200).bracket(delta=1e-6)
+    assert poisson.compose(200).epsilon(1e-6) * (1 - 2e-3) <= ends.upper and ends.lower <= ends.upper
+    assert airtight.PrivacyCurve.from_json(replaced.to_json()) == replaced
+    low, high = replaced.renyi(2.0)
+    assert 0 < low < high <= 4.0 * (1 + 1e-12) and replaced.gdp().upper == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize(
+    ("curve", "options", "said"),
+    [
+        (1.0, {"replacement": True}, "replacement"),
+        (1.0, {"replacement": 0}, "replacement"),
+        (1.0, {"adjacency": "replace"}, "adjacency"),
+        (1.0, {"replacement": False, "adjacency": "other"}, "adjacency"),
+        (airtight.gaussian(1.0, unit="one record is added or removed"), {"replacement": False}, "curve"),
+        (airtight.discrete_pair([0.9, 0.1], [0.5, 0.5]), {"replacement": False, "adjacency": "replace"}, "curve"),
+        (airtight.laplace(1.0).compose(2), {"replacement": False}, "curve"),
+    ],
+)
+def test_what_no_pair_is_proved_to_dominate_is_refused(curve, options, said):
+    with pytest.raises(airtight.ParameterError, match=said):
+        airtight.subsampled(curve, 0.1, **options)
