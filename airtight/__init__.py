@@ -55,6 +55,7 @@ HOMES = {
         "discrete_pair",
         "dp_sgd",
         "from_renyi",
+        "mixture_gaussian",
         "subsampled",
     ),
     "analytics.privacy.over_the_air.meter": ("Meter", "OverspentError", "Round"),

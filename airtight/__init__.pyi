@@ -31,6 +31,7 @@ from airtight.analytics.privacy.accounting.privacy_curve import dp_sgd as dp_sgd
 from airtight.analytics.privacy.accounting.privacy_curve import from_renyi as from_renyi
 from airtight.analytics.privacy.accounting.privacy_curve import gaussian as gaussian
 from airtight.analytics.privacy.accounting.privacy_curve import laplace as laplace
+from airtight.analytics.privacy.accounting.privacy_curve import mixture_gaussian as mixture_gaussian
 from airtight.analytics.privacy.accounting.privacy_curve import randomized_response as randomized_response
 from airtight.analytics.privacy.accounting.privacy_curve import subsampled as subsampled
 from airtight.analytics.privacy.over_the_air.meter import Meter as Meter
@@ -179,6 +180,7 @@ __all__ = [
     "load",
     "map_claim",
     "minimax_error",
+    "mixture_gaussian",
     "mse",
     "not_reproducible",
     "open_sweep",

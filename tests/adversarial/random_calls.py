@@ -96,6 +96,8 @@ def good():
         "noise_multiplier": [0.0, 1.0, np.inf],
         "sampling_rate": [0.0, 0.01, 1.0],
         "steps": [0, 1, 100],
+        "sensitivities": [[0.0, 1.0], [0.5, 2.0]],
+        "probabilities": [[0.9, 0.1], [1.0, 0.0]],
         "replacement": [None, False],
         "adjacency": ["add-remove", "replace", "silent"],
         "order": [2.0, [1.5, 8.0]],

@@ -16,14 +16,15 @@ import numpy as np
 from airtight.analytics import checks
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.privacy.accounting.subsampled import ADDED, REPLACED, Subsampled
-from airtight.analytics.privacy.mechanisms.gaussian import Gaussian
+from airtight.analytics.privacy.mechanisms.gaussian import Gaussian, Hidden
 from airtight.analytics.privacy.mechanisms.laplace import Laplace
 from airtight.analytics.privacy.mechanisms.mechanism import Factors, Mechanism
 from airtight.analytics.privacy.mechanisms.randomized_response import RandomizedResponse
 from airtight.analytics.rounding import UNIT
 
 _SUPPORTED = (
-    "a tree of GaussianDpEvent, LaplaceDpEvent, RandomizedResponseDpEvent, NoOpDpEvent, NonPrivateDpEvent, "
+    "a tree of GaussianDpEvent, LaplaceDpEvent, RandomizedResponseDpEvent, MixtureOfGaussiansDpEvent, NoOpDpEvent, "
+    "NonPrivateDpEvent, "
     "PoissonSampledDpEvent of one release or of several Gaussian ones, ComposedDpEvent and SelfComposedDpEvent"
 )
 _DEEPEST = 100  # greatest depth of a tree
@@ -64,6 +65,10 @@ def factors_of(event: Any, depth: int = 0) -> Factors:
                 1,
             ),
         )
+    if kind == "MixtureOfGaussiansDpEvent":
+        sigma = checks.scalar("standard_deviation", event.standard_deviation, "(0, inf)")
+        shifts = checks.real("sensitivities", event.sensitivities, "[0, inf)") / sigma
+        return ((Hidden(tuple(event.sampling_probs), tuple(np.ravel(shifts).tolist()), ADDED), 1),)
     if kind == "PoissonSampledDpEvent":
         p = checks.scalar("sampling_probability", event.sampling_probability, "[0, 1]")
         inner = factors_of(event.event, depth + 1)

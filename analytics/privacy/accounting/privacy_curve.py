@@ -36,7 +36,7 @@ from airtight.analytics.privacy.mechanisms.approximate import Approximate
 from airtight.analytics.privacy.mechanisms.discrete_gaussian import DiscreteGaussian
 from airtight.analytics.privacy.mechanisms.discrete_laplace import DiscreteLaplace
 from airtight.analytics.privacy.mechanisms.discrete_pair import discrete
-from airtight.analytics.privacy.mechanisms.gaussian import Gaussian
+from airtight.analytics.privacy.mechanisms.gaussian import Gaussian, Hidden
 from airtight.analytics.privacy.mechanisms.laplace import Laplace
 from airtight.analytics.privacy.mechanisms.mechanism import Factors, Mechanism, described, release_of
 from airtight.analytics.privacy.mechanisms.randomized_response import RandomizedResponse
@@ -226,6 +226,7 @@ def merge_repeated(factors: Factors) -> Factors:
 
 
 _TABLE_DELTAS = (1e-3, 1e-5, 1e-7, 1e-9)  # deltas of the table in a notebook
+_SUM_ERROR = 1e-12  # of probabilities in doubles
 _GDP_DELTAS = np.array([1e-1, 1e-2, 1e-4, 1e-8])  # deltas at which a lower bound of the mu of Gaussian privacy is looked for
 _FEW = 8  # greatest number of points that are computed one by one, each on a grid of its own
 _GREATEST = 700.0  # greatest epsilon of which the exponential is taken: exp overflows above 709
@@ -300,8 +301,9 @@ class PrivacyCurve(tidy.Tabular):
 
     The functions :func:`gaussian`, :func:`laplace`, :func:`randomized_response`, :func:`discrete_pair`,
     :func:`approximate`, :func:`discrete_laplace`, :func:`discrete_gaussian`, :func:`subsampled`, :func:`dp_sgd`,
-    :func:`from_renyi`, ``airtight.curve(system)``, :meth:`from_json` and :meth:`from_dp_accounting` make a curve.
-    :meth:`compose` and :func:`compose` compose curves. Two curves are equal when they are made of the same releases.
+    :func:`from_renyi`, :func:`mixture_gaussian`, ``airtight.curve(system)``, :meth:`from_json` and
+    :meth:`from_dp_accounting` make a curve. :meth:`compose` and :func:`compose` compose curves. Two curves are equal
+    when they are made of the same releases.
 
     Attributes
     ----------
@@ -1029,6 +1031,28 @@ def _moved(shift: int, spread: float, unit: str, noise: Callable[[], Mechanism])
 
 
 @own_errstate
+def mixture_gaussian(
+    sensitivities: ArrayLike, probabilities: ArrayLike, sigma: float, *, unit: str = ""
+) -> PrivacyCurve:
+    """The curve of Gaussian noise of deviation `sigma` on a number whose sensitivity is drawn, unseen by the observer.
+
+    Adjacency: with the record the mean is at most `sensitivities[i]` with probability `probabilities[i]`, without it 0.
+
+    Examples
+    --------
+    >>> low, high = mixture_gaussian([0.0, 1.0, 2.0], [0.81, 0.18, 0.01], 1.0).bracket(epsilon=1.0)
+    >>> bool(low < high < low * (1 + 1e-9)), round(float(high), 4)
+    (True, 0.0038)
+    """
+    shifts, chances = real("sensitivities", sensitivities, "[0, inf)"), real("probabilities", probabilities, "[0, 1]")
+    deviation = checks.scalar("sigma", sigma, "(0, inf)")
+    if shifts.ndim != 1 or shifts.shape != chances.shape or abs(float(np.sum(chances)) - 1) > _SUM_ERROR:
+        allowed = "a law on the sensitivities: one number for each, sum 1"
+        raise ParameterError("probabilities", checks.array_text(chances), allowed)
+    return PrivacyCurve.of(Hidden(tuple(chances.tolist()), tuple((shifts / deviation).tolist()), unit))
+
+
+@own_errstate
 def from_renyi(order: ArrayLike, divergence: ArrayLike, *, unit: str = "") -> PrivacyCurve:
     """The curve that Renyi divergences guarantee: at most `divergence` (nats) at each `order` > 1, for neighbours in both orders.
 
@@ -1102,7 +1126,9 @@ def subsampled(
     adjacency : {"add-remove", "replace"}
         What neighbours differ in. "replace" with a Poisson sample is refused: no pair is proved to dominate the composition.
 
-    Notes ----- *Fixed size, add-remove.* Let S be m - 1 of the other records and y a further one: the laws are the
+    Notes
+    -----
+    *Fixed size, add-remove.* Let S be m - 1 of the other records and y a further one: the laws are the
     means over S and y of pM(S, x) + (1-p)M(S, y) and of M(S, y). Divergences are jointly convex, and those of such a
     mixture grow with the divergence of (M(S, x), M(S, y)), which the curve dominates. It is attained where all other
     records are the opposite of x.

@@ -517,5 +517,124 @@ class Shown(Mechanism):
         return np.maximum(lower, 0.0) * (1 - rounding), np.minimum(upper * (1 + rounding), 1.0)
 
 
+@dataclass(frozen=True)
+class Hidden(Mechanism):
+    r"""A Gaussian mechanism with an unobserved random mu: the mixture of the N(mu_i, 1) with weights p_i, against N(0, 1).
+
+    Attributes
+    ----------
+    weights : tuple of float
+        Proportional to the probabilities p_i.
+    mu : tuple of float
+        The mu_i >= 0, each known up to a relative error of one unit.
+
+    Notes
+    -----
+    *Curves.* The likelihood ratio :math:`\sum_ip_ie^{\epsilon_i(t)}`, :math:`\epsilon_i(t) = \mu_it -
+    \mu_i^2/2`, rises with the outcome t; let E(t) be its logarithm. The set of outcomes above t is the best one at
+    :math:`\epsilon = E(t)`, the set below it the best one of the other order at -E(t). With the Gaussian curve
+    :math:`\delta_G` at every real epsilon,
+
+    .. math:: D_{e^{E(t)}}(P\|Q) = \sum_ip_i\,\delta_G(\epsilon_i(t);\mu_i), \qquad
+              D_{e^{-E(t)}}(Q\|P) = \sum_ip_ie^{\epsilon_i(t)-E(t)}\,\delta_G(-\epsilon_i(t);\mu_i),
+
+    as :math:`\sum_ip_ie^{\epsilon_i(t)} = e^{E(t)}`: all terms are positive. For a given epsilon, a t on either side of
+    the root of :math:`E(t) = \pm\epsilon` is found by bisection; since a curve falls, they give its two bounds,
+    whatever the error of the root is.
+
+    *Domination.* Both curves are greatest values over half-lines of P(A) - lambda Q(A), or of Q(A) - lambda P(A), and P
+    of a half-line above t rises with each mu_i: the mixture dominates those of smaller mu_i at every lambda > 0.
+    """
+
+    weights: tuple[float, ...]
+    mu: tuple[float, ...]
+    unit: str = ""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, interval in (("weights", "[0, 1]"), ("mu", "[0, 1e6]")):
+            object.__setattr__(self, name, tuple(checks.real(name, getattr(self, name), interval).tolist()))
+        if len(self.weights) != len(self.mu) or not sum(self.weights) > 0:
+            raise ParameterError("weights", len(self.weights), f"one for each of {len(self.mu)} sensitivities, not all 0")
+
+    def greatest_loss(self, *, reverse: bool = False) -> float:
+        shown = [weight > 0 < mu for weight, mu in zip(self.weights, self.mu, strict=True)]
+        if not any(shown):
+            return 0.0
+        if not reverse:
+            return np.inf
+        # Q / P tends to one over the probability that nothing is shown
+        kept = math.fsum(weight for weight, each in zip(self.weights, shown, strict=True) if not each)
+        return -math.log(kept / math.fsum(self.weights)) * (1 + 4 * UNIT) + 4 * UNIT if kept > 0 else np.inf
+
+    def reached_loss(self, *, reverse: bool = False) -> float:
+        greatest = self.greatest_loss(reverse=reverse)
+        return max(greatest * (1 - 8 * UNIT) - 8 * UNIT, 0.0) if greatest < np.inf else np.inf
+
+    def delta_bracket(self, epsilon: FloatArray, *, reverse: bool = False) -> BracketArrays:
+        shown = np.array(self.weights) > 0
+        share, mu = np.array(self.weights)[shown] / math.fsum(self.weights), np.array(self.mu)[shown]
+        lower, upper = np.zeros(epsilon.shape), np.zeros(epsilon.shape)
+        inside = epsilon < min(self.greatest_loss(reverse=reverse), _FARTHEST)
+        eps = epsilon[inside]
+        if eps.size:
+            bounds = [_hidden(eps, share, mu * (1 + side * UNIT), side, reverse) for side in (-1, 1)]
+            lower[inside], upper[inside] = np.minimum(*bounds), bounds[1]
+        upper[(epsilon >= _FARTHEST) & (epsilon < self.greatest_loss(reverse=reverse))] = SMALLEST
+        return lower, upper
+
+
+_FARTHEST = 1e15  # from here on the curve of a mu up to 1e6 is below the least double: (1e15/1e6 - 1e6/2)^2/2 > 1e17
+_HALVINGS = 130  # of the interval of t, at most: its width is below rounding then
+
+
+def _hidden(eps: FloatArray, share: FloatArray, mu: FloatArray, side: int, reverse: bool) -> FloatArray:
+    """Lower (`side` = -1) or upper (1) bound of the curve of a mixture at each epsilon."""
+    target = -eps if reverse else eps
+    log_share, moving = np.log(share)[:, None], mu > 0
+    # E(t) is at least its greatest term, and at most the greatest epsilon_i(t), which is 0 where mu_i = 0
+    start = np.min((target - log_share[moving]) / mu[moving, None] + mu[moving, None] / 2, axis=0)
+    high = start + np.abs(start) * 1e-9 + 1.0
+    low = np.min((target - 800.0) / mu[moving, None] + mu[moving, None] / 2, axis=0) - 1.0
+
+    def exponents(t: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """epsilon_i(t) with the bound of its errors, and E(t), whose error is the greatest of these and some units."""
+        each = mu[:, None] * t - (mu * mu / 2)[:, None]
+        error = 4 * UNIT * (np.abs(mu[:, None] * t) + (mu * mu)[:, None])
+        return each, error, np.logaddexp.reduce(log_share + each, axis=0)
+
+    # an upper bound needs D at a point on the left of epsilon: E(t) below the target, or above it in the other order
+    left = (side > 0) != reverse
+    for _ in range(_HALVINGS):
+        if np.all(high - low <= 4 * UNIT * (1 + np.abs(high))):
+            break
+        middle = low + (high - low) / 2
+        each, error, total = exponents(middle)
+        room = np.max(error, axis=0) + (16 + mu.size) * UNIT * (1 + np.abs(total))
+        above = total + room > target if left else total - room >= target
+        low, high = np.where(above, low, middle), np.where(above, middle, high)
+    t = low if left else high
+    each, error, total = exponents(t)
+    room = np.max(error, axis=0) + (16 + mu.size) * UNIT * (1 + np.abs(total))
+    each = each - side * error if not reverse else each + side * error
+    value = _real_curve(-each if reverse else each, mu, side)
+    weight = share[:, None] * np.exp(each - total + side * room) if reverse else share[:, None]
+    bound = np.sum(weight * value, axis=0) * (1 + side * (32 + 4 * mu.size) * UNIT) + side * SMALLEST * (1 + mu.size)
+    # where no t is on the right side, the curve is known to be between 0 and 1
+    settled = total + room <= target if left else total - room >= target
+    return np.where(settled, np.clip(bound, 0.0, 1.0), float(side > 0))
+
+
+def _real_curve(epsilon: FloatArray, mu: FloatArray, side: int) -> FloatArray:
+    """Lower or upper bound of the Gaussian curve at real epsilons, a row for each mu; that of mu = 0 is (1 - exp(epsilon))_+."""
+    out = np.empty(epsilon.shape)
+    for i, each in enumerate(mu.tolist()):
+        curve = Gaussian._at(np.abs(epsilon[i]), each)[int(side > 0)]
+        loss = np.minimum(epsilon[i], 0.0)
+        out[i] = np.where(epsilon[i] < 0, (0.0 - np.expm1(loss) + np.exp(loss) * curve) * (1 + side * 8 * UNIT), curve)
+    return out
+
+
 register(Gaussian, "gaussian")
+register(Hidden, "hidden")
 register(Shown, "shown")
