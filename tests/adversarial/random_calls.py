@@ -96,6 +96,7 @@ def good():
         "noise_multiplier": [0.0, 1.0, np.inf],
         "sampling_rate": [0.0, 0.01, 1.0],
         "steps": [0, 1, 100],
+        "count": [1, 3, 0],
         "sensitivities": [[0.0, 1.0], [0.5, 2.0]],
         "probabilities": [[0.9, 0.1], [1.0, 0.0]],
         "replacement": [None, False],
@@ -214,6 +215,7 @@ def targets():
         "renyi",
         "zcdp",
         "gdp",
+        "group",
     )
     found |= {f"PrivacyCurve.{name}": getattr(curve, name) for name in methods}
     meter = airtight.Meter(4.0, 1e-5, devices=2)

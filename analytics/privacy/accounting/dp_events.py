@@ -20,13 +20,16 @@ from airtight.analytics.privacy.mechanisms.gaussian import Gaussian, Hidden
 from airtight.analytics.privacy.mechanisms.laplace import Laplace
 from airtight.analytics.privacy.mechanisms.mechanism import Factors, Mechanism
 from airtight.analytics.privacy.mechanisms.randomized_response import RandomizedResponse
+from airtight.analytics.privacy.mechanisms.renyi_bound import RenyiBound
 from airtight.analytics.rounding import UNIT
 
 _SUPPORTED = (
     "a tree of GaussianDpEvent, LaplaceDpEvent, RandomizedResponseDpEvent, MixtureOfGaussiansDpEvent, NoOpDpEvent, "
-    "NonPrivateDpEvent, "
+    "NonPrivateDpEvent, SingleEpochTreeAggregationDpEvent, ZCDpEvent, "
     "PoissonSampledDpEvent of one release or of several Gaussian ones, ComposedDpEvent and SelfComposedDpEvent"
 )
+EMPTIED = "one record is replaced by an empty one"
+_ORDERS = 1 + 2.0 ** np.arange(-10, 30, 0.125)  # at which a bound of all orders is kept
 _DEEPEST = 100  # greatest depth of a tree
 
 
@@ -69,6 +72,15 @@ def factors_of(event: Any, depth: int = 0) -> Factors:
         sigma = checks.scalar("standard_deviation", event.standard_deviation, "(0, inf)")
         shifts = checks.real("sensitivities", event.sensitivities, "[0, inf)") / sigma
         return ((Hidden(tuple(event.sampling_probs), tuple(np.ravel(shifts).tolist()), ADDED), 1),)
+    if kind == "SingleEpochTreeAggregationDpEvent":
+        # a record is in one node of each level, of noise of its own: as many Gaussian releases as the highest tree has levels
+        sigma = checks.scalar("noise_multiplier", event.noise_multiplier, "[0, inf]")
+        steps = checks.integer("step_counts", event.step_counts, "[1, inf)")
+        return ((Gaussian.of_noise(sigma, EMPTIED), int(np.max(steps)).bit_length()),)
+    if kind == "ZCDpEvent":
+        rho, xi = (checks.scalar(name, getattr(event, name), "[0, inf)") for name in ("rho", "xi"))
+        divergences = (xi + rho * _ORDERS) * (1 + 2 * UNIT)
+        return ((RenyiBound(tuple(_ORDERS.tolist()), tuple(divergences.tolist())), 1),)
     if kind == "PoissonSampledDpEvent":
         p = checks.scalar("sampling_probability", event.sampling_probability, "[0, 1]")
         inner = factors_of(event.event, depth + 1)

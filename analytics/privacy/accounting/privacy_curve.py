@@ -30,6 +30,7 @@ from airtight.analytics.privacy.accounting.subsampled import (
     FixedSizeSampled,
     Neighbours,
     Subsampled,
+    of_group,
 )
 from airtight.analytics.privacy.mechanisms import gaussian as gaussian_mechanism
 from airtight.analytics.privacy.mechanisms.approximate import Approximate
@@ -707,6 +708,22 @@ class PrivacyCurve(tidy.Tabular):
         """
         times = checks.count("count", count, "[0, inf)")
         return PrivacyCurve(tuple((release, each * times) for release, each in self.factors if times))
+
+    @own_errstate
+    def group(self, count: int) -> PrivacyCurve:
+        """The curve for neighbours that differ in `count` records, at most 1000, such as all records of one person.
+
+        Each release must be noise on a sum that one record moves by its sensitivity, or a Poisson sample of a Gaussian one.
+
+        Examples
+        --------
+        >>> [round(float(curve.epsilon(1e-5)), 4) for curve in (gaussian(0.5).group(3), gaussian(1.5))]
+        [7.0514, 7.0514]
+        >>> [round(float(dp_sgd(2.0, 0.01, 100).group(k).epsilon(1e-6)), 2) for k in (1, 4)]
+        [0.32, 2.3]
+        """
+        records = checks.count("count", count, "[1, 1000]")
+        return PrivacyCurve(tuple((of_group(release, records), each) for release, each in self.factors))
 
     def to_json(self) -> str:
         """The releases as JSON: constructor, parameters and count of each; an infinite parameter is the text "inf".

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,9 @@ from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, ParameterError
 from airtight.analytics.privacy.accounting.numerical_composition import Joint
 from airtight.analytics.privacy.mechanisms import subsampling
-from airtight.analytics.privacy.mechanisms.gaussian import Gaussian
+from airtight.analytics.privacy.mechanisms.gaussian import Gaussian, Hidden
+from airtight.analytics.privacy.mechanisms.laplace import Laplace
+from airtight.analytics.privacy.mechanisms.lattice_losses import LatticeLosses
 from airtight.analytics.privacy.mechanisms.mechanism import (
     BracketArrays,
     Factors,
@@ -156,6 +160,32 @@ class Subsampled(Mechanism):
             return np.full(epsilon.shape, self.p), inner
         log_share, inner = subsampling.reversed_order(epsilon, np.array(self.p))
         return np.where(inner < np.inf, np.exp(np.minimum(log_share, 0.0)), 0.0), inner
+
+
+def of_group(release: Mechanism, count: int) -> Mechanism:
+    r"""The release for neighbours that differ in `count` records, where one record has moved a sum by its sensitivity.
+
+    Notes
+    -----
+    `count` records move the sum by at most so many sensitivities, and by as much if all are equal; the pair of the greatest
+    shift dominates. In a Poisson sample their number is binomial, and the sum of a part of them is at most so many
+    sensitivities long, which :class:`~airtight.analytics.privacy.mechanisms.gaussian.Hidden` dominates.
+    """
+    unit = f"{count} times: {release.unit}" if release.unit else ""
+    if isinstance(release, Gaussian):
+        return Gaussian(release.mu * count, unit, release.slack + (UNIT if release.mu < np.inf else 0.0))
+    if isinstance(release, Laplace):
+        return Laplace(release.loss * count * (1 + UNIT), unit, slack=release.slack + 4 * UNIT)
+    if isinstance(release, LatticeLosses):
+        return replace(release, sensitivity=release.sensitivity * count, unit=unit)
+    if isinstance(release, Subsampled) and isinstance(release.release, Gaussian) and release.release.slack <= UNIT:
+        p = Fraction(release.p)
+        weights = (float(math.comb(count, k) * p**k * (1 - p) ** (count - k)) for k in range(count + 1))
+        return Hidden(tuple(weights), tuple(k * release.release.mu for k in range(count + 1)), unit)
+    raise ParameterError(
+        "curve", release.constructor, "Gaussian, Laplace, discrete Gaussian or discrete Laplace noise on a sum, or a "
+        "Poisson sample of one Gaussian release"
+    )  # fmt: skip
 
 
 class Neighbours(StrEnum):

@@ -526,7 +526,7 @@ class Hidden(Mechanism):
     weights : tuple of float
         Proportional to the probabilities p_i.
     mu : tuple of float
-        The mu_i >= 0, each known up to a relative error of one unit.
+        The mu_i >= 0, each known up to a relative error of four units, as the weights are up to one.
 
     Notes
     -----
@@ -542,8 +542,9 @@ class Hidden(Mechanism):
     the root of :math:`E(t) = \pm\epsilon` is found by bisection; since a curve falls, they give its two bounds,
     whatever the error of the root is.
 
-    *Domination.* Both curves are greatest values over half-lines of P(A) - lambda Q(A), or of Q(A) - lambda P(A), and P
-    of a half-line above t rises with each mu_i: the mixture dominates those of smaller mu_i at every lambda > 0.
+    *Domination.* The pair dominates that of any vectors v_i with norms of at most mu_i, at every lambda > 0: a set of
+    probability alpha under N(0, 1) has at most :math:`\Phi(\Phi^{-1}(\alpha) + \mu_i)` and at least
+    :math:`\Phi(\Phi^{-1}(\alpha) - \mu_i)` under N(v_i, 1) (Neyman and Pearson), and one half-line attains all of these here.
     """
 
     weights: tuple[float, ...]
@@ -578,7 +579,7 @@ class Hidden(Mechanism):
         inside = epsilon < min(self.greatest_loss(reverse=reverse), _FARTHEST)
         eps = epsilon[inside]
         if eps.size:
-            bounds = [_hidden(eps, share, mu * (1 + side * UNIT), side, reverse) for side in (-1, 1)]
+            bounds = [_hidden(eps, share, mu * (1 + 4 * side * UNIT), side, reverse) for side in (-1, 1)]
             lower[inside], upper[inside] = np.minimum(*bounds), bounds[1]
         upper[(epsilon >= _FARTHEST) & (epsilon < self.greatest_loss(reverse=reverse))] = SMALLEST
         return lower, upper

@@ -13,6 +13,8 @@ from airtight.analytics.checks import FloatArray, ParameterError
 from airtight.analytics.privacy.mechanisms.mechanism import BracketArrays, Factors, Mechanism, register
 from airtight.analytics.rounding import SMALLEST, UNIT
 
+_FARTHEST = 1e200  # an epsilon whose products are below the greatest double
+
 
 @dataclass(frozen=True)
 class RenyiBound(Mechanism):
@@ -64,10 +66,11 @@ class RenyiBound(Mechanism):
             # log c_a, without cancellation on either side of 2
             log_factor = a * np.log1p(-1 / a) - np.log(a - 1) if a > 2 else (a - 1) * np.log(a - 1) - a * np.log(a)
             # errors of each logarithm and product, in units of the sum of their absolute values
+            finite = np.minimum(epsilon, _FARTHEST)
             with np.errstate(over="ignore"):
-                spread = (a - 1) * (divergence + np.minimum(epsilon, 1e300)) + abs(np.log(a - 1)) + 2
-                exponent = (a - 1) * (divergence - epsilon) + log_factor + 16 * UNIT * spread
-                far = np.where(epsilon < np.inf, np.exp(np.minimum(exponent, 0.0)) * (1 + 4 * UNIT) + SMALLEST, 0.0)
+                spread = (a - 1) * (divergence + finite) + abs(np.log(a - 1)) + 2
+                exponent = (a - 1) * (divergence - finite) + log_factor + 16 * UNIT * spread
+            far = np.where(epsilon < np.inf, np.exp(np.minimum(exponent, 0.0)) * (1 + 4 * UNIT) + SMALLEST, 0.0)
             near = min(np.sqrt(divergence / 2), np.sqrt(-np.expm1(-divergence))) * (1 + 8 * UNIT)
             upper = np.minimum(upper, np.minimum(far, near + (SMALLEST if divergence > 0 else 0.0)))
         return np.zeros(epsilon.shape), upper

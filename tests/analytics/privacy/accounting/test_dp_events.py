@@ -4,13 +4,16 @@ import math
 
 import numpy as np
 import pytest
+from dp_accounting import NeighboringRelation
 from dp_accounting import dp_event as events
 from dp_accounting.pld import PLDAccountant, privacy_loss_distribution
+from dp_accounting.rdp import RdpAccountant
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import airtight
 from airtight import ParameterError, PrivacyCurve
+from airtight.analytics.privacy.accounting.composition_theorems import renyi_to_epsilon
 from airtight.analytics.privacy.accounting.dp_accounting_interop import Tabulated
 
 GAUSSIAN = events.GaussianDpEvent(2.0)
@@ -136,7 +139,8 @@ def test_an_imported_distribution_has_the_epsilons_of_its_source():
 @pytest.mark.parametrize(
     "event, message",
     [
-        (events.ZCDpEvent(0.1), "ZCDpEvent"),
+        (events.SampledWithoutReplacementDpEvent(10, 2, GAUSSIAN), "SampledWithoutReplacementDpEvent"),
+        (events.ZCDpEvent(-0.1), "rho"),
         (events.PoissonSampledDpEvent(0.1, TREES["training"]), "one release, or Gaussian ones alone"),
         (events.PoissonSampledDpEvent(1.5, GAUSSIAN), "sampling_probability"),
         (events.GaussianDpEvent(-1.0), "noise_multiplier"),
@@ -223,3 +227,22 @@ def test_deep_trees_are_refused():
 def test_releases_without_an_event():
     with pytest.raises(ParameterError, match="to_dp_accounting"):
         airtight.discrete_pair([0.75, 0.25], [0.25, 0.75]).to_dp_event()
+
+
+@pytest.mark.parametrize(("steps", "levels"), [(1, 1), (2, 2), (3, 2), (4, 3), ([5, 100, 3], 7)])
+def test_one_epoch_of_a_tree_is_a_gaussian_release_for_each_level(steps, levels):
+    event = events.SingleEpochTreeAggregationDpEvent(3.0, steps)
+    ours, theirs = PrivacyCurve.from_dp_accounting(event), RdpAccountant(
+        [2.0, 8.0, 32.0], NeighboringRelation.REPLACE_SPECIAL
+    ).compose(event)  # fmt: skip
+    assert ours.renyi([2.0, 8.0, 32.0]).upper == pytest.approx(theirs._rdp, rel=1e-12)
+    assert ours.epsilon(1e-6) == pytest.approx(airtight.gaussian(1 / 3).compose(levels).epsilon(1e-6), rel=1e-12)
+
+
+def test_zero_concentrated_privacy_is_its_best_order():
+    """Not below the Gaussian release with this rho, and near the best conversion over all orders."""
+    curve = PrivacyCurve.from_dp_accounting(events.SelfComposedDpEvent(events.ZCDpEvent(0.005), 10))
+    grid = 1 + np.geomspace(1e-3, 1e5, 200_001)
+    best = float(np.min(renyi_to_epsilon(grid, 0.05 * grid, delta=1e-6)))
+    assert airtight.gaussian(0.1).compose(10).epsilon(1e-6) <= curve.epsilon(1e-6)
+    assert curve.epsilon(1e-6) == pytest.approx(best, rel=1e-3) and curve.epsilon(1e-6) >= best * (1 - 1e-9)

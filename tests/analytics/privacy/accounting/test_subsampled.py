@@ -101,3 +101,34 @@ def test_fixed_size_and_poisson_samples_have_one_pair_where_a_record_is_added():
 def test_what_no_pair_is_proved_to_dominate_is_refused(curve, options, said):
     with pytest.raises(airtight.ParameterError, match=said):
         airtight.subsampled(curve, 0.1, **options)
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_a_group_moves_the_sum_by_as_many_sensitivities(count):
+    deltas = np.array([1e-9, 1e-5, 1e-2])
+    for one, many in (
+        (airtight.gaussian(0.3), airtight.gaussian(0.3 * count)),
+        (airtight.laplace(0.3), airtight.laplace(0.3 * count)),
+        (airtight.discrete_gaussian(4.0, 2), airtight.discrete_gaussian(4.0, 2 * count)),
+        (airtight.discrete_laplace(4.0, 2), airtight.discrete_laplace(4.0, 2 * count)),
+    ):
+        assert np.allclose(one.group(count).epsilon(deltas), many.epsilon(deltas), rtol=1e-9)
+        assert np.all(one.group(count).bracket(delta=deltas).lower <= many.epsilon(deltas))
+
+
+def test_a_group_in_a_poisson_sample_is_counted_by_subsets():
+    """Three records: the mixture over the subsets that are drawn, and the sample of one where all are one record."""
+    curve, p = airtight.subsampled(0.5, 0.2), [0.512, 0.384, 0.096, 0.008]
+    mixture = airtight.mixture_gaussian([0.0, 0.5, 1.0, 1.5], p, 1.0)
+    epsilons = np.array([0.0, 0.3, 1.0, 4.0])
+    for direction in ("forward", "reverse"):
+        ends = [each.delta(epsilons, direction=direction) for each in (curve.group(3), mixture)]
+        assert np.allclose(*ends, rtol=1e-9)
+    assert np.allclose(curve.group(1).delta(epsilons), curve.delta(epsilons), rtol=1e-9)
+    assert curve.advantage() < curve.group(3).advantage() <= 3 * curve.advantage()
+    assert curve.compose(10).group(3).epsilon(1e-5) > curve.compose(10).epsilon(1e-5)
+    for wrong in (0, 1.5, 1001):
+        with pytest.raises(airtight.ParameterError, match="count"):
+            curve.group(wrong)
+    with pytest.raises(airtight.ParameterError, match="curve"):
+        airtight.randomized_response(1.0).group(2)
