@@ -36,7 +36,22 @@ FLOORS = ("airtight.analytics", "airtight.solvers")
 POINTS = 6  # at corners and spread, at which a row is evaluated; all of a domain of twice as many
 ANSWERS = ("verbs.py", "__init__.py", "results/*.py", "sweeps/parts.py", "validate/attack/*.py")
 DESIGNS = ("solvers/design/**/*.py",)
-CURVE = ("delta", "epsilon", "bracket", "beta", "tpr", "bayes_risk", "advantage", "compose")
+CURVE = (
+    "delta",
+    "epsilon",
+    "bracket",
+    "beta",
+    "tpr",
+    "bayes_risk",
+    "advantage",
+    "compose",
+    "group",
+    "reconstruction",
+    "posterior",
+    "renyi",
+    "zcdp",
+    "gdp",
+)
 NO_NUMBER = (
     "None",
     "bool",
@@ -74,6 +89,23 @@ ELSEWHERE = {  # no quantity of a paper's model: why no row is asked of it
         f"airtight.analytics.limits.minimax.{name}": "no paper bounds any scheme; proofs on the page on limits, held to linear "
         "programs over all mechanisms"
         for name in ("minimax_error", "of_system", "of_tasks")
+    },
+    **{
+        f"airtight.analytics.privacy.accounting.privacy_curve.{name}": "no paper has it; held to sums and half-lines at 50 digits"
+        for name in (
+            "approximate",
+            "discrete_gaussian",
+            "discrete_laplace",
+            "dp_sgd",
+            "from_renyi",
+            "mixture_gaussian",
+            "PrivacyCurve.group",
+            "PrivacyCurve.reconstruction",
+            "PrivacyCurve.posterior",
+            "PrivacyCurve.renyi",
+            "PrivacyCurve.zcdp",
+            "PrivacyCurve.gdp",
+        )
     },
     "airtight.analytics.inference.combiner.whole_mse": "calls distortion.exact or combiner.best",
     "airtight.solvers.design.whole_system.calibrate": "calls calibrate, or channel_noise over a channel, which no paper has",

@@ -586,17 +586,16 @@ class Hidden(Mechanism):
 
 
 _FARTHEST = 1e15  # from here on the curve of a mu up to 1e6 is below the least double: (1e15/1e6 - 1e6/2)^2/2 > 1e17
-_HALVINGS = 130  # of the interval of t, at most: its width is below rounding then
+_DOUBLINGS = 60  # greatest number of ever wider steps from the root of E to a point on one side of it
 
 
 def _hidden(eps: FloatArray, share: FloatArray, mu: FloatArray, side: int, reverse: bool) -> FloatArray:
     """Lower (`side` = -1) or upper (1) bound of the curve of a mixture at each epsilon."""
     target = -eps if reverse else eps
     log_share, moving = np.log(share)[:, None], mu > 0
-    # E(t) is at least its greatest term, and at most the greatest epsilon_i(t), which is 0 where mu_i = 0
+    # E(t) is at least its greatest term
     start = np.min((target - log_share[moving]) / mu[moving, None] + mu[moving, None] / 2, axis=0)
-    high = start + np.abs(start) * 1e-9 + 1.0
-    low = np.min((target - 800.0) / mu[moving, None] + mu[moving, None] / 2, axis=0) - 1.0
+    t = start + np.abs(start) * 1e-9 + 1.0
 
     def exponents(t: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """epsilon_i(t) with the bound of its errors, and E(t), whose error is the greatest of these and some units."""
@@ -604,25 +603,30 @@ def _hidden(eps: FloatArray, share: FloatArray, mu: FloatArray, side: int, rever
         error = 4 * UNIT * (np.abs(mu[:, None] * t) + (mu * mu)[:, None])
         return each, error, np.logaddexp.reduce(log_share + each, axis=0)
 
+    # E is convex: Newton's method falls to its root from the right
+    for _ in range(_NEWTON_STEPS):
+        each, _, total = exponents(t)
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore"):
+            step = (total - target) / np.sum(np.exp(log_share + each - total) * mu[:, None], axis=0)
+        t = t - np.where(np.isfinite(step), step, 0.0)
+        if np.all(np.abs(step) <= 4 * UNIT * (1 + np.abs(t))):
+            break
     # an upper bound needs D at a point on the left of epsilon: E(t) below the target, or above it in the other order
     left = (side > 0) != reverse
-    for _ in range(_HALVINGS):
-        if np.all(high - low <= 4 * UNIT * (1 + np.abs(high))):
-            break
-        middle = low + (high - low) / 2
-        each, error, total = exponents(middle)
+    width = 4 * UNIT * (1 + np.abs(t))
+    for _ in range(_DOUBLINGS):
+        each, error, total = exponents(t)
         room = np.max(error, axis=0) + (16 + mu.size) * UNIT * (1 + np.abs(total))
-        above = total + room > target if left else total - room >= target
-        low, high = np.where(above, low, middle), np.where(above, middle, high)
-    t = low if left else high
-    each, error, total = exponents(t)
-    room = np.max(error, axis=0) + (16 + mu.size) * UNIT * (1 + np.abs(total))
+        settled = total + room <= target if left else total - room >= target
+        if np.all(settled):
+            break
+        t, width = np.where(settled, t, t - width if left else t + width), 2 * width
     each = each - side * error if not reverse else each + side * error
     value = _real_curve(-each if reverse else each, mu, side)
-    weight = share[:, None] * np.exp(each - total + side * room) if reverse else share[:, None]
+    # the weights of the other order add up to one
+    weight = np.exp(np.minimum(log_share + each - total + side * room, 0.0)) if reverse else share[:, None]
     bound = np.sum(weight * value, axis=0) * (1 + side * (32 + 4 * mu.size) * UNIT) + side * SMALLEST * (1 + mu.size)
     # where no t is on the right side, the curve is known to be between 0 and 1
-    settled = total + room <= target if left else total - room >= target
     return np.where(settled, np.clip(bound, 0.0, 1.0), float(side > 0))
 
 
