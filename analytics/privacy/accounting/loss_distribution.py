@@ -953,7 +953,7 @@ def root_of_tilts(
     most: float = np.inf,
     greatest: float = np.inf,
 ) -> float:
-    """The tilt at which an increasing function vanishes, to a percent; 0 if it is positive there.
+    """The tilt at which an increasing function vanishes, to a percent and a deviation of the loss; 0 if it is positive at 0.
 
     The function, of the tilt and the cumulants there, comes with its derivative. If it is negative until the mean exceeds `most`,
     or the tilt `greatest`, that tilt. Newton's method from `start`, kept in an interval.
@@ -972,10 +972,11 @@ def root_of_tilts(
                 return tilt
         else:
             high = tilt
-        if low >= (1 - _CLOSE) * high:
+        if low >= (1 - 8 * UNIT) * high:
             break
         moved = tilt - excess / derivative if derivative > 0 else np.inf
-        if abs(moved - tilt) <= _CLOSE * tilt:
+        # the cumulants of a heavy tail soar at some tilt: the mean has to be as near as a deviation, too
+        if abs(moved - tilt) <= _CLOSE * tilt and abs(excess * (moved - tilt)) <= 1:
             return moved
         # where Newton's step leaves the interval: its geometric mean, or a doubling
         inside = max(low, tilt / 8) < moved < min(high, tilt * 8)

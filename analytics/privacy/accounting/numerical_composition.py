@@ -68,7 +68,7 @@ _FIRST_CELLS, _CELLS, _MANY_CELLS = 1 << 12, 1 << 16, 1 << 18
 _POINTS = 1 << 21  # grid points of the composed law that the first step aims at, at most
 _REFINEMENTS = 6  # greatest number of grids
 _COARSER = 8  # factor of the first step where its grid has too many points
-_WORTHWHILE = 1 / 4  # share of the bounds' distance that a grid must gain from below if it gains nothing from above
+_WORTHWHILE = 1 / 4  # share of the bounds' distance that a grid must gain
 _ROUGH_CELLS = 1 << 13  # the same in any grid if the bounds of a curve are known to be apart
 _FAR_TAIL = 70.0  # minus the logarithm of a delta, from which on a sketch fills in what is costly to evaluate
 _LEAST_SKETCHED = 1e-300
@@ -439,8 +439,11 @@ class Composition:
 
     @cached_property
     def _sketches(self) -> list[_Sketch]:
-        points = [release.in_composition().sketched for release, _ in self.factors]
-        return [_Sketch.of(*self._curves(i), n, sparing=n < Mechanism.sketched) for i, n in enumerate(points)]
+        releases = [release.in_composition() for release, _ in self.factors]
+        return [
+            _Sketch.of(*self._curves(i), each.sketched, sparing=each.sketched < Mechanism.sketched, fine=not each.costly)
+            for i, each in enumerate(releases)
+        ]
 
     def _cumulant(self, tilt: float, level: float = 0.0) -> tuple[float, float, float]:
         """Cumulant generating function of the sketched total loss, and its first and second derivative.
@@ -536,9 +539,11 @@ class Composition:
                 continue
             # half the step has a fourth of the error, so the error is a third of what halving has gained
             lower_estimate = low if self._bounded_below else high - (best[1] - high) / 3
-            # the upper bound gained nothing, and the lower one little: twice, as one step may suit a loss of great mass by chance
-            idle = idle + 1 if high >= best[1] and low - best[0] < _WORTHWHILE * (best[1] - best[0]) else 0
-            before, best = best[1] - best[0], (max(best[0], low), min(best[1], high))
+            before, gains_above = best[1] - best[0], high < best[1]
+            best = (max(best[0], low), min(best[1], high))
+            # twice the grid gained little: once, a step may suit a loss of great mass by chance
+            little = best[1] - best[0] > (1 - _WORTHWHILE) * before
+            idle = idle + 1 if little and (self._bounded_below or not gains_above) else 0
             gains_little = idle > 1 or (rough and best[1] - best[0] > _STUCK * before)
             remaining_excess = excess(max(best[0], lower_estimate), best[1])
             finest = int(np.log2(max(cells * step / span, 1.0)))
@@ -818,9 +823,18 @@ class _Sketch:
 
     @classmethod
     def of(
-        cls, forward: connect_the_dots.Curve, reverse: connect_the_dots.Curve, points: int, *, sparing: bool = False
+        cls,
+        forward: connect_the_dots.Curve,
+        reverse: connect_the_dots.Curve,
+        points: int,
+        *,
+        sparing: bool = False,
+        fine: bool = True,
     ) -> _Sketch:
-        """From so many points in a decade; if `sparing`, only decades are evaluated in the far tail."""
+        """From so many points in a decade.
+
+        If `fine`, more where the curve is steep; if `sparing`, only decades are evaluated in the far tail.
+        """
         # the lower bound at the last decade above the upper one at infinity: finite losses lie beyond
         far_ends = np.array([_DECADES[-1], np.inf])
         has_far_losses = any(values[0][0] > values[1][1] for values in (forward(far_ends), reverse(far_ends)))
@@ -833,7 +847,7 @@ class _Sketch:
         high = min(max(*stops, start + 1), decades.size - 1)
         low = min(max(start - 1, 0), high - 1)
         eps: FloatArray = np.append(0.0, np.geomspace(decades[low], decades[high], (high - low) * points + 1))
-        if not sparing:
+        if fine:
             # a tilt that matters is about the slope of log delta: a chord must not put mass farther than one over it
             falls = np.maximum(*(-np.diff(np.log(np.maximum(side(eps)[1], _LEAST_SKETCHED))) for side in (forward, reverse)))
             parts = np.clip(np.ceil(falls / _FALL), 1, _PARTS)

@@ -200,9 +200,9 @@ def test_hidden_device_over_two_rounds_by_quadrature(adjacency, p):
     for eps in (0.05, 0.4, 1.2):
         for direction, (one, other) in (("forward", (a, b)), ("reverse", (b, a))):
             exact = np.sum(np.maximum(np.outer(one, one) - math.exp(eps) * np.outer(other, other), 0.0)) * step
-            low, high = curve.bracket(epsilon=eps, direction=direction)
-            inside(low, exact, high, 2e-4)
-            assert high - low < 2e-3 * high + 1e-12
+            bracket = curve.bracket(epsilon=eps, direction=direction)
+            inside(bracket.lower, exact, bracket.upper, 2e-4)
+            assert bracket.reached and bracket.upper - bracket.lower < 5e-3 * bracket.upper + 1e-12
 
 
 def test_hidden_device_over_three_rounds_by_quadrature():
