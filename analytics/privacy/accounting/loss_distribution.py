@@ -604,16 +604,8 @@ class Product:
         return self._root(lambda _t, _value, slope, curvature: (slope - loss, curvature), start)
 
     def tilt_of_level(self, log_delta: float, start: float = 0.0, *, saddlepoint: bool = False) -> float:
-        """The tilt t of the best Chernoff bound: K(t) - t eps = log delta where eps = K'(t).
-
-        With the saddlepoint's factor, about 1 / (1 + t)(1 + t s) for the standard deviation s, the mean is nearer to the epsilon.
-        """
-
-        def excess(t: float, value: float, slope: float, curvature: float) -> tuple[float, float]:
-            factor = math.log1p(t) + math.log1p(2.5 * t * math.sqrt(curvature)) if saddlepoint else 0.0
-            return t * slope - value + log_delta + factor, t * curvature
-
-        return self._root(excess, start)
+        """The tilt of :func:`level_of_tilt`."""
+        return self._root(level_of_tilt(log_delta, saddlepoint=saddlepoint), start)
 
     def _root(self, rising: Rising, start: float) -> float:
         """As :func:`root_of_tilts`; under a great tilt all mass is at the greatest loss, and no more change follows."""
@@ -943,6 +935,19 @@ class _Spectrum:
             epsilon = epsilon * (1 + shift) + 1e-300 if upper else epsilon * (1 - shift)
             shift *= 4
         return confirmed, about, not upper and about == 0
+
+
+def level_of_tilt(log_delta: float, *, saddlepoint: bool = False) -> Rising:
+    """The function that vanishes at the tilt t of the best Chernoff bound: K(t) - t eps = log delta where eps = K'(t).
+
+    With the saddlepoint's factor, about 1 / (1 + t)(1 + t s) for the standard deviation s, the mean is nearer to the epsilon.
+    """
+
+    def excess(t: float, value: float, slope: float, curvature: float) -> tuple[float, float]:
+        factor = math.log1p(t) + math.log1p(2.5 * t * math.sqrt(curvature)) if saddlepoint else 0.0
+        return t * slope - value + log_delta + factor, t * curvature
+
+    return excess
 
 
 def root_of_tilts(

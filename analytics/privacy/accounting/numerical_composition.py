@@ -52,6 +52,7 @@ from airtight.analytics.privacy.accounting.loss_distribution import (
     Product,
     Readings,
     Rising,
+    level_of_tilt,
     root_of_tilts,
 )
 from airtight.analytics.privacy.mechanisms.mechanism import BracketArrays, Factors, Mechanism
@@ -68,7 +69,7 @@ _FIRST_CELLS, _CELLS, _MANY_CELLS = 1 << 12, 1 << 16, 1 << 18
 _POINTS = 1 << 21  # grid points of the composed law that the first step aims at, at most
 _REFINEMENTS = 6  # greatest number of grids
 _COARSER = 8  # factor of the first step where its grid has too many points
-_WORTHWHILE = 1 / 4  # share of the bounds' distance that a grid must gain
+_WORTHWHILE = 1 / 4  # share of the bounds' distance that a grid must gain from below if it gains nothing from above
 _ROUGH_CELLS = 1 << 13  # the same in any grid if the bounds of a curve are known to be apart
 _FAR_TAIL = 70.0  # minus the logarithm of a delta, from which on a sketch fills in what is costly to evaluate
 _LEAST_SKETCHED = 1e-300
@@ -132,24 +133,34 @@ class Composition:
             return self._infinite()
         # Chernoff's exponent at epsilon: K'(t) = epsilon
         tilt = self._tilt_at(epsilon)
-        # saddlepoint estimate of log delta, for the planning of ranges only
-        log_level = self._cumulant(tilt)[0] - tilt * epsilon - np.log1p(tilt)
-        level = float(np.exp(np.clip(log_level, _LEAST_LOG, 0.0)))
         # delta at any epsilon is at most delta at 0, which for several releases is at most the sum of theirs
         delta_at_0 = sum(
             count * sketch.curve[0] for sketch, (_, count) in zip(self._sketches, self.factors, strict=True)
         )
-        level = max(min(level, float(delta_at_0)), np.exp(_LEAST_LOG))
+
+        def level_at(tilt: float, cut: float) -> float:
+            """Saddlepoint estimate of delta, for the planning of ranges only."""
+            log_level = self._cumulant(tilt, cut)[0] - tilt * epsilon - np.log1p(tilt)
+            return max(min(float(np.exp(np.clip(log_level, _LEAST_LOG, 0.0))), float(delta_at_0)), math.exp(_LEAST_LOG))
+
+        level, cut = level_at(tilt, 0.0), 0.0
+        # again without losses that do not matter at this level: under a tilt, the few of a heavy tail would hide all others
+        if tilt <= _GREATEST_TILT:
+            cut = level
+            tilt = self._tilt_at(epsilon, cut)
+            level = min(level, level_at(tilt, cut))
         # delta does not rise with epsilon, so the probability of an infinite loss is below it at every epsilon
         infinite = self._infinite()[0]
         # a relative error `width` of epsilon changes log delta by t epsilon times as much
         log_width = width * _sharpness(tilt, epsilon)
         low, high = self._narrowed(
-            tilt,
+            # no finite loss comes near epsilon: the masses themselves matter
+            tilt if tilt <= _GREATEST_TILT else 0.0,
             level,
             lambda lower, upper: (max(lower.least_delta(epsilon, tilt), infinite), upper.delta(epsilon, tilt)),
             lambda low, high: (np.log(high) - np.log(low) if low > 0 else np.inf) / log_width if high > _NOTHING else 0.0,
             log_width,
+            cut=cut,
         )
         # the grids did not get close enough: elementary bounds may be better
         if np.log(max(high, _NOTHING) / max(low, _NOTHING)) > log_width:
@@ -226,9 +237,7 @@ class Composition:
         def excess(low: float, high: float) -> float:
             return (high - low) / (width * high) if max(low, floor) < high < np.inf else 0.0
 
-        # Chernoff's bound at its best equals delta: K(t) - t K'(t) = log delta
-        log_delta = math.log(delta)
-        tilt = self._tilt(lambda t, value, slope, curvature: (t * slope - value + log_delta, t * curvature), delta)
+        tilt = self._tilt(level_of_tilt(math.log(delta), saddlepoint=True), delta)
         log_width = width * _sharpness(tilt, self._cumulant(tilt, delta)[1])
         return self._narrowed(tilt, delta, bounds_of, excess, log_width, tried=floor > 0, cut=delta)
 
@@ -467,9 +476,9 @@ class Composition:
             self._cut_sketches[level] = [sketch.cut(level * _CUT / releases) for sketch in self._sketches]
         return self._cut_sketches[level]
 
-    def _tilt_at(self, epsilon: float) -> float:
+    def _tilt_at(self, epsilon: float, level: float = 0.0) -> float:
         """The tilt under which epsilon is the mean total loss."""
-        return self._tilt(lambda _t, _value, slope, curvature: (slope - epsilon, curvature))
+        return self._tilt(lambda _t, _value, slope, curvature: (slope - epsilon, curvature), level)
 
     def _tilt(self, rising: Rising, level: float = 0.0) -> float:
         """The tilt where an increasing function of tilt and cumulants vanishes; 0 if it is positive at 0."""
@@ -539,12 +548,10 @@ class Composition:
                 continue
             # half the step has a fourth of the error, so the error is a third of what halving has gained
             lower_estimate = low if self._bounded_below else high - (best[1] - high) / 3
-            before, gains_above = best[1] - best[0], high < best[1]
-            best = (max(best[0], low), min(best[1], high))
-            # twice the grid gained little: once, a step may suit a loss of great mass by chance
-            little = best[1] - best[0] > (1 - _WORTHWHILE) * before
-            idle = idle + 1 if little and (self._bounded_below or not gains_above) else 0
-            gains_little = idle > 1 or (rough and best[1] - best[0] > _STUCK * before)
+            # the upper bound gained nothing, and the lower one little: thrice, as steps may suit a loss of great mass by chance
+            idle = idle + 1 if high >= best[1] and low - best[0] < _WORTHWHILE * (best[1] - best[0]) else 0
+            before, best = best[1] - best[0], (max(best[0], low), min(best[1], high))
+            gains_little = idle > 2 or (rough and best[1] - best[0] > _STUCK * before)
             remaining_excess = excess(max(best[0], lower_estimate), best[1])
             finest = int(np.log2(max(cells * step / span, 1.0)))
             # the distance of the bounds falls as the square of the step
