@@ -36,7 +36,7 @@ _LEFT_OUT = 1e-18  # delta up to which the lines of a curve reach
 _LINES = 1024  # at most, of a composition
 _GRIDS = {"gaussian": (384, 64), "one": (96, 24), "many": (40, 16)}  # epsilons of a curve: evenly spread, and towards 0
 _INFORMATIONS = 32  # lines at which the steepest part of F is cut off
-_SUMMED = 1e-9  # relative error of the sum of a divergence: breaks, quotients of differences, err by some 1e-12
+_SUMMED = 1e-9  # assumed relative error of the sum of a divergence: breaks, quotients of differences, err by some 1e-12
 _WIDEST = 30.0  # greatest parameter of a Gaussian mechanism whose lines are drawn: their slopes stay below `_STEEPEST`
 
 

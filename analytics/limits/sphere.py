@@ -14,7 +14,7 @@ from airtight.analytics.limits.power import PowerFunction
 from airtight.analytics.rounding import UNIT
 
 CELLS = 2048  # of the integral over caps
-_CAP = 1e-9  # relative error of a cap by SciPy's incomplete beta function: at most 1e-11 met, for d up to 1e6
+_CAP = 1e-9  # assumed relative error of a cap by SciPy's incomplete beta function; at most 1e-11 met, for d up to 1e6
 _SMALL = 1e-290  # caps from here on are taken from the incomplete beta function
 _SHARES = np.append(0.0, np.geomspace(1e-6, 1e6, 80))  # ratios w / d, see `by_information`
 _ROUNDS = 2  # of the search for the best ratio
