@@ -15,7 +15,7 @@ import numpy as np
 
 from airtight.analytics import checks
 from airtight.analytics.checks import ParameterError
-from airtight.analytics.privacy.accounting.subsampled import ADDED, REPLACED, Subsampled
+from airtight.analytics.privacy.accounting.subsampled import ADDED, REPLACED, Subsampled, of_neighbours
 from airtight.analytics.privacy.mechanisms.gaussian import Gaussian, Hidden
 from airtight.analytics.privacy.mechanisms.laplace import Laplace
 from airtight.analytics.privacy.mechanisms.mechanism import Factors, Mechanism
@@ -79,7 +79,8 @@ def factors_of(event: Any, depth: int = 0) -> Factors:
         return ((Gaussian.of_noise(sigma, EMPTIED), int(np.max(steps)).bit_length()),)
     if kind == "ZCDpEvent":
         rho, xi = (checks.scalar(name, getattr(event, name), "[0, inf)") for name in ("rho", "xi"))
-        divergences = (xi + rho * _ORDERS) * (1 + 2 * UNIT)
+        with np.errstate(over="ignore"):
+            divergences = (xi + rho * _ORDERS) * (1 + 2 * UNIT)
         return ((RenyiBound(tuple(_ORDERS.tolist()), tuple(divergences.tolist())), 1),)
     if kind == "PoissonSampledDpEvent":
         p = checks.scalar("sampling_probability", event.sampling_probability, "[0, 1]")
@@ -88,7 +89,7 @@ def factors_of(event: Any, depth: int = 0) -> Factors:
             return ()
         if any(release.unit == REPLACED for release, _ in inner):
             raise ParameterError("event", kind, "the sample of a release for which one record is added or removed")
-        return ((Subsampled.of(inner, p, "event"), 1),)
+        return ((of_neighbours(Subsampled.of(inner, p, "event"), ADDED), 1),)
     if kind == "SelfComposedDpEvent":
         count = checks.count("count", event.count, "[0, inf)")
         return tuple((release, each * count) for release, each in factors_of(event.event, depth + 1) if count)

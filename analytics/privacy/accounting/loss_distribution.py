@@ -870,7 +870,7 @@ class _Spectrum:
         """Log of the bound of delta, its derivative, and whether errors are a small share of it."""
         h, t, offset = self.reach.product.step, self.tilt, self.reach.product.offset
         # the curve is decreasing: an epsilon a little to the safe side outweighs the rounding of its place between multiples
-        epsilon += (epsilon + abs(offset)) * (-8 if upper else 8) * UNIT
+        epsilon = float(epsilon + (epsilon + abs(offset)) * (-8 if upper else 8) * UNIT)
         value, slope, error, start, number = self._sums(epsilon)
         if upper:
             # losses beyond those that are summed, and losses between epsilon and the first of them
@@ -890,7 +890,7 @@ class _Spectrum:
         rounding = self.rounding + 8 * UNIT * (1 + t * (abs(start * h) + abs(offset)) + abs(self.log_scale))
         log_bound = math.log(bound) + self.log_scale - t * (start * h + offset)
         reliable = abs(bound - value) <= _SMALL * max(bound, slope * epsilon)
-        return log_bound + (rounding if upper else -rounding), -slope / bound, reliable
+        return float(log_bound + (rounding if upper else -rounding)), -slope / float(bound), bool(reliable)
 
     def delta(self, epsilon: float, *, upper: bool) -> float:
         """Bound of delta at epsilon, of the finite losses."""

@@ -31,6 +31,7 @@ from airtight.analytics.privacy.accounting.subsampled import (
     Neighbours,
     Subsampled,
     of_group,
+    of_neighbours,
 )
 from airtight.analytics.privacy.mechanisms import gaussian as gaussian_mechanism
 from airtight.analytics.privacy.mechanisms.approximate import Approximate
@@ -609,15 +610,18 @@ class PrivacyCurve(tidy.Tabular):
         Notes
         -----
         For the target z let :math:`A_z` be the outcomes with which the attack succeeds. :math:`P_z(A_z) \le
-        1 - f(Q(A_z))` with the trade-off function f of the curve, and f is convex, so the mean over z is at most
-        :math:`1 - f(E\,Q(A_z))`. It is attained by one target and the Neyman-Pearson set.
+        1 - f(Q(A_z))` with the trade-off function f of the curve. If f is convex, the mean over z is at most
+        :math:`1 - f(E\,Q(A_z))`, which one target and the Neyman-Pearson set attain. The lesser of the functions of both
+        orders is not convex: the greatest convex function below it is taken.
 
         Examples
         --------
         >>> [round(float(x), 4) for x in gaussian(1.0).reconstruction([0.001, 0.1])]
         [0.0183, 0.3891]
         """
-        return self.tpr(real("baseline", baseline, "[0, 1]"), direction=direction)
+        share, order = real("baseline", baseline, "[0, 1]"), choice("direction", direction, Direction)
+        hits = 1 - self.beta(share, direction=order, envelope=order is Direction.WORST)
+        return np.where(share > 0, hits, self._infinity_mass(self._selected_orders(order)))[()]
 
     @own_errstate
     def posterior(self, prior: ArrayLike) -> FloatArray:
@@ -1134,7 +1138,8 @@ def subsampled(
     ----------
     curve : PrivacyCurve or float
         With `replacement` None the release against no release. With False it compares samples that differ in one
-        record: for a sum of records of norms up to C with noise of deviation sigma, mu is 2 C / sigma.
+        record, and has to be the same in both orders: for a sum of records of norms up to C with noise of deviation sigma,
+        mu is 2 C / sigma.
     p : float
         In [0, 1]. Probability, or share of the records that a sample of fixed size takes (of the larger data set).
     replacement : bool, optional
@@ -1147,8 +1152,8 @@ def subsampled(
     -----
     *Fixed size, add-remove.* Let S be m - 1 of the other records and y a further one: the laws are the
     means over S and y of pM(S, x) + (1-p)M(S, y) and of M(S, y). Divergences are jointly convex, and those of such a
-    mixture grow with the divergence of (M(S, x), M(S, y)), which the curve dominates. It is attained where all other
-    records are the opposite of x.
+    mixture grow with the divergence of (M(S, x), M(S, y)), which the curve dominates: in both orders, as either record may be
+    x. It is attained where all other records are the opposite of x.
 
     Examples
     --------
@@ -1170,10 +1175,10 @@ def subsampled(
         raise ParameterError("replacement", replacement, allowed)
     if inner.unit not in ("", REPLACED) or (inner.unit and neighbours is Neighbours.ADD_REMOVE):
         raise ParameterError("curve", inner.unit, "a curve of samples that differ in one record, with its unit left open")
-    sampled = Subsampled.of(inner.factors, p, "curve")
+    release = Subsampled.of(inner.factors, p, "curve").release
     if neighbours is Neighbours.ADD_REMOVE:
-        return PrivacyCurve(((sampled, 1),))
-    return PrivacyCurve(((FixedSizeSampled(sampled.release, sampled.p), 1),))
+        return PrivacyCurve.of(Subsampled(of_neighbours(release, ADDED), p, fixed_size=True))
+    return PrivacyCurve.of(FixedSizeSampled(of_neighbours(release, REPLACED), p))
 
 
 def _line(delta: FloatArray, product: FloatArray) -> FloatArray:

@@ -52,6 +52,7 @@ from airtight.analytics.privacy.mechanisms.gaussian import Gaussian
 from airtight.analytics.privacy.mechanisms.laplace import Laplace
 from airtight.analytics.privacy.mechanisms.mechanism import BracketArrays, Factors, Mechanism
 from airtight.analytics.privacy.mechanisms.randomized_response import RandomizedResponse
+from airtight.analytics.privacy.mechanisms.renyi_bound import RenyiBound
 from airtight.analytics.rounding import SMALLEST, UNIT
 
 Ends = tuple[float, float]
@@ -147,7 +148,8 @@ def zcdp(factors: Factors) -> Ends:
     >>> bool(low < high < 1.02 * low), round(high, 2)
     (True, 1.54)
     """
-    upper = sum(count * _rho(release) for release, count in factors) * (1 + 4 * UNIT * (2 + len(factors)))
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
+        upper = sum(count * _rho(release) for release, count in factors) * (1 + 4 * UNIT * (2 + len(factors)))
     lower = max((bracket(factors, a)[0] / a for a in _ORDERS.tolist()), default=0.0) * (1 - 4 * UNIT)
     return float(min(lower, upper)), float(upper)
 
@@ -247,6 +249,9 @@ def _computed(release: Mechanism, a: float) -> tuple[Ends, Ends]:
         mu, slack = release.release.mu, release.release.slack + 4 * UNIT
         forward = _of_subsampled(mu * (1 - slack), release.p, a)[0], _of_subsampled(mu * (1 + slack), release.p, a)[1]
         return forward, (0.0, forward[1])
+    if isinstance(release, RenyiBound):  # a divergence rises with its order
+        one = 0.0, min((d for b, d in zip(release.orders, release.divergences, strict=True) if b >= a), default=np.inf)
+        return one, one
     if isinstance(release, FixedSizeSampled):  # convex in the pair, so no more than the release on one sample shows
         greatest = min(_of_curve(release, a, reverse=False)[1], _of(release.release, a)[0][1])
         one = min(_of(Subsampled(release.release, release.p), a)[0][0], greatest), greatest
@@ -284,14 +289,14 @@ def _of_discrete_gaussian(release: DiscreteGaussian, a: float) -> Ends:
     if release.sigma <= _REACH / 4:  # beyond, Theta varies by less than 4 exp(-2 pi^2 sigma^2), relative to itself
         places = np.arange(-np.ceil(_REACH * release.sigma) - 1, np.ceil(_REACH * release.sigma) + 2)
 
-        def theta(c: float) -> float:
-            return float(np.sum(np.exp(-(((places - c) / release.sigma) ** 2) / 2)))
+        def log_theta(c: float) -> float:
+            return float(np.logaddexp.reduce(-(((places - c) / release.sigma) ** 2) / 2))
 
         # Theta falls from an integer to the middle between two; the place of a s errs by a unit of a s
         place, error = a * release.sensitivity % 1.0, 4 * UNIT * a * release.sensitivity
         away = min(place, 1 - place)
-        drops = (np.log(theta(0.0) / theta(each)) for each in (max(away - error, 0.0), min(away + error, 0.5)))
-        lost = (max(next(drops) - 1e-12, 0.0), next(drops) + 1e-12)
+        drops = (log_theta(0.0) - log_theta(each) for each in (max(away - error, 0.0), min(away + error, 0.5)))
+        lost = (max(next(drops) * (1 - 1e-12) - 1e-12, 0.0), next(drops) * (1 + 1e-12) + 1e-12)
     least, greatest = whole * (1 - 8 * UNIT), whole * (1 + 8 * UNIT) + SMALLEST
     return max(least - lost[1] / (a - 1), 0.0), max(greatest - lost[0] / (a - 1), 0.0)
 
@@ -370,7 +375,9 @@ def _of_curve(release: Mechanism, a: float, *, reverse: bool) -> Ends:
     lower, higher = (np.logaddexp(logs[i], logs[i + 1]) + np.log(a) + np.log(a - 1) for i in (0, 2))
     room = 1e-12 * (1 + a * reach)
     low, high = np.logaddexp(0.0, lower - room), np.logaddexp(0.0, higher + room)
-    return float(low / (a - 1)) * (1 - 8 * UNIT), float(high / (a - 1)) * (1 + 8 * UNIT) if top < np.inf else np.inf
+    # where exponentials leave the doubles nothing is known
+    low, high = (0.0 if np.isnan(low) else float(low)), (float(high) if top < np.inf and not np.isnan(high) else np.inf)
+    return low / (a - 1) * (1 - 8 * UNIT), high / (a - 1) * (1 + 8 * UNIT)
 
 
 def _log_integral(eps: FloatArray, ends: BracketArrays, power: float, *, upper: bool) -> float:
@@ -383,18 +390,23 @@ def _log_integral(eps: FloatArray, ends: BracketArrays, power: float, *, upper: 
         rise = np.append(np.maximum(lower[1:-1] - higher[2:], 0.0) * np.expm1(h[:-1]) / np.expm1(h[1:]) * np.exp(-h[:-1]), 0.0)
         right = lower[1:]
         left = right + rise
-    # with x = exp(epsilon - left end): the integral of x^(power - 1) (right + (left - right) (e^h - x) / (e^h - 1)) over [1, e^h]
-    flat = np.where(power == 0, h, np.expm1(power * h) / power) if power else h
-    tilted = np.expm1((power + 1) * h) / (power + 1) if power != -1 else h
+    # x = exp(epsilon - left end): the integral of x^(power - 1) (right + (left - right) (e^h - x) / (e^h - 1)) over [1, e^h],
+    # each divided by the greatest x^power
+    log_most = max(power, 0.0) * h
+    flat = -np.expm1(-abs(power) * h) / abs(power) if power else h
+    if power > 0:
+        tilted = -np.exp(h) * np.expm1(-(power + 1) * h) / (power + 1)
+    else:
+        tilted = np.expm1((power + 1) * h) / (power + 1) if power != -1 else h
     share = np.clip((np.exp(h) * flat - tilted) / np.expm1(h), 0.0, flat)
     # in a short cell the difference cancels: eight Gauss nodes of the same integral err by less than rounding
     short = (abs(power) + 1) * h < 1
     at = h[short][:, None] * (_GAUSS_NODES + 1) / 2
     left_share = np.expm1(h[short][:, None] - at) * np.exp(at) / np.expm1(h[short])[:, None]
-    share[short] = h[short] / 2 * ((left_share * np.exp(power * at)) @ _GAUSS_WEIGHTS)
+    share[short] = h[short] / 2 * ((left_share * np.exp(power * at - log_most[short][:, None])) @ _GAUSS_WEIGHTS)
     cells = right * flat + (left - right) * share
     with np.errstate(divide="ignore"):
-        logs = power * eps[:-1] + np.log(np.maximum(cells, 0.0))
+        logs = power * eps[:-1] + log_most + np.log(np.maximum(cells, 0.0))
     return float(np.logaddexp.reduce(logs))
 
 

@@ -15,6 +15,7 @@ from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, ParameterError
 from airtight.analytics.privacy.accounting.numerical_composition import Joint
 from airtight.analytics.privacy.mechanisms import subsampling
+from airtight.analytics.privacy.mechanisms.approximate import Approximate
 from airtight.analytics.privacy.mechanisms.gaussian import Gaussian, Hidden
 from airtight.analytics.privacy.mechanisms.laplace import Laplace
 from airtight.analytics.privacy.mechanisms.lattice_losses import LatticeLosses
@@ -26,6 +27,8 @@ from airtight.analytics.privacy.mechanisms.mechanism import (
     register,
     release_of,
 )
+from airtight.analytics.privacy.mechanisms.randomized_response import RandomizedResponse
+from airtight.analytics.privacy.mechanisms.renyi_bound import RenyiBound
 from airtight.analytics.rounding import SMALLEST, UNIT
 
 ADDED, REPLACED = "one record is added or removed", "one record is replaced"  # units of neighbours
@@ -48,9 +51,13 @@ class Subsampled(Mechanism):
 
     release: Mechanism
     p: float
+    fixed_size: bool = False  # whether p is the share of a sample of fixed size, of which the pair is the same
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "p", checks.scalar("p", self.p, "[0, 1]"))
+        object.__setattr__(self, "fixed_size", checks.flag("fixed_size", self.fixed_size))
+        if self.fixed_size:
+            _require_both_orders(self.release)
 
     @classmethod
     def of(cls, releases: Factors, p: float, name: str) -> Subsampled:
@@ -72,11 +79,12 @@ class Subsampled(Mechanism):
         return self.release.unit
 
     def parameters(self) -> dict[str, Any]:
-        return {"release": described(self.release), "p": self.p}
+        size = {"fixed_size": True} if self.fixed_size else {}
+        return {"release": described(self.release), "p": self.p, **size}
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> Mechanism:
-        return cls(release_of(parameters["release"]), parameters["p"])
+        return cls(release_of(parameters["release"]), parameters["p"], parameters.get("fixed_size", False))
 
     def covers(self, release: Mechanism) -> bool:
         """A sample of a smaller p of a release that is covered: map the output by the kernel of the release, then replace it by
@@ -162,8 +170,25 @@ class Subsampled(Mechanism):
         return np.where(inner < np.inf, np.exp(np.minimum(log_share, 0.0)), 0.0), inner
 
 
+def _require_both_orders(release: Mechanism) -> None:
+    """Samples of fixed size that differ in one record have no order: either of the two laws may be the first one."""
+    if not (release.symmetric and release.pair):
+        raise ParameterError("curve", release.constructor, "a release with the same curve in both orders, of one pair")
+
+
+def of_neighbours(release: Mechanism, unit: str) -> Mechanism:
+    """The release with this unit of neighbours, if its own is open."""
+    if isinstance(release, Subsampled | FixedSizeSampled):
+        return replace(release, release=of_neighbours(release.release, unit))
+    known = Approximate | Gaussian | Hidden | Laplace | LatticeLosses | RandomizedResponse | RenyiBound
+    return replace(release, unit=unit) if isinstance(release, known) and not release.unit else release
+
+
 def of_group(release: Mechanism, count: int) -> Mechanism:
     r"""The release for neighbours that differ in `count` records, where one record has moved a sum by its sensitivity.
+
+    Of a Poisson sample, all of these records are added, or all of them removed. In a sample of fixed size their number is
+    hypergeometric, and not determined by p: it is refused.
 
     Notes
     -----
@@ -175,16 +200,18 @@ def of_group(release: Mechanism, count: int) -> Mechanism:
     if isinstance(release, Gaussian):
         return Gaussian(release.mu * count, unit, release.slack + (UNIT if release.mu < np.inf else 0.0))
     if isinstance(release, Laplace):
-        return Laplace(release.loss * count * (1 + UNIT), unit, slack=release.slack + 4 * UNIT)
+        loss = release.loss * count * (1 + UNIT)
+        return Laplace(loss, unit, slack=release.slack + 4 * UNIT) if loss < np.inf else Gaussian(np.inf, unit)
     if isinstance(release, LatticeLosses):
         return replace(release, sensitivity=release.sensitivity * count, unit=unit)
-    if isinstance(release, Subsampled) and isinstance(release.release, Gaussian) and release.release.slack <= UNIT:
+    inner = release.release if isinstance(release, Subsampled) and not release.fixed_size else None
+    if isinstance(release, Subsampled) and isinstance(inner, Gaussian) and inner.slack <= UNIT and inner.mu < np.inf:
         p = Fraction(release.p)
         weights = (float(math.comb(count, k) * p**k * (1 - p) ** (count - k)) for k in range(count + 1))
-        return Hidden(tuple(weights), tuple(k * release.release.mu for k in range(count + 1)), unit)
+        return Hidden(tuple(weights), tuple(k * inner.mu for k in range(count + 1)), unit)
     raise ParameterError(
         "curve", release.constructor, "Gaussian, Laplace, discrete Gaussian or discrete Laplace noise on a sum, or a "
-        "Poisson sample of one Gaussian release"
+        "Poisson sample of one Gaussian release with noise"
     )  # fmt: skip
 
 
@@ -228,8 +255,7 @@ class FixedSizeSampled(Mechanism):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "p", checks.scalar("p", self.p, "[0, 1]"))
-        if not (self.release.symmetric and self.release.pair):
-            raise ParameterError("curve", self.release.constructor, "a release with the same curve in both orders, of one pair")
+        _require_both_orders(self.release)
 
     @property
     def unit(self) -> str:  # type: ignore[override]

@@ -115,9 +115,9 @@ class DiscreteGaussian(LatticeLosses):
             doubt = 4 * error - 4 * UNIT * loss * slope + UNIT * (8 - log_delta)
             doubt = 1.001 * (doubt + terms / 384 * self.sigma**-4 + 1e-6 * correction)
             known = log_delta > _VANISHING
-            value = np.exp(log_delta) * (1 - correction)
-            lower, upper = value * (1 - doubt) - SMALLEST, value * (1 + doubt) + SMALLEST
-        return np.where(known, np.maximum(lower, 0.0), 0.0), np.where(known, np.minimum(upper, 1.0), _VANISHED)
+            # all of them relative to the continuous curve
+            lower, upper = (np.exp(log_delta) * (1 - correction + side * doubt) + side * SMALLEST for side in (-1, 1))
+        return np.where(known, np.clip(lower, 0.0, 1.0), 0.0), np.where(known, np.clip(upper, 0.0, 1.0), _VANISHED)
 
 
 register(DiscreteGaussian, "discrete_gaussian")

@@ -71,7 +71,7 @@ class RenyiBound(Mechanism):
                 spread = (a - 1) * (divergence + finite) + abs(np.log(a - 1)) + 2
                 exponent = (a - 1) * (divergence - finite) + log_factor + 16 * UNIT * spread
             far = np.where(epsilon < np.inf, np.exp(np.minimum(exponent, 0.0)) * (1 + 4 * UNIT) + SMALLEST, 0.0)
-            near = min(np.sqrt(divergence / 2), np.sqrt(-np.expm1(-divergence))) * (1 + 8 * UNIT)
+            near = min(np.sqrt(divergence) * np.sqrt(0.5), np.sqrt(-np.expm1(-divergence))) * (1 + 8 * UNIT)
             upper = np.minimum(upper, np.minimum(far, near + (SMALLEST if divergence > 0 else 0.0)))
         return np.zeros(epsilon.shape), upper
 

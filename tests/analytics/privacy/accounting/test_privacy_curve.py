@@ -408,6 +408,8 @@ def test_reconstruction_is_what_the_best_attack_gains_over_its_guess():
     for success, guess in [*sets, *((b, a) for a, b in sets)]:
         assert success <= curve.reconstruction(min(guess, 1.0)) + 1e-12
     assert curve.reconstruction(0.0) >= 0.1 and airtight.laplace(2.0).reconstruction(0.0) == 0.0
+    # two targets of unlike orders, (1, 0, 0) and (1/4, 1/4, 1/2) against (1/2, 1/2, 0): sets {1} and {3}
+    assert airtight.discrete_pair([1, 0], [0.5, 0.5]).reconstruction(0.25) >= (1 + 0.5) / 2
 
 
 @pytest.mark.parametrize("prior", [0.0, 1e-12, 0.01, 0.3, 0.5, 0.9, 1.0])

@@ -138,3 +138,36 @@ def test_mu_of_gaussian_privacy_is_close_where_it_is_known():
 def test_what_is_no_order_is_refused(order):
     with pytest.raises(airtight.ParameterError, match="order"):
         airtight.laplace(1.0).renyi(order)
+
+
+@pytest.mark.parametrize(
+    "sigma, shift, order", [(0.0132, 1, 2.5), (0.013, 1, 1000.49), (1e-3, 1, 2.5), (0.01, 3, 1.5), (1e-50, 1, 2.5)]
+)
+def test_a_discrete_gaussian_of_little_noise(sigma, shift, order):
+    """Two integers beside the middle have nearly all of Theta."""
+    with mpmath.workdps(DIGITS):
+        s, a = mpmath.mpf(sigma), mpmath.mpf(order)
+        place = a * shift - mpmath.floor(a * shift)
+
+        def log_theta(c):
+            nearest = min(c, 1 - c) ** 2 / (2 * s**2)
+            return mpmath.log(mpmath.fsum(mpmath.exp(nearest - (k - c) ** 2 / (2 * s**2)) for k in range(-3, 5))) - nearest
+
+        exact = a * shift**2 / (2 * s**2) + (log_theta(place) - log_theta(mpmath.mpf(0))) / (a - 1)
+        low, high = airtight.discrete_gaussian(sigma, shift).renyi(order)[:2]
+        assert low <= exact <= high <= low * (1 + 1e-9)
+
+
+def test_orders_beyond_the_exponentials_of_doubles():
+    """A bound, or nothing known; never nan."""
+    for curve, order, most in [
+        (airtight.discrete_laplace(0.01, 2), 1e4, 200.0),
+        (airtight.discrete_laplace(1, 1), 1e9, 1.0),
+        (airtight.discrete_laplace(1e-6, 10), 2.0, 1e7),
+        (airtight.subsampled(airtight.laplace(500.0), 0.1), 1e5, 497.7),
+        (airtight.dp_sgd(10, 0.001, 2).group(2), 1e9, np.inf),
+        (airtight.from_renyi([1.5, 2, 64], [1, 10, 1000]).compose(10**6), 1e4, np.inf),
+    ]:
+        low, high = curve.renyi(order)[:2]
+        assert 0 <= low <= high <= most * (1 + 1e-6)
+    assert airtight.from_renyi([2.0, 4.0], [0.1, 0.3]).renyi([1.5, 2.0, 3.0, 5.0]).upper == pytest.approx([0.1, 0.1, 0.3, np.inf])

@@ -75,7 +75,10 @@ def test_the_lower_bound_is_that_of_a_pair_of_data_sets(p, loss, share, count):
 
 def test_fixed_size_and_poisson_samples_have_one_pair_where_a_record_is_added():
     fixed, poisson = airtight.subsampled(2.0, 0.01, replacement=False), airtight.subsampled(2.0, 0.01)
-    assert fixed == poisson
+    deltas = np.array([1e-9, 1e-5, 0.1])
+    assert np.array_equal(fixed.epsilon(deltas), poisson.epsilon(deltas)) and fixed.unit == "one record is added or removed"
+    with pytest.raises(airtight.ParameterError, match="neighbour"):
+        airtight.compose([airtight.subsampled(2.0, 0.01, replacement=False, adjacency="replace"), airtight.dp_sgd(1.0, 0.01, 10)])
     replaced = airtight.subsampled(2.0, 0.01, replacement=False, adjacency="replace")
     assert replaced.epsilon(1e-6) == pytest.approx(float(poisson.epsilon(1e-6)), rel=1e-12)
     assert np.array_equal(replaced.delta([0.5, 1.0], direction="reverse"), replaced.delta([0.5, 1.0], direction="forward"))
@@ -132,3 +135,22 @@ def test_a_group_in_a_poisson_sample_is_counted_by_subsets():
             curve.group(wrong)
     with pytest.raises(airtight.ParameterError, match="curve"):
         airtight.randomized_response(1.0).group(2)
+
+
+def test_samples_of_fixed_size_have_no_order_of_neighbours():
+    """x may have the law that is impossible for the others: 0.05 at every epsilon. Curves of one order are refused."""
+    for pair in (([1, 0], [0.5, 0.5]), ([0.9, 0.1, 0], [0.3, 0.3, 0.4])):
+        for adjacency in ("add-remove", "replace"):
+            with pytest.raises(airtight.ParameterError, match="both orders"):
+                airtight.subsampled(airtight.discrete_pair(*pair), 0.1, replacement=False, adjacency=adjacency)
+    assert airtight.subsampled(airtight.discrete_pair([1, 0], [0.5, 0.5]), 0.1).delta(0.0) > 0
+
+
+def test_a_group_in_a_sample_of_fixed_size_is_refused():
+    """Two of N records are hit with 1 - (N-m)(N-m-1)/(N(N-1)), which is above 1 - (1-p)^2."""
+    curve = airtight.subsampled(100.0, 0.5, replacement=False)
+    assert airtight.PrivacyCurve.from_json(curve.to_json()) == curve != airtight.subsampled(100.0, 0.5)
+    for each in (curve, airtight.PrivacyCurve.from_json(curve.to_json())):
+        with pytest.raises(airtight.ParameterError, match="Poisson"):
+            each.group(2)
+    assert airtight.subsampled(100.0, 0.5).group(2).delta(0.0) == pytest.approx(0.75)

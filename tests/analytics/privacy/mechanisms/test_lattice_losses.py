@@ -153,3 +153,13 @@ def test_extremes_of_noise_on_the_integers():
 def test_what_is_no_noise_on_the_integers_is_refused(noise, arguments):
     with pytest.raises(airtight.ParameterError, match=r"scale|sigma|sensitivity"):
         noise(*arguments)
+
+
+@pytest.mark.parametrize(
+    "sigma, shift, z, at_least", [(1.1e4, 10**15, 0, 0.4), (10001.0, 3 * 10**12, 5, 2e-7), (1e5, 10**15, 20, 1e-90)]
+)
+def test_corrections_that_exceed_the_continuous_curve(sigma, shift, z, at_least):
+    """The upper bound is about the tail beyond z deviations or more, and both are probabilities."""
+    epsilon = (2 * z * sigma + shift) * shift / (2 * sigma**2)
+    low, high = airtight.discrete_gaussian(sigma, shift).bracket(epsilon=epsilon)[:2]
+    assert 0 <= low <= high <= 1 and high >= at_least

@@ -48,6 +48,8 @@ def test_unknown_and_vanishing_divergences():
     assert nothing.delta(5.0) == 1.0 and nothing.compose(3).delta(5.0) == 1.0
     assert silent.delta(0.0) == 0.0 and airtight.PrivacyCurve.from_json(nothing.to_json()) == nothing
     assert airtight.from_renyi([2.0], [1e-320]).compose(10**6).delta(0.0) > 0
+    # a Gaussian whose mu^2 is the least double has this total variation, over sqrt(2 pi)
+    assert airtight.from_renyi([2.0], [5e-324]).delta(0.0) >= np.sqrt(5e-324) / np.sqrt(2 * np.pi)
 
 
 @pytest.mark.parametrize(
