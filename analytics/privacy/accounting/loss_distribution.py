@@ -905,6 +905,9 @@ class _Spectrum:
         confirmed, reliable = (np.inf if upper else 0.0), False
         for _ in range(max(min(_NEWTON_STEPS, _READ // max(self.frequency.size, 1)), _FEWEST_STEPS)):
             safe, slope, reliable = self._bounds(epsilon, upper=upper)
+            # errors hide the bound near the mean, and a long transform is dear to read
+            if not upper and safe == -np.inf and self.frequency.size > _LONG:
+                break
             fall = safe - log_delta
             if fall > 0:
                 low, confirmed = epsilon, (confirmed if upper else max(confirmed, epsilon))

@@ -717,7 +717,8 @@ class PrivacyCurve(tidy.Tabular):
     def group(self, count: int) -> PrivacyCurve:
         """The curve for neighbours that differ in `count` records, at most 1000, such as all records of one person.
 
-        Each release must be noise on a sum that one record moves by its sensitivity, or a Poisson sample of a Gaussian one.
+        Each release must be noise on a sum that one record moves by its sensitivity, or a Poisson sample of a Gaussian one, where
+        all of these records are added, or all removed.
 
         Examples
         --------
