@@ -22,8 +22,9 @@ beyond 0 and :math:`a\mu` the terms fall at least by :math:`e^{-ch}` each.
 
 *Any other release.* A divergence is an integral of both orders' curves,
 
-.. math:: e^{(a-1)D_a(P\|Q)} = 1 + a(a-1)\int_0^\infty e^{(a-1)\epsilon}\delta(\epsilon) +
-e^{-a\epsilon}\delta'(\epsilon)\,d\epsilon .
+.. math::
+
+    e^{(a-1)D_a(P\|Q)} = 1 + a(a-1)\int_0^\infty e^{(a-1)\epsilon}\delta(\epsilon) + e^{-a\epsilon}\delta'(\epsilon)\,d\epsilon .
 
 The curves are convex and decreasing in :math:`e^\epsilon`: the chords of upper bounds are above them, and the line
 through two points, continued to the left, is below them. Beyond the greatest loss they vanish; where it is infinite the

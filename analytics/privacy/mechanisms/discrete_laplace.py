@@ -1,4 +1,4 @@
-r"""Discrete Laplace noise, also called geometric: the integer k with a probability proportional to exp(-|k|/scale)."""
+r"""Discrete Laplace noise, also called geometric: the integer k with a probability proportional to exp(-abs(k)/scale)."""
 
 from __future__ import annotations
 
