@@ -1013,7 +1013,7 @@ def approximate(epsilon: float, delta: float, *, unit: str = "") -> PrivacyCurve
 
 @own_errstate
 def discrete_laplace(scale: float, sensitivity: int = 1, *, unit: str = "") -> PrivacyCurve:
-    """The curve of discrete Laplace (geometric) noise for a whole number: the integer k with a probability that falls as exp(-abs(k)/scale).
+    """The curve of discrete Laplace (geometric) noise for a whole number: k has a probability that falls as exp(-abs(k)/scale).
 
     Adjacency: neighbours have numbers that differ by at most `sensitivity`, a whole number of at least 0. Without
     noise, at `scale` 0, everything is given away. The numbers of a vector are a composition.
@@ -1030,7 +1030,7 @@ def discrete_laplace(scale: float, sensitivity: int = 1, *, unit: str = "") -> P
 
 @own_errstate
 def discrete_gaussian(sigma: float, sensitivity: int = 1, *, unit: str = "") -> PrivacyCurve:
-    """The curve of discrete Gaussian noise for a whole number: the integer k with a probability that falls as exp(-k^2/(2 sigma^2)).
+    """The curve of discrete Gaussian noise for a whole number: k has a probability that falls as exp(-k^2/(2 sigma^2)).
 
     Adjacency: neighbours have numbers that differ by at most `sensitivity`, a whole number of at least 0. Without
     noise, at `sigma` 0, everything is given away. The numbers of a vector are a composition.
