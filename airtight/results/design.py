@@ -435,8 +435,8 @@ class FrontierResult(Result):
             if value is None:
                 low, high = axes.get_ylim()
                 axes.set_ylim(low if axes.get_yscale() == "log" else min(low, 0.0), high)
-                edge = axes.get_ylim()[1 if worse else 0]
-                excluded: dict[str, Any] = {"where": np.isfinite(bound), "label": "impossible"}
+                edge, proved = axes.get_ylim()[1 if worse else 0], np.isfinite(bound)
+                excluded: dict[str, Any] = {"where": proved, "label": "impossible" if np.any(proved) else None}
                 axes.fill_between(x, edge, bound, color=plots.IMPOSSIBLE, linewidth=0, **excluded)
         plots.scaled(axes, "x", self.axes[first])
         if axes.get_legend_handles_labels()[0]:

@@ -290,7 +290,8 @@ def frontier(path: str, name: str, result: FrontierResult, over: Sequence[str]) 
     for one in result.points:
         table.add_row(*("" if (value := one[key]) is None else plain(value) for key in shown))
     console.print(table)
-    said = [f"Bounds are for {result.bound_for}."]
+    proved = any(one["bound"] is not None for one in result.points)
+    said = [f"Bounds are for {result.bound_for}." if proved else "Nothing is proved of other designs: there may be better ones."]
     if len(kept) < len(result.points):
         said.append("A row with an infinite bound is impossible (proved); an empty row without it was not found.")
     notes(console, said)

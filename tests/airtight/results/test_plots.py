@@ -1,5 +1,7 @@
 """Epsilon over rounds, and the plots of results: what is drawn is what was computed, titles say it, pictures are whole files."""
 
+from dataclasses import replace
+
 import matplotlib as mpl
 import numpy as np
 import pytest
@@ -152,6 +154,8 @@ def test_a_frontier_shades_what_is_proved_impossible(axes):
     assert {each.get_label() for each in axes.collections} >= {"impossible"}
     frame = made.to_frame()
     assert frame.query("quantity == 'error'").lower.tolist() == [3.9, np.inf, 1.5]
+    unproved = replace(made, points=[{**point, "bound": None} for point in points])
+    assert unproved.plot(Figure().add_subplot()).get_legend() is None
 
 
 def test_maps_budgets_energies_and_antennas_have_axes_with_units():
