@@ -215,7 +215,7 @@ class ModularNoise:
     --------
     >>> one = ModularNoise("skellam", variance=4.0, levels=4, bits=8, clients=50)
     >>> round(float(one.epsilon(1e-5)), 3), round(float(one.epsilon(1e-5, rounds=10)), 3)
-    (2.264, 8.707)
+    (2.264, 8.706)
     """
 
     noise: Noise | str
