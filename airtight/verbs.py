@@ -1102,7 +1102,7 @@ def map_claim(
     from airtight.validate.claims.sources import named
 
     if isinstance(claim, str):
-        claim = named(claim, "" if file is None else str(checks.instance("file", file, str, Path)))
+        claim = named(claim, None if file is None else str(checks.instance("file", file, str, Path)))
     checks.flag("certify", certify)
     return claim_map.map_claim(checks.instance("claim", claim, Claim), over, at, certify=certify)
 

@@ -46,16 +46,16 @@ def map_(claim: str, file: Path | None, over: tuple[str, ...], at: tuple[str, ..
     fixed = parsed(at, option="--at")
     if several := [name for name, values in fixed.items() if len(values) > 1]:
         raise ParameterError("--at", several[0], "one value; --over has several")
-    others, tried = {str(name): values[0] for name, values in fixed.items()}, named(claim, "" if file is None else str(file))
+    others, tried = {str(name): values[0] for name, values in fixed.items()}, named(claim, file)
     with progress("mapping", math.prod(map(len, axes.values()))) as advance:
-        found = claim_map.map_claim(tried, axes, others, certify=certify, advance=advance)
+        mapped = claim_map.map_claim(tried, axes, others, certify=certify, advance=advance)
     if out.suffix == ".csv":
-        table = found.to_dataframe().reset_index()
+        table = mapped.to_dataframe().reset_index()
         with files.whole(out) as stream:
             stream.write(tidy.csv_text(table.columns, table.itertuples(index=False)).encode())
-    draw(None if out.suffix == ".csv" else out, lambda axes: claim_map.plot(found, axes))
+    draw(None if out.suffix == ".csv" else out, lambda axes: claim_map.plot(mapped, axes))
     console = screen()
-    say(console, f"{claim_map.finding(found)}.", style="bold")
-    if "first_error" in found.attrs:
-        say(console, f"Unsettled, at the first such point: {found.attrs['first_error']}")
+    say(console, f"{claim_map.finding(mapped)}.", style="bold")
+    if "first_error" in mapped.attrs:
+        say(console, f"Unsettled, at the first such point: {mapped.attrs['first_error']}")
     say(console, f"Written: {out}.")

@@ -68,6 +68,6 @@ def _with_link(table: re.Match[str]) -> str:
     name = re.sub(r"[^\w]+", "-", caption.lower()).strip("-")
     (headings, *rows) = [[" ".join(cell.split()) for cell in row] for row in held.rows]
     content = base64.b64encode(csv_text(headings, rows).encode()).decode()
-    link = Markup('{} <a class="download" download="{}.csv" href="data:text/csv;base64,{}" aria-label="{}: CSV">CSV</a>')
+    link = Markup(' <a class="download" download="{}.csv" href="data:text/csv;base64,{}" aria-label="{}: CSV">CSV</a>')
     end = table.end("caption") - table.start()
-    return table[0][:end] + str(link.format("", name, content, caption)) + table[0][end:]
+    return table[0][:end] + str(link.format(name, content, caption)) + table[0][end:]

@@ -186,45 +186,45 @@ def _says_nothing(claim: Claim, claimed: float) -> bool:
     )
 
 
-def finding(found: xr.Dataset) -> str:
+def finding(mapped: xr.Dataset) -> str:
     """How many points are true, false and the others, in one sentence.
 
     Examples
     --------
     >>> from airtight.analytics.forms.domain import parameter
     >>> x, y = parameter("x", 0.0, 4.0), parameter("y", 0.0, 4.0)
-    >>> found = map_claim(Claim("L", "Lemma", x**2 <= y), {"x": [1, 2, 3], "y": [1, 4]})
-    >>> finding(found), found.factor.values.tolist()[1]
+    >>> mapped = map_claim(Claim("L", "Lemma", x**2 <= y), {"x": [1, 2, 3], "y": [1, 4]})
+    >>> finding(mapped), mapped.factor.values.tolist()[1]
     ('L: false at 3 of 6 points, by a factor of up to 9; true at 3', [4.0, nan])
     """
-    counts = {region: int((found.region == region.value).sum()) for region in Region}
-    false, points = counts.pop(Region.FALSE), found.region.size
+    counts = {region: int((mapped.region == region.value).sum()) for region in Region}
+    false, points = counts.pop(Region.FALSE), mapped.region.size
     others = "; ".join(f"{region} at {count}" for region, count in counts.items() if count)
     failing = f"false at {false} of {points} points"
     if false:
-        worst = float(found.factor.max())
+        worst = float(mapped.factor.max())
         most = plots.tick(worst) if worst < math.inf else "infinity"
-        failing += f", by {'a factor of ' if found.attrs['scale'].startswith('ratio') else ''}up to {most}"
-    return f"{found.attrs['claim']}: {failing}" + (f"; {others}" if others else "")
+        failing += f", by {'a factor of ' if mapped.attrs['scale'].startswith('ratio') else ''}up to {most}"
+    return f"{mapped.attrs['claim']}: {failing}" + (f"; {others}" if others else "")
 
 
-def plot(found: xr.Dataset, ax: Axes | None = None) -> Axes:
+def plot(mapped: xr.Dataset, ax: Axes | None = None) -> Axes:
     """Plot the map: a colour for what the claim is at each point, deeper the more it fails; a star at the paper's parameters."""
     import matplotlib as mpl
     from matplotlib.colors import ListedColormap, LogNorm
     from matplotlib.patches import Patch
 
     axes = plots.axes_of(ax)
-    (x, across), (y, up) = ((name, found[name].values) for name in found.region.dims)
-    region, failing = found.region.values.T, np.log10(np.where(found.region == Region.FALSE, found.factor, np.nan)).T
+    (x, across), (y, up) = ((name, mapped[name].values) for name in mapped.region.dims)
+    region, failing = mapped.region.values.T, np.log10(np.where(mapped.region == Region.FALSE, mapped.factor, np.nan)).T
     handles = []
     for kind, colour in _COLOURS.items():
         if np.any(region == kind):
             axes.pcolormesh(across, up, np.where(region == kind, 1.0, np.nan), cmap=ListedColormap([colour]), shading="nearest")
             handles.append(Patch(facecolor=colour, edgecolor=plots.GREY, linewidth=0.5, label=kind.value))
     if np.any(region == Region.FALSE):
-        ratios = found.attrs["scale"].startswith("ratio")
-        shown = 10**failing if ratios else np.where(region == Region.FALSE, found.factor.values.T, np.nan)
+        ratios = mapped.attrs["scale"].startswith("ratio")
+        shown = 10**failing if ratios else np.where(region == Region.FALSE, mapped.factor.values.T, np.nan)
         finite = shown[np.isfinite(shown)]
         top = max(float(finite.max(initial=1.0)), 1.01 if ratios else 0.0)
         shown = np.where(shown > top, top, shown)  # an infinite factor has the deepest colour
@@ -234,14 +234,14 @@ def plot(found: xr.Dataset, ax: Axes | None = None) -> Axes:
         bar = axes.figure.colorbar(mesh, ax=axes, label="factor by which it fails" if ratios else "excess where it fails")
         plots.plain_ticks(bar.ax, "y")
         handles.append(Patch(facecolor="#f16913", label="false"))
-    dots = np.argwhere(found.certified.values & (found.region.values == Region.FALSE))
+    dots = np.argwhere(mapped.certified.values & (mapped.region.values == Region.FALSE))
     if dots.size:
         axes.plot(across[dots[:, 0]], up[dots[:, 1]], ".", color="black", markersize=2, label="proved in ball arithmetic")
     for name, values in ((x, across), (y, up)):
         plots.scaled(axes, "x" if name == x else "y", values)
-    own: list[float] = [found.attrs.get(f"paper_{name}", np.nan) for name in (x, y)]
+    own: list[float] = [mapped.attrs.get(f"paper_{name}", np.nan) for name in (x, y)]
     if all(held[0] <= value <= held[-1] for value, held in zip(own, (across, up), strict=True)):
         axes.plot(*own, "*", color="white", markeredgecolor="black", markersize=14, label="the paper's own parameters")
     labelled = axes.get_legend_handles_labels()[0]
     axes.legend(handles=[*handles, *labelled], loc="upper left", bbox_to_anchor=(0.0, -0.15), ncols=3, fontsize="small")
-    return plots.finish(axes, title=finding(found), x=x, y=y)
+    return plots.finish(axes, title=finding(mapped), x=x, y=y)

@@ -89,14 +89,14 @@ class Source:
 INSTALLED, OURS = Source(), Source(packages=False)
 
 
-def named(claim: str, file: str = "") -> Claim:
+def named(claim: str, file: str | Path | None = None) -> Claim:
     """The claim with this identifier, of the installed papers or of a Python file.
 
     Raises
     ------
     ParameterError, SourceError
     """
-    known = (Source(file) if file else INSTALLED).claims()
+    known = (INSTALLED if file is None else Source(str(file))).claims()
     if claim not in known:
         near = [name for name in known if name.startswith(claim[:3])] or list(known)
         raise ParameterError("claim", claim, f"an identifier of a claim, such as {', '.join(near[:4])}")

@@ -233,16 +233,16 @@ def _sunk(
     b = -float(np.log1p(-top / (1 - s))) * (1 + 1e-9) + SMALLEST
     shift = int(np.ceil(b / step)) if aligned else 0
     b = shift * step if aligned else b
-    # the first line goes on in cells that begin left of x = 1
+    # the first line goes on in cells that begin left of x = 1; those from there on have lines of their own
     losses, cells = places * step - b, np.diff(places) * step
-    own = losses[:-1] >= 0
+    from_one = losses[:-1] >= 0
     # the line is below the curve up to the end of the first cell
-    if np.any(losses[1:][~own] > width):
+    if np.any(losses[1:][~from_one] > width):
         return None
     first_line = (top - s * np.expm1(np.minimum(losses, width))) - 8 * UNIT * (top + s * np.expm1(width))
     starts, stops = first_line[:-1].copy(), first_line[1:].copy()
-    starts[own], stops[own] = _line_ends(
-        curve, np.asarray(losses[:-1][own]), np.asarray(cells[own]), np.asarray(side * cells[own]), infinite
+    starts[from_one], stops[from_one] = _line_ends(
+        curve, np.asarray(losses[:-1][from_one]), np.asarray(cells[from_one]), np.asarray(side * cells[from_one]), infinite
     )
     right = np.append(starts[:1], np.minimum(stops[:-1], starts[1:]))
     # the first value that is no more than the infinite mass ends the grid

@@ -16,14 +16,16 @@ Steps of :class:`Product`, in order
    generating function of the total loss. Any t is valid.
 3. *Window*: nine standard deviations of the tilted law to either side, widened until Chernoff's bound of the tilted
    mass beyond is at most e^-41.
-4. *Power*: the tilted laws are transformed, raised to their counts, multiplied and transformed back (``tilted``).
-5. *Tail*: the tilt is undone, and sums under P and Q from the greatest loss down give delta and epsilon (``_Tail``).
+4. *Power*: the tilted laws are transformed, raised to their counts and multiplied.
+5. *One epsilon or delta* is read off the transform, as a sum over few frequencies (:class:`_Spectrum`).
+6. *Many* are read off the law: it is transformed back (``tilted``), the tilt is undone, and sums under P and Q from the
+   greatest loss down give delta and epsilon (``_Tail``).
 
 Where each error enters
 -----------------------
 - *Infinite losses* are kept apart; their probability has two ends (``infinite_ends``).
 - *Transform*: at most :math:`8u\log_2N` for each release, in the norm of the tilted law. It is added to every mass, or
-  subtracted twice.
+  subtracted twice; of a sum over frequencies, to that of the errors of all powers.
 - *Aliasing*: the bound of the tilted mass beyond the window is added to delta, or subtracted at every point.
 - *Exponentials*: each tilted mass is the exponential of a sum; its error is relative to the magnitudes of the terms
   (``rounding``) and enters the scale of the tail.

@@ -12,7 +12,9 @@ Steps, in order
    they hold.
 2. *Tilt.* The weight :math:`e^{tL}` moves the tail in question to the middle: t is the exponent of Chernoff's bound at
    the epsilon or the delta of the question.
-3. *Grid.* For each release a range of losses (``_Sketch.range``), for all one step (``_grid``).
+3. *Grid.* For each release a range of losses (``_Sketch.range``), for all one step (``_grid``), the greatest that the
+   asked distance of the bounds allows as far as the sketches tell (``_planned_step``). Where the tilted loss is rare
+   only some multiples of the step get mass (``_nodes``).
 4. *Laws.* On this grid each release gets a law below and a law above its curve (``_laws``). Costly curves are replaced
    by a band around them first (:mod:`airtight.analytics.privacy.accounting.convex_band`).
 5. *Product.* Both compositions are read at the point (``_narrowed``). If they are too far apart, the step is reduced
@@ -81,7 +83,6 @@ _SEARCHES = 60  # greatest number of rounds of the search for the epsilon of one
 _CLOSE = 1e-13  # relative length of an interval at which this search ends
 _EVERY = 3.0  # decades of delta for which many points share a grid
 _GREATEST_TILT = 1e12  # a greater one is needed where no finite loss comes near epsilon
-_NEARLY = 0.999  # share of the greatest loss that then is the mean
 _TILTS = 150  # tilts at which the sketches tell the level of delta at an epsilon
 _LONGEST_LAW = 1 << 26  # greatest number of values of an exported law
 _KEPT = 1 << 19  # greatest number of losses of such grids that are kept, unless one alone has more
@@ -131,8 +132,6 @@ class Composition:
             return float(lower[0]), float(upper[0])
         if epsilon == np.inf:
             return self._infinite()
-        # Chernoff's exponent at epsilon: K'(t) = epsilon
-        tilt = self._tilt_at(epsilon)
         # delta at any epsilon is at most delta at 0, which for several releases is at most the sum of theirs
         delta_at_0 = sum(
             count * sketch.curve[0] for sketch, (_, count) in zip(self._sketches, self.factors, strict=True)
@@ -143,19 +142,19 @@ class Composition:
             log_level = self._cumulant(tilt, cut)[0] - tilt * epsilon - np.log1p(tilt)
             return max(min(float(np.exp(np.clip(log_level, _LEAST_LOG, 0.0))), float(delta_at_0)), math.exp(_LEAST_LOG))
 
-        level, cut = level_at(tilt, 0.0), 0.0
-        # again without losses that do not matter at this level: under a tilt, the few of a heavy tail would hide all others
-        if tilt <= _GREATEST_TILT:
-            cut = level
-            tilt = self._tilt_at(epsilon, cut)
-            level = min(level, level_at(tilt, cut))
+        # Chernoff's exponent at epsilon: K'(t) = epsilon; then without losses that do not matter at this level of delta: under a
+        # tilt the few of a heavy tail would hide all others
+        cut = level_at(self._tilt_at(epsilon), 0.0)
+        tilt = self._tilt_at(epsilon, cut)
+        level = min(cut, level_at(tilt, cut))
+        if tilt > _GREATEST_TILT:  # no finite loss comes near epsilon: the masses themselves matter
+            tilt = 0.0
         # delta does not rise with epsilon, so the probability of an infinite loss is below it at every epsilon
         infinite = self._infinite()[0]
         # a relative error `width` of epsilon changes log delta by t epsilon times as much
         log_width = width * _sharpness(tilt, epsilon)
         low, high = self._narrowed(
-            # no finite loss comes near epsilon: the masses themselves matter
-            tilt if tilt <= _GREATEST_TILT else 0.0,
+            tilt,
             level,
             lambda lower, upper: (max(lower.least_delta(epsilon, tilt), infinite), upper.delta(epsilon, tilt)),
             lambda low, high: (np.log(high) - np.log(low) if low > 0 else np.inf) / log_width if high > _NOTHING else 0.0,
@@ -502,11 +501,6 @@ class Composition:
         If no release has a lower bound, the upper bound of a grid is assumed to err by a third of what it gained over
         the grid before.
         """
-        if tilt > _GREATEST_TILT:
-            # all losses stay below the epsilon: the tilt that takes the mean nearly to the greatest one
-            sketches = zip(self._sketches_to(cut), self.factors, strict=True)
-            top = sum(count * float(sketch.losses[sketch.mass > 0][-1]) for sketch, (_, count) in sketches)
-            tilt = self._tilt(lambda _t, _value, slope, curvature: (slope - _NEARLY * top, curvature), cut)
         table_steps = {release.step for release, _ in self.factors if isinstance(release, Tabulated)}
         if len(table_steps) > 1:
             raise ParameterError("step", sorted(table_steps), "the same in all tables of losses that are composed")

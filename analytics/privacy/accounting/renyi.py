@@ -166,7 +166,7 @@ def _rho(release: Mechanism) -> float:
     if not 0 < pure < np.inf:
         return min(rho, pure)
     orders = np.exp(np.arange(0.0, np.log(10 + 2.5 / min(pure, 1.0)) + _ORDER_STEP, _ORDER_STEP))
-    divergences = [max(one[1] for one in _of(release, a)) for a in orders[1:].tolist()]
+    divergences = [max(ends[1] for ends in _of(release, a)) for a in orders[1:].tolist()]
     band = max(float(np.max(divergences / orders[:-1])), pure / float(orders[-1])) * (1 + 4 * UNIT)
     return min(rho, band, pure * pure / 2 * (1 + 4 * UNIT) + SMALLEST)
 
@@ -224,40 +224,42 @@ def _of(release: Mechanism, a: float) -> tuple[Ends, Ends]:
 
 def _computed(release: Mechanism, a: float) -> tuple[Ends, Ends]:
     """Lower and upper bounds of the divergences of (P, Q) and of (Q, P)."""
-    one: Ends
-    if isinstance(release, Gaussian):
-        least, greatest = release.mu * (1 - release.slack), release.mu * (1 + release.slack)
-        underflow = SMALLEST if greatest > 0 else 0.0
-        one = a * least * least / 2 * (1 - 8 * UNIT), a * greatest * greatest / 2 * (1 + 8 * UNIT) + underflow
-        return one, one
-    if isinstance(release, Laplace):
-        one = _of_laplace(release.loss * (1 - release.slack), a)[0], _of_laplace(release.loss, a)[1]
-        return one, one
-    if isinstance(release, RandomizedResponse):
-        losses = release.loss * (1 - release.slack), release.loss
-        one = _of_response(losses[0], release.symbols, a)[0], _of_response(losses[1], release.symbols, a)[1]
-        return one, one
-    if isinstance(release, Approximate):
-        one = _of_response(release.loss, 2, a) if release.delta == 0 else (np.inf, np.inf)
-        return one, one
     if isinstance(release, Discrete):
         p, q = (np.log(law) for law in release.laws)
         return _of_laws(p, q, a, release.doubt), _of_laws(q, p, a, release.doubt)
-    if isinstance(release, DiscreteGaussian):
-        one = _of_discrete_gaussian(release, a)
-        return one, one
     if isinstance(release, Subsampled) and isinstance(release.release, Gaussian):
         mu, slack = release.release.mu, release.release.slack + 4 * UNIT
         forward = _of_subsampled(mu * (1 - slack), release.p, a)[0], _of_subsampled(mu * (1 + slack), release.p, a)[1]
         return forward, (0.0, forward[1])
-    if isinstance(release, RenyiBound):  # a divergence rises with its order
-        one = 0.0, min((d for b, d in zip(release.orders, release.divergences, strict=True) if b >= a), default=np.inf)
-        return one, one
-    if isinstance(release, FixedSizeSampled):  # convex in the pair, so no more than the release on one sample shows
-        greatest = min(_of_curve(release, a, reverse=False)[1], _of(release.release, a)[0][1])
-        one = min(_of(Subsampled(release.release, release.p), a)[0][0], greatest), greatest
-        return one, one
+    both_orders = _of_both_orders(release, a)
+    if both_orders is not None:
+        return both_orders, both_orders
     return _of_curve(release, a, reverse=False), _of_curve(release, a, reverse=True)
+
+
+def _of_both_orders(release: Mechanism, a: float) -> Ends | None:
+    """Bounds of the divergence of a release of which it is the same in both orders; None where there is no closed form."""
+    match release:
+        case Gaussian():
+            least, greatest = release.mu * (1 - release.slack), release.mu * (1 + release.slack)
+            underflow = SMALLEST if greatest > 0 else 0.0
+            return a * least * least / 2 * (1 - 8 * UNIT), a * greatest * greatest / 2 * (1 + 8 * UNIT) + underflow
+        case Laplace():
+            return _of_laplace(release.loss * (1 - release.slack), a)[0], _of_laplace(release.loss, a)[1]
+        case RandomizedResponse():
+            least, symbols = release.loss * (1 - release.slack), release.symbols
+            return _of_response(least, symbols, a)[0], _of_response(release.loss, symbols, a)[1]
+        case Approximate():
+            return _of_response(release.loss, 2, a) if release.delta == 0 else (np.inf, np.inf)
+        case DiscreteGaussian():
+            return _of_discrete_gaussian(release, a)
+        case RenyiBound():  # a divergence rises with its order
+            table = zip(release.orders, release.divergences, strict=True)
+            return 0.0, min((bound for order, bound in table if order >= a), default=np.inf)
+        case FixedSizeSampled():  # convex in the pair, so no more than the release on one sample shows
+            most = min(_of_curve(release, a, reverse=False)[1], _of(release.release, a)[0][1])
+            return min(_of(Subsampled(release.release, release.p), a)[0][0], most), most
+    return None
 
 
 def _of_laplace(eps: float, a: float) -> Ends:

@@ -112,11 +112,11 @@ class DiscreteGaussian(LatticeLosses):
             correction = 2 * h / (12 * self.sigma) * np.exp(log_density - log_delta)
             terms = _HERMITE[0] - slope * mu * (4 * _HERMITE[1] + mu * (6 * _HERMITE[2] + mu * (4 * _HERMITE[3] + mu)))
             # loss and mu err by 4 units, where the error of the curve counts those of its own quotients
-            doubt = 4 * error - 4 * UNIT * loss * slope + UNIT * (8 - log_delta)
-            doubt = 1.001 * (doubt + terms / 384 * self.sigma**-4 + 1e-6 * correction)
+            relative_error = 4 * error - 4 * UNIT * loss * slope + UNIT * (8 - log_delta)
+            relative_error = 1.001 * (relative_error + terms / 384 * self.sigma**-4 + 1e-6 * correction)
             known = log_delta > _VANISHING
             # all of them relative to the continuous curve
-            lower, upper = (np.exp(log_delta) * (1 - correction + side * doubt) + side * SMALLEST for side in (-1, 1))
+            lower, upper = (np.exp(log_delta) * (1 - correction + side * relative_error) + side * SMALLEST for side in (-1, 1))
         return np.where(known, np.clip(lower, 0.0, 1.0), 0.0), np.where(known, np.clip(upper, 0.0, 1.0), _VANISHED)
 
 
