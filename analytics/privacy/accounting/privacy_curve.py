@@ -634,9 +634,8 @@ class PrivacyCurve(tidy.Tabular):
         >>> [round(float(x), 4) for x in gaussian(1.0).posterior([0.5, 0.1])]
         [0.6915, 0.9013]
         """
-        share = real("prior", prior, "[0, 1]")
-        # a risk changes by no more than the prior: the rounding of 1 - prior is added
-        return np.asarray(np.minimum(1 - self.bayes_risk(1 - share) + 2 * UNIT, 1.0))[()]
+        # of both orders the greater risk: which neighbour the prior is for makes no difference
+        return np.asarray(np.minimum(1 - self.bayes_risk(prior) + UNIT, 1.0))[()]
 
     @own_errstate
     def renyi(self, order: ArrayLike) -> Bracket:

@@ -246,3 +246,5 @@ def test_zero_concentrated_privacy_is_its_best_order():
     best = float(np.min(renyi_to_epsilon(grid, 0.05 * grid, delta=1e-6)))
     assert airtight.gaussian(0.1).compose(10).epsilon(1e-6) <= curve.epsilon(1e-6)
     assert curve.epsilon(1e-6) == pytest.approx(best, rel=1e-3) and curve.epsilon(1e-6) >= best * (1 - 1e-9)
+    shifted = PrivacyCurve.from_dp_accounting(events.ZCDpEvent(0.05, 0.25))  # divergences of 0.25 + 0.05 times the order
+    assert shifted.epsilon(1e-6) == pytest.approx(best + 0.25, rel=1e-3) and shifted.epsilon(1e-6) >= best + 0.25
