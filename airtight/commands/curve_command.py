@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -22,6 +22,11 @@ _MOST = 1 << 24  # bytes of a file with a curve
 @click.option("--q", "sampling_rate", type=float, help="Rate of the Poisson sample of a step, in [0, 1]; 1 by default.")
 @click.option("--steps", type=int, help="Number of steps; 1 by default.")
 @click.option(
+    "--adjacency",
+    type=click.Choice(["add-remove", "replace"]),
+    help="What neighbours of DP-SGD differ in: one record more or less (by default), or another record.",
+)
+@click.option(
     "--delta",
     "deltas",
     type=float,
@@ -36,6 +41,7 @@ def curve(
     noise_multiplier: float | None,
     sampling_rate: float | None,
     steps: int | None,
+    adjacency: Literal["add-remove", "replace"] | None,
     deltas: tuple[float, ...],
     out: Path | None,
     plot: Path | None,
@@ -43,21 +49,21 @@ def curve(
 ) -> None:
     """Print epsilon at each delta: of DP-SGD with --sigma, --q and --steps, or of the curve in FILE.
 
-    Neighbours of DP-SGD: one record is added or removed. FILE holds what PrivacyCurve.to_json writes; - reads standard input.
+    Neighbours of DP-SGD: one record is added or removed, or with --adjacency replace becomes another one. FILE holds what
+    PrivacyCurve.to_json writes; - reads standard input.
     """
     from airtight.analytics.privacy.accounting.privacy_curve import dp_sgd
     from airtight.report.screens import curve_screen
     from airtight.results.bounds import CurveResult
 
+    of_training = {"--sigma": noise_multiplier, "--q": sampling_rate, "--steps": steps, "--adjacency": adjacency}
     if file is None:
         if noise_multiplier is None:
             raise click.UsageError("curve: give --sigma, or a FILE with a curve")
         rate, count = 1.0 if sampling_rate is None else sampling_rate, 1 if steps is None else steps
-        name, released = "DP-SGD", dp_sgd(noise_multiplier, rate, count)
-    elif options := [
-        flag for flag, value in (("--sigma", noise_multiplier), ("--q", sampling_rate), ("--steps", steps)) if value is not None
-    ]:
-        raise click.UsageError(f"{options[0]}: not together with a FILE")
+        name, released = "DP-SGD", dp_sgd(noise_multiplier, rate, count, adjacency=adjacency or "add-remove")
+    elif given := [flag for flag, value in of_training.items() if value is not None]:
+        raise click.UsageError(f"{given[0]}: not together with a FILE")
     else:
         name, released = str(file), _read(file)
     result = CurveResult.of(released, deltas or (1e-5, 1e-6, 1e-8))

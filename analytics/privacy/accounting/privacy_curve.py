@@ -32,6 +32,7 @@ from airtight.analytics.privacy.accounting.subsampled import (
     Subsampled,
     of_group,
     of_neighbours,
+    of_sampled_records,
 )
 from airtight.analytics.privacy.mechanisms import gaussian as gaussian_mechanism
 from airtight.analytics.privacy.mechanisms.approximate import Approximate
@@ -816,6 +817,22 @@ class PrivacyCurve(tidy.Tabular):
             return compose(cls(((release, count),)) for release, count in dp_events.factors_of(source))
         return cls(((dp_accounting_interop.tabulated(source, optimistic, unit), 1),))
 
+    @classmethod
+    def from_opacus(cls, history: Iterable[tuple[float, float, int]]) -> PrivacyCurve:
+        """The curve of the ``history`` of an accountant of Opacus: (noise multiplier, sampling rate, steps) of each phase.
+
+        Adjacency: one record is added or removed.
+
+        Examples
+        --------
+        >>> round(float(PrivacyCurve.from_opacus([(1.0, 0.01, 500), (1.2, 0.01, 500)]).epsilon(1e-6)), 3)
+        1.862
+        """
+        phases = list(history)
+        if any(len(phase) != 3 for phase in phases):
+            raise ParameterError("history", phases, "(noise multiplier, sampling rate, steps) of each phase")
+        return compose(dp_sgd(sigma, rate, steps) for sigma, rate, steps in phases)
+
     def to_dp_event(self) -> Any:
         """The releases as a ``DpEvent`` of Google's library; parameters are rounded to the side of greater leakage.
 
@@ -1094,19 +1111,28 @@ def from_renyi(order: ArrayLike, divergence: ArrayLike, *, unit: str = "") -> Pr
 
 
 @own_errstate
-def dp_sgd(noise_multiplier: float, sampling_rate: float, steps: int) -> PrivacyCurve:
+def dp_sgd(
+    noise_multiplier: float,
+    sampling_rate: float,
+    steps: int,
+    *,
+    adjacency: Literal["add-remove", "replace"] = "add-remove",
+) -> PrivacyCurve:
     """The curve of DP-SGD: `steps` Gaussian releases, each of a fresh Poisson sample of rate `sampling_rate`.
 
-    The noise of a step is `noise_multiplier` times the clipping norm. Adjacency: one record is added or removed.
+    The noise of a step is `noise_multiplier` times the clipping norm. Adjacency: one record is added or removed, or
+    becomes another one.
 
     Examples
     --------
     >>> round(float(dp_sgd(1.0, 0.01, 1000).epsilon(1e-6)), 3)
     2.125
+    >>> round(float(dp_sgd(1.0, 0.01, 1000, adjacency="replace").epsilon(1e-6)), 3)
+    3.214
     """
     sigma = checks.scalar("noise_multiplier", noise_multiplier, "[0, inf]")
-    p = checks.scalar("sampling_rate", sampling_rate, "[0, 1]")
-    return PrivacyCurve.of(Subsampled(Gaussian.of_noise(sigma, ADDED), p)).compose(checks.count("steps", steps, "[0, inf)"))
+    p, count = checks.scalar("sampling_rate", sampling_rate, "[0, 1]"), checks.count("steps", steps, "[0, inf)")
+    return subsampled(PrivacyCurve.of(Gaussian.of_noise(sigma, ADDED)), p, adjacency=adjacency).compose(count)
 
 
 @own_errstate
@@ -1139,17 +1165,21 @@ def subsampled(
     curve : PrivacyCurve or float
         With `replacement` None the release against no release. With False it compares samples that differ in one
         record, and has to be the same in both orders: for a sum of records of norms up to C with noise of deviation sigma,
-        mu is 2 C / sigma.
+        mu is 2 C / sigma. A Poisson sample where one record is replaced is known of Gaussian releases alone, against none.
     p : float
         In [0, 1]. Probability, or share of the records that a sample of fixed size takes (of the larger data set).
     replacement : bool, optional
         None for a Poisson sample, False for a sample of fixed size without replacement. True is refused: no pair is
         proved to dominate.
     adjacency : {"add-remove", "replace"}
-        What neighbours differ in. "replace" with a Poisson sample is refused: no pair is proved to dominate the composition.
+        What neighbours differ in.
 
     Notes
     -----
+    *Poisson, replace.* Given the sample of the other records, whose law is the same for both data sets, the sum is one of
+    two means with the record absent or of the record x, and absent or of x'. Of vectors up to C these are dominated by
+    opposite ones (:class:`~airtight.analytics.privacy.mechanisms.gaussian.Hidden`), which are attained.
+
     *Fixed size, add-remove.* Let S be m - 1 of the other records and y a further one: the laws are the
     means over S and y of pM(S, x) + (1-p)M(S, y) and of M(S, y). Divergences are jointly convex, and those of such a
     mixture grow with the divergence of (M(S, x), M(S, y)), which the curve dominates: in both orders, as either record may be
@@ -1166,10 +1196,15 @@ def subsampled(
     inner = curve if isinstance(curve, PrivacyCurve) else gaussian(curve)
     neighbours = choice("adjacency", adjacency, Neighbours)
     if replacement is None:
-        if neighbours is Neighbours.REPLACE:
-            allowed = '"add-remove" for a Poisson sample; "replace" with replacement=False'
-            raise ParameterError("adjacency", adjacency, allowed)
-        return PrivacyCurve(((Subsampled.of(inner.factors, p, "curve"), 1),))
+        sample = Subsampled.of(inner.factors, p, "curve")
+        if neighbours is Neighbours.ADD_REMOVE:
+            return PrivacyCurve.of(sample)
+        if not isinstance(sample.release, Gaussian) or inner.unit == REPLACED:
+            allowed = 'Gaussian releases against none, for a Poisson sample with "replace"'
+            raise ParameterError("curve", sample.release.constructor, allowed)
+        if sample.release.mu == np.inf:  # whoever is sampled is seen
+            return PrivacyCurve.of(Approximate(0.0, sample.p, REPLACED))
+        return PrivacyCurve.of(of_sampled_records(sample.release, sample.p, 1, REPLACED, replaced=True))
     if flag("replacement", replacement):
         allowed = "None (Poisson) or False: no pair is proved to dominate draws with replacement"
         raise ParameterError("replacement", replacement, allowed)

@@ -92,6 +92,14 @@ class Subsampled(Mechanism):
         within = isinstance(release, Subsampled) and release.p <= self.p and self.release.covers(release.release)
         return super().covers(release) or within
 
+    @property
+    def dominating_mu(self) -> float:
+        return self.release.dominating_mu if self.p else 0.0
+
+    @property
+    def renyi_lines(self) -> tuple[tuple[float, float], ...]:
+        return self.release.renyi_lines if self.p else ((0.0, 0.0),)
+
     def greatest_loss(self, *, reverse: bool = False) -> float:
         return self._mixed_loss(self.release.greatest_loss(reverse=reverse), reverse)
 
@@ -187,8 +195,8 @@ def of_neighbours(release: Mechanism, unit: str) -> Mechanism:
 def of_group(release: Mechanism, count: int) -> Mechanism:
     r"""The release for neighbours that differ in `count` records, where one record has moved a sum by its sensitivity.
 
-    Of a Poisson sample, all of these records are added, or all of them removed. In a sample of fixed size their number is
-    hypergeometric, and not determined by p: it is refused.
+    Of a Poisson sample, all of these records are added, all of them removed, or all of them replaced. In a sample of fixed
+    size their number is hypergeometric, and not determined by p: it is refused.
 
     Notes
     -----
@@ -205,14 +213,23 @@ def of_group(release: Mechanism, count: int) -> Mechanism:
     if isinstance(release, LatticeLosses):
         return replace(release, sensitivity=release.sensitivity * count, unit=unit)
     inner = release.release if isinstance(release, Subsampled) and not release.fixed_size else None
-    if isinstance(release, Subsampled) and isinstance(inner, Gaussian) and inner.slack <= UNIT and inner.mu < np.inf:
-        p = Fraction(release.p)
-        weights = (float(math.comb(count, k) * p**k * (1 - p) ** (count - k)) for k in range(count + 1))
-        return Hidden(tuple(weights), tuple(k * inner.mu for k in range(count + 1)), unit)
+    if isinstance(release, Subsampled) and isinstance(inner, Gaussian) and inner.mu < np.inf:
+        return of_sampled_records(inner, release.p, count, unit)
+    if isinstance(release, Hidden) and release.opposite and len(release.mu) == 2 and release.mu[0] == 0:
+        sampled = Gaussian(release.mu[1], slack=release.slack)
+        return of_sampled_records(sampled, release.weights[1], count, unit, replaced=True)
     raise ParameterError(
         "curve", release.constructor, "Gaussian, Laplace, discrete Gaussian or discrete Laplace noise on a sum, or a "
         "Poisson sample of one Gaussian release with noise"
     )  # fmt: skip
+
+
+def of_sampled_records(release: Gaussian, p: float, count: int, unit: str, *, replaced: bool = False) -> Hidden:
+    """The release of a Poisson sample, where `count` records are added or removed, or (`replaced`) each becomes another one."""
+    share = Fraction(p)
+    weights = (float(math.comb(count, k) * share**k * (1 - share) ** (count - k)) for k in range(count + 1))
+    mu = tuple(k * release.mu for k in range(count + 1))
+    return Hidden(tuple(weights), mu, unit, opposite=replaced, slack=max(4 * UNIT, release.slack + UNIT))
 
 
 class Neighbours(StrEnum):
@@ -267,6 +284,14 @@ class FixedSizeSampled(Mechanism):
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> Mechanism:
         return cls(release_of(parameters["release"]), parameters["p"])
+
+    @property
+    def dominating_mu(self) -> float:
+        return self.release.dominating_mu if self.p else 0.0
+
+    @property
+    def renyi_lines(self) -> tuple[tuple[float, float], ...]:
+        return self.release.renyi_lines if self.p else ((0.0, 0.0),)
 
     def greatest_loss(self, *, reverse: bool = False) -> float:
         return self._mixture.greatest_loss()

@@ -14,6 +14,7 @@ import math
 from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -394,6 +395,10 @@ class Gaussian(Mechanism):
         """Noise whose standard deviation is so many times the sensitivity; without noise mu is infinite."""
         return cls(1 / multiplier if multiplier else np.inf, unit, UNIT if 0 < multiplier < np.inf else 0.0)
 
+    @property
+    def dominating_mu(self) -> float:
+        return self.mu * (1 + self.slack) * (1 + (4 * UNIT if self.slack else 0.0))
+
     def covers(self, release: Mechanism) -> bool:
         """A Gaussian of a smaller mu: N(mu, 1) times m/mu plus N(0, 1 - (m/mu)^2) is N(m, 1), and N(0, 1) stays N(0, 1)."""
         if super().covers(release):
@@ -500,6 +505,11 @@ class Shown(Mechanism):
         if not len(self.weights) == len(self.mu) == len(self.least):
             raise ParameterError("mu", f"{len(self.mu)} ratios", f"one for each of {len(self.weights)} weights")
 
+    @property
+    def dominating_mu(self) -> float:
+        """By joint convexity: the greatest mu that has a chance."""
+        return max((mu for weight, mu in zip(self.weights, self.mu, strict=True) if weight > 0), default=0.0)
+
     def greatest_loss(self, *, reverse: bool = False) -> float:
         return np.inf if any(w > 0 < mu for w, mu in zip(self.weights, self.mu, strict=True)) else 0.0
 
@@ -526,43 +536,79 @@ class Hidden(Mechanism):
     weights : tuple of float
         Proportional to the probabilities p_i.
     mu : tuple of float
-        The mu_i >= 0, each known up to a relative error of four units, as the weights are up to one.
+        The mu_i >= 0; the weights are known up to a relative error of one unit.
+    opposite : bool
+        Whether the other law is the mixture of the N(-mu_i, 1) with the same weights, in place of N(0, 1).
+    slack : float
+        Relative error of the mu_i.
 
     Notes
     -----
-    *Curves.* The likelihood ratio :math:`\sum_ip_ie^{\epsilon_i(t)}`, :math:`\epsilon_i(t) = \mu_it -
-    \mu_i^2/2`, rises with the outcome t; let E(t) be its logarithm. The set of outcomes above t is the best one at
-    :math:`\epsilon = E(t)`, the set below it the best one of the other order at -E(t). With the Gaussian curve
-    :math:`\delta_G` at every real epsilon,
+    *Curves.* Let the laws be the mixtures of the :math:`N(\mu_i, 1)` with weights p_i and of the :math:`N(-\nu_j, 1)` with
+    weights q_j. With the densities' ratios to that of N(0, 1), :math:`a_i(t) = e^{\mu_it - \mu_i^2/2}` and
+    :math:`b_j(t) = e^{-\nu_jt - \nu_j^2/2}`, the likelihood ratio :math:`\sum_ip_ia_i/\sum_jq_jb_j` rises with the
+    outcome t; let E(t) be its logarithm. The set of outcomes above t is the best one at :math:`\epsilon = E(t)`, the set
+    below it the best one of the other order at -E(t). With the Gaussian curve :math:`\delta_G` at every real epsilon and
+    :math:`e^{\epsilon_{ij}} = a_i/b_j`,
 
-    .. math:: D_{e^{E(t)}}(P\|Q) = \sum_ip_i\,\delta_G(\epsilon_i(t);\mu_i), \qquad
-              D_{e^{-E(t)}}(Q\|P) = \sum_ip_ie^{\epsilon_i(t)-E(t)}\,\delta_G(-\epsilon_i(t);\mu_i),
+    .. math:: D_{e^{E(t)}}(P\|Q) = \sum_{ij}p_i\,\frac{q_jb_j}{\sum_kq_kb_k}\,\delta_G(\epsilon_{ij};\mu_i+\nu_j), \qquad
+              D_{e^{-E(t)}}(Q\|P) = \sum_{ij}q_j\,\frac{p_ia_i}{\sum_kp_ka_k}\,\delta_G(-\epsilon_{ij};\mu_i+\nu_j).
 
-    as :math:`\sum_ip_ie^{\epsilon_i(t)} = e^{E(t)}`: all terms are positive. For a given epsilon, a t on either side of
-    the root of :math:`E(t) = \pm\epsilon` is found by bisection; since a curve falls, they give its two bounds,
-    whatever the error of the root is.
+    All terms are positive. (The first: multiply :math:`\sum_ip_i\Phi(\mu_i-t) - e^{E}\sum_jq_j\Phi(-\nu_j-t)` by
+    :math:`\sum_kq_kb_k`, and collect :math:`p_iq_j(b_j\Phi(\mu_i-t) - a_i\Phi(-\nu_j-t))`.) For a given epsilon, a t on
+    either side of the root of :math:`E(t) = \pm\epsilon` is found; since a curve falls, they give its two bounds, whatever
+    the error of the root is.
 
-    *Domination.* The pair dominates that of any vectors v_i with norms of at most mu_i, at every lambda > 0: a set of
-    probability alpha under N(0, 1) has at most :math:`\Phi(\Phi^{-1}(\alpha) + \mu_i)` and at least
-    :math:`\Phi(\Phi^{-1}(\alpha) - \mu_i)` under N(v_i, 1) (Neyman and Pearson), and one half-line attains all of these here.
+    *Domination.* The pair dominates that of any vectors :math:`v_i, v_j'` with norms of at most :math:`\mu_i, \nu_j`, at every
+    lambda > 0: a set of probability alpha under N(0, 1) has at most :math:`\Phi(\Phi^{-1}(\alpha) + \mu_i)` under N(v_i, 1)
+    and at least :math:`\Phi(\Phi^{-1}(\alpha) - \nu_j)` under N(v_j', 1) (Neyman and Pearson), and one half-line attains all
+    of these here.
     """
 
     weights: tuple[float, ...]
     mu: tuple[float, ...]
     unit: str = ""
+    opposite: bool = False
+    slack: float = 4 * UNIT
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        object.__setattr__(self, "slack", checks.scalar("slack", self.slack, "[0, 1)"))
         for name, interval in (("weights", "[0, 1]"), ("mu", "[0, 1e6]")):
             object.__setattr__(self, name, tuple(checks.real(name, getattr(self, name), interval).tolist()))
+        object.__setattr__(self, "opposite", checks.flag("opposite", self.opposite))
         if len(self.weights) != len(self.mu) or not sum(self.weights) > 0:
             raise ParameterError("weights", len(self.weights), f"one for each of {len(self.mu)} sensitivities, not all 0")
+
+    @property
+    def symmetric(self) -> bool:  # type: ignore[override]
+        return self.opposite
+
+    def parameters(self) -> dict[str, Any]:
+        usual = {"opposite": False, "slack": 4 * UNIT}
+        return {name: value for name, value in super().parameters().items() if usual.get(name) != value}
+
+    @property
+    def dominating_mu(self) -> float:
+        """By joint convexity: no pair of components is farther apart."""
+        farthest = max((mu for weight, mu in zip(self.weights, self.mu, strict=True) if weight > 0), default=0.0)
+        return farthest * (2 if self.opposite else 1) * (1 + self.slack) * (1 + 4 * UNIT)
+
+    @property
+    def renyi_lines(self) -> tuple[tuple[float, float], ...]:
+        """Of opposite laws also: the second one is at least its share q of N(0, 1), so that q^(1 - a) times the exponential of
+        the divergence from N(0, 1) is an upper bound."""
+        kept = math.fsum(weight for weight, mu in zip(self.weights, self.mu, strict=True) if not mu)
+        if not (self.opposite and kept > 0):
+            return super().renyi_lines
+        shift = -math.log(kept / math.fsum(self.weights)) * (1 + 8 * UNIT) + 8 * UNIT
+        return *super().renyi_lines, (self.dominating_mu / 2, shift)
 
     def greatest_loss(self, *, reverse: bool = False) -> float:
         shown = [weight > 0 < mu for weight, mu in zip(self.weights, self.mu, strict=True)]
         if not any(shown):
             return 0.0
-        if not reverse:
+        if not reverse or self.opposite:
             return np.inf
         # Q / P tends to one over the probability that nothing is shown
         kept = math.fsum(weight for weight, each in zip(self.weights, shown, strict=True) if not each)
@@ -573,61 +619,117 @@ class Hidden(Mechanism):
         return max(greatest * (1 - 8 * UNIT) - 8 * UNIT, 0.0) if greatest < np.inf else np.inf
 
     def delta_bracket(self, epsilon: FloatArray, *, reverse: bool = False) -> BracketArrays:
-        shown = np.array(self.weights) > 0
-        share, mu = np.array(self.weights)[shown] / math.fsum(self.weights), np.array(self.mu)[shown]
+        reverse = reverse and not self.opposite
         lower, upper = np.zeros(epsilon.shape), np.zeros(epsilon.shape)
         inside = epsilon < min(self.greatest_loss(reverse=reverse), _FARTHEST)
         eps = epsilon[inside]
         if eps.size:
-            bounds = [_hidden(eps, share, mu * (1 + 4 * side * UNIT), side, reverse) for side in (-1, 1)]
+            bounds = [self._bound(eps, side, reverse) for side in (-1, 1)]
             lower[inside], upper[inside] = np.minimum(*bounds), bounds[1]
         upper[(epsilon >= _FARTHEST) & (epsilon < self.greatest_loss(reverse=reverse))] = SMALLEST
         return lower, upper
 
+    def _bound(self, eps: FloatArray, side: int, reverse: bool) -> FloatArray:
+        """Lower (`side` = -1) or upper (1) bound of the curve at each epsilon."""
+        shown = np.array(self.weights) > 0
+        share, mu = np.array(self.weights)[shown] / math.fsum(self.weights), np.array(self.mu)[shown]
+        mu = mu * (1 + side * self.slack)
+        first = _Tilted(share, mu)
+        second = _Tilted(share, -mu) if self.opposite else _Tilted(np.ones(1), np.zeros(1))
+        target = -eps if reverse else eps
+        # E(t) is at least the greatest term of the first law (the second has ratios of at most 1 where t >= 0)
+        moving = mu > 0
+        start = np.min((target - np.log(share[moving, None])) / mu[moving, None] + mu[moving, None] / 2, axis=0)
+        t = _root(first, second, target, start + np.abs(start) * 1e-9 + 1.0, self.opposite)
+        # an upper bound needs D at a point on the left of epsilon: E(t) below the target, or above it in the other order
+        left = (side > 0) != reverse
+        width = 4 * UNIT * (1 + np.abs(t))
+        for _ in range(_DOUBLINGS):
+            (ratio, room), (other, other_room) = first.log_mean(t), second.log_mean(t)
+            total, room = ratio - other, room + other_room + 2 * UNIT * np.abs(ratio - other)
+            settled = total + room <= target if left else total - room >= target
+            if np.all(settled):
+                break
+            t, width = np.where(settled, t, t - width if left else t + width), 2 * width
+        chances = first.posterior(t, side) if reverse else share[:, None]
+        others = second.share[:, None] if reverse else second.posterior(t, side)
+        bound = np.zeros(t.shape)
+        for chance, mean in zip(chances, mu, strict=True):  # with each component of the second law
+            distance = mean - second.mean
+            loss = distance[:, None] * t - ((mean**2 - second.mean**2) / 2)[:, None]
+            error = 4 * UNIT * (np.abs(distance[:, None] * t) + (mean**2 + second.mean**2)[:, None])
+            value = _real_curve((-loss if reverse else loss) - side * error, distance, side)
+            bound += chance * np.sum(others * value, axis=0)
+        terms = mu.size * second.mean.size
+        bound = bound * (1 + side * (32 + 4 * terms) * UNIT) + side * SMALLEST * (1 + terms)
+        # where no t is on the right side, the curve is known to be between 0 and 1
+        return np.where(settled, np.clip(bound, 0.0, 1.0), float(side > 0))
+
+
+@dataclass(frozen=True)
+class _Tilted:
+    """The law of a mean, by which N(mean, 1) is drawn, and the ratio of the density of the outcome t to that of N(0, 1)."""
+
+    share: FloatArray  # of each mean, each up to one unit
+    mean: FloatArray
+
+    def _exponents(self, t: FloatArray) -> BracketArrays:
+        """log of the ratio of each component, and a bound of its error."""
+        moved, square = self.mean[:, None] * t, (self.mean * self.mean)[:, None]
+        return moved - square / 2, 4 * UNIT * (np.abs(moved) + square)
+
+    def log_mean(self, t: FloatArray) -> BracketArrays:
+        r"""log of the mean ratio, and a bound of its error.
+
+        Notes
+        -----
+        The shares sum to one, so the mean of the ratios less 1 is small where all ratios are near 1: there its error is
+        relative to these differences, not to 1.
+        """
+        each, error = self._exponents(t)
+        total = np.logaddexp.reduce(np.log(self.share)[:, None] + each, axis=0)
+        room = np.max(error, axis=0) + (16 + self.share.size) * UNIT * (1 + np.abs(total))
+        near = np.max(np.abs(each), axis=0) < _NEAR
+        excess = self.share[:, None] * np.expm1(each[:, near])
+        rounding = np.sum(np.abs(excess), axis=0) * (16 + self.share.size) * UNIT
+        total[near] = np.log1p(np.sum(excess, axis=0))
+        room[near] = 4 * (np.sum(self.share[:, None] * error[:, near], axis=0) + rounding)
+        return total, room
+
+    def slope(self, t: FloatArray) -> FloatArray:
+        """Of log_mean: the mean of the means, weighted by what the outcome tells."""
+        return np.asarray(np.sum(self.posterior(t, 0) * self.mean[:, None], axis=0))
+
+    def posterior(self, t: FloatArray, side: int) -> FloatArray:
+        """The probability of each mean given the outcome; rounded down (`side` = -1) or up (1)."""
+        each, error = self._exponents(t)
+        logs = np.log(self.share)[:, None] + each
+        total = np.logaddexp.reduce(logs, axis=0)
+        room = 2 * np.max(error, axis=0) + (16 + self.share.size) * UNIT * (1 + np.abs(total))
+        return np.asarray(np.exp(np.minimum(logs - total + side * room, 0.0)))
+
+
+def _root(first: _Tilted, second: _Tilted, target: FloatArray, t: FloatArray, opposite: bool) -> FloatArray:
+    """The outcome at which log of the ratio of the two laws is the target, from one on its right; up to rounding."""
+    # the logarithm of the ratio is convex, or, of opposite laws, 0 at 0: Newton's method, bisection where it leaves the bracket
+    low, high = np.where(opposite, 0.0, -np.inf) + np.zeros(t.shape), t
+    for _ in range(_NEWTON_STEPS):
+        excess = first.log_mean(t)[0] - second.log_mean(t)[0] - target
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore"):
+            step = excess / (first.slope(t) - second.slope(t))
+        step = np.where(np.isfinite(step), step, 0.0)
+        low, high = np.where(excess < 0, t, low), np.where(excess < 0, high, t)
+        moved = t - step
+        outside = (low > -np.inf) & ((moved < low) | (moved > high))
+        t = np.where(outside, (low + high) / 2, moved)
+        if np.all(np.abs(step) <= 4 * UNIT * (1 + np.abs(t))):
+            break
+    return np.asarray(t)
+
 
 _FARTHEST = 1e15  # from here on the curve of a mu up to 1e6 is below the least double: (1e15/1e6 - 1e6/2)^2/2 > 1e17
 _DOUBLINGS = 60  # greatest number of ever wider steps from the root of E to a point on one side of it
-
-
-def _hidden(eps: FloatArray, share: FloatArray, mu: FloatArray, side: int, reverse: bool) -> FloatArray:
-    """Lower (`side` = -1) or upper (1) bound of the curve of a mixture at each epsilon."""
-    target = -eps if reverse else eps
-    log_share, moving = np.log(share)[:, None], mu > 0
-    # E(t) is at least its greatest term
-    start = np.min((target - log_share[moving]) / mu[moving, None] + mu[moving, None] / 2, axis=0)
-    t = start + np.abs(start) * 1e-9 + 1.0
-
-    def exponents(t: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """epsilon_i(t) with the bound of its errors, and E(t), whose error is the greatest of these and some units."""
-        each = mu[:, None] * t - (mu * mu / 2)[:, None]
-        error = 4 * UNIT * (np.abs(mu[:, None] * t) + (mu * mu)[:, None])
-        return each, error, np.logaddexp.reduce(log_share + each, axis=0)
-
-    # E is convex: Newton's method falls to its root from the right
-    for _ in range(_NEWTON_STEPS):
-        each, _, total = exponents(t)
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore"):
-            step = (total - target) / np.sum(np.exp(log_share + each - total) * mu[:, None], axis=0)
-        t = t - np.where(np.isfinite(step), step, 0.0)
-        if np.all(np.abs(step) <= 4 * UNIT * (1 + np.abs(t))):
-            break
-    # an upper bound needs D at a point on the left of epsilon: E(t) below the target, or above it in the other order
-    left = (side > 0) != reverse
-    width = 4 * UNIT * (1 + np.abs(t))
-    for _ in range(_DOUBLINGS):
-        each, error, total = exponents(t)
-        room = np.max(error, axis=0) + (16 + mu.size) * UNIT * (1 + np.abs(total))
-        settled = total + room <= target if left else total - room >= target
-        if np.all(settled):
-            break
-        t, width = np.where(settled, t, t - width if left else t + width), 2 * width
-    each = each - side * error if not reverse else each + side * error
-    value = _real_curve(-each if reverse else each, mu, side)
-    # the weights of the other order add up to one
-    weight = np.exp(np.minimum(log_share + each - total + side * room, 0.0)) if reverse else share[:, None]
-    bound = np.sum(weight * value, axis=0) * (1 + side * (32 + 4 * mu.size) * UNIT) + side * SMALLEST * (1 + mu.size)
-    # where no t is on the right side, the curve is known to be between 0 and 1
-    return np.where(settled, np.clip(bound, 0.0, 1.0), float(side > 0))
+_NEAR = 0.5  # greatest logarithm of a ratio that counts as one near 1
 
 
 def _real_curve(epsilon: FloatArray, mu: FloatArray, side: int) -> FloatArray:

@@ -82,6 +82,16 @@ class Mechanism(ABC):
         """A lower bound of the pure epsilon of (P, Q), or of (Q, P); 0 where nothing is known."""
         return 0.0
 
+    @property
+    def dominating_mu(self) -> float:
+        """The mu of a Gaussian release that is proved to dominate this one; infinite where none is known."""
+        return np.inf
+
+    @property
+    def renyi_lines(self) -> tuple[tuple[float, float], ...]:
+        r"""Pairs (mu, s): the Renyi divergences of order a > 1 are at most :math:`a\mu^2/2 + s` in both orders."""
+        return ((self.dominating_mu, 0.0),)
+
     def covers(self, release: Mechanism) -> bool:
         """Whether `release` is proved to be a post-processing of this mechanism: one kernel maps P to its P and Q to its Q.
 

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 import airtight
 from airtight.analytics.privacy.accounting import renyi
-from airtight.analytics.privacy.mechanisms.gaussian import Gaussian
+from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
+from airtight.analytics.privacy.mechanisms.gaussian import Gaussian, Hidden
 from airtight.analytics.privacy.mechanisms.laplace import Laplace
 from airtight.analytics.privacy.mechanisms.randomized_response import RandomizedResponse
 
@@ -171,3 +172,39 @@ def test_orders_beyond_the_exponentials_of_doubles():
         low, high = curve.renyi(order)[:2]
         assert 0 <= low <= high <= most * (1 + 1e-6)
     assert airtight.from_renyi([2.0, 4.0], [0.1, 0.3]).renyi([1.5, 2.0, 3.0, 5.0]).upper == pytest.approx([0.1, 0.1, 0.3, np.inf])
+
+
+def mixtures(weights, means, others, order):
+    """By quadrature, the greater of both orders, of two mixtures of normal laws on a line."""
+    a, farthest = mpmath.mpf(order), max(map(abs, [*means, *others]))
+
+    def density(x, centers):
+        return mpmath.fsum(w * mpmath.npdf(x, c) for w, c in zip(weights, centers, strict=True))
+
+    reach = farthest * (2 * a + 2)
+    places = sorted({-reach - 15, -reach, -farthest, 0, farthest, reach, reach + 15})
+    integrals = (
+        mpmath.quad(lambda x, p=p, q=q: density(x, p) ** a * density(x, q) ** (1 - a), places)
+        for p, q in ((means, others), (others, means))
+    )
+    return max(mpmath.log(each) / (a - 1) for each in integrals)
+
+
+@pytest.mark.parametrize("opposite", [False, True])
+@pytest.mark.parametrize(
+    ("weights", "mu", "order"),
+    [([0.99, 0.01], [0, 1], 8.5), ([0.5, 0.3, 0.2], [0, 0.1, 2.0], 1.02), ([0.9, 0.1], [0.5, 1.0], 3.0)],
+)
+def test_mixtures_are_between_bounds_that_count_what_is_beyond_the_doubles(opposite, weights, mu, order):
+    curve = PrivacyCurve.of(Hidden(tuple(weights), tuple(mu), opposite=opposite))
+    with mpmath.workdps(30):
+        truth = mixtures([mpmath.mpf(w) for w in weights], mu, [-m for m in mu] if opposite else [0 for _ in mu], order)
+        lower, upper = curve.renyi(order)
+        assert lower <= truth <= upper <= lower * (1 + 1e-3)
+
+
+def test_rho_of_a_replaced_record_lies_between_one_and_two_sensitivities():
+    """A sample hides that a record and its replacement are two sensitivities apart: at great orders only one is seen."""
+    lower, upper = airtight.dp_sgd(1.0, 0.5, 1, adjacency="replace").zcdp()
+    assert 0.499 < lower <= upper < 0.56 and airtight.gaussian(2.0).zcdp().upper == pytest.approx(2.0)
+    assert airtight.dp_sgd(1.0, 0.01, 1, adjacency="replace").gdp().upper == pytest.approx(2.0)

@@ -89,12 +89,91 @@ def test_fixed_size_and_poisson_samples_have_one_pair_where_a_record_is_added():
     assert 0 < low < high <= 4.0 * (1 + 1e-12) and replaced.gdp().upper == pytest.approx(2.0)
 
 
+def mixture_divergence(weights, means, others, epsilon):
+    """Of two mixtures of normal laws on a line, by the half-line at the root of their ratio, which rises."""
+    def ratio(t):
+        return mpmath.log(mixed(t, means)) - mpmath.log(mixed(t, others)) - epsilon
+
+    def mixed(t, centers):
+        return mpmath.fsum(w * mpmath.exp(c * t - c * c / 2) for w, c in zip(weights, centers, strict=True))
+
+    low, high = mpmath.mpf(-1), mpmath.mpf(1)
+    while ratio(high) < 0:
+        high *= 2
+    while ratio(low) > 0:
+        low *= 2
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if ratio(middle) < 0 else (low, middle)
+    return mpmath.fsum(
+        w * (mpmath.ncdf(c - low) - mpmath.exp(epsilon) * mpmath.ncdf(d - low))
+        for w, c, d in zip(weights, means, others, strict=True)
+    )
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    log_p=st.floats(-9.0, 0.0),
+    log_mu=st.floats(-3.0, 1.0),
+    log_epsilon=st.floats(-6.0, 1.5),
+    shares=st.tuples(st.floats(0.01, 1.0), st.floats(0.01, 1.0)),
+)
+def test_a_replaced_record_of_a_poisson_sample(log_p, log_mu, log_epsilon, shares):
+    """The pair of opposite records attains the curve; no other two records of smaller norms exceed it."""
+    p, mu, epsilon = 10.0**log_p, 10.0**log_mu, 10.0**log_epsilon
+    lower, upper = airtight.subsampled(mu, p, adjacency="replace").bracket(epsilon=epsilon)
+    with mpmath.workdps(DIGITS):
+        weights = [1 - mpmath.mpf(p), mpmath.mpf(p)]
+        worst = mixture_divergence(weights, [0, mpmath.mpf(mu)], [0, -mpmath.mpf(mu)], epsilon)
+        assert lower <= worst <= upper and (upper <= lower * (1 + 1e-6) or upper < 1e-30)
+        inner = mixture_divergence(weights, [0, shares[0] * mpmath.mpf(mu)], [0, -shares[1] * mpmath.mpf(mu)], epsilon)
+        assert inner <= upper
+
+
+@pytest.mark.parametrize(("sigma", "rate", "steps", "delta"), [(1.0, 0.01, 1000, 1e-6), (2.0, 0.1, 100, 1e-5)])
+def test_replaced_records_of_training_agree_with_dp_accounting(sigma, rate, steps, delta):
+    from dp_accounting import NeighboringRelation, dp_event
+    from dp_accounting.pld import PLDAccountant
+
+    accountant = PLDAccountant(NeighboringRelation.REPLACE_ONE)
+    accountant.compose(dp_event.PoissonSampledDpEvent(rate, dp_event.GaussianDpEvent(sigma)), steps)
+    lower, upper = airtight.dp_sgd(sigma, rate, steps, adjacency="replace").bracket(delta=delta)
+    assert lower <= accountant.get_epsilon(delta) <= upper * (1 + 1e-4)
+
+
+def test_extremes_of_a_replaced_record():
+    assert airtight.dp_sgd(0.0, 0.01, 1, adjacency="replace").epsilon([0.009, 0.011]).tolist() == [np.inf, 0.0]
+    assert airtight.dp_sgd(1.0, 0.0, 10, adjacency="replace").epsilon(1e-300) == 0
+    always, whole = airtight.dp_sgd(1.0, 1.0, 1, adjacency="replace"), airtight.gaussian(2.0)
+    assert always.epsilon([1e-300, 1e-5]) == pytest.approx(whole.epsilon([1e-300, 1e-5]), rel=1e-9)
+    one, group = airtight.dp_sgd(1.0, 0.01, 10, adjacency="replace"), airtight.dp_sgd(1.0, 0.01, 10, adjacency="replace").group(3)
+    assert one.epsilon(1e-6) < group.epsilon(1e-6) and group.unit == "3 times: one record is replaced"
+    assert airtight.PrivacyCurve.from_json(group.to_json()) == group
+    with mpmath.workdps(DIGITS):
+        chances = [mpmath.binomial(3, k) * mpmath.mpf(0.01) ** k * mpmath.mpf(0.99) ** (3 - k) for k in range(4)]
+        worst = mixture_divergence(chances, range(4), [-k for k in range(4)], 0.5)
+        lower, upper = airtight.dp_sgd(1.0, 0.01, 1, adjacency="replace").group(3).bracket(epsilon=0.5)
+        assert lower <= worst <= upper <= lower * (1 + 1e-10)
+
+
+def test_the_history_of_an_accountant_of_opacus():
+    phases = [(1.0, 0.01, 500), (1.2, 0.02, 100)]
+    curve = airtight.PrivacyCurve.from_opacus(phases)
+    assert curve == airtight.compose([airtight.dp_sgd(*phase) for phase in phases])
+    with pytest.raises(airtight.ParameterError, match="history"):
+        airtight.PrivacyCurve.from_opacus([(1.0, 0.01)])
+    with pytest.raises(airtight.ParameterError, match="sampling_rate = 2"):
+        airtight.PrivacyCurve.from_opacus([(1.0, 2.0, 1)])
+
+
 @pytest.mark.parametrize(
     ("curve", "options", "said"),
     [
         (1.0, {"replacement": True}, "replacement"),
         (1.0, {"replacement": 0}, "replacement"),
-        (1.0, {"adjacency": "replace"}, "adjacency"),
+        (airtight.laplace(1.0), {"adjacency": "replace"}, "curve"),
+        (airtight.gaussian(1.0, unit="one record is replaced"), {"adjacency": "replace"}, "curve"),
+        (1e7, {"adjacency": "replace"}, "mu"),
         (1.0, {"replacement": False, "adjacency": "other"}, "adjacency"),
         (airtight.gaussian(1.0, unit="one record is added or removed"), {"replacement": False}, "curve"),
         (airtight.discrete_pair([0.9, 0.1], [0.5, 0.5]), {"replacement": False, "adjacency": "replace"}, "curve"),
