@@ -42,6 +42,8 @@ RELEASES = {
     },
     "subsampled": {"release": "release", "p": "real [0, 1]"},
     "discrete": {"p": "law", "q": "law", "unit?": "text", "doubt?": "real [0, 0.01]"},
+    "discrete_gaussian": {"sensitivity": "whole [1, 1125899906842624]", "sigma": "real [1e-290, 1e290]", "unit?": "text"},
+    "discrete_laplace": {"sensitivity": "whole [1, 1125899906842624]", "scale": "real [1e-290, 1e290]", "unit?": "text"},
 }  # fmt: skip
 
 

@@ -7,8 +7,8 @@ earlier ones showed, as long as the sum stays below a bound fixed beforehand (Fe
 Notes
 -----
 *Closed forms*, the greater of both orders. Gaussian :math:`a\mu^2/2`. Laplace
-:math:`\frac1{a-1}\log\bigl(\frac a{2a-1}e^{(a-1)\epsilon} + \frac{a-1}{2a-1}e^{-a\epsilon}\bigr)`. Randomized response
-and a discrete pair: sums over outcomes. Discrete Gaussian: :math:`\frac{as^2}{2\sigma^2} +
+:math:`\frac1{a-1}\log\bigl(\frac a{2a-1}e^{(a-1)\epsilon} + \frac{a-1}{2a-1}e^{-a\epsilon}\bigr)`. Randomized response,
+discrete Laplace and a discrete pair: sums over outcomes. Discrete Gaussian: :math:`\frac{as^2}{2\sigma^2} +
 \frac1{a-1}\log\frac{\Theta(as)}{\Theta(0)}`, with :math:`\Theta(c) = \sum_ke^{-(k-c)^2/(2\sigma^2)}`, which is greatest
 at whole c (Canonne, Kamath and Steinke 2020).
 
@@ -61,6 +61,7 @@ from airtight.analytics.privacy.accounting.subsampled import FixedSizeSampled, S
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.privacy.mechanisms.approximate import Approximate
 from airtight.analytics.privacy.mechanisms.discrete_gaussian import DiscreteGaussian
+from airtight.analytics.privacy.mechanisms.discrete_laplace import DiscreteLaplace
 from airtight.analytics.privacy.mechanisms.discrete_pair import Discrete
 from airtight.analytics.privacy.mechanisms.gaussian import Gaussian
 from airtight.analytics.privacy.mechanisms.laplace import Laplace
@@ -71,7 +72,9 @@ from airtight.analytics.rounding import SMALLEST, UNIT
 
 Ends = tuple[float, float]
 _GREATEST_CHECKED = 10_000  # order up to which the checker of a meter's log sums the terms of a subsampled Gaussian
-_CHECKED = (Gaussian, Laplace, RandomizedResponse, Discrete)  # releases that this checker knows besides
+# releases that this checker knows besides
+_CHECKED = (Gaussian, Laplace, RandomizedResponse, Discrete, DiscreteGaussian, DiscreteLaplace)
+_FAINT = 1e-9  # (a - 1) D below which the logarithm of a mean near 1 has few digits
 _SMALL = 0.1  # (a - 1) D below which a mean of small terms is computed, not of terms near 1
 _MOST_POINTS = 1 << 20  # of the trapezoidal rule
 _REACH = 40.0  # standard deviations beyond which a normal integrand is below the rounding of its sum
@@ -89,8 +92,8 @@ def divergence(factors: Factors, order: float) -> float:
     Parameters
     ----------
     factors : tuple of (Mechanism, int)
-        Releases of the kinds Gaussian, Laplace, randomised response and discrete pair at any order, and a subsampled
-        Gaussian at a whole order.
+        Releases of the kinds Gaussian and Laplace, both also discrete, randomised response and discrete pair at any order,
+        and a subsampled Gaussian at a whole order.
     order : float
         a > 1.
 
@@ -117,10 +120,17 @@ def divergence(factors: Factors, order: float) -> float:
         if not sampled and not isinstance(release, _CHECKED):
             raise ParameterError(
                 "curve", type(release).__name__, "made of releases whose Renyi divergence has a closed form: Gaussian, "
-                "Laplace, randomized response, discrete pair, subsampled Gaussian; declare others beforehand with "
-                "fixed=[(curve, count)]"
+                "Laplace, both on integers, randomized response, discrete pair, subsampled Gaussian; declare others "
+                "beforehand with fixed=[(curve, count)]"
             )  # fmt: skip
-    return bracket(factors, a)[1]
+    return bracket(tuple((_bounding(release), count) for release, count in factors), a)[1]
+
+
+def _bounding(release: Mechanism) -> Mechanism:
+    """The release, or continuous Gaussian noise in place of discrete noise: no less is shown, and the checker needs no sum."""
+    if isinstance(release, DiscreteGaussian):
+        return Gaussian(float(np.nextafter(release.sensitivity / release.sigma, np.inf)))
+    return release
 
 
 def bracket(factors: Factors, order: float) -> Ends:
@@ -273,6 +283,8 @@ def _of_both_orders(release: Mechanism, a: float) -> Ends | None:
             return _of_response(release.loss, 2, a) if release.delta == 0 else (np.inf, np.inf)
         case DiscreteGaussian():
             return _of_discrete_gaussian(release, a)
+        case DiscreteLaplace():
+            return _of_discrete_laplace(release, a)
         case RenyiBound():  # a divergence rises with its order
             table = zip(release.orders, release.divergences, strict=True)
             return 0.0, min((bound for order, bound in table if order >= a), default=np.inf)
@@ -322,6 +334,22 @@ def _of_discrete_gaussian(release: DiscreteGaussian, a: float) -> Ends:
         lost = (max(next(drops) * (1 - 1e-12) - 1e-12, 0.0), next(drops) * (1 + 1e-12) + 1e-12)
     least, greatest = whole * (1 - 8 * UNIT), whole * (1 + 8 * UNIT) + SMALLEST
     return max(least - lost[1] / (a - 1), 0.0), max(greatest - lost[0] / (a - 1), 0.0)
+
+
+def _of_discrete_laplace(release: DiscreteLaplace, a: float) -> Ends:
+    s, b = release.sensitivity, release.scale
+    growth = (2 * a - 1) / b
+    terms, size = [-a * s / b, (a - 1) * s / b], 3 + (2 * a + 1) * (s / b + 1 / b)
+    if s > 1:
+        # log((1 - r) (1 - e^(-growth (s-1))) / (1 - e^(-growth))): both differences may be small, their ratio is at most s - 1
+        logs = [math.log(-math.expm1(-each)) for each in (1 / b, growth * (s - 1), growth)]
+        terms.append(logs[0] + logs[1] - logs[2] + growth * (s - 1) - a * s / b)
+        size += growth * s + sum(map(abs, logs))
+    low, high = _logarithm(np.array(terms) - math.log1p(math.exp(-1 / b)), size, a)
+    if (a - 1) * high < _FAINT:  # the sum is near 1: its curve tells more
+        of_curve = _of_curve(release, a, reverse=False)
+        return max(low, of_curve[0]), min(high, of_curve[1])
+    return low, high
 
 
 def _of_subsampled(mu: float, p: float, a: float) -> Ends:

@@ -59,6 +59,8 @@ RELEASES = {
     },
     "subsampled": {"release": "release", "p": "real [0, 1]"},
     "discrete": {"p": "law", "q": "law", "unit?": "text", "doubt?": "real [0, 0.01]"},
+    "discrete_gaussian": {"sensitivity": "whole [1, 1125899906842624]", "sigma": "real [1e-290, 1e290]", "unit?": "text"},
+    "discrete_laplace": {"sensitivity": "whole [1, 1125899906842624]", "scale": "real [1e-290, 1e290]", "unit?": "text"},
 }  # fmt: skip
 
 
@@ -382,6 +384,10 @@ def renyi_of(constructor, given, a):
             terms.append((binomial * (1 - p) ** (n - i) * p**i, i * (i - 1) * mu2 / 2))
             binomial = binomial * (n - i) // (i + 1)
         return logarithm(terms) / (a - 1)
+    if constructor == "discrete_gaussian":  # no more than continuous noise
+        return a * (number("sensitivity") / number("sigma")) ** 2 / 2
+    if constructor == "discrete_laplace":
+        return of_discrete_laplace(given["sensitivity"], number("scale"), a)
     if constructor == "discrete":
         laws = [[Fraction(x) for x in given[name]] for name in "pq"]
         need(len(laws[0]) == len(laws[1]), "laws of unlike lengths")
@@ -392,6 +398,16 @@ def renyi_of(constructor, given, a):
         wider = (a * (1 + doubt).ln() - (a - 1) * (1 - doubt).ln()) / (a - 1)
         return None if None in both else max(both) + wider
     raise Rejected(f"the divergence of {constructor!r} is not computed here")
+
+
+def of_discrete_laplace(shift, scale, a):
+    """The sum over outcomes beyond both ends, where the loss is the greatest, and between them, a geometric sum."""
+    ratio, growth = (-1 / scale).exp(), (2 * a - 1) / scale
+    terms = [(1, -a * shift / scale), (1, (a - 1) * shift / scale)]
+    if shift > 1:  # the sum over k from 1 to shift - 1 of exp(growth k), over its last term
+        inner = (1 - (-growth * (shift - 1)).exp()) / (1 - (-growth).exp())
+        terms.append(((1 - ratio) * inner, growth * (shift - 1) - a * shift / scale))
+    return (logarithm(terms) - (1 + ratio).ln()) / (a - 1)
 
 
 def logarithm(terms):

@@ -492,6 +492,9 @@ def _random_meter(kind: str, rng: np.random.Generator) -> Meter:
             airtight.randomized_response(0.1, 3),
             airtight.gaussian(0.1).compose(3),
             airtight.discrete_pair(p, p[::-1]),
+            airtight.discrete_gaussian(20.0, 2),
+            airtight.discrete_laplace(30.0, 1),
+            airtight.discrete_laplace(30.0, 4),
         ]
     if kind == "whole order":
         curves += [airtight.subsampled(0.3, 0.1)]
