@@ -102,6 +102,7 @@ HOMES = {
         "energy_problem",
         "epsilon",
         "epsilon_over_rounds",
+        "group_epsilon",
         "frontier",
         "map_claim",
         "minimax_error",

@@ -86,6 +86,7 @@ from airtight.verbs import energy_problem as energy_problem
 from airtight.verbs import epsilon as epsilon
 from airtight.verbs import epsilon_over_rounds as epsilon_over_rounds
 from airtight.verbs import frontier as frontier
+from airtight.verbs import group_epsilon as group_epsilon
 from airtight.verbs import map_claim as map_claim
 from airtight.verbs import minimax_error as minimax_error
 from airtight.verbs import mse as mse
@@ -172,6 +173,7 @@ __all__ = [
     "from_renyi",
     "frontier",
     "gaussian",
+    "group_epsilon",
     "holds",
     "holds_under",
     "ill_defined",

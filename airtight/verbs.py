@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from airtight.analytics.inference.features import Features
     from airtight.analytics.inference.system import InferenceSystem
     from airtight.analytics.limits.minimax import Limit
-    from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
+    from airtight.analytics.privacy.accounting.privacy_curve import Bracket, PrivacyCurve
     from airtight.analytics.privacy.over_the_air.amplification import PublishedGuarantee
     from airtight.results.bounds import Bounds
     from airtight.results.inference_results import EpsilonOverRounds
@@ -189,6 +189,24 @@ def epsilon(
     from airtight.analytics.privacy.over_the_air import system_privacy
 
     return system_privacy.epsilon(_with(system, colluding), delta=delta, rounds=rounds, observer=observer, progress=progress)
+
+
+@_own_errstate
+def group_epsilon(
+    system: Source,
+    groups: Iterable[Sequence[int]],
+    *,
+    delta: float | None = None,
+    rounds: int | None = None,
+    observer: ObserverName | None = None,
+) -> Bracket:
+    """Epsilon of each group of devices, such as those of one person: all of them change at once; two proved bounds.
+
+    See :func:`airtight.analytics.privacy.over_the_air.groups.group_epsilon`.
+    """
+    from airtight.analytics.privacy.over_the_air import groups as groups_module
+
+    return groups_module.group_epsilon(_inference(system), groups, delta=delta, rounds=rounds, observer=observer)
 
 
 @_own_errstate
