@@ -1106,7 +1106,8 @@ def map_claim(
     """Try a claim at every point of a grid of two of its parameters: true, false, vacuous, and by what factor it fails.
 
     `claim` is a claim or its identifier, of the installed papers or of a Python `file`; `at` has values of the other
-    parameters, by default those of the paper. :func:`airtight.validate.claims.claim_map.map_claim` describes the Dataset.
+    parameters, by default those of the paper. A system file as `file` has values of its own, which come before the paper's.
+    :func:`airtight.validate.claims.claim_map.map_claim` describes the Dataset.
 
     Examples
     --------
@@ -1115,14 +1116,19 @@ def map_claim(
     [['vacuous', 'vacuous'], ['false', 'false']]
     """
     from airtight.analytics import checks
+    from airtight.system_file import claim_points
     from airtight.validate.claims import claim_map
     from airtight.validate.claims.claim import Claim
     from airtight.validate.claims.sources import named
 
+    path = None if file is None else Path(str(checks.instance("file", file, str, Path)))
+    of_system = path is not None and claim_points.is_system_file(path)
     if isinstance(claim, str):
-        claim = named(claim, None if file is None else str(checks.instance("file", file, str, Path)))
+        claim = named(claim, None if of_system else path)
     checks.flag("certify", certify)
-    return claim_map.map_claim(checks.instance("claim", claim, Claim), over, at, certify=certify)
+    tried = checks.instance("claim", claim, Claim)
+    system = claim_points.point_of(_file(path), tried.domain) if of_system else None
+    return claim_map.map_claim(tried, over, at, system=system, certify=certify)
 
 
 @_own_errstate

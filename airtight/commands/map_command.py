@@ -15,12 +15,14 @@ from airtight.running import progress
 
 @click.command("map", short_help="Where in a plane of two parameters a claim is true.")
 @click.argument("claim", metavar="ID")
-@click.argument("file", type=click.Path(path_type=Path), required=False)
+@click.argument("file", type=click.Path(path_type=Path, allow_dash=True), required=False)
 @click.option(
     "--over", multiple=True, required=True, metavar="NAME=VALUES",
     help="One of the two parameters, over a,b,c or FIRST:LAST:COUNT[:log].",
 )  # fmt: skip
-@click.option("--at", multiple=True, metavar="NAME=VALUE", help="Value of another parameter; by default that of the paper.")
+@click.option(
+    "--at", multiple=True, metavar="NAME=VALUE", help="Value of another parameter; by default that of FILE or of the paper."
+)
 @click.option("--certify", is_flag=True, help="Prove each violation in ball arithmetic; the picture marks those that are proved.")
 @click.option(
     "--out", type=click.Path(path_type=Path, dir_okay=False), required=True, metavar="FILE",
@@ -28,14 +30,17 @@ from airtight.running import progress
 )  # fmt: skip
 @QUIET
 def map_(claim: str, file: Path | None, over: tuple[str, ...], at: tuple[str, ...], certify: bool, out: Path) -> None:
-    """Try the claim ID, of the papers or of a Python FILE, at every point of a grid: true, false, vacuous, by what factor.
+    """Try the claim ID at every point of a grid: true, false, vacuous, by what factor.
 
+    FILE is a Python file of claims, or a system file (.toml), whose values replace those of the paper and are marked.
     A claim is vacuous where it claims nothing, outside where a hypothesis fails, unsettled where its test gives no answer.
     """
     require("report")
+    from airtight import loading
     from airtight.analytics import tidy
     from airtight.console import say, screen
     from airtight.sweeps.axes import parsed
+    from airtight.system_file import claim_points
     from airtight.validate import files
     from airtight.validate.claims import claim_map
     from airtight.validate.claims.sources import named
@@ -46,9 +51,15 @@ def map_(claim: str, file: Path | None, over: tuple[str, ...], at: tuple[str, ..
     fixed = parsed(at, option="--at")
     if several := [name for name, values in fixed.items() if len(values) > 1]:
         raise ParameterError("--at", several[0], "one value; --over has several")
-    others, tried = {str(name): values[0] for name, values in fixed.items()}, named(claim, file)
+    others = {str(name): values[0] for name, values in fixed.items()}
+    given: dict[str, float] = {}
+    if file is not None and claim_points.is_system_file(file):
+        tried = named(claim, None)
+        given = claim_points.point_of(loading.load(file), tried.domain)
+    else:
+        tried = named(claim, file)
     with progress("mapping", math.prod(map(len, axes.values()))) as advance:
-        mapped = claim_map.map_claim(tried, axes, others, certify=certify, advance=advance)
+        mapped = claim_map.map_claim(tried, axes, others, system=given, certify=certify, advance=advance)
     if out.suffix == ".csv":
         table = mapped.to_dataframe().reset_index()
         with files.whole(out) as stream:

@@ -56,6 +56,7 @@ def map_claim(
     over: Mapping[str, Sequence[float]],
     at: Mapping[str, float] | None = None,
     *,
+    system: Mapping[str, float] | None = None,
     certify: bool = False,
     advance: Callable[[str], None] = lambda done: None,
 ) -> xr.Dataset:
@@ -67,7 +68,9 @@ def map_claim(
     over : mapping
         Two parameters of the claim, each with its values; a number is read as the decimal that is written.
     at : mapping, optional
-        Values of the other parameters; by default those of the paper.
+        Values of the other parameters; by default those of `system`, or else of the paper.
+    system : mapping, optional
+        Values of parameters in a system of interest, which is marked.
     certify : bool
         Whether ball arithmetic is to prove each violation. Where both sides are expressions, it has decided every point anyway.
     advance : callable
@@ -85,7 +88,8 @@ def map_claim(
     doubles, an excess of at most :attr:`Claim.allowance` is a rounding error and the point counts as true.
     """
     axes = _axes(claim, over)
-    fixed = _others(claim, axes, {} if at is None else at)
+    of_system = {} if system is None else dict(system)
+    fixed = _others(claim, axes, {name: value for name, value in of_system.items() if name not in axes} | _mapping(at))
     spots = []
     for values in product(*axes.values()):
         spots.append(_spot(claim, {**fixed, **dict(zip(axes, values, strict=True))}, certify))
@@ -110,9 +114,16 @@ def map_claim(
             "scale": claim.scale.label,
             **{f"at_{name}": float(value) for name, value in fixed.items()},
             **{f"paper_{name}": float(own[name]) for name in axes if name in own},
+            **{f"system_{name}": float(of_system[name]) for name in axes if name in of_system},
             **({"first_error": reasons[0]} if reasons else {}),
         },
     )
+
+
+def _mapping(at: Mapping[str, float] | None) -> dict[str, float]:
+    if at is not None and not isinstance(at, Mapping):
+        raise ParameterError("at", at, "a value for each of some parameters, by name")
+    return dict(at or {})
 
 
 def _axes(claim: Claim, over: Mapping[str, Sequence[float]]) -> dict[str, list[Fraction]]:
@@ -142,8 +153,6 @@ def _value(claim: Claim, name: str, value: float) -> Fraction:
 
 def _others(claim: Claim, axes: Mapping[str, object], at: Mapping[str, float]) -> dict[str, Fraction]:
     """The values of all parameters that are no axis."""
-    if not isinstance(at, Mapping):
-        raise ParameterError("at", at, "a value for each of some parameters, by name")
     given = {name: _value(claim, name, value) for name, value in at.items()}
     if both := sorted(given.keys() & axes.keys()):
         raise ParameterError("at", both[0], "no parameter of `over`")
@@ -239,9 +248,10 @@ def plot(mapped: xr.Dataset, ax: Axes | None = None) -> Axes:
         axes.plot(across[dots[:, 0]], up[dots[:, 1]], ".", color="black", markersize=2, label="proved in ball arithmetic")
     for name, values in ((x, across), (y, up)):
         plots.scaled(axes, "x" if name == x else "y", values)
-    own: list[float] = [mapped.attrs.get(f"paper_{name}", np.nan) for name in (x, y)]
-    if all(held[0] <= value <= held[-1] for value, held in zip(own, (across, up), strict=True)):
-        axes.plot(*own, "*", color="white", markeredgecolor="black", markersize=14, label="the paper's own parameters")
+    for owner, mark, label in (("paper", "*", "the paper's own parameters"), ("system", "D", "the system of the file")):
+        at: list[float] = [mapped.attrs.get(f"{owner}_{name}", np.nan) for name in (x, y)]
+        if all(held[0] <= value <= held[-1] for value, held in zip(at, (across, up), strict=True)):
+            axes.plot(*at, mark, color="white", markeredgecolor="black", markersize=14 if mark == "*" else 8, label=label)
     labelled = axes.get_legend_handles_labels()[0]
     axes.legend(handles=[*handles, *labelled], loc="upper left", bbox_to_anchor=(0.0, -0.15), ncols=3, fontsize="small")
     return plots.finish(axes, title=finding(mapped), x=x, y=y)

@@ -137,3 +137,54 @@ def test_the_command_maps_a_claim_of_a_file_and_refuses_before_it_writes(tmp_pat
     assert refused(run("map", "FDP-T9", *two[2:], "--out", out), "identifier of a claim")
     assert refused(run(*two[:-2], "--at", "dimension=1,2", "--out", out), "one value")
     assert refused(run("map", "UF-T1", "--over", "mu=0.1,0.5", "--over", "phi=0.1,0.2", "--out", out), "step")
+
+
+SYSTEM = """
+[inference]
+devices = 12
+participation = 0.6
+noise_variance = 0.2
+weight = 0.5
+clip = 3.0
+alignment = 2.0
+receiver_noise_variance = 0.8
+dimension = 50
+delta = 1e-6
+delta_prime = 1e-4
+"""
+
+
+def test_a_system_file_has_values_of_its_own(tmp_path):
+    """Scaled as the rows are: the signal is w C, the receiver's noise that over the squared gain."""
+    file = tmp_path / "system.toml"
+    file.write_text(SYSTEM)
+    over = {"devices": [8, 16], "p": [0.5, 0.7]}
+    found = airtight.map_claim("FDP-T1", over, file=file)
+    same = {"variance": 0.2, "signal": 1.5, "receiver": 0.2, "dimension": 50, "delta": 1e-6, "delta_prime": 1e-4}
+    assert found.equals(airtight.map_claim("FDP-T1", over, same))
+    assert (found.attrs["system_devices"], found.attrs["system_p"]) == (12.0, 0.6)
+    assert airtight.map_claim("FDP-T1", over, {"variance": 0.3}, file=file).attrs["at_variance"] == 0.3
+    result = run("map", "FDP-T1", file, "--over", "devices=8,16", "--over", "p=0.5,0.7", "--out", tmp_path / "m.svg")
+    assert result.exit_code == 0 and "the system of the file" in (tmp_path / "m.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("participation = 0.6", f"participation = {[0.1, 0.6] * 6}"), "participation"),
+        (("devices = 12", "devices = 12\ncolluding = 1"), "colluding"),
+        (("dimension = 50", "dimension = 5000"), "dimension"),
+    ],
+)
+def test_a_system_beyond_the_claim_is_refused_by_name(tmp_path, change, said):
+    file = tmp_path / "system.toml"
+    file.write_text(SYSTEM.replace(*change))
+    with pytest.raises(ParameterError, match=said):
+        airtight.map_claim("FDP-T1", {"devices": [8, 16], "p": [0.5, 0.7]}, file=file)
+
+
+def test_a_claim_of_other_systems_is_refused(tmp_path):
+    file = tmp_path / "system.toml"
+    file.write_text(SYSTEM)
+    result = run("map", "UF-T1", file, "--over", "mu=0.1,0.2", "--over", "phi=0.1,0.2", "--out", tmp_path / "m.svg")
+    assert refused(result, "mu, phi, step")
