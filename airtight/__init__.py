@@ -98,6 +98,7 @@ HOMES = {
         "delta",
         "design",
         "design_problem",
+        "energy_floor",
         "energy_policy",
         "energy_problem",
         "epsilon",

@@ -81,6 +81,7 @@ from airtight.verbs import curve as curve
 from airtight.verbs import delta as delta
 from airtight.verbs import design as design
 from airtight.verbs import design_problem as design_problem
+from airtight.verbs import energy_floor as energy_floor
 from airtight.verbs import energy_policy as energy_policy
 from airtight.verbs import energy_problem as energy_problem
 from airtight.verbs import epsilon as epsilon
@@ -164,6 +165,7 @@ __all__ = [
     "discrete_laplace",
     "discrete_pair",
     "dp_sgd",
+    "energy_floor",
     "energy_policy",
     "energy_problem",
     "epsilon",

@@ -422,10 +422,12 @@ def minimax_error(
     adjacency: AdjacencyName = "silent",
 ) -> Limit: ...
 @overload
-def minimax_error(guarantee: Source, *, weight: ArrayLike | None = None, progress: bool = False) -> Limit: ...
+def minimax_error(
+    guarantee: Source | FederatedSystem, *, weight: ArrayLike | None = None, progress: bool = False
+) -> Limit: ...
 @_own_errstate
 def minimax_error(
-    guarantee: PrivacyCurve | Source,
+    guarantee: PrivacyCurve | Source | FederatedSystem,
     *,
     devices: int | None = None,
     dimension: int | None = None,
@@ -440,8 +442,9 @@ def minimax_error(
 
     Parameters
     ----------
-    guarantee : PrivacyCurve, InferenceSystem, SystemFile or path
-        The curve of each device, for what the estimate is computed from; or a system, whose curves for one round are taken.
+    guarantee : PrivacyCurve, InferenceSystem, FederatedSystem, SystemFile or path
+        The curve of each device, for what the estimate is computed from; or a system, whose curves for one round are taken. Of
+        a federated system it is the error of one parameter of the mean update.
     devices, dimension, clip : int, int, array_like
         With a curve only: how many devices, and the dimension and greatest norm of what each holds. A system has its own.
     weight : array_like, optional
@@ -467,11 +470,16 @@ def minimax_error(
     The proofs are on the page on limits, and in :mod:`airtight.analytics.limits.minimax`.
     """
     from airtight.analytics import checks
+    from airtight.analytics.federated.corbin import least_error
+    from airtight.analytics.federated.corbin.federated_system import FederatedSystem
     from airtight.analytics.limits import minimax
     from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
 
     if not isinstance(guarantee, PrivacyCurve):
         _without(guarantee, devices=devices, dimension=dimension, clip=clip, adjacency=adjacency)
+        if isinstance(guarantee, FederatedSystem):
+            _without(guarantee, weight=weight)
+            return least_error.least_error(guarantee)
         return minimax.of_system(_inference(guarantee), weight=weight, progress=progress)
     for name, value in {"devices": devices, "dimension": dimension, "clip": clip}.items():
         if value is None:
@@ -484,6 +492,18 @@ def minimax_error(
         weight=weight,
         adjacency="silent" if adjacency is None else adjacency,
     )
+
+
+@_own_errstate
+def energy_floor(system: Source, error: float | None = None) -> float:
+    """Energy that all devices together need for one query, in any scheme with this error, private or not; rounded down.
+
+    By default the error is that of the system for the worst codes. See
+    :func:`airtight.analytics.limits.energy_floor.energy_floor`, which has the proof.
+    """
+    from airtight.analytics.limits import energy_floor as floor
+
+    return floor.energy_floor(_inference(system), error)
 
 
 @_own_errstate

@@ -402,7 +402,8 @@ class FrontierResult(Result):
     points : list of dict
         For each combination the constraints, the `value` of the objective, its proved `bound`, and the values that the
         design reaches. Entries are null where no design was found or nothing is proved; `bound` is infinite where
-        infeasibility is proved.
+        infeasibility is proved. `any_scheme`, where it is proved, is the least error or energy of any scheme under the
+        constraints, whatever its code, power and decoder.
     """
 
     sought: str
@@ -438,12 +439,31 @@ class FrontierResult(Result):
                 edge, proved = axes.get_ylim()[1 if worse else 0], np.isfinite(bound)
                 excluded: dict[str, Any] = {"where": proved, "label": "impossible" if np.any(proved) else None}
                 axes.fill_between(x, edge, bound, color=plots.IMPOSSIBLE, linewidth=0, **excluded)
+        if any("any_scheme" in point for point in self.points):
+            self._shade_what_no_scheme_reaches(axes)
         plots.scaled(axes, "x", self.axes[first])
         if axes.get_legend_handles_labels()[0]:
             axes.legend(fontsize="small")
         name, designs = first.replace("_", " "), int(np.sum(np.isfinite(every)))
         title = f"{'Greatest' if worse else 'Least'} {self.sought} by {name}: {designs} of {every.size} designs exist"
         return plots.finish(axes, title=title, x=name, y=self.sought)
+
+    def _shade_what_no_scheme_reaches(self, axes: Axes) -> None:
+        """Shade what is below the least value that any scheme has, over the first constraint: the lowest of a column."""
+        first = next(iter(self.axes))
+        x = self.axes[first]
+        least = np.array(
+            [min((point.get("any_scheme") or 0.0 for point in self.points if point[first] == at), default=0.0) for at in x]
+        )
+        low, high = axes.get_ylim()
+        logarithmic = axes.get_yscale() == "log"
+        if np.any(least > 0):
+            low = min(low, float(np.min(least[least > 0])) / 2) if logarithmic else min(low, 0.0)
+        axes.set_ylim(low, high)
+        # a looser constraint allows less: between two points the value on the right is a bound
+        edge = np.maximum(least, low)
+        axes.plot(x, edge, color=plots.GREY, linestyle="--", drawstyle="steps-pre", label="no scheme is below")
+        axes.fill_between(x, low, edge, color=plots.IMPOSSIBLE, linewidth=0, step="pre")
 
     @classmethod
     def of(cls, sought: str, bound_for: Designs, result: xarray.Dataset) -> FrontierResult:

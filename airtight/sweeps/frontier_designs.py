@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from airtight.analytics.checks import ParameterError
+from airtight.analytics.guarantee import Adjacency, AdjacencyName
+from airtight.analytics.limits.energy_floor import energy_floor
+from airtight.analytics.limits.minimax import minimax_error
+from airtight.analytics.privacy.accounting.privacy_curve import approximate
 from airtight.results.design import FrontierResult
 from airtight.solvers.design.over_the_air import frontier
-from airtight.solvers.design.requirements import FederatedRequirements, FleetRequirements, InferenceRequirements
+from airtight.solvers.design.requirements import (
+    FederatedRequirements,
+    FleetRequirements,
+    Free,
+    Goal,
+    InferenceRequirements,
+)
 from airtight.sweeps import axes
 from airtight.system_file.config import SystemFileError
 from airtight.system_file.contents import SystemFile
@@ -66,7 +76,32 @@ def traced(
     if len(over) > 2:
         raise ParameterError("--frontier", ", ".join(over), "given once or twice")
     designs = frontier.traced(solve, requirements, over, heard=heard)
-    return FrontierResult.of(requirements.goal.value, requirements.designs, designs)
+    result = FrontierResult.of(requirements.goal.value, requirements.designs, designs)
+    for point in result.points:
+        least = _any_scheme(description, point)
+        if least is not None:
+            point["any_scheme"] = least
+    return result
+
+
+def _any_scheme(description: SystemFile, limits: Mapping[str, float | None]) -> float | None:
+    """The least error, or energy, for the worst codes that any scheme has under a limit; None where nothing is proved.
+
+    A limit on the epsilon of all rounds is one of each query. For ``absent`` devices an error is known only where all
+    others are present, and so is left out.
+    """
+    system, wanted = description.inference, description.design
+    if not isinstance(wanted, InferenceRequirements) or system is None or description.task is not None:
+        return None
+    epsilon, error = (limits.get(key, getattr(wanted, key)) for key in ("epsilon_at_most", "error_at_most"))
+    if wanted.goal is Goal.ENERGY and error:
+        return energy_floor(system.at_one_look(), error)
+    stays = system.adjacency is not Adjacency.ABSENT or (system.idle_noise and Free.IDLE not in wanted.free)
+    if wanted.goal is not Goal.ERROR or epsilon is None or not stays:
+        return None
+    lacks: AdjacencyName = "replace" if system.adjacency is Adjacency.REPLACE else "silent"
+    guarantee = approximate(epsilon, system.delta)
+    return minimax_error(guarantee, devices=system.devices, dimension=system.dimension, clip=system.clip, adjacency=lacks).error
 
 
 def usual(description: SystemFile) -> list[str]:

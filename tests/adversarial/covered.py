@@ -90,6 +90,11 @@ ELSEWHERE = {  # no quantity of a paper's model: why no row is asked of it
         "programs over all mechanisms"
         for name in ("minimax_error", "of_system", "of_tasks")
     },
+    "airtight.analytics.federated.corbin.least_error.least_error": "calls minimax.minimax_error with the curve of a client",
+    **{
+        f"airtight.analytics.limits.energy_floor.{name}": "no paper bounds any scheme's energy; held to uncoded transmission"
+        for name in ("information_needed", "energy_floor")
+    },
     **{
         f"airtight.analytics.privacy.accounting.privacy_curve.{name}": "no paper has it; held to sums and half-lines at 50 digits"
         for name in (

@@ -284,14 +284,17 @@ def frontier(path: str, name: str, result: FrontierResult, over: Sequence[str]) 
     kept = [one["value"] for one in result.points if one["value"] is not None]
     span = f"; {sought} {plain(min(kept))} to {plain(max(kept))}" if kept else ""
     headline(console, name, [f"{len(kept)} of {len(result.points)} combinations of limits can be kept{span}."])
-    columns = [key for key in result.points[0] if any(one[key] is not None for one in result.points)]
+    columns = [key for key in result.points[0] if any(one.get(key) is not None for one in result.points)]
     shown = [key for key in columns if key != result.sought]  # its column is called value
     table = Sheet([{"value": sought}.get(key, key.replace("_", " ")) for key in shown], left=())
+    shown_as = {"any_scheme": rounded_down}
     for one in result.points:
-        table.add_row(*("" if (value := one[key]) is None else plain(value) for key in shown))
+        table.add_row(*("" if (value := one.get(key)) is None else shown_as.get(key, plain)(value) for key in shown))
     console.print(table)
     proved = any(one["bound"] is not None for one in result.points)
     said = [f"Bounds are for {result.bound_for}." if proved else "Nothing is proved of other designs: there may be better ones."]
+    if any(one.get("any_scheme") for one in result.points):
+        said.append(f"No scheme, whatever its code and decoder, is below the {result.sought} of the column any scheme.")
     if len(kept) < len(result.points):
         said.append("A row with an infinite bound is impossible (proved); an empty row without it was not found.")
     notes(console, said)

@@ -158,6 +158,43 @@ def test_a_frontier_shades_what_is_proved_impossible(axes):
     assert unproved.plot(Figure().add_subplot()).get_legend() is None
 
 
+def test_a_frontier_shades_what_no_scheme_reaches(axes, tmp_path):
+    """The limit at the right end of an interval is one for all of it; a design is above the limit."""
+    from airtight.sweeps import frontier_designs
+
+    file = tmp_path / "s.toml"
+    file.write_text("""
+[inference]
+devices = 4
+participation = 1.0
+noise_variance = 0.1
+weight = 0.25
+clip = 1.0
+alignment = 1.0
+receiver_noise_variance = 0.01
+dimension = 50
+delta = 1e-5
+adjacency = "silent"
+[design]
+minimise = "error"
+epsilon_at_most = 2.0
+effort = 200
+free = ["noise_variance", "decoder_gain", "alignment"]
+""")
+    result = frontier_designs.traced(airtight.load(file), ["epsilon_at_most=2,8"])
+    ends = [(point["any_scheme"], point["value"]) for point in result.points]
+    assert all(0 < least <= error for least, error in ends) and ends[0][0] > ends[1][0]
+    same = airtight.minimax_error(airtight.approximate(8.0, 1e-5), devices=4, dimension=50, clip=1.0)
+    assert ends[1][0] == same.error
+    result.plot(axes)
+    line = next(each for each in axes.get_lines() if each.get_label() == "no scheme is below")
+    assert line.get_drawstyle() == "steps-pre" and line.get_ydata().tolist() == [end[0] for end in ends]
+    described = airtight.load(file)
+    energy = replace(described.design, minimise="energy", error_at_most=0.9)
+    points = frontier_designs.traced(replace(described, design=energy), ["error_at_most=0.8,0.9"]).points
+    assert points[0]["any_scheme"] == airtight.energy_floor(described, 0.8) <= points[0]["value"]
+
+
 def test_maps_budgets_energies_and_antennas_have_axes_with_units():
     fleet = airtight.solve_energy(table_1(distance=[50.0, 200.0]))
     meter = airtight.Meter(4.0, 1e-5, devices=2)
