@@ -236,6 +236,25 @@ def parameter(
 ) -> Parameter:
     """A symbol with its range; see :class:`Range`.
 
+    Parameters
+    ----------
+    name : str
+        As the functions of a claim call it.
+    low, high : float
+        Ends of the range.
+    logarithmic : bool
+        Whether values are drawn evenly on a logarithmic scale.
+    integer : bool
+        Whether values are whole.
+    extra : tuple of float
+        Values outside of the range, such as a limit, that are tried too.
+    typical : tuple of float, optional
+        The paper's own values, from and to.
+    latex : str
+        The symbol; by default the name.
+    unit : str
+        Of its values.
+
     Examples
     --------
     >>> parameter("mu", 0.0, 1.0) * 2

@@ -143,12 +143,24 @@ class Ruling:
 
 
 def holds(reason: str) -> Ruling:
-    """The statement is true as printed."""
+    """The statement is true as printed.
+
+    Parameters
+    ----------
+    reason : str
+        One sentence.
+    """
     return Ruling(Verdict.HOLDS, reason)
 
 
 def holds_under(reason: str) -> Ruling:
-    """The statement is true under hypotheses that the paper does not state."""
+    """The statement is true under hypotheses that the paper does not state.
+
+    Parameters
+    ----------
+    reason : str
+        One sentence.
+    """
     return Ruling(Verdict.HOLDS_UNDER, reason)
 
 
@@ -160,7 +172,20 @@ def defined(reason: str) -> Ruling:
 def false(
     reason: str, severity: str = "theorem", *, corrected_by: str = "", true_where: str = "", uncorrected: str = ""
 ) -> Ruling:
-    """The statement is false as printed."""
+    """The statement is false as printed.
+
+    Parameters
+    ----------
+    reason : str
+        One sentence.
+    severity : {"theorem", "step", "misprint", "experiment", "guarantee", "rounding"}
+    corrected_by : str
+        Identifier of the row that states the correction.
+    true_where : str
+        Conditions under which the statement is true.
+    uncorrected : str
+        Why no row states a correction.
+    """
     return Ruling(Verdict.FALSE, reason, Severity(severity), corrected_by, true_where, uncorrected=uncorrected)
 
 
@@ -169,6 +194,17 @@ def other_reading(reason: str, *, corrected_by: str = "", true_where: str = "", 
 
     The reason begins with the authors' reading. With `shown`, the literal reading is refuted by an example, and the
     trial checks the example.
+
+    Parameters
+    ----------
+    reason : str
+        One sentence.
+    corrected_by : str
+        Identifier of the row that states the correction.
+    true_where : str
+        Conditions under which the statement is true.
+    shown : bool
+        Whether an example refutes the literal reading.
     """
     return Ruling(Verdict.OTHER_READING, reason, None, corrected_by, true_where, exhibited=shown)
 
@@ -176,14 +212,40 @@ def other_reading(reason: str, *, corrected_by: str = "", true_where: str = "", 
 def ill_defined(
     reason: str, severity: str = "step", *, corrected_by: str = "", true_where: str = "", uncorrected: str = ""
 ) -> Ruling:
-    """The statement has no meaning as printed."""
+    """The statement has no meaning as printed.
+
+    Parameters
+    ----------
+    reason : str
+        One sentence.
+    severity : {"theorem", "step", "misprint", "experiment", "guarantee", "rounding"}
+    corrected_by : str
+        Identifier of the row that states the correction.
+    true_where : str
+        Conditions under which the statement is true.
+    uncorrected : str
+        Why no row states a correction.
+    """
     return Ruling(Verdict.ILL_DEFINED, reason, Severity(severity), corrected_by, true_where, uncorrected=uncorrected)
 
 
 def not_reproducible(
     reason: str, severity: str = "experiment", *, corrected_by: str = "", true_where: str = "", uncorrected: str = ""
 ) -> Ruling:
-    """The numbers of the paper cannot be reproduced."""
+    """The numbers of the paper cannot be reproduced.
+
+    Parameters
+    ----------
+    reason : str
+        One sentence.
+    severity : {"theorem", "step", "misprint", "experiment", "guarantee", "rounding"}
+    corrected_by : str
+        Identifier of the row that states the correction.
+    true_where : str
+        Conditions under which the statement is true.
+    uncorrected : str
+        Why no row states a correction.
+    """
     return Ruling(
         Verdict.NOT_REPRODUCIBLE, reason, Severity(severity), corrected_by, true_where, uncorrected=uncorrected
     )
@@ -518,12 +580,32 @@ class Item:
 
 
 def definition(id: str, location: str, reason: str) -> Item:
-    """An item that is only a definition."""
+    """An item that is only a definition.
+
+    Parameters
+    ----------
+    id : str
+        Identifier.
+    location : str
+        Place in the paper.
+    reason : str
+        One sentence.
+    """
     return Item(id, location, Verdict.DEFINITION, reason)
 
 
 def undecidable(id: str, location: str, reason: str) -> Item:
-    """An item that no computation of this package can decide."""
+    """An item that no computation of this package can decide.
+
+    Parameters
+    ----------
+    id : str
+        Identifier.
+    location : str
+        Place in the paper.
+    reason : str
+        One sentence.
+    """
     return Item(id, location, Verdict.UNDECIDABLE, reason)
 
 

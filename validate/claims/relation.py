@@ -126,12 +126,28 @@ RATIO = Scale("ratio")
 
 
 def absolute(unit: str, size: float = 1.0) -> Scale:
-    """Scale of the difference, in multiples of `size`."""
+    """Scale of the difference, in multiples of `size`.
+
+    Parameters
+    ----------
+    unit : str
+        Unit of the difference.
+    size : float
+        Of one unit of the scale.
+    """
     return Scale("absolute", unit, size)
 
 
 def relative_to(size: Callable[..., float], unit: str = "") -> Scale:
-    """Scale of the difference divided by a function of the point, such as the largest term of a cancelling sum."""
+    """Scale of the difference divided by a function of the point, such as the largest term of a cancelling sum.
+
+    Parameters
+    ----------
+    size : callable
+        A function of the point.
+    unit : str
+        Name of the size.
+    """
     return Scale("function", unit, size)
 
 
@@ -382,6 +398,13 @@ def _digits(relative_difference: Ball) -> int:
 def at_most(actual: Side, claimed: Side, **rest: Any) -> Relation:
     """The relation: the actual value is at most the claimed value.
 
+    Parameters
+    ----------
+    actual, claimed : expression, Quantity or callable
+        Either side, as an expression in parameters or a function of the point.
+    **rest
+        Other fields of :class:`Relation`: `balls`, `bounded`.
+
     Examples
     --------
     >>> from airtight.analytics.forms.domain import parameter
@@ -400,12 +423,28 @@ def at_most(actual: Side, claimed: Side, **rest: Any) -> Relation:
 
 
 def at_least(actual: Side, claimed: Side, **rest: Any) -> Relation:
-    """The relation: the actual value is at least the claimed value."""
+    """The relation: the actual value is at least the claimed value.
+
+    Parameters
+    ----------
+    actual, claimed : expression, Quantity or callable
+        Either side, as an expression in parameters or a function of the point.
+    **rest
+        Other fields of :class:`Relation`: `balls`, `bounded`.
+    """
     return _related(actual, claimed, Sign.AT_LEAST, **rest)
 
 
 def equal(actual: Side, claimed: Side, **rest: Any) -> Relation:
-    """The relation: the actual value equals the claimed value."""
+    """The relation: the actual value equals the claimed value.
+
+    Parameters
+    ----------
+    actual, claimed : expression, Quantity or callable
+        Either side, as an expression in parameters or a function of the point.
+    **rest
+        Other fields of :class:`Relation`: `balls`, `bounded`.
+    """
     return _related(actual, claimed, Sign.EQUAL, **rest)
 
 

@@ -972,6 +972,13 @@ def compose(curves: Iterable[PrivacyCurve], counts: Iterable[int] | None = None)
 def gaussian(mu: float, *, unit: str = "") -> PrivacyCurve:
     """The curve of Gaussian noise; `mu` in [0, inf] is the sensitivity over the standard deviation.
 
+    Parameters
+    ----------
+    mu : float
+        In [0, inf]: sensitivity over standard deviation.
+    unit : str, optional
+        What neighbours differ in, such as "one record is replaced"; open by default.
+
     Examples
     --------
     >>> round(float(gaussian(1.0).epsilon(1e-250)), 6)
@@ -983,6 +990,13 @@ def gaussian(mu: float, *, unit: str = "") -> PrivacyCurve:
 @own_errstate
 def laplace(epsilon: float, *, unit: str = "") -> PrivacyCurve:
     """The curve of Laplace noise; `epsilon` in [0, inf] is the sensitivity over the scale.
+
+    Parameters
+    ----------
+    epsilon : float
+        In [0, inf]: sensitivity over scale, the pure epsilon.
+    unit : str, optional
+        What neighbours differ in, such as "one record is replaced"; open by default.
 
     Examples
     --------
@@ -999,6 +1013,15 @@ def randomized_response(epsilon: float, symbols: int = 2, *, unit: str = "") -> 
 
     `epsilon` is in [0, inf]; at infinity, as without noise, everything is given away.
 
+    Parameters
+    ----------
+    epsilon : float
+        In [0, inf].
+    symbols : int
+        At least 2; 2 by default.
+    unit : str, optional
+        What neighbours differ in, such as "one record is replaced"; open by default.
+
     Examples
     --------
     >>> round(randomized_response(np.log(3)).advantage(), 6)
@@ -1014,6 +1037,13 @@ def approximate(epsilon: float, delta: float, *, unit: str = "") -> PrivacyCurve
 
     Adjacency is that of the guarantee. A composition is the optimal one of Kairouz, Oh and Viswanath, and of Murtagh
     and Vadhan where guarantees differ: no smaller epsilon holds for all mechanisms that keep these guarantees.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        In [0, inf] and [0, 1].
+    unit : str, optional
+        What neighbours differ in, such as "one record is replaced"; open by default.
 
     Examples
     --------
@@ -1034,6 +1064,15 @@ def discrete_laplace(scale: float, sensitivity: int = 1, *, unit: str = "") -> P
     Adjacency: neighbours have numbers that differ by at most `sensitivity`, a whole number of at least 0. Without
     noise, at `scale` 0, everything is given away. The numbers of a vector are a composition.
 
+    Parameters
+    ----------
+    scale : float
+        At least 0.
+    sensitivity : int
+        At least 0.
+    unit : str, optional
+        What neighbours differ in, such as "one record is replaced"; open by default.
+
     Examples
     --------
     >>> round(float(discrete_laplace(2.0).epsilon(0.0)), 12), round(discrete_laplace(2.0, 3).advantage(), 6)
@@ -1050,6 +1089,15 @@ def discrete_gaussian(sigma: float, sensitivity: int = 1, *, unit: str = "") -> 
 
     Adjacency: neighbours have numbers that differ by at most `sensitivity`, a whole number of at least 0. Without
     noise, at `sigma` 0, everything is given away. The numbers of a vector are a composition.
+
+    Parameters
+    ----------
+    sigma : float
+        At least 0.
+    sensitivity : int
+        At least 0.
+    unit : str, optional
+        What neighbours differ in, such as "one record is replaced"; open by default.
 
     Examples
     --------
@@ -1076,6 +1124,15 @@ def mixture_gaussian(
 
     Adjacency: with the record the mean is at most `sensitivities[i]` with probability `probabilities[i]`, without it 0.
 
+    Parameters
+    ----------
+    sensitivities, probabilities : array_like, shape (n,)
+        At least 0; probabilities that add up to one.
+    sigma : float
+        Greater than 0.
+    unit : str, optional
+        What neighbours differ in, such as "one record is replaced"; open by default.
+
     Examples
     --------
     >>> low, high = mixture_gaussian([0.0, 1.0, 2.0], [0.81, 0.18, 0.01], 1.0).bracket(epsilon=1.0)
@@ -1096,6 +1153,13 @@ def from_renyi(order: ArrayLike, divergence: ArrayLike, *, unit: str = "") -> Pr
 
     Only the upper bound of the curve is known. At every epsilon the best order counts; divergences of a composition are
     added first.
+
+    Parameters
+    ----------
+    order, divergence : array_like, shape (n,)
+        Orders above 1, and an upper bound at each, in nats; inf where nothing is known.
+    unit : str, optional
+        What neighbours differ in, such as "one record is replaced"; open by default.
 
     Examples
     --------
@@ -1123,6 +1187,17 @@ def dp_sgd(
     The noise of a step is `noise_multiplier` times the clipping norm. Adjacency: one record is added or removed, or
     becomes another one.
 
+    Parameters
+    ----------
+    noise_multiplier : float
+        In [0, inf].
+    sampling_rate : float
+        In [0, 1].
+    steps : int
+        At least 0.
+    adjacency : {"add-remove", "replace"}
+        What neighbours differ in.
+
     Examples
     --------
     >>> round(float(dp_sgd(1.0, 0.01, 1000).epsilon(1e-6)), 3)
@@ -1138,6 +1213,13 @@ def dp_sgd(
 @own_errstate
 def discrete_pair(p: ArrayLike, q: ArrayLike, *, unit: str = "") -> PrivacyCurve:
     """The curve of two laws on the same outcomes.
+
+    Parameters
+    ----------
+    p, q : array_like, shape (n,)
+        Probability of each outcome under either law.
+    unit : str, optional
+        What neighbours differ in, such as "one record is replaced"; open by default.
 
     Examples
     --------
