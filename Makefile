@@ -22,6 +22,7 @@ quick: .venv/installed
 lint: .venv/installed
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/python tests/docstrings.py
 
 docs: live certificates
 	$(BIN)/sphinx-build -j auto -W --keep-going -q docs docs/_build/html

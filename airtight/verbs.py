@@ -137,6 +137,11 @@ def _without(system: object, **given: Any) -> None:
 def bounds(source: Source | FederatedSystem | DeviceFleet) -> Bounds:
     """Every bound of a system file, its path, or a value type: published, proven, exact; what ``airtight bounds`` shows.
 
+    Parameters
+    ----------
+    source : InferenceSystem, FederatedSystem, DeviceFleet, SystemFile or path
+        A path is read as a system file.
+
     Examples
     --------
     >>> import airtight
@@ -159,6 +164,15 @@ def curve(system: Source, *, device: int = 0, observer: ObserverName | None = No
 
     Of a system with one round ``.compose(T)`` is that of T rounds; see
     :func:`airtight.analytics.privacy.over_the_air.system_privacy.curve`.
+
+    Parameters
+    ----------
+    system : InferenceSystem, SystemFile or path
+        A path is read as a system file.
+    device : int
+        Counted from 0.
+    observer : {"auto", "participants", "others", "signal"}, optional
+        What the server sees beside y; by default as the system says.
     """
     from airtight.analytics.privacy.over_the_air import system_privacy
 
@@ -185,6 +199,21 @@ def epsilon(
     server knows code, noise and participation; nothing is claimed of those in a list, whose epsilon is infinite. See
     :func:`airtight.analytics.privacy.over_the_air.system_privacy.epsilon`. With `progress`, lines on stderr say how many
     devices are done.
+
+    Parameters
+    ----------
+    system : InferenceSystem, SystemFile or path
+        A path is read as a system file.
+    delta : float, optional
+        At least 0, of all rounds together; by default that of the system.
+    rounds : int, optional
+        At least 1; by default those of the system.
+    observer : {"auto", "participants", "others", "signal"}, optional
+        What the server sees beside y; by default as the system says.
+    colluding : int or list of int, optional
+        How many devices, or which, help the server; by default as the system says.
+    progress : bool
+        Whether to say on stderr how much is done.
     """
     from airtight.analytics.privacy.over_the_air import system_privacy
 
@@ -203,6 +232,19 @@ def group_epsilon(
     """Epsilon of each group of devices, such as those of one person: all of them change at once; two proved bounds.
 
     See :func:`airtight.analytics.privacy.over_the_air.groups.group_epsilon`.
+
+    Parameters
+    ----------
+    system : InferenceSystem, SystemFile or path
+        A path is read as a system file.
+    groups : iterable of sequences of int
+        Devices of each group; no device belongs to two.
+    delta : float, optional
+        In (0, 1); by default that of the system.
+    rounds : int, optional
+        At least 1; by default those of the system.
+    observer : {"auto", "participants", "others", "signal"}, optional
+        What the server sees beside y; by default as the system says.
     """
     from airtight.analytics.privacy.over_the_air import groups as groups_module
 
@@ -220,6 +262,7 @@ def epsilon_over_rounds(
     Parameters
     ----------
     system : InferenceSystem, SystemFile or path
+        A path is read as a system file.
     rounds : sequence or array of int
         Each at least 1; they replace the rounds of the system.
     budget : float, optional
@@ -241,6 +284,11 @@ def epsilon_over_rounds(
 
 def style(name: Literal["paper", "report"] = "paper") -> AbstractContextManager[None]:
     """A context in which plots have the size and the letters of a paper's column, or the style of the report.
+
+    Parameters
+    ----------
+    name : {"paper", "report"}
+        Whose style.
 
     Examples
     --------
@@ -270,6 +318,21 @@ def delta(
 
     The two cases that :func:`epsilon` names are estimates; `rounds`, `observer`, `colluding` and `progress` are as there. See
     :func:`airtight.analytics.privacy.over_the_air.system_privacy.delta`.
+
+    Parameters
+    ----------
+    system : InferenceSystem, SystemFile or path
+        A path is read as a system file.
+    epsilon : float
+        At least 0.
+    rounds : int, optional
+        At least 1; by default those of the system.
+    observer : {"auto", "participants", "others", "signal"}, optional
+        What the server sees beside y; by default as the system says.
+    colluding : int or list of int, optional
+        How many devices, or which, help the server; by default as the system says.
+    progress : bool
+        Whether to say on stderr how much is done.
     """
     from airtight.analytics.privacy.over_the_air import system_privacy
 
@@ -281,6 +344,13 @@ def published(system: Source, *, form: Literal["theorem1", "eq23"] = "theorem1")
     """What Theorem 1 claims, exactly as printed, errors included: no guarantee, and about one round at one look.
 
     See :func:`airtight.analytics.privacy.over_the_air.amplification.published`.
+
+    Parameters
+    ----------
+    system : InferenceSystem, SystemFile or path
+        A path is read as a system file.
+    form : {"theorem1", "eq23"}
+        Which t is taken.
     """
     from airtight.analytics.privacy.over_the_air import amplification
 
@@ -292,6 +362,13 @@ def proven(system: Source, *, delta: float | None = None) -> Guarantee:
     """A closed-form bound of epsilon and delta for the system's adjacency, with its proof, of one round at one look.
 
     See :func:`airtight.analytics.privacy.over_the_air.amplification.proven`.
+
+    Parameters
+    ----------
+    system : InferenceSystem, SystemFile or path
+        A path is read as a system file.
+    delta : float, optional
+        In (0, 1); by default that of the system.
     """
     from airtight.analytics.privacy.over_the_air import amplification
 
@@ -314,6 +391,21 @@ def attack(
     `progress`, lines on stderr say how many draws are done.
 
     See :func:`airtight.validate.attack.system_attack.attacked`.
+
+    Parameters
+    ----------
+    system : InferenceSystem, SystemFile or path
+        A path is read as a system file.
+    features : Features, optional
+        By default those of the system file.
+    rounds : int, optional
+        At least 1; by default those of the system.
+    samples : int
+        Samples under each neighbour.
+    seed : int
+        At least 0; the same seed draws the same numbers.
+    progress : bool
+        Whether to say on stderr how much is done.
     """
     from airtight.validate.attack import system_attack
 
@@ -339,6 +431,27 @@ def attack_training(
 
     See :func:`airtight.validate.attack.training.attacked`, also for the arguments. With `progress`, lines on stderr say how
     many runs are done.
+
+    Parameters
+    ----------
+    system : FederatedSystem
+        Clients, parameters, epsilon and the quantizers.
+    mechanism : str
+        "augcorbin", "corbin", "ldp" or "gaussian".
+    rounds : int
+        Of each training.
+    runs : int
+        Trainings under each neighbour, at least 8.
+    seed : int
+        At least 0; the same seed draws the same numbers.
+    failure : float, optional
+        Probability that the bound fails.
+    settings : Settings, optional
+        Of the training.
+    task : Splits, optional
+        The data.
+    progress : bool
+        Whether to say on stderr how much is done.
     """
     from airtight.analytics import checks
     from airtight.analytics.progress import each_reported
@@ -404,6 +517,13 @@ def mse(system: Source, features: Features | None = None) -> float:
 
     Over a channel with several antennas it is that of the best combination in each state, a mean over the states; see
     :func:`airtight.analytics.inference.combiner.whole_mse`.
+
+    Parameters
+    ----------
+    system : InferenceSystem, SystemFile or path
+        A path is read as a system file.
+    features : Features, optional
+        By default those of the system file.
     """
     from airtight.analytics.inference import combiner
 
@@ -459,15 +579,15 @@ def minimax_error(
     Limit
         Its `error` is rounded down; `how` says what proves it; `ratio` compares with the system, or with the answer 0.
 
+    Notes
+    -----
+    The proofs are on the page on limits, and in :mod:`airtight.analytics.limits.minimax`.
+
     Examples
     --------
     >>> import airtight
     >>> airtight.minimax_error(airtight.gaussian(0.5), devices=12, dimension=784, clip=1.0)
     Limit(error=0.9551..., how='1 group of 12 devices (theorem 1)', ratio=1.046...)
-
-    Notes
-    -----
-    The proofs are on the page on limits, and in :mod:`airtight.analytics.limits.minimax`.
     """
     from airtight.analytics import checks
     from airtight.analytics.federated.corbin import least_error
@@ -500,6 +620,13 @@ def energy_floor(system: Source, error: float | None = None) -> float:
 
     By default the error is that of the system for the worst codes. See
     :func:`airtight.analytics.limits.energy_floor.energy_floor`, which has the proof.
+
+    Parameters
+    ----------
+    system : InferenceSystem, SystemFile or path
+        A path is read as a system file.
+    error : float, optional
+        Above 0: mean squared error of the mean of the codes.
     """
     from airtight.analytics.limits import energy_floor as floor
 
@@ -511,6 +638,13 @@ def baseline(features: Features, margin: float | None = None) -> dict[str, float
     """What an output that ignores y reaches, to hold beside every :func:`mse` and :func:`accuracy`.
 
     The accuracy is there with a margin only; where it is 1 the margin exceeds the norm of the target, and says nothing.
+
+    Parameters
+    ----------
+    features : Features
+        What the devices hold.
+    margin : float, optional
+        Greatest error that keeps the class, above 0.
 
     Examples
     --------
@@ -526,7 +660,15 @@ def baseline(features: Features, margin: float | None = None) -> dict[str, float
 
 @_own_errstate
 def best_gain(system: Source, features: Features | None = None) -> float:
-    """The decoder gain of least MSE, in closed form; see :func:`airtight.analytics.inference.decoding.best_gain`."""
+    """The decoder gain of least MSE, in closed form; see :func:`airtight.analytics.inference.decoding.best_gain`.
+
+    Parameters
+    ----------
+    system : InferenceSystem, SystemFile or path
+        A path is read as a system file.
+    features : Features, optional
+        By default those of the system file.
+    """
     from airtight.analytics.inference import decoding
 
     system = _read(system)
@@ -539,6 +681,15 @@ def accuracy(system: Source, features: Features | None = None, margin: float | N
 
     Of a system file, features and margin are by default those of its table [inference.features]. Hold :func:`baseline` beside
     it: a margin above the norm of the target is kept by an output that ignores y.
+
+    Parameters
+    ----------
+    system : InferenceSystem, SystemFile or path
+        A path is read as a system file.
+    features : Features, optional
+        By default those of the system file.
+    margin : float, optional
+        Greatest error that keeps the class, above 0.
     """
     from airtight.analytics import checks
     from airtight.analytics.inference import accuracy as probabilities
@@ -566,6 +717,21 @@ def calibrate(
 
     `rounds` and `observer` replace those of the system. See :func:`airtight.solvers.design.whole_system.calibrate`, which also
     says what is proved about the values. With `progress`, lines on stderr say how many evaluations are done.
+
+    Parameters
+    ----------
+    system : InferenceSystem, SystemFile or path
+        A path is read as a system file.
+    epsilon : float
+        Above 0; for every device over all rounds, at the delta of the system.
+    variable : {"noise", "clip", "participation"}
+        What is changed.
+    rounds : int, optional
+        At least 1; by default those of the system.
+    observer : {"auto", "participants", "others", "signal"}, optional
+        What the server sees beside y; by default as the system says.
+    progress : bool
+        Whether to say on stderr how much is done.
 
     Examples
     --------
@@ -651,6 +817,25 @@ def design(
     :mod:`airtight.solvers.design.fleet.fleet_design`. With `progress`, lines on stderr say how many evaluations
     are spent, or how many prices of energy (numbers of bits) are tried.
 
+    Parameters
+    ----------
+    system : InferenceSystem, FederatedSystem, DeviceFleet, SystemFile or path
+        What is not free stays as it is.
+    features : Features or sequence of Features, optional
+        By default those of the system file; without any the worst codes count.
+    margin : float, optional
+        Greatest error that keeps the class, above 0.
+    ideal_accuracy : float, optional
+        In [0, 1]: accuracy without noise.
+    rounds : int, optional
+        At least 1; by default those of the system.
+    observer : {"auto", "participants", "others", "signal"}, optional
+        What the server sees beside y; by default as the system says.
+    progress : bool
+        Whether to say on stderr how much is done.
+    **requirements
+        Keys of the table [design]; by default those of the file.
+
     Examples
     --------
     >>> import airtight
@@ -728,6 +913,35 @@ def frontier(
     :func:`airtight.solvers.design.over_the_air.frontier.front` for what nothing beats, and
     :func:`airtight.solvers.design.over_the_air.frontier.plot`.
 
+    Parameters
+    ----------
+    system : InferenceSystem
+        What is not free stays as it is.
+    features : Features or sequence of Features
+        One task, or several of equal probability.
+    epsilon : array_like
+        Greatest epsilons.
+    accuracy, error : array_like, optional
+        Least accuracies, or greatest errors: one of the two.
+    margin : float, optional
+        Greatest error that keeps the class, above 0.
+    ideal_accuracy : float
+        In [0, 1]: accuracy without noise.
+    free : iterable of str, optional
+        Variables that may change; by default all except idle noise.
+    alike : bool
+        Whether all devices have the same values.
+    rounds : int, optional
+        At least 1; by default those of the system.
+    observer : {"auto", "participants", "others", "signal"}, optional
+        What the server sees beside y; by default as the system says.
+    gap : float, optional
+        Relative gap at which a design is good enough.
+    effort : int, optional
+        Evaluations for each design.
+    progress : bool
+        Whether to say on stderr how much is done.
+
     Examples
     --------
     >>> import airtight
@@ -777,6 +991,27 @@ def solve_weights(
     Of a system file, features and cap are by default those of its table [inference.features]; elsewhere the cap is infinite. See
     :func:`airtight.solvers.weights.solve` for the parameters.
 
+    Parameters
+    ----------
+    system : InferenceSystem, SystemFile or path
+        A path is read as a system file.
+    features : Features, optional
+        By default those of the system file.
+    epsilon_cap : float, optional
+        Greatest epsilon of a device.
+    cap : {"exact", "proven", "theorem1", "eq23", "none"}
+        How epsilon is computed for the cap.
+    objective : {"exact", "published"}
+        Which MSE is least.
+    method : {"structured", "cvxpy", "published"}
+        How it is solved.
+    sums_to_one : bool
+        Whether the weights add up to one.
+    w_max : array_like, shape (K,), optional
+        Greatest weights; by default those of the cap.
+    constraints : callable, optional
+        Takes the cvxpy variable of the weights, returns one or several cvxpy constraints.
+
     Examples
     --------
     >>> import airtight
@@ -825,6 +1060,25 @@ def weight_problem(
     """The weight problem as a cvxpy problem, with its variables by name.
 
     Parameters as in :func:`solve_weights`; see :func:`airtight.solvers.weights.weight_problem.weight_problem`.
+
+    Parameters
+    ----------
+    system : InferenceSystem, SystemFile or path
+        A path is read as a system file.
+    features : Features, optional
+        By default those of the system file.
+    epsilon_cap : float, optional
+        Greatest epsilon of a device.
+    cap : {"exact", "proven", "theorem1", "eq23", "none"}
+        How epsilon is computed for the cap.
+    objective : {"exact", "published"}
+        Which MSE is least.
+    sums_to_one : bool
+        Whether the weights add up to one.
+    w_max : array_like, shape (K,), optional
+        Greatest weights; by default those of the cap.
+    constraints : callable, optional
+        Takes the cvxpy variable of the weights, returns one or several cvxpy constraints.
     """
     from airtight.solvers.weights import weight_problem as problems
 
@@ -846,6 +1100,13 @@ def energy_problem(fleet: DeviceFleet, *, device: int = 0) -> tuple[cvxpy.Proble
     """The relaxed energy-utility problem of one device as a cvxpy problem, with its variables by name.
 
     See :func:`airtight.solvers.energy.conic_energy.energy_problem`.
+
+    Parameters
+    ----------
+    fleet : DeviceFleet
+        With its deadline, gains and limits.
+    device : int
+        Counted from 0.
     """
     from airtight.solvers.energy import conic_energy
 
@@ -867,6 +1128,21 @@ def design_problem(
 
     See :func:`airtight.solvers.design.over_the_air.design_prices.design_problem`; `rounds` and `observer` replace those of the
     system.
+
+    Parameters
+    ----------
+    system : InferenceSystem
+        With the clips and participations that are kept.
+    features : Features or sequence of Features
+        One task, or several of equal probability.
+    epsilon_at_most, energy_at_most : float, optional
+        What is kept.
+    rounds : int, optional
+        At least 1; by default those of the system.
+    observer : {"auto", "participants", "others", "signal"}, optional
+        What the server sees beside y; by default as the system says.
+    free_noise : bool
+        Whether the noise of the devices may change.
     """
     from airtight.analytics import checks
     from airtight.analytics.inference.system import InferenceSystem
@@ -890,6 +1166,11 @@ def sensitivities(design: JointDesign) -> list[ShadowPrice]:
 
     See :func:`airtight.solvers.design.over_the_air.design_prices.of`. The solutions of :func:`solve_weights` and
     :func:`solve_energy` have their own: ``solution.price`` and ``solution.prices``.
+
+    Parameters
+    ----------
+    design : JointDesign
+        What :func:`design` found.
     """
     from airtight.analytics import checks
     from airtight.solvers.design.over_the_air import design_prices
@@ -900,7 +1181,19 @@ def sensitivities(design: JointDesign) -> list[ShadowPrice]:
 
 @_own_errstate
 def energy_policy(fleet: DeviceFleet, *, device: int = 0, greatest: float | None = None, loss: float = 1e-4) -> Policy:
-    """Iterations and power of one device by the gain of its channel; see :func:`airtight.solvers.energy.policy.policy`."""
+    """Iterations and power of one device by the gain of its channel; see :func:`airtight.solvers.energy.policy.policy`.
+
+    Parameters
+    ----------
+    fleet : DeviceFleet
+        With its deadline, gains and limits.
+    device : int
+        Counted from 0.
+    greatest : float, optional
+        Greatest gain of the table.
+    loss : float
+        In (0, 1): loss of utility, relative to the magnitude of its terms, that an entry may have.
+    """
     from airtight.analytics import checks
     from airtight.analytics.federated.fair.device import DeviceFleet
     from airtight.solvers.energy import policy
@@ -916,7 +1209,17 @@ def solve_energy(
     method: Literal["closed-form", "cvxpy", "published"] = "closed-form",
     integer: bool = False,
 ) -> EnergySolution:
-    """The iterations and the power of greatest utility for every device; see :func:`airtight.solvers.energy.solve`."""
+    """The iterations and the power of greatest utility for every device; see :func:`airtight.solvers.energy.solve`.
+
+    Parameters
+    ----------
+    fleet : DeviceFleet, SystemFile or path
+        With its deadline, gains and limits.
+    method : {"closed-form", "cvxpy", "published"}
+        How it is solved.
+    integer : bool
+        Whether the number of iterations is whole.
+    """
     from airtight.analytics import checks
     from airtight.analytics.federated.fair.device import DeviceFleet
     from airtight.solvers import energy
@@ -940,6 +1243,29 @@ def sweep(
     failed: bool = False,
 ) -> Dataset:
     """Quantities over a grid of systems, as an xarray Dataset; see :func:`airtight.sweeps.verb.sweep` for the arguments.
+
+    Parameters
+    ----------
+    source : InferenceSystem, FederatedSystem, DeviceFleet, SystemFile, mapping or path
+        The system whose keys are changed.
+    over : mapping
+        Values of each key; a tuple of keys changes together.
+    quantities : sequence of str
+        What is computed, by name.
+    out : path, optional
+        Store; an interrupted sweep goes on from there.
+    executor : concurrent.futures.Executor, optional
+        Where blocks of cells are computed; by default in this process.
+    workers : int, optional
+        Workers of the executor; by default as many as processors.
+    started : callable, optional
+        Takes the number of missing blocks, returns what is called after each.
+    progress : bool
+        Whether to say on stderr how much is done.
+    replace : bool
+        Whether an existing store is begun anew.
+    failed : bool
+        Whether failed cells are computed again.
 
     Examples
     --------
@@ -967,7 +1293,13 @@ def sweep(
 
 @_own_errstate
 def open_sweep(store: str | Path) -> Dataset:
-    """The Dataset of a sweep that is kept in a store; see :func:`airtight.sweeps.dataset.opened`."""
+    """The Dataset of a sweep that is kept in a store; see :func:`airtight.sweeps.dataset.opened`.
+
+    Parameters
+    ----------
+    store : path
+        A folder or a .zarr.
+    """
     from airtight.analytics import checks
 
     extras.require("sweep")
@@ -1074,6 +1406,19 @@ def verify(
 
     With `progress`, lines on stderr say how many claims are tried.
 
+    Parameters
+    ----------
+    ids : sequence of str
+        Identifiers or prefixes of them; all by default.
+    seed : int
+        At least 0; the same seed draws the same numbers.
+    effort : int
+        Evaluations for each claim; the verdict depends on this, never on time.
+    limit : float
+        Seconds, after which claims that are not finished are unsettled; no limit by default.
+    progress : bool
+        Whether to say on stderr how much is done.
+
     Examples
     --------
     >>> import airtight
@@ -1094,6 +1439,15 @@ def verify(
 @_own_errstate
 def prove(relation: Any, domain: Mapping[str, Any] | None = None, given: Sequence[Any] = ()) -> Proof:
     """Prove a relation of expressions on its whole domain; see :func:`airtight.validate.claims.proving.proof.prove`.
+
+    Parameters
+    ----------
+    relation : Relation or SymPy inequality
+        The actual value on the left.
+    domain : mapping, optional
+        Range of each parameter; by default that of the symbols.
+    given : sequence
+        Relations that may be assumed.
 
     Examples
     --------
@@ -1129,6 +1483,19 @@ def map_claim(
     parameters, by default those of the paper. A system file as `file` has values of its own, which come before the paper's.
     :func:`airtight.validate.claims.claim_map.map_claim` describes the Dataset.
 
+    Parameters
+    ----------
+    claim : Claim or str
+        A claim or its identifier.
+    over : mapping
+        Two parameters, each with its values.
+    at : mapping, optional
+        Values of the other parameters.
+    file : path, optional
+        A Python file of claims, or a system file.
+    certify : bool
+        Whether ball arithmetic is to prove each violation.
+
     Examples
     --------
     >>> import airtight
@@ -1163,6 +1530,19 @@ def try_claims(
     """Put claims on trial: those of a Python file, of a paper, or a list of them.
 
     With `progress`, lines on stderr say how many claims are tried.
+
+    Parameters
+    ----------
+    given : path, Paper or sequence of Claim
+        What is tried.
+    seed : int
+        At least 0; the same seed draws the same numbers.
+    effort : int
+        Evaluations for each claim; the verdict depends on this, never on time.
+    limit : float
+        Seconds, after which claims that are not finished are unsettled; no limit by default.
+    progress : bool
+        Whether to say on stderr how much is done.
 
     Examples
     --------

@@ -217,7 +217,9 @@ class Channel(Described):
     fresh : bool
         Whether every round has a new state; otherwise one state lasts for all rounds.
     seed : int
+        With which states are drawn.
     eavesdropper : Eavesdropper or mapping, optional
+        A second observer with looks of its own.
 
     Raises
     ------

@@ -113,9 +113,11 @@ def antenna_price(
         With positive noise variances, whose ratios are kept, and a channel, whose antennas are replaced; its looks must not be
         given.
     antennas : sequence of int
+        Numbers that are compared, each at least 1.
     epsilon : float
         The target, at the system's delta, for its adjacency and the observer, over all rounds.
     features : Features or sequence of Features, optional
+        By default the worst codes count.
     rounds, observer : optional
         By default those of the system.
 

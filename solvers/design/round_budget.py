@@ -97,6 +97,7 @@ def spread_budget(
     Returns
     -------
     RoundBudget
+        The noise of every round, with the certificate of its error.
 
     Raises
     ------
@@ -171,6 +172,11 @@ def budget_problem(
     influence: ArrayLike, *, budget: ArrayLike, cost: ArrayLike = 1.0, least_noise: ArrayLike = 0.0
 ) -> tuple[cvxpy.Problem, dict[str, cvxpy.Variable]]:
     """The problem of :func:`spread_budget` in cvxpy, to be changed and extended; arguments as there.
+
+    Parameters
+    ----------
+    influence, budget, cost, least_noise : array_like
+        As of :func:`spread_budget`.
 
     Returns
     -------

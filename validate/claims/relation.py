@@ -317,8 +317,7 @@ class Relation:
         return bool(_VIOLATED[self.sign](actual, claimed)), (claimed, actual)
 
     def agrees(self, exact: Exact, point: Point, floor: float = 0.0) -> bool:
-        """Whether the doubles of the search lie in the balls of the proof, up to rounding error and the absolute
-        `floor`.
+        """Whether the doubles of the search lie in the balls of the proof, up to rounding and the absolute `floor`.
 
         Otherwise one of the two computations is wrong.
         """

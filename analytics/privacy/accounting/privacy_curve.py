@@ -781,6 +781,7 @@ class PrivacyCurve(tidy.Tabular):
         Returns
         -------
         forward, reverse : dp_accounting.pld.privacy_loss_distribution.PrivacyLossDistribution
+            Of (P, Q) and of (Q, P).
         """
         from airtight.analytics.privacy.accounting import dp_accounting_interop
 
@@ -941,6 +942,13 @@ def _greatest_epsilon(orders: Iterable[OneSidedCurve], delta: float, width: floa
 @own_errstate
 def compose(curves: Iterable[PrivacyCurve], counts: Iterable[int] | None = None) -> PrivacyCurve:
     """The composition of different releases, each used `counts` times.
+
+    Parameters
+    ----------
+    curves : iterable of PrivacyCurve
+        Of the same neighbours.
+    counts : iterable of int, optional
+        How often each is used; once by default.
 
     Raises
     ------

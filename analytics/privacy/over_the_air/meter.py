@@ -98,6 +98,7 @@ class Round:
     noise_variance, weight, clip : array_like, shape (K,) or scalar
         As in :class:`~airtight.analytics.inference.system.InferenceSystem`.
     receiver_noise_variance : float
+        At least 0.
     alignment : float
         Over its square the receiver's noise is 0 or between 1e-300 and 1e300.
     adjacency : {"silent", "replace"}
