@@ -133,6 +133,56 @@ def test_composition_dp_accounting(benchmark, name):
     benchmark.extra_info["accuracy"] = float(upper / lower - 1)
 
 
+MECHANISMS = {  # of a curve, and of the peer's law at a step
+    "replaced record of a Poisson sample": (
+        lambda: airtight.dp_sgd(1.0, 0.01, 1, adjacency="replace"),
+        None,  # whose law only its accountant makes
+    ),
+    "discrete Laplace": (
+        lambda: airtight.discrete_laplace(20.0, 3),
+        lambda law, step: law.from_discrete_laplace_mechanism(0.05, sensitivity=3, value_discretization_interval=step),
+    ),
+    "discrete Gaussian": (
+        lambda: airtight.discrete_gaussian(20.0, 3),
+        lambda law, step: law.from_discrete_gaussian_mechanism(20.0, sensitivity=3, value_discretization_interval=step),
+    ),
+    "mixture of Gaussians": (
+        lambda: airtight.mixture_gaussian([0.0, 1.0, 2.0], [0.9, 0.09, 0.01], 2.0),
+        lambda law, step: law.from_mixture_gaussian_mechanism(
+            2.0, [0.0, 1.0, 2.0], [0.9, 0.09, 0.01], value_discretization_interval=step
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", list(MECHANISMS))
+def test_mechanism(benchmark, name):
+    benchmark.group = f"epsilon of 100 releases at delta = 1e-6: {name}"
+    bounds = benchmark.pedantic(lambda: MECHANISMS[name][0]().compose(100).bracket(delta=1e-6), rounds=3)
+    benchmark.extra_info["accuracy"] = float(bounds.width)
+
+
+@pytest.mark.parametrize("name", list(MECHANISMS))
+def test_mechanism_dp_accounting(benchmark, name):
+    benchmark.group = f"epsilon of 100 releases at delta = 1e-6: {name}"
+    curve, law = MECHANISMS[name]
+    peer = pld()
+
+    def epsilon():
+        if law is not None:
+            return law(peer, 1e-3).self_compose(100).get_epsilon_for_delta(1e-6)
+        from dp_accounting import NeighboringRelation, dp_event
+        from dp_accounting.pld import PLDAccountant
+
+        accountant = PLDAccountant(NeighboringRelation.REPLACE_ONE, 1e-3)
+        accountant.compose(dp_event.PoissonSampledDpEvent(0.01, dp_event.GaussianDpEvent(1.0)), 100)
+        return accountant.get_epsilon(1e-6)
+
+    upper = benchmark.pedantic(epsilon, rounds=3)
+    lower = curve().compose(100).bracket(delta=1e-6, width=1e-5).lower
+    benchmark.extra_info["accuracy"] = float(upper / lower - 1)
+
+
 @pytest.mark.benchmark(group="50 unlike subsampled Gaussians, epsilon at delta = 1e-6")
 def test_unlike(benchmark, unlike):
     def bounds():
