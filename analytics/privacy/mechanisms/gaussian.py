@@ -624,23 +624,47 @@ class Hidden(Mechanism):
         inside = epsilon < min(self.greatest_loss(reverse=reverse), _FARTHEST)
         eps = epsilon[inside]
         if eps.size:
-            bounds = [self._bound(eps, side, reverse) for side in (-1, 1)]
+            near = self._root(-eps if reverse else eps)  # one for both bounds: it is a hint
+            bounds = [self._bound(eps, near, side, reverse) for side in (-1, 1)]
             lower[inside], upper[inside] = np.minimum(*bounds), bounds[1]
         upper[(epsilon >= _FARTHEST) & (epsilon < self.greatest_loss(reverse=reverse))] = SMALLEST
         return lower, upper
 
-    def _bound(self, eps: FloatArray, side: int, reverse: bool) -> FloatArray:
-        """Lower (`side` = -1) or upper (1) bound of the curve at each epsilon."""
+    def _laws(self, side: int) -> tuple[_Tilted, _Tilted]:
+        """Both laws, of the least (`side` = -1), nominal (0) or greatest (1) mu."""
         shown = np.array(self.weights) > 0
         share, mu = np.array(self.weights)[shown] / math.fsum(self.weights), np.array(self.mu)[shown]
         mu = mu * (1 + side * self.slack)
-        first = _Tilted(share, mu)
-        second = _Tilted(share, -mu) if self.opposite else _Tilted(np.ones(1), np.zeros(1))
-        target = -eps if reverse else eps
+        return _Tilted(share, mu), _Tilted(share, -mu) if self.opposite else _Tilted(np.ones(1), np.zeros(1))
+
+    def _root(self, target: FloatArray) -> FloatArray:
+        """The outcome at which the logarithm of the likelihood ratio is the target, up to rounding."""
+        first, second = self._laws(0)
         # E(t) is at least the greatest term of the first law (the second has ratios of at most 1 where t >= 0)
-        moving = mu > 0
-        start = np.min((target - np.log(share[moving, None])) / mu[moving, None] + mu[moving, None] / 2, axis=0)
-        t = _root(first, second, target, start + np.abs(start) * 1e-9 + 1.0, self.opposite)
+        moving = first.mean > 0
+        mu, share = first.mean[moving, None], first.share[moving, None]
+        start = np.min((target - np.log(share)) / mu + mu / 2, axis=0)
+        t = high = start + np.abs(start) * 1e-9 + 1.0
+        # E is convex, or, of opposite laws, 0 at 0: Newton's method, bisection where it leaves the bracket
+        low = np.full(t.shape, 0.0 if self.opposite else -np.inf)
+        for _ in range(_NEWTON_STEPS):
+            excess = first.log_mean(t)[0] - second.log_mean(t)[0] - target
+            with np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore"):
+                step = excess / (first.slope(t) - second.slope(t))
+            step = np.where(np.isfinite(step), step, 0.0)
+            low, high = np.where(excess < 0, t, low), np.where(excess < 0, high, t)
+            moved = t - step
+            outside = (low > -np.inf) & ((moved < low) | (moved > high))
+            t = np.where(outside, (low + high) / 2, moved)
+            if np.all(np.abs(step) <= 1e-11 * (1 + np.abs(t))):
+                break
+        return np.asarray(t)
+
+    def _bound(self, eps: FloatArray, t: FloatArray, side: int, reverse: bool) -> FloatArray:
+        """Lower (`side` = -1) or upper (1) bound of the curve at each epsilon, from an outcome near the root."""
+        first, second = self._laws(side)
+        mu, share = first.mean, first.share
+        target = -eps if reverse else eps
         # an upper bound needs D at a point on the left of epsilon: E(t) below the target, or above it in the other order
         left = (side > 0) != reverse
         width = 4 * UNIT * (1 + np.abs(t))
@@ -707,24 +731,6 @@ class _Tilted:
         total = np.logaddexp.reduce(logs, axis=0)
         room = 2 * np.max(error, axis=0) + (16 + self.share.size) * UNIT * (1 + np.abs(total))
         return np.asarray(np.exp(np.minimum(logs - total + side * room, 0.0)))
-
-
-def _root(first: _Tilted, second: _Tilted, target: FloatArray, t: FloatArray, opposite: bool) -> FloatArray:
-    """The outcome at which log of the ratio of the two laws is the target, from one on its right; up to rounding."""
-    # the logarithm of the ratio is convex, or, of opposite laws, 0 at 0: Newton's method, bisection where it leaves the bracket
-    low, high = np.where(opposite, 0.0, -np.inf) + np.zeros(t.shape), t
-    for _ in range(_NEWTON_STEPS):
-        excess = first.log_mean(t)[0] - second.log_mean(t)[0] - target
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore"):
-            step = excess / (first.slope(t) - second.slope(t))
-        step = np.where(np.isfinite(step), step, 0.0)
-        low, high = np.where(excess < 0, t, low), np.where(excess < 0, high, t)
-        moved = t - step
-        outside = (low > -np.inf) & ((moved < low) | (moved > high))
-        t = np.where(outside, (low + high) / 2, moved)
-        if np.all(np.abs(step) <= 4 * UNIT * (1 + np.abs(t))):
-            break
-    return np.asarray(t)
 
 
 _FARTHEST = 1e15  # from here on the curve of a mu up to 1e6 is below the least double: (1e15/1e6 - 1e6/2)^2/2 > 1e17
