@@ -166,10 +166,11 @@ class Query(Mechanism):
             meant, model = observers.mixture_model(self.system, self.observer)
             (part,) = participations(meant, np.array([self.device]), negligible, model)
             nats = min(part.nats, _NATS[isinstance(part, HiddenParticipationMixture)])
-            if self.tolerance:
-                nats = min(nats, _MORE_NATS - math.log(self.tolerance))
-            self._parts[negligible] = replace(part, nats=nats, estimating=True, interpolated=self.tolerance)
-        return self._parts[negligible]
+            self._parts[negligible] = replace(part, nats=nats, estimating=True)
+        part = self._parts[negligible]
+        if not self.tolerance:
+            return part
+        return replace(part, nats=min(part.nats, _MORE_NATS - math.log(self.tolerance)), interpolated=self.tolerance)
 
     def in_composition(self, releases: int) -> Mechanism:
         """The same query, its divergences as accurate as so many releases need.
@@ -181,7 +182,7 @@ class Query(Mechanism):
         if few or tolerance >= self.tolerance > 0:
             return self
         if tolerance not in self._composed:
-            own: dict[str, Any] = {"_parts": {}, "_rules": {}, "_seen": {}, "_composed": {}}
+            own: dict[str, Any] = {"_rules": {}, "_seen": {}, "_composed": {}}
             self._composed[tolerance] = replace(self, tolerance=tolerance, **own)
         return self._composed[tolerance]
 

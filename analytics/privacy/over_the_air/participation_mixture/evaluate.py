@@ -165,9 +165,11 @@ class NoiseMixture:
 
         See :mod:`.gauss_rule`. A mean is NaN where the divergence falls by too much on a piece (``_expected``).
         """
+        if not self.interpolating:
+            return None
         used = self.weights[0] > 0
         v, weights, rules = gauss_rule.pieces_of(self.variance[0, used], self.weights[0, used], pieces)
-        if not self.interpolating or v.size > _WORTH_RULING * np.sum(used):
+        if v.size > _WORTH_RULING * np.sum(used):
             return None
         return replace(self, variance=v[None, :], weights=weights[None, :], rules=rules)
 
@@ -398,9 +400,13 @@ class NoiseMixture:
                     )
                 above += curvature_error
                 # where the curvature costs more than the value itself, `excess` clips the function instead
-                below += noise_interpolant.excess(
+                clipping_error = noise_interpolant.excess(
                     variance, weights, np.exp(values - safe[:, None]), self.spread / 2 * convex, self.slack
                 )
+                below += clipping_error
+                if self.rules is not None:  # no rule is made for what is clipped
+                    cheap = (curvature_error <= COARSE * above) & (clipping_error <= COARSE * scaled_mean)
+                    scaled_mean = np.where(cheap | ~(peak > -np.inf), scaled_mean, np.nan)
             positive = peak > -np.inf
             # a divergence is at most 1
             value = np.where(positive, np.minimum(safe + np.log(scaled_mean), 0.0), -np.inf)
