@@ -11,7 +11,8 @@ Steps, in order
 2. *With a bound M* (`largest`) the range is cut into pieces. Each gets the least number of nodes whose proved error is
    within the tolerance; pieces without one are halved. Where the divergence hardly matters, it is bracketed by its
    values at the ends of a few cells instead.
-3. *Without a bound* one series on the whole range is fitted to the logarithm, with an estimated error.
+3. *Without a bound* one series on the whole range is fitted to the logarithm, with an estimated error. Its degree is
+   doubled until the error is within the tolerance; the values at the extrema of one degree serve the next.
 4. Later calls evaluate the series. Values that no piece or cell covers are computed by the component itself.
 5. :func:`slope_of_pair`, :func:`concavity_of_pair`, :func:`concavity_of_hidden` and :func:`of_gaussian` bound the
    second derivative, of either sign. :func:`excess` bounds the error of the mean where they are too great to be used
@@ -29,8 +30,8 @@ value. All of these are absolute errors on a piece, in units of its greatest val
 at each v. Where no number of nodes suffices, the divergence itself is computed.
 
 *Estimated.* Where no bound M is known at all, the estimate is twice the sum of the magnitudes of the last quarter of
-the coefficients. It is accepted if the divergence itself differs by no more at both ends of the range and at some
-places between nodes. docs/accuracy.md names the numbers that rest on this estimate. The slope in epsilon has no error
+the coefficients. It is accepted if the divergence itself differs by no more at some places between nodes; both ends of
+the range are nodes. docs/accuracy.md names the numbers that rest on this estimate. The slope in epsilon has no error
 bound in either case.
 
 *Curvature.* Each term of a bound is monotone in v and is taken at the end of the interval on the safe side. Terms may
