@@ -129,14 +129,14 @@ class Query(Mechanism):
         return lower, kept.at(rounded, 1)
 
     def greatest_loss(self, *, reverse: bool = False) -> float:
-        mixture, silent = self._part(0.0), self.system.adjacency is not Adjacency.ABSENT
+        mixture, silent = self._part(_NEGLIGIBLE), self.system.adjacency is not Adjacency.ABSENT
         return (
             0.0 if float(mixture.participation[0]) == 0 or (silent and float(mixture.sensitivity[0]) == 0) else np.inf
         )
 
     def reached_loss(self, *, reverse: bool = False) -> float:
         """Infinite where device k moves the mean of Gaussian noise, even if its participation is random."""
-        mixture = self._part(0.0)
+        mixture = self._part(_NEGLIGIBLE)
         moves = self.pair and float(mixture.participation[0]) > 0 and float(mixture.sensitivity[0]) > 0
         return np.inf if moves and (self.symmetric or not reverse) else 0.0
 
@@ -153,10 +153,11 @@ class Query(Mechanism):
         """log of an upper bound of delta: participation is visible, and the noise is the least possible."""
         if self.system.adjacency is Adjacency.ABSENT:
             return np.zeros(eps.shape)
-        mixture = self._part(0.0)
-        least_noise = max(float(mixture.variance[0, 0]) - mixture.slack, float(mixture.receiver[0])) + float(
-            mixture.own_noise[0]
-        )
+        mixture = self._part(_NEGLIGIBLE)
+        # no other device sends, unless it always does
+        meant = observers.mixture_model(self.system, self.observer)[0].normalised()
+        always = (meant.participation == 1) & (np.arange(self.system.devices) != self.device)
+        least_noise = float(mixture.receiver[0] + mixture.own_noise[0] + np.sum(meant.received_noise_variance[always]))
         mu = _ratio(float(mixture.sensitivity[0]), least_noise) * (1 + 1e-9)
         value, _, error = gaussian.log_curve(eps, np.full(eps.shape, mu))
         return np.asarray(value + error)
