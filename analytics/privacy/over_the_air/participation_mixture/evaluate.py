@@ -403,10 +403,9 @@ class NoiseMixture:
                 clipping_error = noise_interpolant.excess(
                     variance, weights, np.exp(values - safe[:, None]), self.spread / 2 * convex, self.slack
                 )
+                if self.rules is not None:  # no rule is made for what is clipped: `log_ends` raises the noise instead
+                    clipping_error = np.where(clipping_error <= COARSE * scaled_mean, clipping_error, np.inf)
                 below += clipping_error
-                if self.rules is not None:  # no rule is made for what is clipped
-                    cheap = (curvature_error <= COARSE * above) & (clipping_error <= COARSE * scaled_mean)
-                    scaled_mean = np.where(cheap | ~(peak > -np.inf), scaled_mean, np.nan)
             positive = peak > -np.inf
             # a divergence is at most 1
             value = np.where(positive, np.minimum(safe + np.log(scaled_mean), 0.0), -np.inf)
