@@ -79,6 +79,9 @@ _FALL, _PARTS = 2.0, 32  # fall of log delta between neighbours of a sketch; par
 _BEYOND = 2  # losses of a sketch that are kept beyond the greatest one that matters
 _TRIED = 4.0  # steps in one of the grid that is tried first
 _STUCK = 0.6  # share of the bounds' distance that, left over by a finer grid, shows that rough curves keep them apart
+_MISPLACED = 0.05  # relative error of a sketch's tilt from which nodes of a band lie amiss
+_MISSING = 1.5  # factor by which bands are narrowed by more than they are too wide
+_CHEAPER = 4  # divisor of the step where a curve is costly: a finer grid costs less than more nodes of a band
 _SEARCHES = 60  # greatest number of rounds of the search for the epsilon of one release
 _CLOSE = 1e-13  # relative length of an interval at which this search ends
 _EVERY = 3.0  # decades of delta for which many points share a grid
@@ -99,7 +102,7 @@ _DEEP = 1e-200  # a delta from which down the first grid has the fewest cells
 _LEAST_LOG = -690.0  # least log of delta for which a grid is planned: exp underflows below -708
 
 # shares of the allowed distance of the bounds of log delta: from bands, and from the grid; of the latter, from its wide cells
-_BAND_SHARE, _GRID_SHARE, _COARSE_SHARE = 0.25, 0.08, 0.25
+_BAND_SHARE, _GRID_SHARE, _COARSE_SHARE = 0.5, 0.08, 0.25
 _WIDENING = 0.25  # of a cell's width, over as long a way: a cell is at most e^(1/4) times as wide as allowed at its ends
 
 _Band = tuple[ConvexBand, ConvexBand]
@@ -210,13 +213,15 @@ class Composition:
         def bounds_of(lower: Product, upper: Product) -> tuple[float, float]:
             low, high = lower.least_epsilon(delta), upper.epsilon(delta)
             # the composition dominates each of its releases: one alone may have made the delta
-            if low < high / 2 and not of_singles:
+            if low < high / 2 and high > floor and not lower.impossible and not of_singles:
                 of_singles.extend(single._inverse(delta)[0] for single, _ in singles)
             return max([low, *of_singles]), high
 
         low, high = self._refined_at(delta, bounds_of, width, floor)
         if high <= floor:
             return low, high
+        if low < high / 2 and self._bounded_below and not of_singles:  # no grid had a lower bound
+            low = max([low, *(single._inverse(delta)[0] for single, _ in singles)])
         if high == np.inf:  # basic composition
             share = delta / sum(count for _, count in singles) * (1 - UNIT)
             high = sum(count * single._inverse(share)[1] for single, count in singles) * (1 + 4 * UNIT * len(singles))
@@ -299,11 +304,15 @@ class Composition:
 
     def _curves(self, i: int) -> tuple[connect_the_dots.Curve, connect_the_dots.Curve]:
         """The curve of a release in the order of this composition, and the curve in the other order."""
-        release = self.factors[i][0] if self.single else self.factors[i][0].in_composition()
+        release = self.factors[i][0] if self.single else self._composed(i)
         return (
             lambda epsilon: release.delta_bracket(epsilon, reverse=self.reverse),
             lambda epsilon: release.delta_bracket(epsilon, reverse=not self.reverse),
         )
+
+    def _composed(self, i: int) -> Mechanism:
+        """A release as it is computed in this composition."""
+        return self.factors[i][0].in_composition(sum(count for _, count in self.factors))
 
     def _pure(self) -> tuple[float, float]:
         """Lower and upper bound of the pure epsilon; a release with delta(0) = 0 has the pure epsilon 0."""
@@ -447,7 +456,7 @@ class Composition:
 
     @cached_property
     def _sketches(self) -> list[_Sketch]:
-        releases = [release.in_composition() for release, _ in self.factors]
+        releases = [self._composed(i) for i in range(len(self.factors))]
         return [
             _Sketch.of(*self._curves(i), each.sketched, sparing=each.sketched < Mechanism.sketched, fine=not each.costly)
             for i, each in enumerate(releases)
@@ -514,7 +523,7 @@ class Composition:
         bands = {i: self._band(i, *ranges[i]) for i, (release, _) in enumerate(self.factors) if release.costly}
         if bands:
             least_step = max(span / (_ROUGH_CELLS if rough else _CELLS), 20 * self._deviation(tilt, cut) / _POINTS)
-            step = max(step, least_step)
+            step = max(step / _CHEAPER, least_step)
         # a curve that is only known roughly is not worth a fine grid
         cells, best, allowed = _ROUGH_CELLS if rough else _MANY_CELLS, (0.0, np.inf), _BAND_SHARE * log_width
         log_moments = {i: self._sketches_to(cut)[i].cumulant(tilt)[0] for i in bands}
@@ -557,16 +566,20 @@ class Composition:
                 or self._tabled
             ):
                 return best
-            # several halvings at once save a grid where one would not be enough
-            step /= 2**halvings
-            # The error of the grid falls fourfold with each halving, and that of the bands with `allowed`. Twice what is
-            # missing: of few releases the loss of the others is no exponential, and nodes lie amiss at first.
-            allowed /= min(2 * max(remaining_excess, 1.0), 256.0)
             # tilt and moments of the laws themselves show better than those of the sketches where nodes matter
+            sketched_tilt = tilt
             if bands and not upper.impossible:
                 tilt = upper.tilt_of_level(float(np.log(level)))
                 deviation = float(np.sqrt(upper.cumulant(tilt)[2]))
                 log_moments = {i: laws_of_releases[i][1].cumulant(tilt)[0] for i in bands}
+            # nodes that were placed for another tilt are placed for this one before anything is made finer
+            if refinement == 0 and abs(tilt - sketched_tilt) > _MISPLACED * sketched_tilt:
+                continue
+            # several halvings at once save a grid where one would not be enough
+            step /= 2**halvings
+            # The error of the grid falls fourfold with each halving, and that of the bands with `allowed`. More than what is
+            # missing: of few releases the loss of the others is no exponential.
+            allowed /= min(_MISSING * max(remaining_excess, 1.0), 256.0)
         return best
 
     def _products(

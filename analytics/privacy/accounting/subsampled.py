@@ -122,8 +122,8 @@ class Subsampled(Mechanism):
     def sketched(self) -> int:  # type: ignore[override]
         return self.release.sketched
 
-    def in_composition(self) -> Mechanism:
-        inner = self.release.in_composition()
+    def in_composition(self, releases: int) -> Mechanism:
+        inner = self.release.in_composition(releases)
         return self if inner is self.release else Subsampled(inner, self.p)
 
     def dominating(self, level: float) -> Factors:

@@ -121,8 +121,8 @@ class Mechanism(ABC):
         """Mechanisms whose composition is dominated by a pair of the family: lower bounds; empty if none is known."""
         return ((self, 1),)
 
-    def in_composition(self) -> Mechanism:
-        """The mechanism that replaces this one in a composition, where looser bounds of the curve suffice."""
+    def in_composition(self, releases: int) -> Mechanism:
+        """The mechanism that replaces this one in a composition of so many, where looser bounds of the curve suffice."""
         return self
 
     @property

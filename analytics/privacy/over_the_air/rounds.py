@@ -6,7 +6,7 @@ The assumptions are listed in docs/rounds.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -42,6 +42,9 @@ _NEGLIGIBLE = 1e-25  # probability of the others' noise that the first evaluatio
 _SHORT = 2.0**40  # to which the mantissa of epsilon is rounded: 40 bits
 SHORTENED = 1.01 / _SHORT  # bound of the relative change of epsilon by this rounding
 _NATS = 24.0, 20.0  # -log of the quadrature error for visible and hidden devices: below the error of any loss grid
+_TOLERATED = 1.5e-5  # relative error of the divergences of all releases of a composition together
+_MORE_NATS = 6.0  # by which the quadrature is more accurate than this
+_PIECES = 8, 64  # pieces of the law of the others' noise with a Gauss rule each, tried in this order
 _AT_ONCE = 1 << 20  # epsilons times values of the others' noise that are computed at a time
 _NOTHING = -746.0  # log of a positive number that underflows to 0
 _EDGES = (96, 160)  # least and greatest number of them at which it is computed otherwise, for one device
@@ -63,9 +66,10 @@ class Query(Mechanism):
     system: InferenceSystem
     device: int
     observer: Observer
+    tolerance: float = 0.0  # relative error that a divergence may have in a composition; 0 outside of one
     _parts: dict[float, NoiseMixture] = field(default_factory=dict, compare=False, repr=False)
-    at_cells: bool = False  # whether divergences are interpolated in the others' noise
-    _seen_at_cells: dict[bool, KeptValues] = field(default_factory=dict, compare=False, repr=False)
+    _rules: dict[tuple[float, int], NoiseMixture | None] = field(default_factory=dict, compare=False, repr=False)
+    _composed: dict[float, Query] = field(default_factory=dict, compare=False, repr=False)
     _curves: dict[float, SharedCurves | None] = field(default_factory=dict, compare=False, repr=False)
     costly = True
     # for each of the two orders, three rows: epsilon, lower and upper bound of delta
@@ -82,8 +86,8 @@ class Query(Mechanism):
 
     @property
     def sketched(self) -> int:  # type: ignore[override]
-        hidden = isinstance(self._part(_NEGLIGIBLE), HiddenParticipationMixture)
-        return _FEW if hidden or self.at_cells else Mechanism.sketched
+        few = self._part(_NEGLIGIBLE).interpolating or isinstance(self._part(_NEGLIGIBLE), HiddenParticipationMixture)
+        return _FEW if few or self._at_cells(_NEGLIGIBLE) else Mechanism.sketched
 
     @property
     def pair(self) -> bool:  # type: ignore[override]
@@ -125,14 +129,14 @@ class Query(Mechanism):
         return lower, kept.at(rounded, 1)
 
     def greatest_loss(self, *, reverse: bool = False) -> float:
-        mixture, silent = self._part(0.0), self.system.adjacency is not Adjacency.ABSENT
+        mixture, silent = self._part(_NEGLIGIBLE), self.system.adjacency is not Adjacency.ABSENT
         return (
             0.0 if float(mixture.participation[0]) == 0 or (silent and float(mixture.sensitivity[0]) == 0) else np.inf
         )
 
     def reached_loss(self, *, reverse: bool = False) -> float:
         """Infinite where device k moves the mean of Gaussian noise, even if its participation is random."""
-        mixture = self._part(0.0)
+        mixture = self._part(_NEGLIGIBLE)
         moves = self.pair and float(mixture.participation[0]) > 0 and float(mixture.sensitivity[0]) > 0
         return np.inf if moves and (self.symmetric or not reverse) else 0.0
 
@@ -149,10 +153,11 @@ class Query(Mechanism):
         """log of an upper bound of delta: participation is visible, and the noise is the least possible."""
         if self.system.adjacency is Adjacency.ABSENT:
             return np.zeros(eps.shape)
-        mixture = self._part(0.0)
-        least_noise = max(float(mixture.variance[0, 0]) - mixture.slack, float(mixture.receiver[0])) + float(
-            mixture.own_noise[0]
-        )
+        mixture = self._part(_NEGLIGIBLE)
+        # no other device sends, unless it always does
+        meant = observers.mixture_model(self.system, self.observer)[0].normalised()
+        always = (meant.participation == 1) & (np.arange(self.system.devices) != self.device)
+        least_noise = float(mixture.receiver[0] + mixture.own_noise[0] + np.sum(meant.received_noise_variance[always]))
         mu = _ratio(float(mixture.sensitivity[0]), least_noise) * (1 + 1e-9)
         value, _, error = gaussian.log_curve(eps, np.full(eps.shape, mu))
         return np.asarray(value + error)
@@ -161,16 +166,40 @@ class Query(Mechanism):
         if negligible not in self._parts:
             meant, model = observers.mixture_model(self.system, self.observer)
             (part,) = participations(meant, np.array([self.device]), negligible, model)
-            self._parts[negligible] = replace(
-                part, nats=min(part.nats, _NATS[isinstance(part, HiddenParticipationMixture)]), estimating=True
-            )
-        return self._parts[negligible]
+            nats = min(part.nats, _NATS[isinstance(part, HiddenParticipationMixture)])
+            self._parts[negligible] = replace(part, nats=nats, estimating=True)
+        part = self._parts[negligible]
+        if not self.tolerance:
+            return part
+        return replace(part, nats=min(part.nats, _MORE_NATS - math.log(self.tolerance)), interpolated=self.tolerance)
 
-    def in_composition(self) -> Mechanism:
-        """The same query, its divergences interpolated in the others' noise where this is proved and saves time."""
-        if self.at_cells or self._shared_curves(_NEGLIGIBLE) is None:
+    def in_composition(self, releases: int) -> Mechanism:
+        """The same query, its divergences as accurate as so many releases need.
+
+        They are interpolated in the others' noise where this is proved and saves time.
+        """
+        tolerance = _TOLERATED / 2.0 ** math.ceil(math.log2(releases))
+        few = self._part(_NEGLIGIBLE).weights.shape[1] < noise_interpolant.ESTIMATED_FROM
+        if few or tolerance >= self.tolerance > 0:
             return self
-        return replace(self, at_cells=True, _seen=self._seen_at_cells)
+        if tolerance not in self._composed:
+            own: dict[str, Any] = {"_rules": {}, "_seen": {}, "_composed": {}}
+            self._composed[tolerance] = replace(self, tolerance=tolerance, **own)
+        return self._composed[tolerance]
+
+    def _at_cells(self, negligible: float) -> SharedCurves | None:
+        """The divergence at few values of the others' noise, in a composition."""
+        return self._shared_curves(negligible) if self.tolerance else None
+
+    def _laws(self, negligible: float) -> Iterator[NoiseMixture]:
+        """The others' noise on few values, in a composition, and then on all: for divergences too steep for the few."""
+        for pieces in _PIECES if self.tolerance else ():
+            key = negligible, pieces
+            if key not in self._rules:
+                self._rules[key] = self._part(negligible).ruled(pieces)
+            if (law := self._rules[key]) is not None:
+                yield law
+        yield self._part(negligible)
 
     def _shared_curves(self, negligible: float) -> SharedCurves | None:
         """The divergence at few values of the others' noise, where these are many and its slope in the noise is known."""
@@ -190,7 +219,7 @@ class Query(Mechanism):
         return self._curves[negligible]
 
     def _ends(self, eps: FloatArray, reverse: bool, negligible: float) -> BracketArrays:
-        if self.at_cells and (curves := self._shared_curves(negligible)) is not None:
+        if (curves := self._at_cells(negligible)) is not None:
             lower, upper = curves.delta_bracket(eps, 0, reverse=reverse, doubt=SHORTENED)
             # An error of log delta costs less epsilon where log delta changes faster, and it changes in proportion to itself.
             # In the bulk it counts once for each round.
@@ -205,17 +234,19 @@ class Query(Mechanism):
         return self._summed_ends(eps, reverse, negligible)
 
     def _summed_ends(self, eps: FloatArray, reverse: bool, negligible: float) -> BracketArrays:
-        """Both bounds from the divergence at every value of the others' noise."""
-        mixture, low, high = self._part(negligible), np.empty(eps.shape), np.empty(eps.shape)
-        steps = -(-eps.size * mixture.weights.shape[1] // _AT_ONCE)
+        """Both bounds from the divergence at values of the others' noise."""
+        low, high = np.full(eps.shape, np.nan), np.full(eps.shape, np.nan)
         with np.errstate(under="ignore"):
-            for start in range(steps):
-                chunk = eps[start::steps]
-                rows = np.zeros(chunk.size, dtype=np.int64)
-                log_bounds = evaluate.log_ends(mixture, chunk, rows, reverse=reverse, doubt=SHORTENED)
-                low[start::steps], high[start::steps] = log_bounds
+            for mixture in self._laws(negligible):
+                left = np.flatnonzero(np.isnan(low) | np.isnan(high))
+                steps = -(-left.size * mixture.weights.shape[1] // _AT_ONCE)
+                for chunk in (left[start::steps] for start in range(steps)):
+                    rows = np.zeros(chunk.size, dtype=np.int64)
+                    low[chunk], high[chunk] = evaluate.log_ends(
+                        mixture, eps[chunk], rows, reverse=reverse, doubt=SHORTENED
+                    )
             upper = np.minimum(np.exp(high) * (1 + 2e-15) + SMALLEST, 1.0)
-            return np.maximum(np.exp(low) * (1 - 2e-15) - NORMAL, 0.0), np.where(high > -np.inf, upper, 0.0)
+            return np.maximum(np.exp(low) * (1 - 2e-15) - NORMAL, 0.0), np.where(high == -np.inf, 0.0, upper)
 
     def constant(self) -> tuple[float, float, float] | None:
         """p, sensitivity and noise variance, where the noise does not depend on the participants; None otherwise."""

@@ -276,7 +276,7 @@ class ChannelQuery(Query):
     def _log_greatest(self, eps: FloatArray) -> FloatArray:
         return np.zeros(eps.shape)
 
-    def in_composition(self) -> Mechanism:
+    def in_composition(self, releases: int) -> Mechanism:
         """The same query, its divergences from a table that all devices like this one share."""
         return self if self.from_table else replace(self, from_table=True, _parts={}, _seen={})
 

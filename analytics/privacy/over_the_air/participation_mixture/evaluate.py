@@ -42,7 +42,7 @@ import numpy as np
 from airtight.analytics.checks import ConvergenceError, FloatArray, IntArray
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.privacy.mechanisms import gaussian, gaussian_pair, subsampling
-from airtight.analytics.privacy.over_the_air.participation_mixture import noise_interpolant
+from airtight.analytics.privacy.over_the_air.participation_mixture import gauss_rule, noise_interpolant
 from airtight.analytics.privacy.over_the_air.participation_mixture.noise_interpolant import (
     Component,
     NoiseInterpolant,
@@ -58,6 +58,7 @@ _STEPS = 300  # Newton or bisection steps at most; a dozen suffice unless the in
 _PATIENCE = 8  # steps of pure Newton's method; with a very weak signal each changes epsilon by only 1e-3
 _GROWTH = 16  # greatest factor of epsilon in one step while no upper bound is known
 COARSE = 1e-3  # relative error of delta by curvature from which the noise is lowered instead
+_WORTH_RULING = 0.6  # share of the atoms that Gauss rules may have
 _FAR = 1e100  # an epsilon beyond this is reported as infinite
 _EPSILON_ROUNDING = 8 * UNIT  # relative; where epsilon is large, one rounding of it changes delta noticeably
 
@@ -93,6 +94,8 @@ class NoiseMixture:
     lost: float  # absolute error of the variances, which are rounded down
     nats: float = 30.0  # divergences of Gaussians with unequal variances have a quadrature error of e^-nats
     estimating: bool = False  # whether these divergences are interpolated in v, with an estimated error
+    interpolated: float = 0.0  # relative error of the interpolation that suffices
+    rules: IntArray | None = None  # first atom of each Gauss rule; None where the atoms are those of the law itself
     sketches_on_grid = 2  # laws of fewer atoms on which a root is sought first, if this law is on a grid
 
     def unrounded(self) -> NoiseMixture:
@@ -111,7 +114,7 @@ class NoiseMixture:
     @property
     def tolerance(self) -> float:
         """Relative error allowed for interpolated divergences."""
-        return 30 * float(np.exp(-self.nats))
+        return max(30 * float(np.exp(-self.nats)), self.interpolated)
 
     @property
     def rounding(self) -> FloatArray:
@@ -151,6 +154,24 @@ class NoiseMixture:
         # the mass below the quantile counts as missing, with divergence 1
         variance, missing = (np.take_along_axis(x, quantile_column, axis=1) for x in (self.lowered().variance, below))
         return self._with(variance, np.ones(quantile_column.shape), missing[:, 0])
+
+    @property
+    def interpolating(self) -> bool:
+        """Whether means over the atoms rest on an estimate of the interpolation in v."""
+        return self.estimating and self.adjacency is Adjacency.ABSENT and not self.idle_noise
+
+    def ruled(self, pieces: int) -> NoiseMixture | None:
+        """The law of the only row replaced by Gauss rules on pieces of log v; None where this saves little.
+
+        See :mod:`.gauss_rule`. A mean is NaN where the divergence falls by too much on a piece (``_expected``).
+        """
+        if not self.interpolating:
+            return None
+        used = self.weights[0] > 0
+        v, weights, rules = gauss_rule.pieces_of(self.variance[0, used], self.weights[0, used], pieces)
+        if v.size > _WORTH_RULING * np.sum(used):
+            return None
+        return replace(self, variance=v[None, :], weights=weights[None, :], rules=rules)
 
     def sketch(self, columns: int, nats: float) -> NoiseMixture:
         """Nearly the same law on few columns, used only to find an initial guess of the root."""
@@ -335,6 +356,16 @@ class NoiseMixture:
             peak = np.maximum(np.max(exponents, axis=1), np.log(missing))
             safe = np.where(peak > -np.inf, peak, 0.0)
             terms = np.exp(exponents - safe[:, None])
+            remainder = np.zeros(rows.size)
+            if self.rules is not None and isinstance(component, NoiseInterpolant):
+                # what the rules may miss on each piece
+                greatest = values[:, self.rules] - safe[:, None]
+                missed = gauss_rule.log_remainder(values[:, self.rules] - values[:, np.append(self.rules[1:], 0) - 1])
+                missed = missed + np.log(np.add.reduceat(weights, self.rules, axis=1)) + greatest
+                remainder = np.sum(np.exp(np.where(greatest > -np.inf, missed, -np.inf)), axis=1)
+                # where it is too much, or the divergence is no smooth series, the mean is not known
+                precise = component.fitted(index) & (remainder <= self.tolerance * np.sum(terms, axis=1))
+                terms[~precise & (values[:, 0] > -np.inf)] = np.nan
             missing_mass = np.exp(np.log(missing) - safe)
             scaled_mean = np.sum(terms, axis=1) + missing_mass
             slope = np.sum(np.where(terms > 0, terms * slopes, 0.0), axis=1) / scaled_mean
@@ -350,7 +381,8 @@ class NoiseMixture:
             # lower bound: exp(-e) >= 1 - min(e, 1) for each term, and rounding on the whole sum
             below = np.sum(terms * np.where(bounded, np.minimum(errors, 1.0), 1.0), axis=1) + rounding * scaled_mean
             # missing mass: once because the mean includes it, once for the mass that was moved down in v
-            below = below + 2 * missing_mass
+            below = below + 2 * missing_mass + remainder
+            above += remainder * np.exp(safe - upper_peak)
             # grid: E f(V) <= E f(V') + spread / 2 E b(V') where f'' >= -b, and likewise below (weighted_sum)
             if self.spread:
                 concave, convex = bend(variance, index, values, safe[:, None])
@@ -368,9 +400,12 @@ class NoiseMixture:
                     )
                 above += curvature_error
                 # where the curvature costs more than the value itself, `excess` clips the function instead
-                below += noise_interpolant.excess(
+                clipping_error = noise_interpolant.excess(
                     variance, weights, np.exp(values - safe[:, None]), self.spread / 2 * convex, self.slack
                 )
+                if self.rules is not None:  # no rule is made for what is clipped: `log_ends` raises the noise instead
+                    clipping_error = np.where(clipping_error <= COARSE * scaled_mean, clipping_error, np.inf)
+                below += clipping_error
             positive = peak > -np.inf
             # a divergence is at most 1
             value = np.where(positive, np.minimum(safe + np.log(scaled_mean), 0.0), -np.inf)
@@ -643,7 +678,7 @@ def _both(
     """Lower and upper bound; distance of the value from the lower bound without rounding; relative loss by rounding."""
     value, slope, up, down = part.order(reverse)(epsilon, rows)
     with np.errstate(invalid="ignore", over="ignore", divide="ignore", under="ignore"):
-        log_rounding, positive = -4 * UNIT * value, value > -np.inf
+        log_rounding, positive = -4 * UNIT * value, ~(value == -np.inf)
         least_variance = np.maximum(np.min(part.variance, axis=1), 1e-300)[rows]
         # tau of the notes of `log_ends`: sums of noises three times, what rounding took, and single operations
         relative_change = 3 * part.rounding[rows] + part.lost / least_variance + 64 * UNIT

@@ -50,6 +50,10 @@ class HiddenParticipationMixture(NoiseMixture):
 
     sketches_on_grid = 1  # the divergence costs more on the second, whose tolerance is less than that of the grid
 
+    @property
+    def interpolating(self) -> bool:
+        return self.estimating and int(self.dimension[0]) < PROVED_FROM
+
     def _directions(self) -> list[Curve]:
         return [self._hidden]
 
@@ -91,7 +95,6 @@ class HiddenParticipationMixture(NoiseMixture):
 
     @property
     def tolerance(self) -> float:
-        """Relative error allowed for the interpolation and for the quadrature."""
         return max(_TOLERANCE, super().tolerance)
 
     def _component(self, epsilon: FloatArray, rows: IntArray, *, reverse: bool) -> Component:
@@ -104,7 +107,7 @@ class HiddenParticipationMixture(NoiseMixture):
                 dimension=int(self.dimension[0]),  # all rows have one
                 replace=self.adjacency is Adjacency.REPLACE,
                 reverse=reverse,
-                tolerance=self.tolerance,
+                tolerance=max(_TOLERANCE, 30 * float(np.exp(-self.nats))),
             )
             value, slope, error = (x.reshape(v.shape) for x in curve)
             return value, slope, error

@@ -11,7 +11,8 @@ Steps, in order
 2. *With a bound M* (`largest`) the range is cut into pieces. Each gets the least number of nodes whose proved error is
    within the tolerance; pieces without one are halved. Where the divergence hardly matters, it is bracketed by its
    values at the ends of a few cells instead.
-3. *Without a bound* one series on the whole range is fitted to the logarithm, with an estimated error.
+3. *Without a bound* one series on the whole range is fitted to the logarithm, with an estimated error. Its degree is
+   doubled until the error is within the tolerance; the values at the extrema of one degree serve the next.
 4. Later calls evaluate the series. Values that no piece or cell covers are computed by the component itself.
 5. :func:`slope_of_pair`, :func:`concavity_of_pair`, :func:`concavity_of_hidden` and :func:`of_gaussian` bound the
    second derivative, of either sign. :func:`excess` bounds the error of the mean where they are too great to be used
@@ -29,8 +30,8 @@ value. All of these are absolute errors on a piece, in units of its greatest val
 at each v. Where no number of nodes suffices, the divergence itself is computed.
 
 *Estimated.* Where no bound M is known at all, the estimate is twice the sum of the magnitudes of the last quarter of
-the coefficients. It is accepted if the divergence itself differs by no more at both ends of the range and at some
-places between nodes. docs/accuracy.md names the numbers that rest on this estimate. The slope in epsilon has no error
+the coefficients. It is accepted if the divergence itself differs by no more at some places between nodes; both ends of
+the range are nodes. docs/accuracy.md names the numbers that rest on this estimate. The slope in epsilon has no error
 bound in either case.
 
 *Curvature.* Each term of a bound is monotone in v and is taken at the end of the interval on the safe side. Terms may
@@ -61,13 +62,13 @@ _WIDEST = 0.3  # greatest half width of a piece, in log v
 _REACH = 8.0  # the half width of a piece is also at most this over sqrt(dimension)
 _HALVINGS = 3  # rounds of fitting; after each, the pieces without a fit are halved
 _MORE_HALVINGS = 3  # rounds more for pieces that hold many values of v
-_DEGREES = (24, 48, 96)  # numbers of nodes of an estimate on the whole range, tried in this order
-_WORTH_ESTIMATING = 3  # values of v per node from which an estimate saves time
-ESTIMATED_FROM = _WORTH_ESTIMATING * _DEGREES[0]  # values of v from which an estimate is tried at all
+_DEGREES = (16, 32, 64, 128)  # of the series of an estimate on the whole range, each twice the one before: tried in this order
+_WORTH_ESTIMATING = 1  # values of v for each degree from which an estimate saves time
+ESTIMATED_FROM = 72  # values of v from which an estimate is tried at all
 _ENDS = 17  # ends of the cells on an interval where the divergence hardly matters
 _WORTH = 2  # values of v per node from which interpolation saves time
 _CACHED = 1 << 13  # values of a series computed at a time: few enough for the processor's cache
-_LEBESGUE = 5.0  # upper bound of Lebesgue's constant of at most 96 Chebyshev nodes, which is below 4
+_LEBESGUE = 5.0  # upper bound of Lebesgue's constant of at most 129 zeros or extrema of Chebyshev polynomials, below 4.2
 _DISC = (_RHO + 1 / _RHO) / 2 - 1  # radius, in half widths, of discs about the piece's points in the ellipse
 NARROW = 1 / 16  # share of v up to which a margin counts as small
 
@@ -182,6 +183,10 @@ class NoiseInterpolant:
             value[row, column], slope[row, column], error[row, column] = (each[:, 0] for each in computed)
         return value, slope, error
 
+    def fitted(self, i: IntArray) -> NDArray[np.bool_]:
+        """Whether pieces were fitted for each problem."""
+        return np.isin(i, np.concatenate([np.zeros(0, dtype=np.int64), *(piece.rows for piece in self._pieces)]))
+
     def log_third_derivative(self, v: FloatArray, step: float) -> FloatArray:
         r"""log of an upper bound of the third derivative in v within `step` of each v; infinite where no bound is
         known.
@@ -264,33 +269,33 @@ class NoiseInterpolant:
             start, end = (np.stack(each, axis=1).ravel() for each in ((start, middle), (middle, end)))
 
     def _estimate(self, i: IntArray, rows: IntArray, low: FloatArray, high: FloatArray, size: int) -> None:
+        known = np.empty((3, rows.size, 0))  # logarithm, slope and error at the extrema of the degree before
         for degree in _DEGREES:
             if size < _WORTH_ESTIMATING * degree or not rows.size:
                 return
-            # nodes are the cosines of (j + 1/2) pi / degree; these places lie between neighbouring nodes, or between an
-            # end and the outermost node
-            between_nodes = np.array([0.25, degree / 3, degree / 2, degree - 0.25])
-            check_points = np.concatenate([[1.0, -1.0], np.cos(np.pi * between_nodes / degree)])
-            middle, half = (low + high)[:, None] / 2, (high - low)[:, None] / 2
-            value, slope, component_error = self.component(
-                np.exp(middle + half * np.concatenate([_zeros(degree), check_points])), i[rows]
-            )
-            cosines = _cosines(degree)
+            # every second extremum is known; the component is computed between some of them, too: a wrong estimate shows there
+            places = _extrema(degree)[1::2] if known.size else _extrema(degree)
+            between = np.cos(np.pi * (np.array([0, degree // 3, degree // 2, degree - 1]) + 0.5) / degree)
+            v = (low + high)[:, None] / 2 + (high - low)[:, None] / 2 * np.append(places, between)
+            computed = np.stack(self.component(np.exp(v), i[rows]))
+            computed, checked = computed[:, :, : places.size], computed[0, :, places.size :]
+            if known.size:
+                refined = np.empty((3, rows.size, degree + 1))
+                refined[:, :, ::2], refined[:, :, 1::2] = known, computed
+                computed = refined
+            cosines = _cosines_of_extrema(degree)
             with np.errstate(invalid="ignore"):
-                of_value, of_slope = (x[:, :degree] @ cosines.T for x in (value, slope))
+                of_value, of_slope = (each @ cosines.T for each in computed[:2])
                 # if the coefficients halve over a quarter of the nodes, the rest of the series is at most its last
                 # quarter; twice that is the estimate
                 doubt = 2 * np.sum(np.abs(of_value[:, 3 * degree // 4 :]), axis=1)
-                error = doubt + _LEBESGUE * np.max(component_error, axis=1)
-                # the component itself at the check points: a wrong estimate shows there
-                deviation = np.abs(
-                    of_value @ np.polynomial.chebyshev.chebvander(check_points, degree - 1).T - value[:, degree:]
-                )
+                error = doubt + _LEBESGUE * np.max(computed[2], axis=1)
+                deviation = np.abs(of_value @ np.polynomial.chebyshev.chebvander(between, degree).T - checked)
                 settled = (doubt <= self.tolerance) & np.all(deviation <= error[:, None], axis=1)
             if np.any(settled):
                 fields = low, high, 0 * low, of_value, of_slope, error, low + np.inf
                 self._pieces.append(_Piece(rows[settled], *(x[settled] for x in fields)))
-            rows, low, high = (x[~settled] for x in (rows, low, high))
+            rows, low, high, known = rows[~settled], low[~settled], high[~settled], computed[:, ~settled]
 
     def _fit_cells(self, i: IntArray, rows: IntArray, low: FloatArray, high: FloatArray) -> None:
         if rows.size:
@@ -364,6 +369,20 @@ def _cosines(size: int) -> FloatArray:
     cosines = np.cos(np.outer(np.arange(size), np.pi * (np.arange(size) + 0.5) / size)) * (2 / size)
     # discrete orthogonality: the constant has twice the norm of the others
     cosines[0] /= 2
+    return np.asarray(cosines)
+
+
+def _extrema(degree: int) -> FloatArray:
+    """The places of [-1, 1] where the Chebyshev polynomial of this degree is 1 or -1; those of half the degree are among them."""
+    return np.asarray(np.cos(np.pi * np.arange(degree + 1) / degree))
+
+
+def _cosines_of_extrema(degree: int) -> FloatArray:
+    """Matrix that maps values at these extrema to the coefficients of the Chebyshev series, one per row."""
+    cosines = np.cos(np.outer(np.arange(degree + 1), np.pi * np.arange(degree + 1) / degree)) * (2 / degree)
+    # both ends count half as places and as degrees
+    cosines[[0, -1]] /= 2
+    cosines[:, [0, -1]] /= 2
     return np.asarray(cosines)
 
 

@@ -788,7 +788,7 @@ def _sets(others: int) -> np.ndarray:
 def test_cells_of_an_exact_noise_law_hold_the_mean_over_every_set(adjacency):
     system = unlike(10, 3, adjacency)
     query = rounds.query(system, 0, "participants")
-    in_cells = query.in_composition()
+    in_cells = query.in_composition(2)
     assert in_cells is not query
     epsilon = np.array([1e-3, 0.3, 1.0])
     low, high = in_cells.delta_bracket(epsilon)
