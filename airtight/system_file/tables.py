@@ -217,6 +217,7 @@ class FederatedTable(Table):
     dropout: Number = 0.0
     delta: Number = 1e-5
     rounds: int = 1
+    colluding: int = 0
 
 
 class EnergyTable(Table):
