@@ -794,7 +794,7 @@ class ChannelBounds:
     states: int
     antennas_alike: bool
     epsilon: EpsilonByObserver
-    epsilon_quantiles: dict[str, FloatArray]
+    epsilon_quantiles: dict[str, FloatArray] = field(default_factory=dict)
     fading: FadingBounds | None = None
     eavesdropper: EavesdropperBounds | None = None
     decoder: Decoder | None = None
