@@ -353,6 +353,25 @@ def delta_bracket(
     return bounds[0].reshape(indices.shape)[()], bounds[1].reshape(indices.shape)[()]
 
 
+def most_revealing(system: InferenceSystem, device: int, *, rounds: int | None = None) -> colluders.Set:
+    """The colluders against a device: those that are named, or of any so many the set with the greatest lower bound found.
+
+    Examples
+    --------
+    >>> system = InferenceSystem(devices=4, participation=[0.5, 0.8, 1.0, 0.2], noise_variance=[0.1, 1.5, 1.0, 0.1], weight=1.0,
+    ...     clip=1.0, alignment=1.0, receiver_noise_variance=0.5, dimension=8, delta=1e-5, adjacency="silent", colluding=1)
+    >>> most_revealing(system, 0), most_revealing(system.replace(delta=0.3), 0)
+    ((2,), (1,))
+    """
+    if not _unnamed(system):
+        return tuple(np.flatnonzero(system.partners).tolist())
+    sets = _worst(system, device, False).sets
+    if len(sets) == 1:
+        return sets[0]
+    lower = [epsilon_bracket(system.derived(colluding=each), rounds=rounds, device=device).lower for each in sets]
+    return sets[int(np.argmax(lower))]
+
+
 def exceeds(
     system: InferenceSystem, epsilon: float, *, device: int, observer: Observer | str | None = None, quieter: bool = False
 ) -> bool:
