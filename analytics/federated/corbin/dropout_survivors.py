@@ -37,6 +37,7 @@ _LOW, _UNDERFLOW = 1e-285, 1e-316  # delta / rounds below which nothing is trimm
 _TILTS = np.geomspace(1e-3, 1e5, 161)  # exponents of the moments in Chernoff's bound
 _EXACTLY, _NODES, _HALVINGS = 2000, 48, 16  # of a sketch: exact up to 2000 others; interpolation nodes; bisections
 _GREATEST, _STEEPEST = 600.0, 50.0  # of a sketch: greatest exponent (no overflow); greatest slope of log delta in log N
+_UNBOUNDED = 1e300  # loss of a sketch that overflows
 
 
 def laws(
@@ -277,6 +278,7 @@ def bounded(
     return Majorant(*adaptive_composition.curve(grids, delta, count=parameter_count), pure, shift)
 
 
+@np.errstate(divide="ignore", over="ignore", invalid="ignore")
 def sketch(
     cases: Sequence[tuple[float, Client, Block]], parameters: int, *, epsilon: float, delta: float, rounds: int
 ) -> list[FloatArray]:
@@ -314,7 +316,9 @@ def sketch(
     likely_case = max(range(len(cases)), key=lambda i: float(np.max(weights[i])))
     peak = int(np.argmax(weights[likely_case]))
     allowed = 2 * float(weights[likely_case][peak]) * _LOST**2 * max(int(numbers[likely_case][peak]), 1) * size
-    return [chance * value / allowed for (chance, _, _), value in zip(cases, values, strict=True)]
+    losses = [chance * value / allowed for (chance, _, _), value in zip(cases, values, strict=True)]
+    # where every outcome is impossible under one update, as doubles hold it, no loss is finite: all counts are one class
+    return [np.nan_to_num(loss, nan=0.0, posinf=_UNBOUNDED) for loss in losses]
 
 
 @dataclass(frozen=True)

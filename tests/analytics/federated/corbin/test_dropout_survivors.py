@@ -197,6 +197,14 @@ def test_helpers_of_the_theory(others, exposed, paired, alone):
         assert float(curve.delta(0.5)) == pytest.approx(delta, rel=5e-6)
 
 
+def test_a_curve_ends_where_no_loss_is_finite():
+    """The sketch of the losses, which only divides the counts into classes, has no finite number there."""
+    system = airtight.FederatedSystem(
+        clients=24, parameters=1, epsilon=700.0, ldp_fraction=0.3, shared_bits=60, dropout=0.6, delta=1e-5
+    )
+    assert [float(end) for end in airtight.aggregation(system).bracket(epsilon=0.1)] == [0.0, 1.0]
+
+
 def test_more_helpers_and_no_helpers():
     common = {"clients": 40, "parameters": 1, "epsilon": 1.0, "ldp_fraction": 0.5, "dropout": 0.1}
     curves = [airtight.aggregation(airtight.FederatedSystem(**common, colluding=m)) for m in (0, 1, 2, 5, 39)]
