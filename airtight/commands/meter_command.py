@@ -36,6 +36,11 @@ LONG = 1000  # rounds from which on a file beside the log says how far it was ch
 @click.option("--delta", type=float, help="Delta of the privacy budget (required for a new log).")
 @click.option("--devices", type=click.IntRange(min=1), help="Number of devices (required for a new log).")
 @click.option("--order", type=float, help="Order of the Renyi filter of a new log that takes releases of all kinds.")
+@click.option(
+    "--colluding",
+    metavar="M|[I,J]",
+    help="Devices that help the server in a new log: any M of the others, or those of a list (none by default).",
+)
 @OUT
 @ALL
 @JSON
@@ -46,6 +51,7 @@ def meter(
     delta: float | None,
     devices: int | None,
     order: float | None,
+    colluding: str | None,
     out: Path | None,
     complete: bool,
     as_json: bool,
@@ -60,7 +66,7 @@ def meter(
     from airtight.validate import files
 
     new = {"--budget": budget, "--delta": delta, "--devices": devices}
-    if any(value is not None for value in (*new.values(), order)) and (
+    if any(value is not None for value in (*new.values(), order, colluding)) and (
         missing := [k for k, v in new.items() if v is None]
     ):
         raise click.UsageError(f"a new log needs {', '.join(missing)}, too")
@@ -75,7 +81,8 @@ def meter(
     allowed: bool | None = None
     if budget is not None and log.exists() and log.stat().st_size:
         raise SystemFileError(f"{log}: exists already; a new log needs a new file")
-    fresh = None if budget is None else Meter(budget, delta or 0.0, devices=devices or 1, order=order)
+    helpers = _colluders(colluding)
+    fresh = None if budget is None else Meter(budget, delta or 0.0, devices=devices or 1, order=order, colluding=helpers)
     beside = _beside(log)
     if fresh is not None and beside.exists():
         raise SystemFileError(
@@ -118,6 +125,14 @@ def meter(
         raise click.exceptions.Exit(RECORDED) from None
     if allowed is False:
         raise click.exceptions.Exit(REFUSED)
+
+
+def _colluders(given: str | None) -> Any:
+    """The value of the option, a number or a list as in a system file; the meter checks its range."""
+    try:
+        return 0 if given is None else json.loads(given)
+    except ValueError:
+        raise ParameterError("--colluding", given, "a number of devices, or a list such as [3, 7]") from None
 
 
 def read(log: Path) -> Meter:

@@ -51,6 +51,8 @@ def report(
     heard : callable
         Called with the name of each finished part.
     """
+    if description.federated is not None:
+        description.federated.demand_no_colluders("a report")
     for system in description.systems.values():
         if system.colluding:
             allowed = "0 for a report: its figures count no colluders (`airtight bounds` does)"

@@ -336,7 +336,10 @@ def federated(console: Console, name: str, part: FederatedBounds) -> None:
     console.print(table)
     several, left = central.rounds > 1, part.dropout
     headings = ("against", "one parameter", "whole update", *([f"{central.rounds} rounds"] if several else []))
-    table = Sheet(headings, f"epsilon at delta {plain(central.delta)}, adjacency {central.adjacency}", left=("against",))
+    caption = f"epsilon at delta {plain(central.delta)}, adjacency {central.adjacency}"
+    if central.colluding:
+        caption += f", any {central.colluding} of the other clients help (but in what is published)"
+    table = Sheet(headings, caption, left=("against",))
 
     def row(label: str, *values: float | None) -> None:
         cells = [*values, None, None][: len(headings) - 1]
@@ -345,7 +348,8 @@ def federated(console: Console, name: str, part: FederatedBounds) -> None:
     row("the mean, published (5)", None, central.published_epsilon)
     row("the mean, proven closed form", None, central.proven_epsilon_update)
     for kind, epsilon in central.clients.items():
-        row(f"the mean, exact, {kind} client", epsilon.one_parameter, epsilon.update, epsilon.all_rounds)
+        exact = "at most" if kind == "exposed" else "exact"
+        row(f"the mean, {exact}, {kind} client", epsilon.one_parameter, epsilon.update, epsilon.all_rounds)
     if left.probability > 0:
         row(
             f"the survivors' mean, proven, dropout {plain(left.probability)}",

@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+import numpy as np
+
 from airtight.analytics.federated.corbin import (
     central_bound,
     central_privacy,
     communication,
     dropout,
+    dropout_survivors,
     mean_estimation,
     quantizers,
 )
@@ -100,6 +103,9 @@ class Central:
     Attributes
     ----------
     adjacency : Adjacency
+    colluding : int
+        Clients that help the observer, any so many; what is published counts none. A paired client is *exposed* where its
+        partner helps.
     delta : float
     published_epsilon : float
         Theorem 3; infinite where its condition fails.
@@ -109,13 +115,14 @@ class Central:
     removal_delta : float
         delta of removing a client, at every epsilon.
     proven_epsilon_update : float
-        Proven closed form, for the worse of paired and unpaired clients.
+        Proven closed form, for the worst kind of client.
     exact_epsilon_one_parameter, exact_epsilon_update : float
-        For the worse of paired and unpaired clients.
+        For the worst kind of client.
     local_epsilon_update : float
-        Epsilon of a whole update by local privacy alone.
+        Epsilon of a whole update by local privacy alone; infinite where a partner may help.
     clients : dict
-        Exact epsilon of paired and of unpaired clients, where there are any.
+        Exact epsilon of unpaired, paired and exposed clients, where there are any; of exposed ones an upper bound, exact for
+        infinitely many shared bits.
     rounds : int
         Number of rounds T; the values above are those of one round.
     exact_epsilon_all_rounds, local_epsilon_all_rounds : float
@@ -123,6 +130,7 @@ class Central:
     """
 
     adjacency: Adjacency
+    colluding: int
     delta: float
     published_epsilon: float
     published_condition: bool
@@ -154,14 +162,16 @@ class Central:
             update.append(epsilon(self.local_epsilon_all_rounds, Face.PROVEN, self.rounds, _UPLINK))
         clients = {
             client.value: {
-                "epsilon_one_parameter": epsilon(kind.one_parameter, Face.EXACT),
-                "epsilon_update": [epsilon(kind.update, Face.EXACT)]
-                + ([epsilon(kind.all_rounds, Face.EXACT, self.rounds)] if self.rounds > 1 else []),
+                "epsilon_one_parameter": epsilon(kind.one_parameter, face),
+                "epsilon_update": [epsilon(kind.update, face)]
+                + ([epsilon(kind.all_rounds, face, self.rounds)] if self.rounds > 1 else []),
             }
             for client, kind in self.clients.items()
+            for face in (Face.PROVEN if client is Client.EXPOSED else Face.EXACT,)
         }
         return {
             "adjacency": self.adjacency,
+            "colluding": self.colluding or None,
             "delta": self.delta,
             "condition_of_theorem_3": self.published_condition,
             "formula_of_theorem_3": Entry(value=self.published_value, face=Face.PUBLISHED, observer=_MEAN, rounds=1),
@@ -174,14 +184,12 @@ class Central:
     @classmethod
     def of(cls, system: FederatedSystem) -> Central:
         claim = PublishedCentral.of(system)
-        among = {}  # number of other clients that quantize alone
-        if system.alone > 0:
-            among[Client.UNPAIRED] = system.alone - 1
-        if system.pairs > 0:
-            among[Client.PAIRED] = system.alone
+        among = dropout_survivors.kinds(system)
+        uplink = np.inf if system.exposes_pairs else system.epsilon
         clients = {client: _exact(system, client, others) for client, others in among.items()}
         return cls(
             adjacency=Adjacency.REPLACE,
+            colluding=system.colluding,
             delta=system.delta,
             published_epsilon=claim.epsilon if claim.condition else float("inf"),
             published_condition=claim.condition,
@@ -190,13 +198,11 @@ class Central:
             proven_epsilon_update=max(_proven(system, client, others) for client, others in among.items()),
             exact_epsilon_one_parameter=max(kind.one_parameter for kind in clients.values()),
             exact_epsilon_update=max(kind.update for kind in clients.values()),
-            local_epsilon_update=float(central_privacy.local_epsilon(system.epsilon, system.parameters)),
+            local_epsilon_update=float(central_privacy.local_epsilon(uplink, system.parameters)),
             clients=clients,
             rounds=system.rounds,
             exact_epsilon_all_rounds=max(kind.all_rounds for kind in clients.values()),
-            local_epsilon_all_rounds=float(
-                central_privacy.local_epsilon(system.epsilon, system.parameters * system.rounds)
-            ),
+            local_epsilon_all_rounds=float(central_privacy.local_epsilon(uplink, system.parameters * system.rounds)),
         )
 
 
@@ -205,7 +211,7 @@ def _proven(system: FederatedSystem, client: Client, others: int) -> float:
 
 
 def _exact(system: FederatedSystem, client: Client, others: int) -> UpdateEpsilon:
-    """Exact epsilon of a paired or unpaired client among so many unpaired others."""
+    """Exact epsilon of a client of one kind among so many unpaired others."""
 
     def epsilon(parameters: int, rounds: int) -> float:
         return central_privacy.update_epsilon(
@@ -234,7 +240,7 @@ class Server:
     delta_one_parameter : float
         The delta of one parameter that no finite epsilon goes below; 0 where there are no pairs that share bits.
     local_epsilon : float
-        Epsilon of one parameter for an observer of one uplink.
+        Epsilon of one parameter for an observer of one uplink; infinite where a partner may tell the shared bits.
     epsilon_one_parameter : float
         Infinite where pairs share bits.
     """
@@ -263,7 +269,7 @@ class Server:
             delta_one_parameter=central_privacy.server_delta_floor(local=system.epsilon, bits=system.shared_bits)
             if system.pairs
             else 0.0,
-            local_epsilon=system.epsilon,
+            local_epsilon=np.inf if system.exposes_pairs else system.epsilon,
             epsilon_one_parameter=float("inf") if system.pairs else system.epsilon,
         )
 
@@ -319,7 +325,9 @@ class Dropout:
     def of(cls, system: FederatedSystem) -> Dropout:
         n, p, paired = system.clients, system.dropout, 2 * system.pairs
         common: dict[str, Any] = {"epsilon": system.epsilon, "dropout": p, "independent": system.independent}
-        observed: dict[str, Any] = {**common, "delta": system.delta, "bits": system.shared_bits}
+        observed: dict[str, Any] = {
+            **common, "delta": system.delta, "bits": system.shared_bits, "colluding": system.colluding,
+        }  # fmt: skip
         update = dropout.central_epsilon(n, system.parameters, **observed)
         return cls(
             probability=p,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,6 +11,9 @@ from airtight.analytics.checks import FloatArray
 from airtight.analytics.guarantee import Adjacency, Observer
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.results.numerals import plain, prose, rounded_up, rounds
+
+if TYPE_CHECKING:
+    from airtight.analytics.privacy.over_the_air.meter import Meter
 
 # Epsilon above which a system is called not private: an attacker's odds may change by e^10 = 22,000. Ponomareva et al., How to
 # DP-fy ML (2023), end their second tier, "reasonable privacy", here.
@@ -144,7 +148,7 @@ def neighbours(adjacency: Adjacency) -> str:
     return f"Neighbours ({adjacency}): {NEIGHBOURS[adjacency]}."
 
 
-def helpers(system: InferenceSystem) -> str:
+def helpers(system: InferenceSystem | Meter) -> str:
     """The devices that help the server, in words; nothing where none does.
 
     Examples

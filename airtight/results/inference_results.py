@@ -781,9 +781,9 @@ class ChannelBounds:
         Whether several antennas receive each device alike, as there is no fading: elsewhere they leak more.
     epsilon : EpsilonByObserver
     epsilon_quantiles : dict
-        Quantiles over the states of epsilon given the state; no guarantee.
+        Quantiles over the states of epsilon given the state; no guarantee, and none where any so many devices collude.
     fading : FadingBounds, optional
-        Where states are drawn.
+        Where states are drawn, and no unnamed devices collude.
     eavesdropper : EavesdropperBounds, optional
     decoder : Decoder, optional
         With features.
@@ -794,7 +794,7 @@ class ChannelBounds:
     states: int
     antennas_alike: bool
     epsilon: EpsilonByObserver
-    epsilon_quantiles: dict[str, FloatArray]
+    epsilon_quantiles: dict[str, FloatArray] = field(default_factory=dict)
     fading: FadingBounds | None = None
     eavesdropper: EavesdropperBounds | None = None
     decoder: Decoder | None = None
@@ -806,8 +806,9 @@ class ChannelBounds:
     @classmethod
     def of(cls, system: InferenceSystem, channel: Channel, seen: Observers, task: Task | None) -> ChannelBounds:
         """`seen` are the epsilons of the channel that are known already."""
-        if isinstance(system.colluding, int) and system.colluding:
-            raise ParameterError("colluding", system.colluding, "0 or a list of devices for all results over a channel")
+        # which so many devices are the worst differs from state to state: no one of these sets has quantiles over the states
+        of_one_set = not isinstance(system.colluding, int) or system.colluding == 0
+        quantiles = channel_privacy.epsilon_quantiles(system.one_round, channel) if of_one_set else {}
         sends, listener, decoder = system.participation, None, None
         if channel.eavesdropper is not None:
             listener = EavesdropperBounds(
@@ -825,9 +826,9 @@ class ChannelBounds:
             epsilon=EpsilonByObserver(participants=seen.participants, others=seen.others, signal=seen.signal.epsilon),
             epsilon_quantiles={
                 level: np.where(system.partners, np.inf, value)  # nothing is claimed of a partner
-                for level, value in channel_privacy.epsilon_quantiles(system.one_round, channel).items()
+                for level, value in quantiles.items()
             },
-            fading=FadingBounds.of(system, channel),
+            fading=FadingBounds.of(system, channel) if of_one_set else None,
             eavesdropper=listener,
             decoder=decoder,
         )

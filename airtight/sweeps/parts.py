@@ -349,7 +349,7 @@ _ALL: tuple[Part, ...] = (
         federated_results.WorstError,
         lambda d, _: federated_results.WorstError.of(d.federated),  # type: ignore[arg-type]
         ("federated",),
-        frozenset({"parameters", "center", "dropout"}),
+        frozenset({"parameters", "center", "dropout", "colluding"}),
         units=dict.fromkeys([each.name for each in fields(federated_results.WorstError)], federated_results.SQUARED),
     ),
     Part(
@@ -379,7 +379,7 @@ _ALL: tuple[Part, ...] = (
         federated_results.Communication,
         lambda d, _: federated_results.Communication.of(d.federated),  # type: ignore[arg-type]
         ("federated",),
-        frozenset({"epsilon", "center", "radius", "ldp_fraction", "dropout", "delta"}),
+        frozenset({"epsilon", "center", "radius", "ldp_fraction", "dropout", "delta", "colluding"}),
         units=federated_results.Bits.UNITS,
     ),
     Part(

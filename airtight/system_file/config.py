@@ -272,12 +272,12 @@ class _Errors:
 def _checked(path: Path, raw: dict[str, Any], tables: Mapping[str, PackageTable]) -> FileTables:
     """Check that every required key is there, and that every value has the right type and lies in its interval."""
     inference = raw.get("inference")
-    devices = inference.get("devices") if isinstance(inference, dict) else None  # which variants may leave out
+    shared = inference if isinstance(inference, dict) else {}  # by the variants, which do not repeat it
     of_packages = {name: raw[name] for name in tables if name in raw}
     file, problems = None, dict[tuple[str, ...], str]()
     try:
         own = {name: values for name, values in raw.items() if name not in of_packages}
-        file = FileTables.model_validate(own, context={"devices": devices})
+        file = FileTables.model_validate(own, context={key: shared.get(key) for key in ("devices", "names")})
     except ValidationError as error:
         problems = _messages(error, tables)
     for name, values in of_packages.items():

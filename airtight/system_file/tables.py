@@ -68,8 +68,9 @@ Pair = Annotated[Any, BeforeValidator(_pair), WithJsonSchema(_TWO)]
 PerDevice = Annotated[Any, BeforeValidator(_number_or_list), WithJsonSchema(PER_DEVICE)]
 Number = Annotated[Any, BeforeValidator(_number), WithJsonSchema(NUMBER)]
 Names = Annotated[list[str], BeforeValidator(_distinct)]
-_DEVICE = {"type": "integer", "minimum": 0}
-Devices = Annotated[Any, WithJsonSchema({"anyOf": [_DEVICE, {"type": "array", "items": _DEVICE}]})]  # how many, or which
+_DEVICE = {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string"}]}
+# how many, or which, by number or name
+Devices = Annotated[Any, WithJsonSchema({"anyOf": [_DEVICE["anyOf"][0], {"type": "array", "items": _DEVICE}]})]
 
 
 class Table(BaseModel):
@@ -85,12 +86,26 @@ class Table(BaseModel):
         row = None if cls.value_type is None else parameters.of(cls.value_type).get(str(info.field_name))
         if row is None or row.holds == "table" or (value is None and not row.required):
             return value
+        if info.field_name == "colluding" and isinstance(value, list):
+            names = info.data.get("names") or (info.context or {}).get("names") or []
+            of_others = info.data.get("devices") not in (None, len(names))  # of a variant with devices of its own
+            value = _numbered(value, [] if of_others else names)
         row.checked(value)
         if isinstance(row, parameters.Vector) and isinstance(value, list) and cls.value_type is InferenceSystem:
             devices = info.data.get("devices") or (info.context or {}).get("devices")
             if type(devices) is int and devices > 0:
                 checks.vector(row.name, value, devices, row.interval)
         return value
+
+
+def _numbered(devices: list[Any], names: list[str]) -> list[Any]:
+    """Devices by number, where some are given by name."""
+    numbers = {name: k for k, name in enumerate(names)}
+    for device in devices:
+        if isinstance(device, str) and device not in numbers:
+            allowed = "numbers of devices, or names" + (f" ({meant(device, names)})" if names else " that `names` lists")
+            raise checks.ParameterError("colluding", device, allowed)
+    return [numbers.get(device, device) if isinstance(device, str) else device for device in devices]
 
 
 class VariantTable(Table):
@@ -194,8 +209,8 @@ class InferenceTable(Table):
     channel_gain: PerDevice = 1.0
     rounds: int = 1
     observer: str = Observer.AUTO
-    colluding: Devices = 0
     names: Names | None = None
+    colluding: Devices = 0
     variants: dict[str, VariantTable] = Field(default_factory=dict)
     features: FeaturesTable | None = None
     selection: SelectionTable | None = None
@@ -217,6 +232,7 @@ class FederatedTable(Table):
     dropout: Number = 0.0
     delta: Number = 1e-5
     rounds: int = 1
+    colluding: int = 0
 
 
 class EnergyTable(Table):

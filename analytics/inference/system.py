@@ -7,7 +7,7 @@ They are columns of what an :class:`~airtight.analytics.inference.system.Inferen
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -63,6 +63,24 @@ class _Colluders(Parameter[int | Iterable[int], int | tuple[int, ...]]):
         if named.ndim > 1 or np.unique(named).size < named.size:
             raise ParameterError(self.name, value, "a list of devices, each once")
         return tuple(sorted(named.tolist()))
+
+
+def demand_honest(colluding: int | Sequence[int], devices: int) -> None:
+    """Refuse colluders that do not exist, and such that no device is left to protect."""
+    if isinstance(colluding, int):
+        checks.count("colluding", colluding, f"[0, {devices - 1}]")
+        return
+    checks.integer("colluding", colluding, f"[0, {devices - 1}]")
+    if len(colluding) == devices:
+        raise ParameterError("colluding", list(colluding), "such that a device is left to protect")
+
+
+def named_colluders(colluding: int | Sequence[int], devices: int) -> NDArray[np.bool_]:
+    """Whether each device is named as a colluder."""
+    named = np.zeros(devices, dtype=bool)
+    if not isinstance(colluding, int):
+        named[list(colluding)] = True
+    return named
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -188,12 +206,7 @@ class InferenceSystem(Described):
         checks.vector(
             "channel_gain", self.channel_gain, self.devices
         )  # a number stays one, for whatever number of devices
-        if isinstance(self.colluding, int):
-            checks.count("colluding", self.colluding, f"[0, {self.devices - 1}]")
-        else:
-            checks.integer("colluding", self.colluding, f"[0, {self.devices - 1}]")
-            if len(self.colluding) == self.devices:
-                raise ParameterError("colluding", list(self.colluding), "such that a device is left to protect")
+        demand_honest(self.colluding, self.devices)
         if self.channel is not None:
             if self.power_decides:
                 self.__dict__["participation"] = self.channel.with_participation(self).participation
@@ -207,10 +220,7 @@ class InferenceSystem(Described):
     @property
     def partners(self) -> NDArray[np.bool_]:
         """Whether each device is named in `colluding`: of such a device no privacy is asked."""
-        named = np.zeros(self.devices, dtype=bool)
-        if not isinstance(self.colluding, int):
-            named[list(self.colluding)] = True
-        return named
+        return named_colluders(self.colluding, self.devices)
 
     @property
     def never_sends(self) -> NDArray[np.bool_]:

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 # ---- the format of a log
-SCHEMAS = ("airtight-meter-1", "airtight-meter-2")  # that are read; a new log has the last
+SCHEMAS = ("airtight-meter-1", "airtight-meter-2", "airtight-meter-3")  # that are read; a new log has the last
 START = "0" * 64  # what the first line gives as the hash of the line before it
 _COUNT = "whole [1, 9223372036854775807]"
 _LINE = {"round": _COUNT}
@@ -23,12 +23,13 @@ LINES = {
     "head": {
         "schema": "text", "budget_epsilon": "reals [0, 1e300]", "delta": "real (0, 1)", "devices": "whole [1, 100000000]",
         "fixed": "declarations", "order": "order (1, inf)", "adaptive": "flag", "budget": "reals [0, inf)",
+        "colluding?": "colluders",
     },
     "round": _LINE | _PAID | {
         "devices": "whole [1, 100000000]", "noise_variance": "reals [0, inf)", "weight": "reals [0, inf)",
         "clip": "reals (0, inf)", "receiver_noise_variance": "real [0, inf)", "alignment": "real (0, inf)",
         "adjacency": "one of silent, replace", "idle_noise?": "flag", "separate?": "flag", "looks?": "table",
-        "looks_imaginary?": "table",
+        "looks_imaginary?": "table", "colluding?": "colluders",
     },
     "curve": _LINE | _PAID | {"curve": "curve"},
     "declared": _LINE | {"curve": "curve", "fixed": "whole [0, 9223372036854775807]"},
@@ -105,6 +106,10 @@ def _inside(value: Any, domain: str, size: int) -> bool:
     if name == "indices":
         rising = isinstance(value, list) and _numbers(value, f"whole [0, {size - 1}]")
         return rising and all(i < j for i, j in pairwise(value))
+    if name == "colluders":
+        if isinstance(value, list):
+            return 0 < len(value) < size and _inside(value, "indices", size)
+        return _numbers([value], f"whole [1, {size - 1}]")
     if name == "table":
         rows = isinstance(value, list) and len(value) == size and all(isinstance(row, list) for row in value)
         return rows and all(len(row) == len(value[0]) > 0 and _table_row(row) for row in value)

@@ -78,6 +78,7 @@ ELSEWHERE = {  # no quantity of a paper's model: why no row is asked of it
     "airtight.analytics.inference.block_energy.keeps_peak": "a quantile of a transmitter's energy; held to 30 digits",
     "airtight.analytics.federated.corbin.central_privacy.server_delta_floor": "no paper counts the bits here; held to a grid "
     "of updates",
+    "airtight.analytics.privacy.over_the_air.system_privacy.most_revealing": "a set of devices, no number; held to enumeration",
     "airtight.analytics.inference.combiner.at_states": "no paper combines looks; held to simulation of the air",
     "airtight.analytics.inference.combiner.best": "no paper combines looks; held to simulation of the air",
     **{

@@ -288,6 +288,24 @@ def test_long_work_estimates_what_is_left(capsys, monkeypatch):
     assert re.fullmatch(r"airtight: 1 of 4 devices \(0 s, about 0 s left\)", first) and last.endswith("(0 s)")
 
 
+def test_colluders_are_named(tmp_path):
+    """By number or by name, in a variant too; a name that is not there is an error."""
+    text = GOOD.replace("devices = 3", 'devices = 3\nnames = ["hall", "roof", "yard"]\ncolluding = ["yard", 0]')
+    variant = '[inference.variants.alone]\ncolluding = ["roof"]\n'
+    file = airtight.load(written(tmp_path, text + variant))
+    assert file.inference.colluding == (0, 2) and file.variants["alone"].colluding == (1,)
+    for wrong, said in (
+        ('["yrd"]', "colluding = 'yrd': must be numbers of devices, or names (did you mean yard? allowed: hall, roof, yard)"),
+        ('["hall", 0]', "a list of devices, each once"),
+        ("[3]", "colluding"),
+    ):
+        assert refused(run("bounds", written(tmp_path, text.replace('["yard", 0]', wrong))), said)
+    other = '[inference.variants.pair]\ndevices = 2\nparticipation = 0.5\ncolluding = ["hall"]\n'
+    assert refused(run("bounds", written(tmp_path, text + other)), "or names that `names` lists")
+    without_names = GOOD.replace("devices = 3", 'devices = 3\ncolluding = ["hall"]')
+    assert refused(run("bounds", written(tmp_path, without_names)), "or names that `names` lists")
+
+
 def test_a_refusal_names_who_may_send(tmp_path):
     """Exit 3, nothing recorded, and the devices that still may."""
     log, one = tmp_path / "log.jsonl", tmp_path / "round.toml"

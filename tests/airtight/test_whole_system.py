@@ -295,6 +295,9 @@ def test_a_named_partner_is_no_device_of_a_budget(tmp_path: Path):
     over = system.replace(channel=airtight.Channel(fading="rayleigh", antennas=2, states=4))
     quantiles = airtight.bounds(over).to_dict()["inference"]["channel"]["epsilon_quantiles"]
     assert all(each[1] == "inf" and each[0] != "inf" for each in quantiles.values())
+    any_one = airtight.bounds(over.replace(colluding=1)).to_dict()["inference"]
+    assert not {"epsilon_quantiles", "fading"} & any_one["channel"].keys()
+    np.testing.assert_array_equal(any_one["privacy"]["colluding"]["epsilon"], airtight.epsilon(over, colluding=1))
     seldom = system.replace(participation=[1e-6, 0.9, 1e-6, 1e-6], delta=1e-3)
     assert not any(line.startswith("PRIVATE") for line in airtight.bounds(seldom).headline)
     with pytest.raises(airtight.ParameterError, match="colluding"):

@@ -14,6 +14,7 @@ from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy import empirical_epsilon
 from airtight.analytics.privacy.over_the_air import amplification, system_privacy
 from airtight.analytics.progress import reported
+from airtight.analytics.records import plain
 from airtight.validate.attack.attack_results import AttackedDevice, AttackResult
 from airtight.validate.experiments.monte_carlo import antennas
 from airtight.validate.experiments.monte_carlo import channel as air
@@ -74,10 +75,8 @@ def attacked(
         raise ParameterError(
             "features", "given", "absent over a channel: devices are attacked with the longest code there"
         )
-    if isinstance(system.colluding, int) and system.colluding:
-        raise ParameterError("colluding", system.colluding, "0 or a list of devices: a simulated attacker has these partners")
     if channel is not None and system.colluding:
-        raise ParameterError("colluding", list(system.colluding), "0 where a channel is simulated")
+        raise ParameterError("colluding", plain(system.colluding), "0 where a channel is simulated")
     honest = np.flatnonzero(~system.partners)
     keys = np.stack([system.participation, system.noise_variance, system.sensitivity])[:, honest]
     if channel is not None:
@@ -87,8 +86,6 @@ def attacked(
     single = round_count == 1 and channel is None and not system.colluding
     claim = amplification.published(system.one_round) if single else None
     exact = np.atleast_1d(system_privacy.epsilon(system, rounds=round_count, device=first, observer="auto", progress=progress))
-    # without what the partners sent, which the attacker subtracts
-    left = system.derived(noise_variance=np.where(system.partners, 0.0, system.noise_variance))
     draws = 2 * count * round_count * first.size * (1 if norms is None else 2)
     if draws > _MOST_DRAWS:
         most_rounds = _MOST_DRAWS // (draws // round_count)
@@ -101,10 +98,21 @@ def attacked(
         heard(drawn)
 
     results = []
-    order = np.argsort(first)
+    by_partners: dict[tuple[int, ...], list[int]] = {}
+    for number in np.argsort(first).tolist():
+        partners = system_privacy.most_revealing(system, int(first[number]), rounds=round_count) if system.colluding else ()
+        by_partners.setdefault(partners, []).append(number)
     step = 1 if channel is not None else max(_KEPT // count, 1)
-    for start_place in range(0, order.size, step):
-        numbers = order[start_place : start_place + step]
+    batches = [
+        (partners, np.array(numbers[i : i + step]))
+        for partners, numbers in by_partners.items()
+        for i in range(0, len(numbers), step)
+    ]
+    for partners, numbers in batches:
+        # without what the partners sent, which the attacker subtracts
+        left = system.derived(
+            colluding=0, noise_variance=np.where(np.isin(np.arange(system.devices), partners), 0.0, system.noise_variance)
+        )
         rng = np.random.default_rng([start, 47, int(first[numbers[0]])])
         sampled: dict[str, Any] = {"samples": count, "rng": rng, "rounds": round_count, "heard": advance}
         alike = [honest[device_class.ravel() == number] for number in numbers]
@@ -141,6 +149,7 @@ def attacked(
             )
             results.append(done)
             finished(done)
+    results.sort(key=lambda one: one.devices[0])
     return result(system, results, rounds=round_count, samples=count, failure=failure)
 
 

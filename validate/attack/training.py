@@ -88,7 +88,7 @@ def attacked(
     >>> 0 < found.attack < found.exact, found.attack_on_data <= found.exact
     (True, True)
     """
-    checks.instance("system", system, FederatedSystem)
+    checks.instance("system", system, FederatedSystem).demand_no_colluders("the simulated attacker")
     if settings is not None:
         checks.instance("settings", settings, Settings)
     if advance is not None and not callable(advance):

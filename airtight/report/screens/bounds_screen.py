@@ -383,8 +383,11 @@ def _of_federated(part: FederatedBounds) -> str:
         said = f"epsilon {rounded_up(server.epsilon_one_parameter)} for one parameter against the server"
     else:
         said = "NOT PRIVATE (no finite epsilon) against the server, which sees both outputs of a pair"
+    uplink = "no finite epsilon, with a partner's help,"
+    if np.isfinite(server.local_epsilon):
+        uplink = f"epsilon {rounded_up(server.local_epsilon)}"
     return (
-        f"[federated] {said}; epsilon {rounded_up(server.local_epsilon)} for one parameter and one uplink. Worst error "
+        f"[federated] {said}; {uplink} for one parameter and one uplink. Worst error "
         f"{prose(mse.corbin_worst_finite_bits)} (LDP-FL: {prose(mse.ldp)})."
     )
 

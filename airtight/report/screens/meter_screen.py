@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from airtight.console import Sheet, device_rows, headline, next_step, notes, screen
-from airtight.results.headline import devices
+from airtight.results.headline import devices, helpers
 from airtight.results.numerals import plain, rounded_up, rounds
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def metered(path: str, account: Meter, *, complete: bool = False) -> None:
     left = account.left_like_last()
     with np.errstate(divide="ignore", invalid="ignore"):
         used = np.where(found["spent"] > 0, 100 * found["spent"] / found["budget"], 0.0)
-    budgets = np.unique(found["budget_epsilon"])
+    budgets, helped = np.unique(found["budget_epsilon"]), helpers(account)
     budget = plain(float(budgets[0])) if budgets.size == 1 else "its budget"
     if left is None:
         recorded = rounds(found["rounds"])
@@ -42,7 +42,8 @@ def metered(path: str, account: Meter, *, complete: bool = False) -> None:
         path,
         [
             verdict,
-            f"Guaranteed for every device: epsilon at most {budget} (delta {plain(found['delta'])}), however rounds are chosen.",
+            f"Guaranteed for every device: epsilon at most {budget} (delta {plain(found['delta'])}), however rounds are chosen"
+            + (f", also against a server with the help of {helped}." if helped else "."),
         ],
     )
     reading = found["spent_meaning"] != found["budget_meaning"]

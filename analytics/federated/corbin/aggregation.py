@@ -65,7 +65,7 @@ class _Choice:
 
     A client at the lower end of its interval sends a plus with probability `low`, a client at the upper end with
     1 - low. Each of `pairs` has one client at each end, so that the outputs of the pair add up to a constant when both
-    clients are present.
+    clients are present. With probability `alike` the observer sees that the client's output is the same under both updates.
     """
 
     cases: tuple[_Case, ...]
@@ -73,10 +73,11 @@ class _Choice:
     lower: int
     pairs: int
     low: float
+    alike: float = 0.0
 
     def reverse(self) -> _Choice:
         cases = tuple((chance, q, p) for chance, p, q in self.cases)
-        return _Choice(cases, self.upper, self.lower, self.pairs, self.low)
+        return replace(self, cases=cases)
 
     def parameter(self, case: int, upper: int, lower: int, negligible: float) -> Merged:
         """The pair of laws of one parameter, with `upper` and `lower` other clients at the two ends."""
@@ -93,7 +94,10 @@ class _Choice:
         start = p.size - 1 if law.start + first > 0 else 0
         stop = noise.size if law.start + last < upper + lower else None
         # law of the sum: noise of the others plus contribution, under both updates
-        return Merged.of(np.convolve(noise, p)[start:stop], np.convolve(noise, q)[start:stop], error)
+        first_law, second_law = (np.convolve(noise, law)[start:stop] for law in (p, q))
+        if self.alike:
+            first_law, second_law = (np.append((1 - self.alike) * law, self.alike) for law in (first_law, second_law))
+        return Merged.of(first_law, second_law, error)
 
 
 def lower_pair(
@@ -176,11 +180,17 @@ def _choices(
     lattice_low = math.ceil(low * cells) / cells
     for client in kinds:
         # the others: all but the client itself, or all but its pair
-        singles, pairs = system.alone - (client is Client.UNPAIRED), system.pairs - (client is Client.PAIRED)
+        singles, pairs = system.alone - (client is Client.UNPAIRED), system.pairs - (client is not Client.UNPAIRED)
+        # the colluders are the partner of an exposed client, and those that quantize alone as far as there are any
+        singles = max(singles - system.colluding + (client is Client.EXPOSED), 0)
+        alike = 2 * lattice_low if client is Client.EXPOSED else 0.0
         moves: list[tuple[_Case, ...]]
         # from one end of its interval to the other: the extreme move
         if client is Client.UNPAIRED:
             moves = [((1.0, _coin(high), _coin(low)),)]
+        elif client is Client.EXPOSED:
+            # between two levels on the lattice, so that the shared bits decide the output
+            moves = [((1.0, _coin(1.0), _coin(0.0)),)]
         elif system.dropout == 0:
             # without dropout a pair acts as one: its extreme joint laws
             extreme_pairs = central.contributions(client, epsilon=system.epsilon, bits=system.shared_bits)
@@ -191,7 +201,9 @@ def _choices(
         low_end = low if system.dropout == 0 or pairs == 0 else lattice_low
         # all other singles at one end, or half of them at each
         upper_counts = {0, singles} | ({singles // 2} if system.dropout == 0 else set())
-        yield from (_Choice(move, upper, singles - upper, pairs, low_end) for move in moves for upper in upper_counts)
+        yield from (
+            _Choice(move, upper, singles - upper, pairs, low_end, alike) for move in moves for upper in upper_counts
+        )
 
 
 def _moves(probabilities: Sequence[float], system: FederatedSystem) -> Iterator[tuple[_Case, ...]]:
@@ -286,7 +298,7 @@ class Aggregate(Mechanism):
     system : FederatedSystem
         The federation; its rounds, center, radius and delta have no effect.
     client : str
-        "unpaired", "paired", or "either", for a client that may be paired in some rounds only.
+        "unpaired", "paired", "exposed", or "either", for a client that may be paired in some rounds only.
     rounds : int
         T.
     """
@@ -302,8 +314,8 @@ class Aggregate(Mechanism):
     bounded_below = False
 
     def __post_init__(self) -> None:
-        federation, allowed = checks.instance("system", self.system, FederatedSystem), ["either"]
-        allowed += ["unpaired"] * (federation.alone > 0) + ["paired"] * (federation.pairs > 0)
+        federation = checks.instance("system", self.system, FederatedSystem)
+        allowed = ["either", *dropout_survivors.kinds(federation)]
         if not isinstance(self.client, str) or self.client not in allowed:
             raise ParameterError("client", self.client, "one of " + ", ".join(allowed))
         # what has no effect gets one value, so that equal mechanisms compare equal
@@ -328,7 +340,7 @@ class Aggregate(Mechanism):
 
     def greatest_loss(self, *, reverse: bool = False) -> float:
         # a pair shares random bits, so outcomes of one update may be impossible under the other
-        if self.client == "paired" or (self.client == "either" and self.system.pairs > 0):
+        if self.client in ("paired", "exposed") or (self.client == "either" and self.system.pairs > 0):
             return math.inf
         return float(central.local_epsilon(self.system.epsilon, self.system.parameters * self.rounds))
 
@@ -366,6 +378,7 @@ class Aggregate(Mechanism):
                 bits=s.shared_bits,
                 delta=level,
                 rounds=self.rounds,
+                colluding=s.colluding,
             )
             for client in self._laws(level)
         ]
@@ -378,7 +391,11 @@ class Aggregate(Mechanism):
     def _laws(self, negligible: float) -> dict[Client, list[tuple[float, Client, Block]]]:
         federation = self.system
         by_kind = dropout_survivors.laws(
-            federation.clients, dropout=federation.dropout, independent=federation.independent, negligible=negligible
+            federation.clients,
+            dropout=federation.dropout,
+            independent=federation.independent,
+            negligible=negligible,
+            colluding=federation.colluding,
         )
         return {client: cases for client, cases in by_kind.items() if self.client in ("either", client)}
 
@@ -395,10 +412,11 @@ def aggregation(system: FederatedSystem, *, client: str = "either") -> PrivacyCu
     Parameters
     ----------
     system : FederatedSystem
-        clients, parameters, epsilon, shared_bits, ldp_fraction and dropout; randomness and dropout are fresh in every
-        round.
-    client : {"either", "unpaired", "paired"}
-        How the client quantizes; `either` covers pairs that are drawn anew in every round.
+        clients, parameters, epsilon, shared_bits, ldp_fraction, dropout and colluding; randomness and dropout are fresh in
+        every round.
+    client : {"either", "unpaired", "paired", "exposed"}
+        How the client quantizes; `either` covers pairs that are drawn anew in every round. The partner of an exposed client
+        colludes.
 
     Returns
     -------

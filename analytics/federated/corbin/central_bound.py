@@ -26,7 +26,7 @@ def proven(
     .. math:: M = \Bigl\lfloor Nq\Bigl(1 - \sqrt{\tfrac{2\log(6J/\delta)}{Nq}}\Bigr)\Bigr\rfloor \ge 1,\quad q = 1-\tfrac1\alpha,
 
     with J = mT for a paired client and
-    :math:`J = \min\bigl(mT, \lfloor mT/\alpha + \sqrt{mT\log(6/\delta)/2}\rfloor\bigr)` for an unpaired one.
+    :math:`J = \min\bigl(mT, \lfloor mT/\alpha + \sqrt{mT\log(6/\delta)/2}\rfloor\bigr)` for an unpaired or an exposed one.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def proven(
         m.
     epsilon : float
         eps_p, in (0, inf).
-    client : {"unpaired", "paired"}
+    client : {"unpaired", "paired", "exposed"}
         How the client in question quantizes; a pair may share any number of bits.
     delta : float
         In (0, 1).
@@ -62,7 +62,8 @@ def proven(
     The client. Its output, given its partner's, is a coin with one of two biases, one for each update. Couple the two
     coins, and reveal whether they agree. If they agree, nothing is leaked; if they differ, the count of pluses moves
     by one. For an unpaired client they differ with probability at most :math:`1/\alpha`, independently in every
-    parameter, so by Hoeffding's bound there are more than J such parameters with probability at most delta/6.
+    parameter, so by Hoeffding's bound there are more than J such parameters with probability at most delta/6. For an exposed
+    client, reveal the shared bits: given them the coins differ with the mean probability :math:`|q - q'| \le 1/\alpha`.
 
     The loss. Let S be the sum of the M fair coins, as signs. A count that moves by one, up or down, has by the
     symmetry of S the privacy loss :math:`f(S) = 2\,\mathrm{artanh}\frac{S+1}{M+1}`. Put
@@ -103,6 +104,7 @@ def proven(
     pure, moved = math.inf, total
     if mode is Client.UNPAIRED:
         pure = float(local_epsilon(eps, total))
+    if mode is not Client.PAIRED:
         expected = total * share + math.sqrt(total * (math.log(6) - math.log(level)) / 2)
         moved = min(total, math.floor(expected * (1 + _OUTWARDS)))
     if moved == 0:

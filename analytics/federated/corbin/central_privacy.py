@@ -48,6 +48,7 @@ class Client(StrEnum):
 
     UNPAIRED = "unpaired"
     PAIRED = "paired"
+    EXPOSED = "exposed"  # paired with a client that tells the observer the shared bits
 
 
 @dataclass(frozen=True)
@@ -165,7 +166,8 @@ def contributions(
 
     Parameters
     ----------
-    client : {"unpaired", "paired"}
+    client : {"unpaired", "paired", "exposed"}
+        Of an exposed client the laws given that its output is not :func:`alike`.
     epsilon : float
         eps_p, in (0, inf).
     bits : int or None
@@ -191,6 +193,8 @@ def contributions(
         if fraction == 1:
             return [(np.array([low, high]), np.array([high, low]))]
         return [(_coin(high), _coin(low + (1 - fraction) * share)), (_coin(low + gap), _coin(low))]
+    if mode is Client.EXPOSED:
+        return [(np.array([0.0, 1.0]), np.array([1.0, 0.0]))]
     d = None if bits is None else checks.count("bits", bits, "[0, 60]")
     if d is None:
         base, moved = np.array([0.0, 1.0, 0.0]), np.array([0.0, 2 * low if fraction == 1 else 1 - gap, gap])
@@ -216,6 +220,23 @@ def contributions(
                 )
                 pairs[np.concatenate(pair).tobytes()] = pair
     return list(pairs.values())
+
+
+def alike(client: Client | str, *, epsilon: float, move: float = 2.0) -> float:
+    r"""Probability that the observer sees that both updates give the same output of one client.
+
+    It is 0 but for an exposed client. With probabilities q and q' of a plus, :math:`|q - q'| \le g = t\,/2\alpha` for a move of
+    t radii, an exposed client sends a plus if a number U, uniform in [0, 1], is below q; the observer knows U from its partner.
+    The outputs differ where U lies between q and q'. Finitely many shared bits are a function of U.
+
+    Examples
+    --------
+    >>> alike("exposed", epsilon=np.log(3)), alike("paired", epsilon=1.0)
+    (0.5, 0.0)
+    """
+    if checks.choice("client", client, Client) is not Client.EXPOSED:
+        return 0.0
+    return 1 - checks.scalar("move", move, "[0, 2]") / 2 * interval(checks.scalar("epsilon", epsilon, "(0, inf)"))[2]
 
 
 def interval(epsilon: float) -> tuple[float, float, float]:
@@ -253,10 +274,11 @@ def one_parameter(
     Parameters
     ----------
     others : int
-        N, the number of other unpaired clients: gamma n - 1 for an unpaired client, gamma n for a paired one.
+        N, the number of other unpaired clients that do not collude: gamma n - 1 for an unpaired client, gamma n for a paired
+        one.
     epsilon : float
         eps_p.
-    client : {"unpaired", "paired"}
+    client : {"unpaired", "paired", "exposed"}
     bits : int or None
         Shared bits of a pair; None for the limit.
     move : float
@@ -297,6 +319,12 @@ def one_parameter(
     whose ends are the same pair and its mirror image, with j for N - j. With d bits the law is bilinear in both levels
     within a cell; :func:`contributions` lists all corners of cells that can be extreme.
 
+    *Colluders.* What they send is subtracted. A client whose partner colludes sends a plus with a probability in [0, 1] that
+    the observer knows but for the update; for clients other than the one in question it is the same under both updates, and
+    by joint convexity worst at 0 or 1: such a client adds no noise. The client itself is *exposed*: given U of :func:`alike`, its
+    output is the same under both updates with probability 1 - g, and else a plus under one and a minus under the other. So
+    :math:`\delta = g\max_j D(Y_j + 1\|Y_j)`, :math:`Y_j` being the sum of the others at a corner.
+
     *Ranges.* Removing clients from the noise can only raise the divergence. So a clients at the upper end and N - b at
     the lower end bound all corners j = a, ..., b. For the same reason N may be rounded down to ten binary digits. The
     laws of long counts are replaced by pairs with fewer outcomes that dominate them
@@ -313,7 +341,7 @@ def one_parameter(
     eps, level = checks.scalar("epsilon", epsilon, "(0, inf)"), checks.scalar("delta", delta, "(0, 1)")
     laws = contributions(client, epsilon=eps, bits=bits, move=move)
     low, high, _ = interval(eps)
-    family = Family.of(others, low, high, laws, level)
+    family = Family.of(others, low, high, laws, level, alike=alike(client, epsilon=eps, move=move))
     return family.envelope(family.corners, laws)
 
 
@@ -333,7 +361,7 @@ def update_epsilon(
     used in every parameter, with two exceptions. Where epsilon is less than the standard deviation of the total loss,
     the excess is up to 0.5 % of that deviation. Where adaptively chosen corners do leak more, it is larger (3 % for
     two parameters among 26 clients). For a pair with bits and N > 128 the bound may be looser. For an unpaired client
-    the value is at most m T eps_p. For a paired client it is infinite when outcomes that are impossible under the
+    the value is at most m T eps_p. For a paired or exposed client it is infinite when outcomes that are impossible under the
     other update have a probability above delta.
 
     Parameters
@@ -425,7 +453,7 @@ def prepared(
     envelopes, steps = [], []
     for mode, others in cases:
         laws = contributions(mode, epsilon=eps, bits=bits)
-        family = Family.of(others, low, high, laws, delta / total)
+        family = Family.of(others, low, high, laws, delta / total, alike=alike(mode, epsilon=eps))
         envelopes += [family.envelope(group, moves) for group in groups(family.corners) for moves in by_direction(laws)]
         deviation = share / np.sqrt(max(sum(family.corners[0]) * low * high, 0.25))
         steps.append(2.0 ** np.floor(np.log2(min(deviation, eps) / _FINE)))

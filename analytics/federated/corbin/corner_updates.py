@@ -48,19 +48,31 @@ def corners(others: int, every: int, pieces: int) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class Family:
-    """The corners of the other clients, the mass that their laws may lack, and the pairs computed so far."""
+    """The corners of the other clients, the mass that their laws may lack, and the pairs computed so far.
+
+    With probability `alike` the observer sees that the client's output is the same under both updates; the laws of its
+    contribution are those given that it is not.
+    """
 
     corners: list[tuple[int, int]]
     low: float
     high: float
     negligible: float
     lost: float
+    alike: float
     _shifts: dict[tuple[int, int], Shift] = field(default_factory=dict)
     _counts: dict[tuple[int, int], FloatArray] = field(default_factory=dict)
 
     @classmethod
     def of(
-        cls, others: int, low: float, high: float, laws: Sequence[tuple[FloatArray, FloatArray]], delta: float
+        cls,
+        others: int,
+        low: float,
+        high: float,
+        laws: Sequence[tuple[FloatArray, FloatArray]],
+        delta: float,
+        *,
+        alike: float = 0.0,
     ) -> Family:
         n = checks.count("others", others, "[0, 10000000]")
         n -= n % 2 ** max(n.bit_length() - _DIGITS, 0)
@@ -70,10 +82,10 @@ class Family:
         else:
             corner_list = corners(n, _EVERY_CORNER, _RANGES)
         if sum(corner_list[0]) <= _UNTRIMMED:
-            return cls(corner_list, low, high, 0.0, 0.0)
+            return cls(corner_list, low, high, 0.0, 0.0, alike)
         least_trimmed = _LEAST if sum(corner_list[0]) * low * high > LONG**2 else LEAST_DIRECT
         negligible = max(delta * _NEGLIGIBLE / 4, least_trimmed)
-        return cls(corner_list, low, high, negligible, 4 * negligible)
+        return cls(corner_list, low, high, negligible, 4 * negligible, alike)
 
     def envelope(self, corners: Iterable[tuple[int, int]], laws: Sequence[tuple[FloatArray, FloatArray]]) -> Envelope:
         """Envelope of the laws of the whole count under both updates, or of pairs that dominate them."""
@@ -93,7 +105,14 @@ class Family:
                     else:
                         p, q = (law[start] * shift.base + law[start + 1] * shift.above for law in pair)
                         pairs.append((p, q))
+        if self.alike:
+            pairs = [(self._or_alike(p), self._or_alike(q)) for p, q in pairs]
+            error += 2 * UNIT
         return Envelope(pairs, lost=self.lost, error=error, loss_error=loss_error + _MIXING)
+
+    def _or_alike(self, law: FloatArray) -> FloatArray:
+        """The law with the further outcome that both updates give alike."""
+        return np.append((1 - self.alike) * law, self.alike)
 
     def _noise(self, first: int, rest: int) -> FloatArray:
         """Law of the count of others; laws with exchanged numbers are mirror images of each other."""

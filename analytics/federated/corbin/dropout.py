@@ -194,12 +194,13 @@ def central_epsilon(
     independent: float = 0.0,
     bits: int | None = None,
     rounds: int = 1,
+    colluding: int = 0,
 ) -> float:
     r"""Central epsilon of a survivor under (Aug)CorBin-FL with dropout, worst over all updates. Adjacency: ``replace``.
 
     A proven upper bound. Clients drop out independently in every round, and the server may see who does. The value is
     the upper bound of :func:`airtight.analytics.federated.corbin.aggregation.aggregation` for a client that is
-    assigned a partner in all rounds or in none.
+    assigned a partner in all rounds or in none, with any `colluding` of the others, the worst, helping the server.
 
     Returns
     -------
@@ -226,7 +227,7 @@ def central_epsilon(
     level, round_count = checks.scalar("delta", delta, "(0, 1)"), checks.count("rounds", rounds)
     m, eps = checks.count("parameters", parameters), checks.scalar("epsilon", epsilon, "(0, inf)")
     independent = independent if bits != 0 else 1.0  # without shared bits both clients of a pair quantize alone
-    kinds = dropout_survivors.laws(clients, dropout=dropout, independent=independent)
+    kinds = dropout_survivors.laws(clients, dropout=dropout, independent=independent, colluding=colluding)
     if dropout == 0:
         cases_of_kinds = [[(how, law.start) for _, how, law in cases] for cases in kinds.values()]
         return max(
@@ -239,6 +240,7 @@ def central_epsilon(
         "independent": independent,
         "bits": bits,
         "rounds": round_count,
+        "colluding": colluding,
     }
     if any(dropout_survivors.probability_of_impossible(clients, m, client=kind, **how) > level for kind in kinds):
         return math.inf
@@ -253,6 +255,7 @@ class _Settings(TypedDict):
     independent: float
     bits: int | None
     rounds: int
+    colluding: int
 
 
 def outside_probability(clients: int, *, dropout: float, low: float, high: float) -> float:

@@ -18,7 +18,7 @@ from airtight.analytics.distributions.poisson_binomial import Block, binomial, r
 from airtight.analytics.federated.corbin import central_privacy as central
 from airtight.analytics.federated.corbin.central_privacy import Client
 from airtight.analytics.federated.corbin.count_shift import count_law
-from airtight.analytics.federated.corbin.federated_system import alone
+from airtight.analytics.federated.corbin.federated_system import FederatedSystem, alone
 from airtight.analytics.privacy.accounting import adaptive_composition
 from airtight.analytics.privacy.accounting.coarse_graining import Merged
 from airtight.analytics.privacy.accounting.connect_the_dots import Majorant
@@ -37,37 +37,65 @@ _LOW, _UNDERFLOW = 1e-285, 1e-316  # delta / rounds below which nothing is trimm
 _TILTS = np.geomspace(1e-3, 1e5, 161)  # exponents of the moments in Chernoff's bound
 _EXACTLY, _NODES, _HALVINGS = 2000, 48, 16  # of a sketch: exact up to 2000 others; interpolation nodes; bisections
 _GREATEST, _STEEPEST = 600.0, 50.0  # of a sketch: greatest exponent (no overflow); greatest slope of log delta in log N
+_UNBOUNDED = 1e300  # loss of a sketch that overflows
 
 
 def laws(
-    clients: int, *, dropout: float, independent: float = 0.0, negligible: float = 0.0
+    clients: int, *, dropout: float, independent: float = 0.0, negligible: float = 0.0, colluding: int = 0
 ) -> dict[Client, list[tuple[float, Client, Block]]]:
     """For each kind of surviving client: how it may quantize, with probability and law of the number of others.
 
     Each entry holds the probability, how the client quantizes, and the law of the number of other survivors that
-    quantize alone. A law may omit probabilities up to four times `negligible` in total; the others are normalized.
+    quantize alone and do not collude. A law may omit probabilities up to four times `negligible` in total; the others are
+    normalized. Of the sets of colluders the worst for each kind counts.
+
+    Notes
+    -----
+    A client that quantizes alone hides others with probability 1 - p, a pair with probability 2 p (1 - p), where it is broken. A
+    colluder takes one of these away: of a pair, since the other client sends what the shared bits say. The number of those that
+    hide is stochastically least without the likelier ones. To expose a client costs a colluder, its partner, which knows the
+    shared bits also where it drops out.
 
     Examples
     --------
     >>> found = laws(50, dropout=0.1, independent=0.2)
     >>> [(chance, how.value) for chance, how, _ in found[Client.PAIRED]]
     [(0.9, 'paired'), (0.1, 'unpaired')]
+    >>> [cases[0][2].start for cases in laws(50, dropout=0.0, independent=0.2, colluding=2).values()]
+    [7, 8, 9]
     """
     n, p = checks.count("clients", clients), checks.scalar("dropout", dropout, "[0, 1)")
     single = alone(n, checks.scalar("independent", independent, "[0, 1]"))
-    pairs = (n - single) // 2
+    pairs, helpers = (n - single) // 2, checks.count("colluding", colluding, f"[0, {n - 1}]")
 
-    def hidden_among(singles: int, others: int) -> Block:
-        groups = (singles, 1 - p), (others, 2 * p * (1 - p))
-        return total([binomial(count, chance, negligible=negligible) for count, chance in groups])
+    def hidden_among(singles: int, others: int, helpers: int) -> Block:
+        groups, honest = [(singles, 1 - p), (others, 2 * p * (1 - p))], []
+        for count, chance in groups if p <= 0.5 else groups[::-1]:
+            honest.append((max(count - helpers, 0), chance))
+            helpers = max(helpers - count, 0)
+        return total([binomial(count, chance, negligible=negligible) for count, chance in honest])
 
     laws_of_kinds: dict[Client, list[tuple[float, Client, Block]]] = {}
     if single:
-        laws_of_kinds[Client.UNPAIRED] = [(1.0, Client.UNPAIRED, hidden_among(single - 1, pairs))]
-    if pairs:
-        law = hidden_among(single, pairs - 1)
+        laws_of_kinds[Client.UNPAIRED] = [(1.0, Client.UNPAIRED, hidden_among(single - 1, pairs, helpers))]
+    if pairs and helpers < n - 1:
+        law = hidden_among(single, pairs - 1, helpers)
         laws_of_kinds[Client.PAIRED] = [(1 - p, Client.PAIRED, law)] + [(p, Client.UNPAIRED, law)] * (p > 0)
+    if pairs and helpers:
+        laws_of_kinds[Client.EXPOSED] = [(1.0, Client.EXPOSED, hidden_among(single, pairs - 1, helpers - 1))]
     return laws_of_kinds
+
+
+def kinds(system: FederatedSystem) -> dict[Client, int]:
+    """The number of others that hide each kind of client of a system, with its colluders and without dropout.
+
+    Examples
+    --------
+    >>> kinds(FederatedSystem(clients=50, parameters=10, epsilon=1.0, ldp_fraction=0.2, colluding=2))
+    {<Client.UNPAIRED: 'unpaired'>: 7, <Client.PAIRED: 'paired'>: 8, <Client.EXPOSED: 'exposed'>: 9}
+    """
+    without_dropout = laws(system.clients, dropout=0.0, independent=system.independent, colluding=system.colluding)
+    return {client: law.start for client, ((_, _, law),) in without_dropout.items()}
 
 
 def curve(
@@ -81,6 +109,7 @@ def curve(
     bits: int | None,
     delta: float,
     rounds: int = 1,
+    colluding: int = 0,
 ) -> Majorant:
     r"""Upper bound of the privacy curve of a client in one round, over all updates, also adaptively chosen ones.
 
@@ -88,14 +117,16 @@ def curve(
     ----------
     clients, parameters, epsilon, dropout, independent
         n, m, eps_p, p, and the share of unpaired clients.
-    client : {"unpaired", "paired"}
-        Whether the client has a partner.
+    client : {"unpaired", "paired", "exposed"}
+        Whether the client has a partner, and whether that colludes.
     bits : int or None
         Shared bits of a pair; None for the limit.
     delta : float
         In (0, 1), of all rounds: the delta near which the bound should be tight.
     rounds : int
         T, the number of rounds that share `delta`.
+    colluding : int
+        m, any m of the others.
 
     Notes
     -----
@@ -133,7 +164,7 @@ def curve(
     level, classes = delta / rounds, []
     negligible = level * _MISSED * 1e-3 if level > _LOW and dropout > 0 else 0.0
     missed = max(negligible, _UNDERFLOW if dropout > 0 else 0.0)
-    cases = laws(clients, dropout=dropout, independent=independent, negligible=negligible / 4)[client]
+    cases = laws(clients, dropout=dropout, independent=independent, negligible=negligible / 4, colluding=colluding)[client]
     losses = sketch(cases, parameters, epsilon=epsilon, delta=delta, rounds=rounds)
     for (chance, mode, law), loss in zip(cases, losses, strict=True):
         impossible = _impossible_probability(mode, law.start + np.arange(law.weights.size), parameters, epsilon, bits)
@@ -184,6 +215,7 @@ def probability_of_impossible(
     independent: float,
     bits: int | None,
     rounds: int = 1,
+    colluding: int = 0,
 ) -> float:
     """Probability that, for the worst updates, one of T rounds has an outcome that is impossible for the neighbour.
 
@@ -195,7 +227,7 @@ def probability_of_impossible(
     >>> probability_of_impossible(20, 100, **common) > 0.5, probability_of_impossible(20_000, 100, **common) < 1e-100
     (True, True)
     """
-    cases = laws(clients, dropout=dropout, independent=independent)[client]
+    cases = laws(clients, dropout=dropout, independent=independent, colluding=colluding)[client]
     impossible = 0.0
     for chance, mode, law in cases:
         n = law.start + np.arange(law.weights.size)
@@ -218,6 +250,7 @@ def _impossible_probability(
         ),
         default=0.0,
     )
+    own_probability *= 1 - central.alike(mode, epsilon=epsilon)
     probability = own_probability * np.exp(others * np.log(central.interval(epsilon)[1]))
     return np.asarray(-np.expm1(parameters * np.log1p(-np.minimum(probability, 1 - UNIT))))
 
@@ -245,6 +278,7 @@ def bounded(
     return Majorant(*adaptive_composition.curve(grids, delta, count=parameter_count), pure, shift)
 
 
+@np.errstate(divide="ignore", over="ignore", invalid="ignore")
 def sketch(
     cases: Sequence[tuple[float, Client, Block]], parameters: int, *, epsilon: float, delta: float, rounds: int
 ) -> list[FloatArray]:
@@ -282,7 +316,9 @@ def sketch(
     likely_case = max(range(len(cases)), key=lambda i: float(np.max(weights[i])))
     peak = int(np.argmax(weights[likely_case]))
     allowed = 2 * float(weights[likely_case][peak]) * _LOST**2 * max(int(numbers[likely_case][peak]), 1) * size
-    return [chance * value / allowed for (chance, _, _), value in zip(cases, values, strict=True)]
+    losses = [chance * value / allowed for (chance, _, _), value in zip(cases, values, strict=True)]
+    # where every outcome is impossible under one update, as doubles hold it, no loss is finite: all counts are one class
+    return [np.nan_to_num(loss, nan=0.0, posinf=_UNBOUNDED) for loss in losses]
 
 
 @dataclass(frozen=True)

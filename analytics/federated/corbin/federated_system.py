@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from airtight.analytics import checks
+from airtight.analytics.checks import ParameterError
 from airtight.analytics.parameters import Count, Described, Number
 
 
@@ -31,6 +32,8 @@ class FederatedSystem(Described):
         delta in (0, 1) of the central guarantee over all rounds.
     rounds : int
         T, with fresh randomness and fresh dropout.
+    colluding : int
+        Clients in [0, n) that tell the observer their outputs and shared bits: any so many, the worst for each client.
 
     Examples
     --------
@@ -49,11 +52,26 @@ class FederatedSystem(Described):
     dropout: Number = Number("p", "[0, 1)", "probability with which each client drops out", default=0.0)
     delta: Number = Number(r"\delta", "(0, 1)", "of the central guarantee", default=1e-5)
     rounds: Count = Count("T", "[1, inf)", "with fresh randomness and dropout", default=1)
+    colluding: Count = Count("", "[0, inf)", "clients that collude with the server: any so many", default=0)
+
+    def __post_init__(self) -> None:
+        if self.colluding >= self.clients:
+            raise ParameterError("colluding", self.colluding, f"less than {self.clients}, the number of clients")
 
     @property
     def independent(self) -> float:
         """Share of the clients whose outputs depend on nobody else's: all of them without shared bits."""
         return self.ldp_fraction if self.shared_bits else 1.0
+
+    def demand_no_colluders(self, what: str) -> None:
+        """Refuse colluders, by what does not count them."""
+        if self.colluding:
+            raise ParameterError("colluding", self.colluding, f"0: {what} counts no colluders (`bounds` does)")
+
+    @property
+    def exposes_pairs(self) -> bool:
+        """Whether the observer may know the shared bits of a pair from one of its clients."""
+        return self.colluding > 0 and self.pairs > 0
 
     @property
     def alone(self) -> int:

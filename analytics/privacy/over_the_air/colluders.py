@@ -26,11 +26,17 @@ So the second is stochastically less. Undo the inversions one after the other.
 
 and the product is greatest without the m devices of least :math:`q_j`. The sets of these m devices, for :math:`\theta` from 0
 (greatest :math:`p_js_j`) to infinity (greatest :math:`p_j`), are good candidates for the worst J, and each is a lower bound.
+
+**Covers** (several looks, where which m are the worst differs from state to state). Divide the others into q groups. Every m of
+them lie in the union of some m groups, and a server with more partners knows more: the greatest divergence against the unions is
+an upper bound. Where there are few sets of m, all are tried.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +51,7 @@ Set = tuple[int, ...]
 
 _MOST_SETS = 32  # upper sets up to which all are tried
 _MOST_KINDS, _MOST_FREE = 2048, 64  # of unlike devices, all and those that not all upper sets hold, up to which they are listed
+_MOST_COVERS, _MOST_ROLLED = 16, 16  # unions of groups that are tried; random devices up to which several sets are
 _INDEX_SETS = 24  # values of theta between 0 and infinity whose sets are tried for a lower bound
 _THETAS, _SPAN = 32, 50.0  # exponentials of the upper bound, and how far they reach to either side of the most important one
 _WIDE, _CLOSE, _BULK = 60, 180, 8.0  # cells of the others' noise: on its whole range, and within so many deviations of its mean
@@ -56,10 +63,14 @@ _HALVINGS = 14  # of the interval in which epsilon is sought
 
 @dataclass(frozen=True)
 class Worst:
-    """Sets of colluders against one device; where `exact`, a worst one is among them, for any number of rounds."""
+    """Sets of colluders against one device; where `exact`, a worst one is among them, for any number of rounds.
+
+    Where there are `covers`, each set of so many is in one of them.
+    """
 
     sets: tuple[Set, ...]
     exact: bool
+    covers: tuple[Set, ...] = ()
 
 
 def worst(system: InferenceSystem, device: int, colluders: int) -> Worst:
@@ -85,6 +96,37 @@ def worst(system: InferenceSystem, device: int, colluders: int) -> Worst:
         thetas = [0.0, *(np.geomspace(1e-2, steepest, _INDEX_SETS) / np.max(positive)).tolist(), np.inf]
     ranked = (order[np.argsort(_log_kept(p[order], noise[order], theta), kind="stable")] for theta in thetas)
     return Worst(tuple(dict.fromkeys(_set(each[:colluders]) for each in ranked)), False)
+
+
+def worst_of_looks(system: InferenceSystem, device: int, colluders: int, gain: FloatArray) -> Worst:
+    """The same where devices arrive in several looks, with mean power gains of shape (K,).
+
+    Examples
+    --------
+    >>> system = InferenceSystem(devices=10, participation=0.5, noise_variance=0.1, weight=1.0, clip=1.0, alignment=1.0,
+    ...     receiver_noise_variance=0.5, dimension=8, delta=1e-5)
+    >>> some, unions = worst_of_looks(system, 0, 1, np.ones(10)), worst_of_looks(system, 0, 2, np.ones(10))
+    >>> (len(some.sets), some.exact), (len(unions.sets), unions.exact, len(unions.covers))
+    ((9, True), (1, False, 15))
+    """
+    noise, p = _contributions(system)
+    received = noise * gain
+    others = np.flatnonzero(noise > 0)  # who adds no noise is as good as a colluder
+    others = others[others != device]
+    few = np.count_nonzero(p[others] < 1) <= _MOST_ROLLED  # of many random devices the law of one set takes long
+    if math.comb(others.size, min(colluders, others.size)) <= (_MOST_SETS if few else 1):
+        return Worst(tuple(combinations(others.tolist(), min(colluders, others.size))), True)
+    candidates = [p * received, received, p]
+    sets = dict.fromkeys(_set(others[np.argsort(-each[others], kind="stable")[:colluders]]) for each in candidates)
+    groups = colluders
+    while few and math.comb(groups + 1, colluders) <= _MOST_COVERS:
+        groups += 1
+    # groups of about the same mean noise: who is loud is alone
+    order = others[np.argsort(-(p * received)[others], kind="stable")]
+    reached = np.cumsum((p * received)[order])
+    group = np.minimum((reached - (p * received)[order] / 2) / reached[-1] * groups, groups - 1).astype(int)
+    covers = dict.fromkeys(_set(order[np.isin(group, chosen)]) for chosen in combinations(range(groups), colluders))
+    return Worst(tuple(sets), False, tuple(covers))
 
 
 def _contributions(system: InferenceSystem) -> tuple[FloatArray, FloatArray]:

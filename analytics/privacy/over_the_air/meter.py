@@ -39,11 +39,11 @@ from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from airtight.analytics import checks, plots, tidy
+from airtight.analytics import checks, parameters, plots, tidy
 from airtight.analytics.checks import AirtightError, FloatArray, ParameterError
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.inference.channel import moderate
-from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.inference.system import InferenceSystem, demand_honest, named_colluders
 from airtight.analytics.privacy import meter_log
 from airtight.analytics.privacy.accounting import composition_theorems, privacy_curve, renyi
 from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
@@ -75,6 +75,7 @@ class MeterSummary(TypedDict):
     budget_meaning: str
     delta: float
     devices: int
+    colluding: int | list[int]
     rounds: int
     unit: str
     spent_epsilon: FloatArray
@@ -110,6 +111,10 @@ class Round:
     separate : bool
         Whether the server receives every message by itself, as in frameworks without superposition or secure aggregation: then
         the noise of the others hides nobody.
+    colluding : int or list of int
+        Devices that tell the server what they sent: any m < K of the others, the loudest of those that send noise, or these.
+        What a named device gives away is counted against the server with the other named ones. A number is refused beside
+        `looks`.
 
     Examples
     --------
@@ -129,6 +134,7 @@ class Round:
     looks: ArrayLike | None = None
     idle_noise: bool = False
     separate: bool = False
+    colluding: int | Sequence[int] = 0
 
     def __post_init__(self) -> None:
         K = checks.count("devices", self.devices)
@@ -143,6 +149,7 @@ class Round:
             ),
             "alignment": checks.scalar("alignment", self.alignment, "(0, inf)"),
             "adjacency": checks.choice("adjacency", self.adjacency, Adjacency),
+            "colluding": _colluders(self.colluding, K),
         }
         if held["adjacency"] is Adjacency.ABSENT:
             raise ParameterError(
@@ -157,6 +164,9 @@ class Round:
             table = checks.rectangular("looks", self.looks)
             if table.ndim != 2 or table.shape[0] != K or table.size == 0 or table.dtype.kind not in "fciu":
                 raise ParameterError("looks", f"array of shape {table.shape}", f"finite numbers of shape ({K}, looks)")
+            if isinstance(held["colluding"], int) and held["colluding"]:
+                allowed = "0 or a list of devices beside looks: which so many reveal most differs from look to look"
+                raise ParameterError("colluding", held["colluding"], allowed)
             held["looks"] = moderate("looks", table)
         for name, value in held.items():
             object.__setattr__(self, name, value)
@@ -179,15 +189,28 @@ class Round:
         return np.where(present & (weight > 0), np.where(np.isnan(mu2), np.inf, mu2), 0.0)
 
     def _hiding_noise(self, present: NDArray[np.bool_]) -> ArrayLike:
-        """v_k + sigma_k^2 of every device, or of all of them, up to a relative error of UNIT."""
+        """v_k + sigma_k^2 of every device, or of all of them, up to a relative error of UNIT.
+
+        Notes
+        -----
+        At one look m unnamed colluders are the m others that send the most noise (theorem 2 of docs/colluders.md). With the
+        noises sorted, what is left is that of those after the (m+1)th, and of the (m+1)th for all but the first m, of the device
+        itself for these: the greater of the two.
+        """
         sigma2, received = np.asarray(self.noise_variance), _divided(self.receiver_noise_variance, self.alignment)
         if self.separate:
             return np.asarray(sigma2 + received)
-        if self.looks is None:  # the others' noise and the device's own: the same sum for all
-            return _sum([*(sigma2 if self.idle_noise else sigma2[present]).tolist(), received])
-        noisy = np.ones_like(present) if self.idle_noise else present
-        lower, _ = others_noise(self.looks, noise_variance=sigma2, receiver_noise_variance=received, present=noisy)
-        return np.asarray(lower + sigma2)
+        partners = named_colluders(self.colluding, self.devices)
+        honest = (np.ones_like(present) if self.idle_noise else present) & ~partners
+        if self.looks is not None:
+            lower, _ = others_noise(self.looks, noise_variance=sigma2, receiver_noise_variance=received, present=honest)
+            return np.asarray(lower + sigma2)
+        if isinstance(self.colluding, int) and self.colluding:
+            falling = np.sort(sigma2[honest])[::-1]
+            rest = _sum([*falling[self.colluding + 1 :].tolist(), received])
+            return np.asarray(rest + np.maximum(sigma2, falling[self.colluding] if falling.size > self.colluding else 0.0))
+        total = _sum([*sigma2[honest].tolist(), received])  # the others' noise and the device's own: the same sum for all
+        return np.where(partners, total + sigma2, total)
 
     def quieter(self, factor: float) -> Round:
         """The same round with all devices' noise variances multiplied by a factor."""
@@ -203,6 +226,8 @@ class Round:
         out |= {name: _plain(getattr(self, name)) for name in ("noise_variance", "weight", "clip")}
         out |= {"receiver_noise_variance": self.receiver_noise_variance, "alignment": self.alignment}
         out |= {"adjacency": Adjacency(self.adjacency).value, "idle_noise": self.idle_noise, "separate": self.separate}
+        if self.colluding:
+            out["colluding"] = plain(self.colluding)
         if self.looks is not None:
             table = np.asarray(self.looks)
             out["looks"] = table.real.tolist()
@@ -224,10 +249,9 @@ class Round:
         >>> Round.of(system, [0, 2]).mu_squared(np.array([True, False, True])).round(6)
         array([0.081818, 0.      , 0.081818])
         """
-        if system.colluding:
-            raise ParameterError("colluding", system.colluding, "0: a round that was run counts no colluders")
         shared = (
             "devices", "noise_variance", "weight", "clip", "receiver_noise_variance", "alignment", "adjacency", "idle_noise",
+            "colluding",
         )  # fmt: skip
         return cls(participants=participants, looks=looks, **{name: getattr(system, name) for name in shared})
 
@@ -248,6 +272,13 @@ class Round:
                 "looks_imaginary", imaginary
             )
         return cls(**given)
+
+
+def _colluders(given: int | Sequence[int], devices: int) -> int | tuple[int, ...]:
+    """How many devices collude, or which ones, as a system holds it."""
+    colluding: int | tuple[int, ...] = parameters.of(InferenceSystem)["colluding"].checked(given)
+    demand_honest(colluding, devices)
+    return colluding
 
 
 @lru_cache
@@ -336,6 +367,10 @@ class Meter(tidy.Tabular):
     adaptive : bool
         Whether parameters of rounds may depend on what was released. If not, what has been spent is the epsilon for the rolls
         that occurred; the halt is the same.
+    colluding : int or list of int
+        The devices with whose help the server may learn no more than the budget: any so many of the others, the same in all
+        rounds, or these. Every round has to count the same; a curve is taken as one that holds against them. The budget of a
+        named device holds against the server with the other named ones.
 
     Raises
     ------
@@ -368,9 +403,11 @@ class Meter(tidy.Tabular):
     fixed: Sequence[tuple[PrivacyCurve, int]] = field(default=(), kw_only=True)
     order: float | None = field(default=None, kw_only=True)
     adaptive: bool = field(default=True, kw_only=True)
+    colluding: int | Sequence[int] = field(default=0, kw_only=True)
 
     def __post_init__(self) -> None:
         self.devices = checks.count("devices", self.devices)
+        self.colluding = _colluders(self.colluding, self.devices)
         self.budget_epsilon = checks.vector("budget_epsilon", self.budget_epsilon, self.devices, "[0, 1e300]")
         self.delta = checks.scalar("delta", self.delta, "(0, 1)")
         pairs = isinstance(self.fixed, list | tuple) and all(
@@ -406,6 +443,8 @@ class Meter(tidy.Tabular):
             "adaptive": self.adaptive,
             "budget": _plain(self._budget),
         }
+        if self.colluding:
+            head["colluding"] = plain(self.colluding)
         self.lines, self._hash = list[str](), meter_log.START
         self._append(head)
 
@@ -475,7 +514,7 @@ class Meter(tidy.Tabular):
         s_k^2 over what they have left. A margin of 1e-9 leaves doubtful devices to the passes of :meth:`who`.
         """
         present = np.asarray(one.participants).copy()
-        if one.looks is not None or one.idle_noise or one.separate or not np.any(present):
+        if one.looks is not None or one.idle_noise or one.separate or one.colluding or not np.any(present):
             return present
         sigma2, receiver = np.asarray(one.noise_variance), _divided(one.receiver_noise_variance, one.alignment)
         cost = self._cost(one, present)
@@ -618,6 +657,8 @@ class Meter(tidy.Tabular):
             raise ParameterError("round", type(one).__name__, "a Round or a PrivacyCurve")
         if one.devices != self.devices:
             raise ParameterError("round.devices", one.devices, f"{self.devices}, as the meter")
+        if one.colluding != self.colluding:
+            raise ParameterError("round.colluding", plain(one.colluding), f"{plain(self.colluding)}, as the meter")
 
     def _place(self, curve: PrivacyCurve) -> int | None:
         """The first declared release that is left and dominates the curve."""
@@ -667,6 +708,7 @@ class Meter(tidy.Tabular):
             "budget_meaning": str(Meaning.GUARANTEE),
             "delta": self.delta,
             "devices": self.devices,
+            "colluding": plain(self.colluding),
             "rounds": self.rounds,
             "unit": self.unit,
             "spent_epsilon": self._epsilons(np.arange(self.devices)),
@@ -857,7 +899,7 @@ class Meter(tidy.Tabular):
         fixed = [(PrivacyCurve.from_json(json.dumps(curve)), count) for curve, count in head["fixed"]]
         meter = cls(
             head["budget_epsilon"], head["delta"], devices=head["devices"], fixed=fixed, order=head["order"],
-            adaptive=head["adaptive"],
+            adaptive=head["adaptive"], colluding=head.get("colluding", 0),
         )  # fmt: skip
         promised = checks.vector("budget", head["budget"], meter.devices, "[0, inf)")
         if np.any(promised > meter._budget * (1 + (_SAME_SHARE if fixed else _SAME))):

@@ -119,7 +119,7 @@ def has_curve(system: InferenceSystem, device: int) -> bool:
     one_state = system.rounds > 1 and system.channel is not None and not system.channel.fresh
     if one_state or not _unnamed(system):
         return not one_state
-    worst = colluders.worst(_at_one_look(system, False), device, _number(system))
+    worst = _worst(system, device, False)
     return worst.exact and len(worst.sets) == 1
 
 
@@ -185,7 +185,10 @@ def epsilon(
         allowed_delta = system.delta if delta is None else checks.scalar("delta", delta, "[0, inf)")
 
         def upper_ends(one: InferenceSystem, devices: IntArray, _: IntArray) -> tuple[FloatArray, FloatArray]:
-            upper = epsilon(one, delta=allowed_delta, rounds=count, device=devices, observer=seen, progress=progress)
+            upper = epsilon(
+                one, delta=allowed_delta, rounds=count, device=devices, observer=seen, eavesdropper=eavesdropper,
+                progress=progress,
+            )  # fmt: skip
             return np.zeros(devices.shape), upper
 
         return _whichever(system, device, upper_ends, _least(allowed_delta, count, seen), eavesdropper=eavesdropper)[1]
@@ -236,8 +239,9 @@ def epsilon_bracket(
 
         def both_ends(one: InferenceSystem, devices: IntArray, _: IntArray) -> tuple[FloatArray, FloatArray]:
             lower, upper = epsilon_bracket(
-                one, delta=allowed_delta, rounds=count, device=devices, observer=seen, width=width, progress=progress
-            )
+                one, delta=allowed_delta, rounds=count, device=devices, observer=seen, eavesdropper=eavesdropper,
+                width=width, progress=progress,
+            )  # fmt: skip
             return lower, upper
 
         worst = _whichever(system, device, both_ends, _least(allowed_delta, count, seen), eavesdropper=eavesdropper)
@@ -351,6 +355,25 @@ def delta_bracket(
     return bounds[0].reshape(indices.shape)[()], bounds[1].reshape(indices.shape)[()]
 
 
+def most_revealing(system: InferenceSystem, device: int, *, rounds: int | None = None) -> colluders.Set:
+    """The colluders against a device: those that are named, or of any so many the set with the greatest lower bound found.
+
+    Examples
+    --------
+    >>> system = InferenceSystem(devices=4, participation=[0.5, 0.8, 1.0, 0.2], noise_variance=[0.1, 1.5, 1.0, 0.1], weight=1.0,
+    ...     clip=1.0, alignment=1.0, receiver_noise_variance=0.5, dimension=8, delta=1e-5, adjacency="silent", colluding=1)
+    >>> most_revealing(system, 0), most_revealing(system.replace(delta=0.3), 0)
+    ((2,), (1,))
+    """
+    if not _unnamed(system):
+        return tuple(np.flatnonzero(system.partners).tolist())
+    sets = _worst(system, device, False).sets
+    if len(sets) == 1:
+        return sets[0]
+    lower = [epsilon_bracket(system.derived(colluding=each), rounds=rounds, device=device).lower for each in sets]
+    return sets[int(np.argmax(lower))]
+
+
 def exceeds(
     system: InferenceSystem, epsilon: float, *, device: int, observer: Observer | str | None = None, quieter: bool = False
 ) -> bool:
@@ -361,7 +384,7 @@ def exceeds(
     seen, alone = _observer(system, observer), system.at_one_look()
     if not _unnamed(system):
         return observers.exceeds(alone, epsilon, device=device, observer=seen, quieter=quieter)
-    sets = colluders.worst(alone, device, _number(system)).sets
+    sets = _worst(alone, device, False).sets
     asked = (alone.derived(colluding=named) for named in sets)
     return any(observers.exceeds(one, epsilon, device=device, observer=seen, quieter=quieter) for one in asked)
 
@@ -374,9 +397,10 @@ def estimated(system: InferenceSystem, *, rounds: int | None = None, observer: O
     estimated (:mod:`.noise_interpolant`). Over a channel the interpolation is proved (:mod:`.shared_curves`).
     """
     if _unnamed(system):
-        alone = _at_one_look(system, False)
-        for k in rounds_module.kinds(alone.derived(colluding=0), np.arange(system.devices))[0].tolist():
-            if not colluders.worst(alone, k, _number(system)).exact:
+        alone = _at_one_look(system, False) or system
+        for k in _alike(alone, np.arange(system.devices))[0].tolist():
+            worst = _worst(system, k, False)
+            if not worst.exact and not worst.covers:
                 phantom = colluders.phantom(alone, k, _number(system))
                 if estimated(phantom, rounds=_rounds(system, rounds), observer=_observer(system, observer)):
                     return True
@@ -460,9 +484,9 @@ def _whichever(
     refined : callable, optional
         A better upper end from the system, a device, its places, and what the sets and the phantom gave.
     """
-    alone, indices = _at_one_look(system, eavesdropper), device_indices(system, device)
-    representatives, kind = rounds_module.kinds(alone.derived(colluding=0), indices)
-    worst = [colluders.worst(alone, int(k), _number(system)) for k in representatives]
+    alone, indices = _at_one_look(system, eavesdropper) or system, device_indices(system, device)
+    representatives, kind = _alike(alone, indices)
+    worst = [_worst(system, int(k), eavesdropper) for k in representatives]
     members: dict[colluders.Set, list[int]] = {}
     for i, one in enumerate(worst):
         for named in one.sets:
@@ -476,6 +500,10 @@ def _whichever(
         if worst[i].exact:
             continue
         places = np.flatnonzero(kind == i)
+        if worst[i].covers:
+            of_places = np.full(places.size, k), places
+            ends[1, places] = np.max([ask(alone.derived(colluding=each), *of_places)[1] for each in worst[i].covers], axis=0)
+            continue
         _, upper = ask(colluders.phantom(alone, k, _number(system)), np.zeros(places.size, dtype=np.int64), places)
         if refined is not None:
             upper = refined(alone, k, places, ends[1, places], upper)
@@ -514,15 +542,31 @@ def _at(epsilon: FloatArray, rounds: int, observer: Observer) -> Refine | None:
     return refined if rounds == 1 else None
 
 
-def _at_one_look(system: InferenceSystem, eavesdropper: bool) -> InferenceSystem:
-    """The system of one round without channel, for which the worst colluders are known."""
+def _at_one_look(system: InferenceSystem, eavesdropper: bool) -> InferenceSystem | None:
+    """The system of one round without channel, for which the worst colluders are known; None where several looks arrive."""
     if system.channel is None:
         return system.one_round
-    alone = None if eavesdropper else channel_privacy.one_look_system(system.one_round, system.channel)
-    if alone is None:
-        allowed = "0 or a list of devices over a channel: which so many reveal most differs from state to state"
-        raise ParameterError("colluding", system.colluding, allowed)
-    return alone
+    return None if eavesdropper else channel_privacy.one_look_system(system.one_round, system.channel)
+
+
+def _worst(system: InferenceSystem, device: int, eavesdropper: bool) -> colluders.Worst:
+    """Candidates for the worst sets of so many colluders against a device."""
+    if (alone := _at_one_look(system, eavesdropper)) is not None:
+        return colluders.worst(alone, device, _number(system))
+    gain: ArrayLike = 1.0
+    if eavesdropper and system.channel is not None and system.channel.eavesdropper is not None:
+        gain = system.channel.eavesdropper.mean_power
+    elif system.channel is not None:
+        gain = system.channel.gain_means(system.devices)
+    return colluders.worst_of_looks(system, device, _number(system), np.broadcast_to(gain, system.devices))
+
+
+def _alike(system: InferenceSystem, devices: IntArray) -> tuple[IntArray, IntArray]:
+    """One of each kind of the devices, and the kind of each; over a channel each is a kind of its own."""
+    if system.channel is None:
+        return rounds_module.kinds(system.derived(colluding=0), devices)
+    representatives, kind = np.unique(devices, return_inverse=True)
+    return representatives, kind.ravel()
 
 
 def _with_worst_set(system: InferenceSystem, device: int, eavesdropper: bool) -> InferenceSystem:
@@ -532,8 +576,8 @@ def _with_worst_set(system: InferenceSystem, device: int, eavesdropper: bool) ->
         raise ParameterError("device", k, f"a device that does not collude (colluding = {list(system.partners.nonzero()[0])})")
     if not _unnamed(system):
         return system
-    alone = _at_one_look(system, eavesdropper)
-    worst = colluders.worst(alone, k, _number(system))
+    alone = _at_one_look(system, eavesdropper) or system
+    worst = _worst(system, k, eavesdropper)
     if not worst.exact or len(worst.sets) > 1:
         allowed = "0 or a list of devices for a curve, as no one set of so many is the worst at every epsilon here"
         raise ParameterError("colluding", system.colluding, allowed)

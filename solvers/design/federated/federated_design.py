@@ -77,6 +77,7 @@ def design(system: FederatedSystem, wanted: FederatedRequirements, *, progress: 
     (0.9555, 53, True)
     """
     started = time.monotonic()
+    system.demand_no_colluders("a design, whose epsilon is that of one uplink,")
     feasible = _feasible_bits(system, wanted)
     options = [
         option

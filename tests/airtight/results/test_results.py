@@ -63,6 +63,7 @@ FEDERATED = {
     ),
     "central": {
         "adjacency": None,
+        "colluding": None,
         "delta": None,
         "published_epsilon": None,
         "published_condition": None,
@@ -190,6 +191,19 @@ def test_federated(fraction, kinds):
     clients = dict.fromkeys(kinds, UPDATE)
     tree = same(FederatedBounds.of(system), {**FEDERATED, "central": {**FEDERATED["central"], "clients": clients}})
     assert tree["server"]["epsilon_one_parameter"] == ("inf" if "paired" in kinds else 1.0)
+
+
+def test_a_federation_with_helpers():
+    system = FederatedSystem(clients=100, parameters=1, epsilon=1.0, ldp_fraction=0.5, delta=1e-2)
+    alone, helped = FederatedBounds.of(system), FederatedBounds.of(replace(system, colluding=1))
+    assert list(helped.central.clients) == ["unpaired", "paired", "exposed"] and helped.server.local_epsilon == math.inf
+    assert helped.central.local_epsilon_update == math.inf > alone.central.local_epsilon_update
+    assert helped.mse == alone.mse and helped.central.published_value == alone.central.published_value
+    for client, before in alone.central.clients.items():
+        assert helped.central.clients[client].update > before.update
+    assert helped.central.exact_epsilon_update >= helped.central.clients["exposed"].update > alone.central.exact_epsilon_update
+    assert helped.dropout.central_epsilon_update == pytest.approx(helped.central.exact_epsilon_update)
+    assert FederatedBounds.of(replace(system, shared_bits=0, colluding=1)).server.local_epsilon == 1.0
 
 
 def test_energy():

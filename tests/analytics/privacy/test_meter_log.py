@@ -100,7 +100,10 @@ def honest() -> dict[str, Meter]:
         airtight.discrete_pair(p, p[::-1]),
     ):  # fmt: skip
         ordered.record(curve, participants=[1])
-    return {"plain": plain, "order": ordered, "gaussian": gaussian}
+    helped = {f"helped by {J}": Meter(4.0, 1e-5, devices=3, colluding=J) for J in (1, [0, 2])}
+    for meter in helped.values():
+        meter.record(one([0, 1], colluding=meter.colluding, noise_variance=[50.0, 60.0, 70.0]))
+    return {"plain": plain, "order": ordered, "gaussian": gaussian, **helped}
 
 
 def truly_overspends(log: list[dict[str, Any]]) -> bool:
@@ -126,7 +129,10 @@ def truly_overspends(log: list[dict[str, Any]]) -> bool:
                     cost = sum(r["count"] * mpmath.mpf(r["parameters"]["mu"]) ** 2 for r in entry["curve"])
                 elif "curve" not in entry and "looks" not in entry:
                     noisy = [k] if entry.get("separate") else range(K) if entry["idle_noise"] else entry["participants"]
-                    noise = sum(at["noise_variance"](j) for j in noisy)
+                    colluding = entry.get("colluding", 0)
+                    named, number = (colluding, 0) if isinstance(colluding, list) else ((), colluding)
+                    others = sorted(at["noise_variance"](j) for j in noisy if j != k and j not in named)
+                    noise = at["noise_variance"](k) * (k in noisy) + sum(others[: max(len(others) - number, 0)])
                     noise += mpmath.mpf(entry["receiver_noise_variance"]) / mpmath.mpf(entry["alignment"]) ** 2
                     distance = at["weight"](k) * at["clip"](k) * (2 if entry["adjacency"] == "replace" else 1)
                     cost = distance**2 / noise * (1 if order is None else mpmath.mpf(order) / 2) if distance else 0

@@ -38,7 +38,19 @@ def test_server_that_is_told_noise_and_rolls_finds_the_delta_that_is_computed():
     assert low < computed < high < 1.03 * computed
 
 
-@pytest.mark.parametrize(("colluding", "channel"), [(2, None), ([1], {"fading": "rayleigh", "antennas": 2})])
-def test_attack_refuses_partners_that_it_does_not_simulate(colluding, channel):
+def test_attacker_with_any_so_many_partners_has_the_worst_of_them():
+    """Of unlike sets for unlike devices, and reaches the bound with them."""
+    system = SYSTEM.replace(colluding=1, participation=[0.7, 0.8, 1.0, 0.6], noise_variance=[0.2, 1.2, 0.8, 0.3])
+    result = airtight.attack(system, samples=100_000)
+    assert [one.devices for one in result.devices] == [[0], [1], [2], [3]]
+    for one in result.devices:
+        (k,) = one.devices
+        assert one.exact == airtight.epsilon(system)[k] and 0.85 * one.exact < one.attack <= one.exact
+        sets = [[j] for j in range(4) if j != k]
+        assert one.exact == pytest.approx(max(airtight.epsilon(system, colluding=J)[k] for J in sets), rel=1e-9)
+
+
+@pytest.mark.parametrize("colluding", [1, [1]])
+def test_attack_refuses_partners_that_it_does_not_simulate(colluding):
     with pytest.raises(ParameterError, match="colluding"):
-        airtight.attack(SYSTEM.replace(colluding=colluding, channel=channel))
+        airtight.attack(SYSTEM.replace(colluding=colluding, channel={"fading": "rayleigh", "antennas": 2}))

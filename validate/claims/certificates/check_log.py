@@ -30,7 +30,7 @@ FRACTIONS = 100  # of Mills' ratio beyond FAR: they err by less than 10^-200
 MOST_TERMS = 10_000  # of the sum for a subsampled Gaussian
 
 # ---- the format of a log
-SCHEMAS = ("airtight-meter-1", "airtight-meter-2")  # that are read; a new log has the last
+SCHEMAS = ("airtight-meter-1", "airtight-meter-2", "airtight-meter-3")  # that are read; a new log has the last
 START = "0" * 64  # what the first line gives as the hash of the line before it
 _COUNT = "whole [1, 9223372036854775807]"
 _LINE = {"round": _COUNT}
@@ -40,12 +40,13 @@ LINES = {
     "head": {
         "schema": "text", "budget_epsilon": "reals [0, 1e300]", "delta": "real (0, 1)", "devices": "whole [1, 100000000]",
         "fixed": "declarations", "order": "order (1, inf)", "adaptive": "flag", "budget": "reals [0, inf)",
+        "colluding?": "colluders",
     },
     "round": _LINE | _PAID | {
         "devices": "whole [1, 100000000]", "noise_variance": "reals [0, inf)", "weight": "reals [0, inf)",
         "clip": "reals (0, inf)", "receiver_noise_variance": "real [0, inf)", "alignment": "real (0, inf)",
         "adjacency": "one of silent, replace", "idle_noise?": "flag", "separate?": "flag", "looks?": "table",
-        "looks_imaginary?": "table",
+        "looks_imaginary?": "table", "colluding?": "colluders",
     },
     "curve": _LINE | _PAID | {"curve": "curve"},
     "declared": _LINE | {"curve": "curve", "fixed": "whole [0, 9223372036854775807]"},
@@ -122,6 +123,10 @@ def _inside(value: Any, domain: str, size: int) -> bool:
     if name == "indices":
         rising = isinstance(value, list) and _numbers(value, f"whole [0, {size - 1}]")
         return rising and all(i < j for i, j in pairwise(value))
+    if name == "colluders":
+        if isinstance(value, list):
+            return 0 < len(value) < size and _inside(value, "indices", size)
+        return _numbers([value], f"whole [1, {size - 1}]")
     if name == "table":
         rows = isinstance(value, list) and len(value) == size and all(isinstance(row, list) for row in value)
         return rows and all(len(row) == len(value[0]) > 0 and _table_row(row) for row in value)
@@ -293,20 +298,34 @@ def quadratic(columns, weights, receiver, a):
 
 
 def costs(entry, devices):
-    """mu_k^2 of every participant, as rational numbers; None for infinity."""
+    """mu_k^2 of every participant, as rational numbers; None for infinity.
+
+    Colluders that are named take the noise that they sent away from all others, and so many unnamed ones the greatest noises
+    of the others.
+    """
     sigma2, weight, clip = (each(entry[name]) for name in ("noise_variance", "weight", "clip"))
     receiver = Fraction(entry["receiver_noise_variance"]) / Fraction(entry["alignment"]) ** 2
     senders = entry["participants"]
-    noisy = range(devices) if entry.get("idle_noise", False) else senders
+    colluding = entry.get("colluding", 0)
+    named = set(colluding) if isinstance(colluding, list) else set()
+    noisy = [j for j in (range(devices) if entry.get("idle_noise", False) else senders) if j not in named]
     factor = {"silent": 1, "replace": 2}[entry["adjacency"]]
     if entry.get("separate", False):
         need("looks" not in entry, "looks of messages that arrive separately")
         inverse = {k: 1 / (sigma2(k) + receiver) if sigma2(k) + receiver else None for k in senders}
     elif "looks" not in entry:
         alike = not isinstance(entry["noise_variance"], list)
-        noise = receiver + (sigma2(0) * len(noisy) if alike else sum(sigma2(j) for j in noisy))
-        inverse = dict.fromkeys(senders, 1 / noise if noise else None)
+        total = receiver + (sigma2(0) * len(noisy) if alike else sum(sigma2(j) for j in noisy))
+        noise = {k: total + (sigma2(k) if k in named else 0) for k in senders}
+        if not named and colluding:
+            loudest = noisy if alike else sorted(noisy, key=lambda j: entry["noise_variance"][j], reverse=True)
+            subtracted = list(map(sigma2, loudest[: colluding + 1]))
+            # the last of them is left, or device k where that is among the loudest itself
+            last = subtracted[-1] if len(subtracted) > colluding else 0
+            noise = {k: total - sum(subtracted) + max(last, sigma2(k)) for k in senders}
+        inverse = {k: 1 / left if left else None for k, left in noise.items()}
     else:
+        need(named or not colluding, "colluders without names in a round with several looks")
         inverse = several_looks(entry, sigma2, receiver, senders, noisy)
     out = []
     for k in senders:
@@ -500,6 +519,7 @@ class Log:
             true = [decimal(value) if self.order is None else value] * len(senders)
         else:
             need(entry["devices"] == self.devices, "another number of devices")
+            need(entry.get("colluding") == self.head.get("colluding"), "other colluders than the first line")
             true = costs(entry, self.devices)
             need(None not in true, "an infinite cost")
             true = [decimal(x * (Fraction(self.order) / 2 if self.order is not None else 1)) for x in true]

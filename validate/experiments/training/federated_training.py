@@ -111,6 +111,7 @@ def run(
     ConvergenceError
         When the model diverges.
     """
+    system.demand_no_colluders("training, which spends the epsilon of one uplink,")
     chosen_mechanism = checks.choice("mechanism", mechanism, Mechanism)
     splits = data.load(settings.dataset, seed=settings.seed) if task is None else task
     network = network_for(splits, settings)

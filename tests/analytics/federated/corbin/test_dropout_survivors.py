@@ -117,6 +117,104 @@ def test_pairs_against_all_who_may_stay(clients, fraction, bits, parameters, loc
     assert_holds(system, "paired" if system.pairs and (paired or not system.alone) else "unpaired", 1, share)
 
 
+def helped(own, partner, singles, pairs, drop, bits):
+    """What an observer with helpers sees of one parameter: who stays, the shared bits that are told, the sum of the others.
+
+    `partner` is None without one, "helps" or its level; each of `pairs` has two levels, or one and "helps".
+    """
+    cells = 2**bits
+
+    def given_bits(level):  # the coin of a client whose shared bits are told, for each of their values
+        return [coin(min(max(cells * level - z, 0.0), 1.0)) for z in range(cells)]
+
+    seen = []
+    for here in itertools.product([0, 1], repeat=len(singles) + 2 * len(pairs) + isinstance(partner, float)):
+        parts = [coin(q) for q, x in zip(singles, here, strict=False) if x]
+        told = []
+        for k, (a, b) in enumerate(pairs):
+            left = here[len(singles) + 2 * k : len(singles) + 2 * k + 2]
+            if b == "helps":
+                told += [given_bits(a)] if left[0] else []
+            elif all(left):
+                parts.append(central_privacy.sum_law(a, 1 - b, bits))
+            elif any(left):
+                parts.append(coin(a if left[0] else b))
+        if partner == "helps":
+            told.append(given_bits(own))
+        else:
+            with_partner = partner is not None and here[-1]
+            parts.append(central_privacy.sum_law(own, 1 - partner, bits) if with_partner else coin(own))
+        chance = math.prod(1 - drop if x else drop for x in here) / cells ** len(told)
+        seen += [chance * noise_of([*parts, *coins]) for coins in itertools.product(*told)]
+    return np.concatenate(seen)
+
+
+def among_helpers(system, kind):
+    """The hidden singles and pairs that any choice of the helpers leaves: numbers of singles, whole and half pairs."""
+    singles, pairs = system.alone - (kind == "unpaired"), system.pairs - (kind != "unpaired")
+    helpers = system.colluding - (kind == "exposed")
+    for of_singles in range(min(singles, helpers) + 1):
+        for half in range(pairs + 1):
+            rest = helpers - of_singles - half
+            if rest >= 0 and rest % 2 == 0 and half + rest // 2 <= pairs:
+                yield singles - of_singles, pairs - half - rest // 2, half
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    st.integers(3, 6), st.sampled_from([0.0, 0.3, 0.5]), st.integers(1, 2), st.integers(1, 3), st.floats(0.1, 2.0),
+    st.sampled_from([0.0, 0.2, 0.7]), st.floats(0.0, 1.2),
+)  # fmt: skip
+def test_helpers_against_all_sets_of_them(clients, fraction, bits, colluding, local, drop, share):
+    system = airtight.FederatedSystem(
+        clients=clients, parameters=1, epsilon=local, ldp_fraction=fraction, shared_bits=bits, dropout=drop,
+        colluding=min(colluding, clients - 1),
+    )  # fmt: skip
+    low, high, _ = central_privacy.interval(local)
+    even, y = math.ceil(low * 2**bits) / 2**bits, share * local
+    levels = [low, even, 1 - even, high]
+    for kind in dropout_survivors.kinds(system):
+        truth = 0.0
+        for singles, whole, half in set(among_helpers(system, kind)):
+            partners = {"unpaired": [None], "paired": levels, "exposed": ["helps"]}[kind]
+            for partner, up, level in itertools.product(partners, range(singles + 1), (even, high)):
+                alone = [high] * up + [low] * (singles - up)
+                both = [(even, 1 - even)] * whole + [(level, "helps")] * half
+                one, other = (helped(q, partner, alone, both, drop, bits) for q in (low, high))
+                truth = max(truth, *(np.maximum(p - np.exp(y) * q, 0).sum() for p, q in ((one, other), (other, one))))
+        below, above = (float(end) for end in airtight.aggregation(system, client=kind).bracket(epsilon=y))
+        assert below <= truth * (1 + 1e-9) + 1e-14 and truth <= above * (1 + 1e-10) + 1e-15, kind
+
+
+@pytest.mark.parametrize(
+    ("others", "exposed", "paired", "alone"),
+    [(5, 0.125705, 0.0989006, 0.0600653), (20, 0.0309453, 0.0122841, 0.00375459), (100, 0.00113883, 2.46319e-5, 5.34275e-7)],
+)
+def test_helpers_of_the_theory(others, exposed, paired, alone):
+    """Theorem 9b of docs/colluders.md, for infinitely many shared bits, at epsilon .5."""
+    for client, delta in (("exposed", exposed), ("paired", paired), ("unpaired", alone)):
+        curve = central_privacy.one_parameter(others, epsilon=1.0, client=client)
+        assert float(curve.delta(0.5)) == pytest.approx(delta, rel=5e-6)
+
+
+def test_a_curve_ends_where_no_loss_is_finite():
+    """The sketch of the losses, which only divides the counts into classes, has no finite number there."""
+    system = airtight.FederatedSystem(
+        clients=24, parameters=1, epsilon=700.0, ldp_fraction=0.3, shared_bits=60, dropout=0.6, delta=1e-5
+    )
+    assert [float(end) for end in airtight.aggregation(system).bracket(epsilon=0.1)] == [0.0, 1.0]
+
+
+def test_more_helpers_and_no_helpers():
+    common = {"clients": 40, "parameters": 1, "epsilon": 1.0, "ldp_fraction": 0.5, "dropout": 0.1}
+    curves = [airtight.aggregation(airtight.FederatedSystem(**common, colluding=m)) for m in (0, 1, 2, 5, 39)]
+    deltas = [float(curve.delta(0.5)) for curve in curves]
+    assert deltas == sorted(deltas) and deltas[-1] == pytest.approx(math.tanh(0.5), rel=1e-9)
+    for wrong in (40, -1, 1.5):
+        with pytest.raises(airtight.ParameterError, match="colluding"):
+            airtight.FederatedSystem(**common, colluding=wrong)
+
+
 @pytest.mark.parametrize(("bits", "drop"), [(1, 0.3), (2, 0.999), (5, 0.01)])
 @pytest.mark.parametrize("client", ["paired", "either"])
 def test_what_is_impossible_for_the_neighbour(bits, drop, client):

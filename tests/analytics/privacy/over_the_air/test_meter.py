@@ -11,8 +11,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import localcontext
-from itertools import product
+from itertools import combinations, product
 from pathlib import Path
 
 import mpmath
@@ -62,6 +63,91 @@ def test_separate_messages_are_hidden_by_their_own_noise_alone() -> None:
     np.testing.assert_allclose(looks.mu_squared(looks.participants), [0.25, 0.5, 0.0])
     with pytest.raises(ParameterError, match="looks"):
         one(separate=True, looks=np.eye(3))
+
+
+def _noise_left(asked: Round, k: int) -> float:
+    """The least noise that hides device k, whichever so many of the others collude: by trying all of them."""
+    looks = np.ones((asked.devices, 1)) if asked.looks is None else np.asarray(asked.looks)
+    sends = np.ones(asked.devices, dtype=bool) if asked.idle_noise else np.asarray(asked.participants)
+    received = asked.receiver_noise_variance / asked.alignment**2
+    others, least = [j for j in range(asked.devices) if j != k], np.inf
+    named = isinstance(asked.colluding, tuple)
+    for J in [asked.colluding] if named else combinations(others, min(asked.colluding, len(others))):
+        honest = [j for j in others if sends[j] and j not in J]
+        V = received * np.eye(looks.shape[1])
+        V = V + sum(asked.noise_variance[j] * np.outer(looks[j], looks[j].conj()) for j in honest)
+        v = 1 / (looks[k].conj() @ np.linalg.solve(V, looks[k])).real
+        least = min(least, v + asked.noise_variance[k])
+    return least
+
+
+@given(st.integers(2, 6), st.integers(0, 10**6))
+@settings(max_examples=150, deadline=None)
+def test_colluders_take_the_noise_that_they_sent(devices: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    unnamed, present = bool(rng.random() < 0.6), rng.random(devices) < 0.7
+    number = int(rng.integers(0, devices))
+    asked = Round(
+        participants=present, devices=devices, noise_variance=rng.choice([0.5, 0.5, 1.0, 3.0], devices) * rng.choice([1, 1.7]),
+        weight=rng.uniform(0.5, 2, devices), clip=1.0, alignment=float(rng.uniform(0.5, 2)), idle_noise=bool(rng.random() < 0.3),
+        receiver_noise_variance=float(rng.uniform(0.1, 1)),
+        looks=None if unnamed or rng.random() < 0.5 else rng.standard_normal((devices, 2)),
+        colluding=number if unnamed else rng.permutation(devices)[:number],
+    )  # fmt: skip
+    found = asked.mu_squared(present)
+    for k in np.flatnonzero(present):
+        true = asked.weight[k] ** 2 / _noise_left(asked, k)
+        assert true * (1 - 1e-12) <= found[k] <= true * (1 + 1e-9)
+    assert Round.from_dict(json.loads(json.dumps(asked.to_dict()))).to_dict() == asked.to_dict()
+
+
+def test_colluders_of_the_theory() -> None:
+    """Theorem 8 of docs/colluders.md."""
+    asked = one(range(5), 5, noise_variance=[0.4, 0.3, 0.6, 0.8, 1.2], receiver_noise_variance=0.2)
+    mu2 = [replace(asked, colluding=m).mu_squared(np.ones(5, bool))[0] for m in range(5)]
+    np.testing.assert_allclose(mu2, [0.285714, 0.434783, 0.666667, 1.111111, 1.666667], rtol=2e-6)
+    alone = one(separate=True)
+    np.testing.assert_array_equal(
+        alone.mu_squared(alone.participants), replace(alone, colluding=2).mu_squared(alone.participants)
+    )
+
+
+@given(st.integers(1, 6), st.integers(0, 10**6))
+@settings(max_examples=60, deadline=None)
+def test_who_may_send_against_colluders(devices: int, seed: int) -> None:
+    """The union of all feasible sets, for any number and for a list."""
+    rng = np.random.default_rng(seed)
+    m = int(rng.integers(0, devices))
+    colluding = m if rng.random() < 0.6 else np.flatnonzero(rng.random(devices) < 0.4)[: devices - 1].tolist()
+    meter = Meter(10 ** rng.uniform(-0.5, 1, devices), 1e-5, devices=devices, colluding=colluding)
+    asked = one(range(devices), devices, noise_variance=10 ** rng.uniform(0, 2, devices), colluding=colluding)
+    union = np.zeros(devices, dtype=bool)
+    for bits in range(1 << devices):
+        present = (bits >> np.arange(devices)) & 1 > 0
+        if np.all(asked.mu_squared(present)[present] <= meter._budget[present]):
+            union |= present
+    assert meter.who(asked).tolist() == union.tolist()
+
+
+def test_a_meter_counts_the_colluders_that_it_promises() -> None:
+    meter = Meter(4.0, 1e-5, devices=3, colluding=[2, 0])
+    meter.record(one(colluding=[0, 2]))
+    again = Meter.from_json(meter.to_json())
+    assert again.colluding == (0, 2) and again.to_json() == meter.to_json() and again.summary()["colluding"] == [0, 2]
+    for other, said in ((0, "0"), (1, "1"), ([0], r"\[0\]")):
+        with pytest.raises(ParameterError, match=rf"round.colluding = {said}: must be \[0, 2\], as the meter"):
+            meter.record(one(colluding=other))
+    for wrong in (3, -1, 1.5, [3], [0, 0], [0, 1, 2], "all"):
+        for make in (lambda: Meter(1.0, 1e-5, devices=3, colluding=wrong), lambda: one(colluding=wrong)):  # noqa: B023
+            with pytest.raises(ParameterError, match="colluding"):
+                make()
+    with pytest.raises(ParameterError, match="colluding = 1: must be 0 or a list of devices beside looks"):
+        one(colluding=1, looks=np.eye(3))
+    system = airtight.InferenceSystem(
+        devices=3, participation=0.5, noise_variance=60.0, weight=1.0, clip=1.0, alignment=1.0, receiver_noise_variance=0.1,
+        dimension=8, delta=1e-5, adjacency="silent", colluding=1,
+    )  # fmt: skip
+    assert Round.of(system, [0, 1]).to_dict() == one(colluding=1).to_dict()
 
 
 def test_several_looks_spend_more() -> None:
@@ -471,15 +557,18 @@ def _random_meter(kind: str, rng: np.random.Generator) -> Meter:
     order = {"renyi": 3.0, "whole order": 8.0}.get(kind)
     fixed = [(airtight.laplace(0.2), 2), (airtight.subsampled(0.5, 0.1), 1)] if kind == "declared" else []
     budget = 20.0 if fixed else 10 ** rng.uniform(1, 1.5, K)
-    meter = Meter(budget, 10 ** rng.uniform(-9, -3), devices=K, fixed=fixed, order=order)
+    named = np.flatnonzero(rng.random(K) < 0.5)[: K - 1].tolist()
+    colluding = named if rng.random() < 0.4 else int(rng.integers(K)) if rng.random() < 0.5 else 0
+    meter = Meter(budget, 10 ** rng.uniform(-9, -3), devices=K, fixed=fixed, order=order, colluding=colluding)
     for _ in range(5):
         size, separate = int(rng.integers(1, 4)), bool(rng.random() < 0.3)
+        several = rng.random() < 0.6 and (colluding == 0 or isinstance(colluding, list))
         table = rng.standard_normal((K, size)) + (1j * rng.standard_normal((K, size)) if rng.random() < 0.5 else 0)
         asked = Round(
             participants=rng.random(K) < 0.7, devices=K, noise_variance=10 ** rng.uniform(-2, 1, K),
             weight=rng.random(K), clip=0.1 + rng.random(K), alignment=float(0.5 + rng.random()), separate=separate,
-            receiver_noise_variance=float(rng.random()), looks=table if rng.random() < 0.6 and not separate else None,
-            adjacency=str(rng.choice(["silent", "replace"])), idle_noise=bool(rng.random() < 0.3),
+            receiver_noise_variance=float(rng.random()), looks=table if several and not separate else None,
+            adjacency=str(rng.choice(["silent", "replace"])), idle_noise=bool(rng.random() < 0.3), colluding=colluding,
         )  # fmt: skip
         if meter.may(asked):
             meter.record(asked)
@@ -589,6 +678,21 @@ def test_the_command(tmp_path: Path) -> None:
     given.write_text(ROUND.replace("[0, 1]", "[2]"))
     assert json.loads(run(log, "--add", given, "--json").stdout)["rounds"] == 9
     assert Meter.from_json(log.read_text()).rounds == 9
+
+
+def test_the_command_counts_colluders(tmp_path: Path) -> None:
+    log, given = tmp_path / "log.jsonl", tmp_path / "round.toml"
+    new = (log, "--budget", 1, "--delta", 1e-5, "--devices", 3)
+    for wrong, needle in (("3", "colluding = 3"), ("[0, 1, 2]", "colluding"), ("two", "--colluding = 'two'"), ("true", "= True")):
+        found = run(*new, "--colluding", wrong)
+        assert found.exit_code == 2 and needle in found.stderr and not log.exists(), found.output
+    assert json.loads(run(*new, "--colluding", "1", "--json").stdout)["colluding"] == 1
+    given.write_text(ROUND)
+    refused = run(log, "--add", given)
+    assert refused.exit_code == 2 and "round.colluding = 0: must be 1, as the meter" in refused.stderr
+    given.write_text(ROUND + "colluding = 1\n")
+    assert json.loads(run(log, "--add", given, "--json").stdout)["rounds"] == 1
+    assert "with the help of any one of the other 2 devices." in " ".join(run(log).stdout.split())
 
 
 def test_the_report_draws_the_log(tmp_path: Path) -> None:
