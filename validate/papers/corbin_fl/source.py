@@ -56,7 +56,8 @@ _PRINTED = printed(
 )
 _CORRECTED = (
     r"\epsilon_u \le \sqrt{\tfrac{8m\log(1.25/\delta)}{Nv}} + \tfrac{4\sqrt{2m}(1.75+3.25\alpha^{-2})"
-    r"\sqrt{\log(10/\delta)} + 4mb_p}{Nv(1-\delta/10)} + \tfrac{8(\log(1.25/\delta) + e_p\log(20m/\delta)\log(10/\delta))}"
+    r"\sqrt{\log(10/\delta)} + 4mb_p}{Nv(1-\delta/10)} + \tfrac{8(\log(1.25/\delta) + "
+    r"e_p\log(20m/\delta)\log(10/\delta))}"
     r"{3Nv},\quad v = 1-\alpha^{-2},\ \tfrac{Nv}4 \ge 23\log\tfrac{10m}\delta"
 )
 
@@ -253,12 +254,15 @@ CLAIMS = (
     ),
     Claim(
         "CB-D-suffices",
-        "App. D, a client of a pair: 'it suffices to find (eps_u, delta) such that for all w of the partner' (an update is "
+        "App. D, a client of a pair: 'it suffices to find (eps_u, delta) such that for all w of the partner' (an "
+        "update is "
         "replaced; one other client quantizes alone)",
         at_most(*both(_sum_and_parts)),
         holds(
-            "The law of the partner's output is the same for both neighbours, so that the divergence of the sum is at most "
-            "the mean, over this output, of the divergences given it. It does not need them all to be small, only their mean."
+            "The law of the partner's output is the same for both neighbours, so that the divergence of the sum is at "
+            "most "
+            "the mean, over this output, of the divergences given it. It does not need them all to be small, only "
+            "their mean."
         ),
         {
             **dict.fromkeys(("x", "moved", "partner", "rest"), Range(-1.0, 1.0)),
@@ -272,14 +276,19 @@ CLAIMS = (
     ),
     Claim(
         "CB-D-previous",
-        "App. D, a client of a pair: 'by applying [20, Theorem 1] as in the previous case', with (5) corrected as in CB-T3s* "
+        "App. D, a client of a pair: 'by applying [20, Theorem 1] as in the previous case', with (5) corrected as in "
+        "CB-T3s* "
         "(an update is replaced; N = gamma n)",
         at_most(_paired_exactly, _from_source),
         holds_under(
-            "[20] bounds any two values of f in {-1, 1}, also those that the partner's output has settled; a random value "
-            "is a mixture of them. The noise is that of the gamma n clients who quantize alone. Tried for one parameter "
-            "against the exact epsilon of a client of a pair (CB-T3*-paired). As printed, (5) has the errors of CB-D-e, "
-            "CB-D-units and CB-D-epsilon for this client too, and for a client that is removed it fails by parity (CB-T3)."
+            "[20] bounds any two values of f in {-1, 1}, also those that the partner's output has settled; a random "
+            "value "
+            "is a mixture of them. The noise is that of the gamma n clients who quantize alone. Tried for one "
+            "parameter "
+            "against the exact epsilon of a client of a pair (CB-T3*-paired). As printed, (5) has the errors of "
+            "CB-D-e, "
+            "CB-D-units and CB-D-epsilon for this client too, and for a client that is removed it fails by parity "
+            "(CB-T3)."
         ),
         {
             "parameters": constant(1),
