@@ -276,7 +276,7 @@ CLAIMS = (
     ),
     Claim(
         "CB-D-previous",
-        "App. D, a client of a pair: 'by applying [20, Theorem 1] as in the previous case', with (5) corrected as in "
+        "App. D, a client of a pair: 'by applying [20, ...] as in the previous case', with (5) corrected as in "
         "CB-T3s* "
         "(an update is replaced; N = gamma n)",
         at_most(_paired_exactly, _from_source),
