@@ -170,8 +170,8 @@ CLAIMS = (
             "q": q.range,
             "reverse": Range(0, 1, integer=True),
         },
-        statement=r"D_{\lambda}\bigl(qP+(1-q)Q \,\big\|\, Q\bigr),\ D_{\lambda}\bigl(Q \,\big\|\, qP+(1-q)Q\bigr) \le q\delta,\quad "
-        r"\lambda = 1+q(e^\epsilon-1)",
+        statement=r"D_{\lambda}\bigl(qP+(1-q)Q \,\big\|\, Q\bigr),\ D_{\lambda}\bigl(Q \,\big\|\, qP+(1-q)Q\bigr) \le q\delta,"
+        r"\quad \lambda = 1+q(e^\epsilon-1)",
         unread="two divergences",
         idle=("epsilon",),
         tolerance=1e-7,
