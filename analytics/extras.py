@@ -23,6 +23,7 @@ MODULES = {  # what each extra of pyproject.toml brings, as it is imported
     "cluster": ("dask", "distributed"),
     "dp-accounting": ("dp_accounting",),
     "flower": ("flwr",),
+    "protocol": ("cryptography",),
 }
 _HOLDS = {"cluster": ("sweep",), "report": ("verify", "train")}  # extras that an extra includes
 

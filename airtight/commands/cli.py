@@ -19,6 +19,7 @@ from airtight.analytics.checks import AirtightError, ConvergenceError, Parameter
 from airtight.analytics.extras import require
 from airtight.commands import plain_text
 from airtight.commands.attack_command import attack
+from airtight.commands.coverage_command import coverage
 from airtight.commands.curve_command import curve
 from airtight.commands.design_command import calibrate, design
 from airtight.commands.file_commands import explain, init
@@ -120,7 +121,7 @@ class _Group(_WholeHelp):
     sections: ClassVar[dict[str, tuple[str, ...]]] = {
         "Is my system private and useful?": ("bounds", "report", "attack", "card", "curve"),
         "What should my devices do?": ("calibrate", "design", "solve", "sweep", "meter", "train"),
-        "Is a theorem true?": ("verify", "try", "map", "certify", "paper", "figures", "quantities"),
+        "Is a theorem true?": ("verify", "try", "map", "certify", "coverage", "paper", "figures", "quantities"),
         "Write a system file": ("init", "explain", "schema"),
     }
 
@@ -816,6 +817,7 @@ main.add_command(attack)
 main.add_command(curve)
 main.add_command(calibrate)
 main.add_command(design)
+main.add_command(coverage)
 main.add_command(quantities)
 main.add_command(init)
 main.add_command(explain)

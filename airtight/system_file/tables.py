@@ -258,6 +258,8 @@ class EnergyTable(Table):
     min_iterations: PerDevice
     utility_energy: PerDevice
     beta: Pair
+    csi_error: PerDevice = 0.0
+    outage: PerDevice = 0.0
     names: Names | None = None
 
 

@@ -107,7 +107,7 @@ def _most_scale(**v: Any) -> float:
     return float((fleet.deadline[0] + fleet.unit_time[0] / fleet.max_log_rate[0]) / fleet.iteration_time[0])
 
 
-_FLEET: dict[str, Any] = {"system": DeviceFleet, "per_device": True}
+_FLEET: dict[str, Any] = {"system": DeviceFleet, "per_device": True, "keys": {"channel_gain": "reliable_gain"}}
 _EXACT, _PROVEN, _PUBLISHED = Face.EXACT, Face.PROVEN, Face.PUBLISHED
 _least_power = (sp.exp(_min_log_rate) - 1) / gain
 _most_iterations = (deadline - model * sp.log(2) / bandwidth / _max_log_rate) / iteration_time

@@ -213,13 +213,61 @@ def corbinq_half(
     def draw(level: FloatArray) -> NDArray[np.bool_]:
         if d is None:
             return np.asarray(shared.random(level.size) < level)
-        cells = 2.0**d * level
-        z = shared.integers(0, 2**d, level.size)
-        whole = np.floor(cells)
-        return np.asarray((z < whole) | ((z == whole) & (rng.random(level.size) < cells - whole)))
+        return _is_below(shared.integers(0, 2**d, level.size), level, d, rng)
 
     sign = 1 if checks.flag("lead", lead) else -1
     return _quantized(w, draw, sign=sign, epsilon=epsilon, center=center, radius=radius, clip=clip)
+
+
+def corbinq_received(
+    w: ArrayLike,
+    shared: ArrayLike,
+    *,
+    lead: bool,
+    epsilon: ArrayLike,
+    center: ArrayLike = 0.0,
+    radius: ArrayLike = 1.0,
+    bits: int,
+    rng: np.random.Generator,
+) -> FloatArray:
+    """The output of one client of a pair that holds the shared bits themselves, as in Algorithm 3, and no seed.
+
+    Parameters
+    ----------
+    w : array_like
+    shared : array_like of int, of the shape of the outputs
+        Z in [0, 2^bits).
+    lead, epsilon, center, radius, bits, rng
+        As for :func:`corbinq_half`.
+
+    Examples
+    --------
+    >>> common = {"epsilon": 1.0, "bits": 2, "rng": np.random.default_rng(0)}
+    >>> corbinq_received([0.5, 0.5], [0, 3], lead=True, **common).round(2)
+    array([ 2.16, -2.16])
+    """
+    d = checks.count("bits", bits, "[0, 60]")
+    z = np.asarray(shared)
+    if z.dtype.kind not in "iu" or np.any((z < 0) | (z >= 2**d)):
+        raise ParameterError("shared", f"array of {z.dtype}", f"whole numbers in [0, {2**d})")
+    remaining = z.ravel()
+
+    def draw(level: FloatArray) -> NDArray[np.bool_]:
+        nonlocal remaining
+        own, remaining = remaining[: level.size], remaining[level.size :]
+        return _is_below(own, level, d, rng)
+
+    sign = 1 if checks.flag("lead", lead) else -1
+    if np.shape(w) != z.shape:
+        raise ParameterError("shared", f"array of shape {z.shape}", f"of shape {np.shape(w)}, as w is")
+    return _quantized(w, draw, sign=sign, epsilon=epsilon, center=center, radius=radius, clip=False)
+
+
+def _is_below(z: NDArray[np.integer[Any]], level: FloatArray, bits: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Whether z is in a cell below the level, or in its cell and a private coin says so."""
+    cells = 2.0**bits * level
+    whole = np.floor(cells)
+    return np.asarray((z < whole) | ((z == whole) & (rng.random(level.size) < cells - whole)))
 
 
 def _quantized(

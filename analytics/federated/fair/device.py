@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from airtight.analytics import checks, parameters
 from airtight.analytics.checks import FloatArray, IntArray, ParameterError
+from airtight.analytics.federated.fair import estimated_channel
 from airtight.analytics.parameters import Described, Vector
 
 SPEED_OF_LIGHT = 299_792_458.0  # m/s
@@ -65,6 +66,12 @@ class DeviceFleet(Described):
         varrho, J: the energy term of the utility is greatest at an energy of varrho/2.
     beta_1, beta_2 : ndarray
         Parameters of the deviation model (28); beta_2 in J.
+    csi_error : ndarray
+        Variance of the relative error of the estimated coefficient: the channel is h(1 + e), with e circular Gaussian of this
+        variance and h the estimate.
+    outage : ndarray
+        Probability, given the estimate, that the channel does not carry the rate; at least 1e-20 where `csi_error` is
+        positive.
 
     Warns
     -----
@@ -101,6 +108,8 @@ class DeviceFleet(Described):
     utility_energy: Vector = Vector(r"\varrho", "(0, 1e100]", "twice the best energy", unit="J", typical=(0.5, 0.5))
     beta_1: Vector = Vector(r"\beta_1", "(0, 1e100]", "of the deviation model (28)", typical=(0.5, 0.5))
     beta_2: Vector = Vector(r"\beta_2", "(0, 1e100]", "of the deviation model (28)", unit="J", typical=(0.05, 0.05))
+    csi_error: Vector = Vector("", "[0, 1e100]", "variance of the relative error of the estimated coefficient", default=0.0)
+    outage: Vector = Vector("", "[0, 1)", "probability that the channel does not carry the rate", default=0.0)
 
     def __post_init__(self) -> None:
         arrays: dict[str, FloatArray] = {name: getattr(self, name) for name in parameters.of(DeviceFleet)}
@@ -117,6 +126,11 @@ class DeviceFleet(Described):
             full = array if array.size == devices and array.ndim else np.broadcast_to(array, devices)
             full.flags.writeable = False
             self.__dict__[name] = full
+        least = estimated_channel.LEAST_OUTAGE  # no rate above 0 is carried with certainty
+        unreachable = (self.csi_error > 0) & (self.outage < least)
+        if np.any(unreachable):
+            k = int(np.argmax(unreachable))
+            raise ParameterError("outage", float(self.outage[k]), f"at least {least:g} where csi_error is above 0", (k,))
         self._warn_if_implausible()
 
     def _warn_if_implausible(self) -> None:
@@ -163,12 +177,30 @@ class DeviceFleet(Described):
         return np.asarray(10 ** (self.noise_density_dbm / 10 - 3) * self.bandwidth)
 
     @property
+    def reliable_gain(self) -> FloatArray:
+        """abs(h)^2 that the channel falls short of with the probability `outage` at most; `channel_gain` without an error."""
+        if not np.any(self.csi_error):
+            return self.channel_gain
+        return np.asarray(self.channel_gain * estimated_channel.reliable_share(self.csi_error, self.outage))
+
+    @property
     def gain(self) -> FloatArray:
-        """g, 1/W: the SNR (15) for one watt, divided by the gap."""
+        r"""g, 1/W: the SNR (15) for one watt and :attr:`reliable_gain`, divided by the gap.
+
+        Notes
+        -----
+        *Hypotheses.* (Ledger UF-outage*.) `csi_error` and `outage` as above; rate and power depend on the estimate only.
+
+        A device sends at the rate :math:`B\log_2(1+\gamma/\Gamma)` of the SNR :math:`\gamma` that it counts on. The channel does
+        not carry it exactly where the true SNR is less, that is where the true :math:`|h|^2` is less than the one counted on.
+        So this happens with probability at most `outage` if and only if the gain counted on is at most the quantile that
+        :attr:`reliable_gain` is. Time and energy of a transmission do not depend on whether it succeeds. Hence the problem with
+        the constraint is the problem without it at this gain, and keeps its optimum and its certificate.
+        """
         gap = 10 ** (self.snr_gap_db / 10)
         return np.asarray(
             self.path_loss_factor
-            * self.channel_gain
+            * self.reliable_gain
             / (self.noise_power * self.distance**self.path_loss_exponent * gap)
         )
 

@@ -416,6 +416,36 @@ def sensitivity(
     return np.asarray(4 * G / (mu * d) * factor)[()]
 
 
+def client_sensitivity(*, clip: ArrayLike, devices: ArrayLike) -> FloatArray:
+    r"""Greatest distance by which one device moves the mean of K updates, each clipped to norm C: :math:`2C/K`.
+
+    The neighbour replaces the update of a device, or leaves the device out and averages the K - 1 others. Without a clip the
+    distance has no bound: infinite.
+
+    Parameters
+    ----------
+    clip : array_like
+        C > 0, the greatest norm of an update; inf for updates that are not clipped.
+    devices : array_like
+        K >= 2.
+
+    Notes
+    -----
+    *Hypotheses.* (Ledger UF-A1-client*.) The norm of every update is at most C; the means have all K updates, or K and K - 1.
+
+    A replaced update moves the mean by :math:`(h_k - h_k')/K`. Without device k the mean is :math:`m`, of norm at most C, with it
+    :math:`m + (h_k - m)/K`. Both distances are at most 2C/K, attained at opposite vectors of norm C. A neighbour that counts as 0
+    in a mean over K moves it by :math:`\|h_k\|/K \le C/K`.
+
+    Examples
+    --------
+    >>> client_sensitivity(clip=[1.0, np.inf], devices=10)
+    array([0.2, inf])
+    """
+    C, K = broadcast(clip=real("clip", clip, "(0, inf]"), devices=real("devices", devices, "[2, inf)"))
+    return np.asarray(2 * C / K)[()]
+
+
 def _updates(updates: ArrayLike) -> FloatArray:
     h = real("updates", updates)
     if h.ndim != 2 or not h.size:

@@ -13,35 +13,31 @@ from airtight.report import document
 from airtight.solvers.quantities import quantities
 from airtight.validate.claims.claim import Verdict
 from airtight.validate.claims.evidence import shipped
+from airtight.validate.claims.numbered_items import Standing, numbered_items, numbers
 from airtight.validate.claims.sources import INSTALLED, Source
 
 DOCS = ROOT / "docs"
 CLAIMS, ITEMS, PAPERS = INSTALLED.claims(), INSTALLED.items(), INSTALLED.papers()
 REFERENCES = [reference for claim in CLAIMS.values() for reference in claim.also]
 EVERYTHING = [*CLAIMS.values(), *ITEMS.values(), *REFERENCES]
-
-
-def numbers(kind: str, text: str) -> set[int]:
-    """Numbers of one kind in a location: "Eq. (48), (50)-(52)", "Definitions 1, 2", "Fig. 1-3"."""
-    found: set[int] = set()
-    plural = kind if kind.endswith(".") else f"{kind}s?"
-    one = r"\(?(\d+)\)?(?:\([a-c]\))?"
-    item = rf"{one}(?:\s*(?:-|to)\s*{one})?"
-    for group in re.finditer(rf"(?<![A-Z]){plural} ({item}(?:, {item})*)", text):
-        for first, last in re.findall(item, group.group(1)):
-            found |= set(range(int(first), int(last or first) + 1))
-    return found
+NUMBERED = list(numbered_items(shipped().evidence))
 
 
 @pytest.mark.parametrize("paper", PAPERS.values(), ids=PAPERS)
 def test_every_numbered_item_is_there(paper):
-    locations = [item.location for item in EVERYTHING if item.paper == paper.id]
+    items = [item for item in NUMBERED if item.paper == paper.id]
     ours = paper.authors == "airtight"  # statements of our own, which no paper has numbered
     assert ours or paper.numbered or all(claim.implementation for claim in paper.claims)
-    for kind, count in paper.numbered.items():
-        found = set().union(*(numbers(kind, text) for text in locations))
-        missing = set(range(1, count + 1)) - found
-        assert not missing, (paper.id, kind, sorted(missing))
+    assert len(items) == sum(paper.numbered.values())
+    missing = [(item.kind, item.number) for item in items if not item.rows]
+    assert not missing
+
+
+def test_what_is_not_decided_says_why():
+    for item in NUMBERED:
+        assert bool(item.reason) is (item.standing is Standing.OPEN), item
+        assert (item.standing in (Standing.SETTLED, Standing.SEARCHED)) is any(row in CLAIMS for row in item.rows)
+    assert {item.standing for item in NUMBERED} == set(Standing)
 
 
 def test_ranges_are_read():
@@ -49,6 +45,14 @@ def test_ranges_are_read():
     assert numbers("Definition", "Definitions 1, 2, Eq. (6)") == {1, 2}
     assert numbers("Fig.", "Fig. 2(b): dropout") == {2}
     assert numbers("Eq.", "Eq. (67)-(76)") == set(range(67, 77))
+
+
+def test_the_command_counts_them():
+    listed = json.loads(run("coverage", "corbin-fl", "--json").stdout)
+    assert len(listed) == sum(PAPERS["corbin-fl"].numbered.values())
+    assert run("coverage", "corbin-fl").stdout.split("\n")[0].endswith(f"of {len(listed)} numbered items are proved or refuted.")
+    assert "Theorem 1: proved or refuted, by witness (CB-T1)" in run("coverage", "corbin-fl", "--all").stdout
+    assert refused(run("coverage", "corbin"), "PAPER", "corbin-fl")
 
 
 def test_identifiers_are_unique_and_papers_known():

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -112,6 +113,7 @@ def run(
     checkpoint: Path | None = None,
     progress: Callable[[int, float], None] | None = None,
     source: data.Source = Dataset.DIGITS,
+    watch: Callable[[FloatArray, FloatArray, FloatArray], None] | None = None,
 ) -> Learned:
     """Train softmax regression on the digits, or other data, distributed equally over the devices of the fleet.
 
@@ -130,6 +132,9 @@ def run(
         Called after every round with its number and the accuracy.
     source : Dataset or OwnData
         Where the data say whose each sample is, every device keeps as many of its own, at random, as the poorest one has.
+    watch : callable, optional
+        Called in every round with the models received (K, v), the numbers of iterations (K,) and the updates (K, v), before
+        noise is added to them.
 
     Raises
     ------
@@ -141,12 +146,8 @@ def run(
         When there are more devices than images, or the checkpoint belongs to another run.
     """
     chosen_scheme = checks.choice("scheme", scheme, Scheme)
-    task = data.load(source, seed=plan.seed)
     K = fleet.devices
-    if task.train.y.size < K:
-        raise ParameterError("devices", K, f"at most {task.train.y.size}, the number of training images")
-    order = _order(task.train, K, np.random.default_rng([plan.seed, 11]))
-    x, y = task.train.x[order], task.train.y[order]
+    task, x, y = _distributed(source, plan, K)
     network = Dense((task.inputs, task.classes))
     label = checkpoint_label(fleet, plan, chosen_scheme.value, *filter(None, [task.digest]))
     state = restore(checkpoint, label) or {
@@ -167,6 +168,8 @@ def run(
         )
         iterations, energy = policy or _policy(current_fleet, chosen_scheme)
         update = _updates(network, state["received"], x, y, iterations, plan)
+        if watch is not None:
+            watch(state["received"], iterations, update.copy())
         update += plan.sensitivity * plan.noise * rng.normal(size=update.shape)
         deviation = _deviation(state["clean"], update, chosen_scheme)
         clean = state["clean"] + update.mean(axis=0)
@@ -188,6 +191,55 @@ def run(
             progress(number, accuracy_now)
     loss, energy, iterations, deviation = np.moveaxis(state["table"][: plan.rounds], 1, 0)
     return Learned(loss, energy, iterations, deviation, state["accuracy"][: plan.rounds], state["beta"])
+
+
+class Changes(NamedTuple):
+    """How far data can move the updates of a run, as measured, round by round.
+
+    Attributes
+    ----------
+    sample : ndarray, shape (rounds, K)
+        Distance by which one replaced sample moves the update of its device: a lower bound of the S_f of Eq. (8).
+    norm : ndarray, shape (rounds, K)
+        Norm of the update, which is K times the distance by which a device that contributes moves the mean (5).
+    """
+
+    sample: FloatArray
+    norm: FloatArray
+
+
+def changes(
+    fleet: DeviceFleet, plan: Plan, scheme: Scheme | str, *, source: data.Source = Dataset.DIGITS
+) -> Changes:
+    """Measure the changes of the updates during a run of :func:`run`; it takes twice as long.
+
+    In every round every device replaces one of its samples, drawn at random, by a random one of the test part. The others
+    keep theirs, so that the broadcast gradient (3) moves by the change of this device alone.
+    """
+    K = fleet.devices
+    task, x, y = _distributed(source, plan, K)
+    network, rng, device = Dense((task.inputs, task.classes)), np.random.default_rng([plan.seed, 13]), np.arange(K)
+    measured: list[tuple[FloatArray, FloatArray]] = []
+
+    def watch(received: FloatArray, iterations: FloatArray, update: FloatArray) -> None:
+        removed, added = rng.integers(y.shape[1], size=K), rng.integers(task.test.y.size, size=K)
+        other_x, other_y = x.copy(), y.copy()
+        other_x[device, removed], other_y[device, removed] = task.test.x[added], task.test.y[added]
+        gradients = np.asarray(network.loss_and_gradient(received, x, y, l2=plan.l2)[1], dtype=float)
+        moved = _updates(network, received, other_x, other_y, iterations, plan, of_others=gradients)
+        measured.append((np.linalg.norm(moved - update, axis=1), np.linalg.norm(update, axis=1)))
+
+    run(fleet, plan, scheme, source=source, watch=watch)
+    return Changes(*np.moveaxis(np.array(measured), 1, 0))
+
+
+def _distributed(source: data.Source, plan: Plan, devices: int) -> tuple[data.Splits, FloatArray, IntArray]:
+    """The data, with the samples (K, n, inputs) and labels (K, n) of every device."""
+    task = data.load(source, seed=plan.seed)
+    if task.train.y.size < devices:
+        raise ParameterError("devices", devices, f"at most {task.train.y.size}, the number of training images")
+    order = _order(task.train, devices, np.random.default_rng([plan.seed, 11]))
+    return task, task.train.x[order], task.train.y[order]
 
 
 def _order(part: data.Part, devices: int, rng: np.random.Generator) -> IntArray:
@@ -228,12 +280,24 @@ def _next_beta(fleet: DeviceFleet, table: FloatArray, beta: FloatArray, feedback
 
 
 def _updates(
-    network: Dense, received: FloatArray, x: FloatArray, y: np.ndarray, iterations: FloatArray, plan: Plan
+    network: Dense,
+    received: FloatArray,
+    x: FloatArray,
+    y: IntArray,
+    iterations: FloatArray,
+    plan: Plan,
+    *,
+    of_others: FloatArray | None = None,
 ) -> FloatArray:
-    """The local updates h_k after j_k gradient steps on the local problem (4), (10)."""
-    _, start_gradients = network.loss_and_gradient(received, x, y, l2=plan.l2)
+    """The local updates h_k after j_k gradient steps on the local problem (4), (10).
+
+    Each device averages its own gradient with those of the others, which are `of_others` where these have other data.
+    """
+    _, own = network.loss_and_gradient(received, x, y, l2=plan.l2)
+    others = own if of_others is None else of_others
+    average = others.mean(axis=0) + (own - others) / len(own)
     # linear term of the local problem: the gradient there is (gradient of the loss) - pull
-    pull = start_gradients - plan.xi * start_gradients.mean(axis=0)
+    pull = own - plan.xi * average
     h = np.zeros_like(received)
     for j in range(int(iterations.max())):
         _, gradient = network.loss_and_gradient(received + h, x, y, l2=plan.l2)

@@ -8,7 +8,10 @@ from airtight.validate.experiments.figures.figure import finding
 ITEMS = (
     definition("CB-C1", "Conditions C1-C6", "Unbiased, private, least MSE; see CB-A1, CB-PLDP, CB-P1, CB-T1."),
     definition(
-        "CB-A3", "Algorithm 3", "Rounds of CorBin-FL: `airtight.validate.experiments.training.federated_training`."
+        "CB-A3",
+        "Algorithm 3",
+        "Rounds of CorBin-FL: `airtight.validate.experiments.training.federated_training`. Lines 1 and 5 to 23 as messages, with "
+        "keys, leaders and encrypted Z: `airtight.validate.experiments.training.pair_protocol`; see CB-A3-leader, CB-A3-Z.",
     ),
     definition("CB-E6", "Eq. (6)", "Smoothed update with lambda: `Settings.smoothing`."),
     definition(

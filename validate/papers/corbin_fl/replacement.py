@@ -113,6 +113,15 @@ def _server(epsilon: float, first: float, second: float, partner: float, bits: i
     return float(np.maximum(p - odds * q, 0.0).sum())
 
 
+def _server_of_update(parameters: int, epsilon: float, odds: float, bits: int, seed: int, ends: int) -> float:
+    """The same for all parameters of an update, with other places in each, or all at the end points."""
+    rng, p, q = np.random.default_rng(seed), np.ones(1), np.ones(1)
+    for _ in range(int(parameters)):
+        first, second, partner = (1.0, 0.0, 1.0) if ends else rng.uniform(size=3)
+        p, q = (np.outer(a, _pair(x, partner, epsilon, bits)).ravel() for a, x in ((p, first), (q, second)))
+    return float(np.maximum(p - odds * q, 0.0).sum())
+
+
 CLAIMS = (
     Claim(
         "CB-T3*",
@@ -209,6 +218,29 @@ CLAIMS = (
         },
         argued="airtight.analytics.federated.corbin.central_privacy.server_delta",
         statement=r"\delta(\epsilon) = \tfrac1\alpha = \tanh\tfrac{\epsilon_p}2 \text{ for every } \epsilon \ge 0",
+        unread="an equality; it is tried as an upper bound that is attained",
+    ),
+    Claim(
+        "CB-PLDP*-update",
+        "ours: the same for an update of m parameters (bits = 9 stands for infinitely many; the places at random, or "
+        "all end points)",
+        at_most(
+            _server_of_update, lambda epsilon, parameters, **_: -math.expm1(parameters * math.log1p(-math.tanh(epsilon / 2)))
+        ),
+        holds(
+            "The parameters are independent, so that their total variation is at most this; attained at the end "
+            "points, where it is "
+            "the probability that any parameter has the outcome of infinite ratio."
+        ),
+        {
+            "parameters": Range(1, 5, integer=True),
+            "epsilon": LOCAL,
+            "odds": Range(1.0, 100.0, logarithmic=True),
+            "bits": _BITS,
+            "seed": Range(0, 10**6, integer=True),
+            "ends": Range(0, 1, integer=True),
+        },
+        statement=r"\delta_m(\epsilon) = 1-\bigl(1-\tfrac1\alpha\bigr)^m \text{ for every } \epsilon \ge 0",
         unread="an equality; it is tried as an upper bound that is attained",
     ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import sympy as sp
@@ -12,6 +12,7 @@ from scipy import special
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.distributions import poisson_binomial, selection
 from airtight.analytics.forms.balls import selection_probability as enclosed
+from airtight.analytics.forms.balls.ball import ball
 from airtight.analytics.forms.domain import Range, over, parameter
 from airtight.analytics.forms.quantity import normal_cdf
 from airtight.validate.claims import reference_integrals
@@ -121,6 +122,30 @@ _SELECTED = Range(1, 2, integer=True)
 _EQUAL = {r"\sigma_k": noise, r"\sigma_j": noise}
 _BELOW = r"\Pr(\tilde u_{(k)} \le \tilde u_{(k+1)})"
 
+def _drawn(
+    devices: int, length: int, coded: int, seed: int
+) -> tuple[FloatArray, FloatArray, FloatArray, float]:
+    """A decoder (length, coded), participation, noise variances, and the receiver's noise over the alignment."""
+    rng = np.random.default_rng([seed, devices, length, coded])
+    return rng.normal(size=(length, coded)), rng.random(devices), rng.uniform(0.1, 2.0, devices), rng.uniform(0.0, 2.0)
+
+
+def _noise_through(**point: int) -> float:
+    """Mean squared norm of the decoded noise: the trace of its covariance, over all sets of senders."""
+    D, share, variance, receiver = _drawn(**point)
+    total = 0.0
+    for senders in product((0, 1), repeat=share.size):
+        sends = np.array(senders, dtype=bool)
+        covariance = (variance[sends].sum() + receiver) * D @ D.T
+        total += float(np.prod(np.where(sends, share, 1 - share)) * np.trace(covariance))
+    return total
+
+
+def _printed_noise(**point: int) -> float:
+    D, share, variance, receiver = _drawn(**point)
+    return float(len(D) * np.sum(D**2) * (share @ variance + receiver))
+
+
 CLAIMS = (
     Claim(
         "FDP-E25",
@@ -151,6 +176,22 @@ CLAIMS = (
             r"\Pr(|\mu-\bar\mu| < t)": _near(_whole),
             r"\Pr(|\mu-\bar\mu| < t \mid \mathcal E_k^c)": _near(_whole - 1),
         },
+    ),
+    Claim(
+        "FDP-E28-noise",
+        "App. B, after Eq. (28): 'the second term can be upper bounded as' T_2 <= d |D|_F^2 [...] (the noise of K "
+        "devices and of the "
+        "receiver, by its covariance)",
+        at_most(_noise_through, _printed_noise),
+        holds("The noise term is |D|_F^2 [...] exactly; the factor d is spurious. It is right at d = 1, and d times too large."),
+        {
+            "devices": Range(1, 5, integer=True),
+            "length": Range(1, 6, integer=True),
+            "coded": Range(1, 4, integer=True),
+            "seed": Range(0, 10**6, integer=True),
+        },
+        statement=r"\mathcal T_2 \le d\,\|D\|_F^2\Bigl[\sum_kp_k\sigma_k^2+\tfrac{\sigma_m^2}{\gamma^2}\Bigr]",
+        unread="matrices; random ones are tried",
     ),
     Claim(
         "FDP-E32",
@@ -298,5 +339,29 @@ CLAIMS = (
         r"\Phi\left(\frac\Psi{\sqrt{\sigma_{(k)}^2+\sigma_{(k+1)}^2}}\right)",
         where={_BELOW: _in_order(far), r"\Psi": sp.Min(near, far), r"\sigma_{(k)}": noise, r"\sigma_{(k+1)}": noise},
         near={"near": 0.1, "far": 0.2},  # Psi of Fig. 7, and a wider gap
+    ),
+    Claim(
+        "FDP-E58",
+        "App. D, Eq. (57), (58): the least noisy score split into the least score and the least noise (K^c of two "
+        "devices; the scores of "
+        "device k and of one of them are equal, the other's is greater by a gap)",
+        equal(
+            lambda gap, noise: float(selection.probability([0.0, 0.0, gap], noise, 1)[0]),
+            lambda gap, noise: 1 / 3,
+            balls=lambda gap, noise: (ball(1) / 3, enclosed.probability([0, 0, gap], [noise] * 3, 1)),
+        ),
+        false(
+            "The least of sums is at least the sum of the least: for more than one device outside the true set the "
+            "right side is "
+            "less. With scores 0, 0 and a gap the right side is Pr(n_k <= min n_j) = 1/3, the left side between 1/3 "
+            "and 1/2.",
+            "step",
+            corrected_by="FDP-T3*-upper",
+            true_where="K^c has one device, or all its scores are equal",
+        ),
+        {symbol.name: symbol.range for symbol in (gap, noise)},
+        statement=r"\Pr\bigl(\tilde u_k \le \min_{j\in\mathcal K^c}\tilde u_j\bigr) = "
+        r"\Pr\bigl(n_k - \min_{j\in\mathcal K^c}n_j \le \min_{j\in\mathcal K^c}u_j - u_k\bigr)",
+        unread="probabilities of noise; they are tried for three devices",
     ),
 )

@@ -14,6 +14,7 @@ from airtight.validate.papers.utility_fairness import (
     learning,
     optimum,
     privacy,
+    rounds,
     sentences,
 )
 
@@ -27,6 +28,7 @@ PAPER = Paper(
         *privacy.CLAIMS,
         *composition.CLAIMS,
         *iterations.CLAIMS,
+        *rounds.CLAIMS,
         *device.CLAIMS,
         *fairness.CLAIMS,
         *energy.CLAIMS,

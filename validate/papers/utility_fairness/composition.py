@@ -66,6 +66,16 @@ def _randomised(epsilon: float, q: float) -> float:
     return max(abs(math.log(((1 - q) * a + q * b) / a)) for a, b in (base, base[::-1]))
 
 
+def _sampled_delta(epsilon: float, delta: float, q: float, reverse: int) -> float:
+    """delta at log(1 + q (e^epsilon - 1)) of the extreme mechanism on a record that is sampled, or is not there."""
+    truth = 1 / (1 + math.exp(-epsilon))
+    extreme = [delta, (1 - delta) * truth, (1 - delta) * (1 - truth), 0.0]
+    with_it = [q * a + (1 - q) * b for a, b in zip(extreme, extreme[::-1], strict=True)]
+    pair = (extreme[::-1], with_it) if reverse else (with_it, extreme[::-1])
+    odds = 1 + q * math.expm1(epsilon)
+    return sum(max(a - odds * b, 0.0) for a, b in zip(*pair, strict=True))
+
+
 def _sampled(q: float) -> float:
     laws = (loss_distribution.subsampled_gaussian(_TABLE_MU, q, reverse=r) for r in (False, True))
     return max(float(law.epsilon(1e-5, count=200)) for law in laws)
@@ -146,6 +156,25 @@ CLAIMS = (
         statement=r"\epsilon_q = \log(1+q(e^\epsilon-1))\quad(= O(q\epsilon))",
         where={r"\epsilon_q": _SAMPLED},
         form=equal(_SAMPLED, sp.log(1 + q * (sp.exp(epsilon) - 1))),
+    ),
+    Claim(
+        "UF-C3-delta",
+        "After Algorithm 1: amplification by sampling, (O(q eps), O(q delta)), for delta > 0; a record is added or "
+        "removed, in "
+        "both orders",
+        at_most(_sampled_delta, lambda q, delta, **_: q * delta),
+        holds_under("True per step, with q delta exactly; attained by the extreme mechanism where the record is removed."),
+        {
+            "epsilon": Range(0.01, 3.0),
+            "delta": Range(1e-4, 0.5, logarithmic=True),
+            "q": q.range,
+            "reverse": Range(0, 1, integer=True),
+        },
+        statement=r"D_{\lambda}\bigl(qP+(1-q)Q \,\big\|\, Q\bigr),\ D_{\lambda}\bigl(Q \,\big\|\, qP+(1-q)Q\bigr) \le q\delta,"
+        r"\quad \lambda = 1+q(e^\epsilon-1)",
+        unread="two divergences",
+        idle=("epsilon",),
+        tolerance=1e-7,
     ),
     Claim(
         "UF-C4",

@@ -29,6 +29,11 @@ theta = parameter("theta", 0.1, 1.0, typical=(0.6, 0.6), latex=r"\theta")
 any_epsilon = parameter("epsilon", 0.0, 3.0)
 sigma = parameter("sigma", 0.3, 10.0)
 sensitivity = parameter("sensitivity", 0.01, 100.0, logarithmic=True)
+size = parameter("size", 1e-2, 1e3, logarithmic=True, typical=(0.4, 0.9), latex=r"\|h_k\|")
+assumed = parameter("assumed", 1e-3, 1.0, logarithmic=True, typical=(0.01, 0.01), latex="S")
+norms = [parameter(name, 0.0, 1.0, latex=latex) for name, latex in (("own", r"\|h_k\|/C"), ("mean", r"\|m\|/C"))]
+cosine = parameter("cosine", -1.0, 1.0, extra=(-1.0,), latex=r"\cos(h_k, m)")
+_APART = (norms[0] - norms[1]) ** 2 + 2 * norms[0] * norms[1] * (1 - cosine)  # squared distance of two vectors
 _share, _theta = parameter("deviation", 0.0, 1.0), parameter("theta", 0.0, 0.99)
 _SAME = sp.Piecewise((1, sp.Eq(*labels)), (0, True))
 _TABLE_EPSILON, _TABLE_DELTA = sp.Rational("0.95"), sp.Rational("1e-5")
@@ -55,6 +60,9 @@ def _response(truth: float, share: float) -> float:
     """delta of randomised response at the share `share` of its epsilon."""
     epsilon = math.log(truth / (1 - truth))
     return float(composition_theorems.optimal_delta(epsilon, 0.0, count=1, total_epsilon=share * epsilon))
+
+
+_TABLE_SIGMA = _classical(_TABLE_EPSILON, _TABLE_DELTA)
 
 
 def _leak(change: Fraction, v: Fraction) -> tuple[Ball, Ball]:
@@ -96,7 +104,7 @@ _LOSS = {
 }
 _COPIES = {
     r"D_{e^\epsilon}\bigl(\text{K copies}\bigr)": hockey_stick(
-        _TABLE_EPSILON, sp.sqrt(devices), _classical(_TABLE_EPSILON, _TABLE_DELTA)
+        _TABLE_EPSILON, sp.sqrt(devices), _TABLE_SIGMA
     ),
     r"\delta": _TABLE_DELTA,
 }
@@ -155,7 +163,8 @@ CLAIMS = (
     ),
     Claim(
         "UF-loss",
-        "After Algorithm 1: 'the privacy loss will be no more than eps with probability 1 - delta', with the noise of (9)",
+        "After Algorithm 1: 'the privacy loss will be no more than eps with probability 1 - delta', with the noise of "
+        "(9)",
         at_most(_tail_at(epsilon, _classical(epsilon, delta)), delta),
         holds_under("True of Gaussian noise by (9), whose proof bounds exactly this probability."),
         {"epsilon": Range(0.01, 0.999), "delta": Range(1e-12, 0.5, logarithmic=True, typical=(1e-5, 1e-5))},
@@ -264,6 +273,43 @@ CLAIMS = (
         _DESCENT,
         argued="airtight.analytics.federated.fair.fairness.sensitivity",
         statement=r"S_f = \frac{4G}{\mu d}\bigl(1-(1-\eta\mu)^{j-1}\bigr)",
+    ),
+    Claim(
+        "UF-A1-client",
+        "Sec. II-D: 'the objective is to conceal whether a given MTD contributed', with any constant for the "
+        "sensitivity of the "
+        "mean, such as the .01 of Sec. IV (Table I; the neighbour's update is 0)",
+        at_most(least_delta(_TABLE_EPSILON, size / devices, assumed * _TABLE_SIGMA), _TABLE_DELTA),
+        false(
+            "A device that contributes moves the mean by its update over K, and nothing bounds an update: the "
+            "sensitivity (8) "
+            "of (5) is infinite, and so is the noise that hides a device. In our analogue (`utility_training.changes`) "
+            "the "
+            "updates have norms of .4 to .95 in six rounds, which is .04 to .095 in the mean of ten. The .01 is a "
+            "change by one sample "
+            "(UF-IV-sensitivity).",
+            "step",
+            corrected_by="UF-A1-client*",
+            true_where=r"\|h_k\| \le KS",
+        ),
+        statement=r"D_{e^{\epsilon_g}}\bigl(N(\|h_k\|/K, S^2\sigma_g^2) \,\big\|\, N(0, S^2\sigma_g^2)\bigr) \le \delta_g",
+        unread="a divergence of two laws; delta with this noise is tried",
+        scale=absolute("delta"),
+    ),
+    Claim(
+        "UF-A1-client*",
+        "ours: the sensitivity of the mean of updates that are clipped to norm C, for a device that is replaced or "
+        "left out (m is the "
+        "other update, or the mean of the others; in units of C)",
+        at_most(_APART, 4),
+        holds(
+            "Attained by opposite updates of norm C. With C = 1 and ten devices it is .2, and the noise for Table I is "
+            "twenty times "
+            "that of the simulation."
+        ),
+        computed=at_most(_APART, lambda **_: (float(fairness.client_sensitivity(clip=3.0, devices=10)) * 10 / 3) ** 2),
+        statement=r"\|h_k-m\|^2 \le 4C^2 = (KS_g)^2,\quad S_g = \tfrac{2C}K",
+        unread="a norm; its square is written out",
     ),
     Claim(
         "UF-E25",

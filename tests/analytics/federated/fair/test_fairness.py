@@ -171,3 +171,14 @@ def test_the_update_moves_in_all_iterations_but_the_first():
         for pull in (0, 0.7, 1.9)
     )
     assert privacy._apart(0.3, 0.5, 2, 10, 2.5) > bounds[1], "xi <= 2K is needed"
+
+
+@given(seed=st.integers(0, 10**6), devices=st.integers(2, 30), clip=st.floats(1e-3, 1e3))
+def test_clipped_updates_move_the_mean_by_the_client_sensitivity_at_most(seed, devices, clip):
+    h = np.random.default_rng(seed).normal(size=(devices + 1, 3))
+    h *= clip / np.maximum(np.linalg.norm(h, axis=1, keepdims=True), 1.0)
+    limit = fairness.client_sensitivity(clip=clip, devices=devices) * (1 + 1e-12)
+    mean, left_out, replaced = h[:-1].mean(axis=0), h[1:-1].mean(axis=0), h[1:].mean(axis=0)
+    assert max(np.linalg.norm(mean - left_out), np.linalg.norm(mean - replaced)) <= limit
+    opposite = np.array([clip, *[-clip] * (devices - 1)])
+    assert opposite.mean() - opposite[1:].mean() == pytest.approx(limit, rel=1e-9)

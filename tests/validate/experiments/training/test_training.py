@@ -19,11 +19,13 @@ from support.paths import ROOT
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.federated.corbin import quantizers
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem
+from airtight.analytics.federated.fair import fairness
+from airtight.analytics.federated.fair.device import table_1
 from airtight.analytics.federated.few_bits import quantizer_laws as laws
 from airtight.analytics.records import plain
 from airtight.results import training_run
 from airtight.system_file.config import load
-from airtight.validate.experiments.training import data, federated_training, few_bits_training
+from airtight.validate.experiments.training import data, federated_training, few_bits_training, utility_training
 from airtight.validate.experiments.training.federated_training import run
 from airtight.validate.experiments.training.network import Convolutional, Dense
 from airtight.validate.experiments.training.training_plan import Mechanism, Settings
@@ -326,3 +328,21 @@ def test_seeds_side_by_side_are_those_in_turn():
     in_turn = training_run.train(description, [training_run.Part.FEDERATED], chosen)
     assert plain(apart.tree) == plain(in_turn.tree)
     assert len(apart.tree["federated"]["mechanisms"]["corbin"]["over_seeds"]["test_accuracy"]["values"]) == 2
+
+
+def test_a_replaced_sample_moves_an_update_less_than_is_proved():
+    """UF-E7*: G = sqrt(2) |x|, L = |x|^2 / 2 + l2 of softmax regression, x with its constant 1."""
+    fleet, plan = table_1(distance=[50.0, 200.0]), utility_training.Plan(rounds=2)
+    measured = utility_training.changes(fleet, plan, "proposed")
+    learned = utility_training.run(fleet, plan, "proposed")
+    images = data.load("digits", seed=plan.seed)
+    longest = 1 + max(float((part.x**2).sum(axis=-1).max()) for part in (images.train, images.test))
+    proved = fairness.sensitivity(
+        lipschitz=np.sqrt(2 * longest),
+        strong_convexity=plan.l2,
+        smoothness=longest / 2 + plan.l2,
+        step=plan.step,
+        iterations=learned.iterations,
+        samples=images.train.y.size // 2,
+    )
+    assert np.all(measured.sample > 0) and np.all(measured.sample < proved) and np.all(measured.norm > 10 * measured.sample)

@@ -1,0 +1,132 @@
+"""CB Algorithm 3, lines 5 to 19, with a partner that does as it likes; the messages: experiments.training.pair_protocol."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from airtight.analytics.federated.corbin import quantizers
+from airtight.analytics.forms.balls.ball import ball
+from airtight.analytics.forms.domain import Range, parameter
+from airtight.validate.claims.claim import Claim, holds, other_reading
+from airtight.validate.claims.relation import at_most, equal
+
+chosen = parameter("chosen", 0.0, 1.0, latex="a")  # probability that the partner's Y is 1, where the client's is 0
+answered = parameter("answered", 0.0, 1.0, latex="b")  # the same where the client's Y is 1
+_HALF = Fraction(1, 2)
+_BITS = Range(1, 8, integer=True, typical=(3, 7))
+
+
+def _minus(place: Any, share: Any, bits: int, shared: int) -> Any:
+    """Probability that a follower at this place of [-1, 1] sends minus, given Z: Algorithm 2, with private coins in one cell."""
+    level = 2 ** int(bits) * (1 - place * share) / 2
+    return min(max(level - int(shared), 0 * level), 0 * level + 1)
+
+
+
+def _equal_coins(chosen: float, answered: float) -> float:
+    """Probability that both Y are equal, from the joint law."""
+    joint = {(0, 0): (1 - chosen) / 2, (0, 1): chosen / 2, (1, 0): (1 - answered) / 2, (1, 1): answered / 2}
+    return sum(mass for (own, other), mass in joint.items() if own == other)
+
+
+def _odds(share: Any) -> Any:
+    """e^eps_p."""
+    return (1 + share) / (1 - share)
+
+
+def _balls(bits: Fraction, shared: Fraction, share: Fraction, first: Fraction, second: Fraction) -> Any:
+    odds = _odds(share)
+    return ball(odds * _minus(second, share, int(bits), int(shared))), ball(_minus(first, share, int(bits), int(shared)))
+
+
+def _in_the_cells(bits: int, shared: int, **_: Any) -> bool:
+    """Whether Z is one of the 2^d numbers."""
+    return bool(0 <= shared < 2**bits)
+
+
+def _of_both(bits: int, chosen_share: int, seed: int) -> float:
+    """Probability of minus where Z is the sum of a chosen number and a uniform one, from the sum over all values."""
+    share, place = np.random.default_rng(seed).uniform([0.05, -1.0], [0.95, 1.0])
+    total = sum(_minus(place, share, bits, (chosen_share + own) % 2**bits) for own in range(2**bits))
+    return float(total) / float(2**bits)
+
+
+def _alone(bits: int, chosen_share: int, seed: int) -> float:
+    share, place = np.random.default_rng(seed).uniform([0.05, -1.0], [0.95, 1.0])
+    plus = quantizers.pair_law(place, 0.0, epsilon=2 * np.arctanh(share), bits=0)[1].sum()
+    return float(1 - plus)
+
+
+CLAIMS = (
+    Claim(
+        "CB-A3-leader",
+        "ours: Algorithm 3, lines 6 to 13: who leads, where the partner's Y is 1 with probability a if the client's is "
+        "0, and b if it is 1",
+        equal(_equal_coins, lambda chosen, answered: 0.5 + (answered - chosen) / 2),
+        holds(
+            "The client's Y is uniform. So the leader is uniform exactly where a = b, that is where the partner fixes "
+            "its Y without "
+            "knowledge of the client's. Digests that are exchanged first see to it."
+        ),
+        {"chosen": chosen.range, "answered": answered.range},
+        statement=r"\Pr(Y_i = Y_{p_i}) = \tfrac12 + \tfrac{b-a}2",
+    ),
+    Claim(
+        "CB-A3-rushing",
+        "Algorithm 3, line 8: the same for a partner that has read Y_i before it sends its own",
+        equal((1 - chosen + answered) / 2, _HALF),
+        other_reading(
+            "Of partners that follow the algorithm, as the paper assumes, it is true. Line 8 does not say how both "
+            "values are "
+            "exchanged: messages arrive one after the other, and who waits decides who leads, with certainty.",
+            corrected_by="CB-A3-leader",
+            true_where="a = b",
+        ),
+        statement=r"\Pr(Y_i = Y_{p_i}) = \tfrac{(1-a)+b}2 = \tfrac12",
+        near="the paper describes honest clients",
+    ),
+    Claim(
+        "CB-A3-Z",
+        "Algorithm 3, lines 15 to 19: the output of a follower is private (3) where its leader sends any Z that it "
+        "likes",
+        at_most(
+            lambda bits, shared, share, first, second: float(_minus(first, share, bits, shared)),
+            lambda bits, shared, share, first, second: float(_odds(share) * _minus(second, share, bits, shared)),
+            balls=_balls,
+        ),
+        other_reading(
+            "With the uniform Z of an honest leader it is (CB-PLDP). A leader that sends a constant settles what its "
+            "partner "
+            "sends: which side of a threshold the update is on, with an infinite likelihood ratio, and for every "
+            "eavesdropper.",
+            corrected_by="CB-A3-Z*",
+            true_where=r"Z \text{ is uniform}",
+        ),
+        {
+            "bits": _BITS,
+            "shared": Range(0, 255, integer=True),
+            "share": Range(0.05, 0.95, symbol=r"\tfrac1\alpha"),
+            "first": Range(-1.0, 1.0, symbol="x"),
+            "second": Range(-1.0, 1.0, symbol="x'"),
+        },
+        given=[_in_the_cells],
+        statement=r"\Pr(\bar W_f = c - r\alpha \mid Z = z, x) \le e^{\epsilon_p}\Pr(\bar W_f = c - r\alpha \mid Z = z, x')",
+        near="the paper describes honest clients",
+    ),
+    Claim(
+        "CB-A3-Z*",
+        "ours: Z as the sum modulo 2^d of a number of each partner, committed to before any is shown",
+        equal(_of_both, _alone),
+        holds(
+            "The sum with a uniform number is uniform, whatever the other is. The follower's output is then that of "
+            "LDPQ, and "
+            "eps_p-private. Compared with the sum over all values."
+        ),
+        {"bits": _BITS, "chosen_share": Range(0, 255, integer=True), "seed": Range(0, 10**6, integer=True)},
+        statement=r"\Pr(\bar W_f = c - r\alpha \mid x, Z_1) = \tfrac12 - \tfrac x{2\alpha},\quad Z = Z_1 + Z_2 \bmod 2^d",
+        idle=["bits", "chosen_share"],
+    ),
+)
