@@ -22,6 +22,7 @@ from airtight.analytics.inference.transmission import transmit_energy
 from airtight.analytics.limits import minimax
 from airtight.analytics.privacy.over_the_air import amplification, feature_aware, observers, system_privacy
 from airtight.analytics.privacy.over_the_air.amplification import TheoremForm
+from airtight.analytics.privacy.over_the_air.groups import group_epsilon
 from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy
 from airtight.analytics.tidy import Entry
 from airtight.results import headline
@@ -236,6 +237,28 @@ class Colluding:
 
 
 @dataclass(frozen=True, kw_only=True)
+class GroupBounds:
+    """Epsilon of the devices of one person together, after all rounds.
+
+    Attributes
+    ----------
+    devices : list of list of int
+        The devices of each person.
+    epsilon, lower : ndarray
+        Never below the truth, and never above it.
+    """
+
+    devices: list[list[int]]
+    epsilon: FloatArray
+    lower: FloatArray
+
+    @classmethod
+    def of(cls, system: InferenceSystem, groups: Sequence[Sequence[int]]) -> GroupBounds:
+        lower, upper = group_epsilon(system, groups)[:2]
+        return cls(devices=[list(group) for group in groups], epsilon=upper, lower=lower)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Privacy:
     """What protects every device's feature: as published, as proven, exactly; `observer` is the one asked about.
 
@@ -245,7 +268,7 @@ class Privacy:
     formula for one look all the same, nothing is proven in closed form, and all other values are those of the channel.
 
     Where devices collude, `colluding` is there too, and all exact values count it; what is published knows no colluders, and
-    nothing is proven in closed form.
+    nothing is proven in closed form. Where the file has groups of devices, `groups` is there.
     """
 
     adjacency: Adjacency
@@ -257,9 +280,10 @@ class Privacy:
     observers: Observers
     composed: Composed | None = None
     colluding: Colluding | None = None
+    groups: GroupBounds | None = None
 
     @classmethod
-    def of(cls, system: InferenceSystem) -> Privacy:
+    def of(cls, system: InferenceSystem, groups: Sequence[Sequence[int]] = ()) -> Privacy:
         seen = Observers.of(system)
         if channel_privacy.adds_nothing(system) and not system.colluding:
             proven = EpsilonDelta.of(amplification.proven(system.one_round))
@@ -277,6 +301,7 @@ class Privacy:
             observers=seen,
             composed=Composed.of(system) if system.rounds > 1 else None,
             colluding=Colluding.of(system) if system.colluding else None,
+            groups=GroupBounds.of(system, groups) if groups else None,
         )
 
     def tidy(self) -> dict[str, object]:
@@ -300,6 +325,12 @@ class Privacy:
         rows: dict[str, object] = {"adjacency": self.adjacency, "delta": self.exact.delta, "epsilon": epsilon}
         if self.colluding is not None:
             rows["colluding"] = str(self.colluding.devices)
+        if self.groups is not None:
+            rows["groups"] = str(self.groups.devices)
+            rows["group_epsilon"] = [
+                Entry(value=value, lower=low, upper=value, face=Face.EXACT)
+                for value, low in zip(self.groups.epsilon, self.groups.lower, strict=True)
+            ]
         for form, claim in (("theorem1", self.published.theorem1), ("eq23", self.published.eq23)):
             rows[form] = {
                 "delta": Entry(value=claim.delta, **printed),
@@ -885,12 +916,13 @@ class InferenceBounds:
         system: InferenceSystem,
         task: Task | None = None,
         scores: Scores | None = None,
+        groups: Sequence[Sequence[int]] = (),
     ) -> InferenceBounds:
         """The results for one system; without the task where that has another number of devices or dimensions.
 
         Over a channel, distortion and accuracy are those of the first antenna alone, where devices invert it perfectly.
         """
-        channel, privacy = system.channel, Privacy.of(system)
+        channel, privacy = system.channel, Privacy.of(system, groups)
         of_channel = None if channel is None else ChannelBounds.of(system, channel, privacy.observers, task)
         selection = None if scores is None else Selection.of(system, scores)
         aligned = channel is None or (channel.looks is None and channel.csi_error == 0)

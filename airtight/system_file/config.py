@@ -17,7 +17,7 @@ from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.features import Features, matched
-from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.inference.system import InferenceSystem, groups_of_devices
 from airtight.solvers.design.requirements import (
     JOINTLY_FREE,
     FederatedRequirements,
@@ -43,6 +43,7 @@ from airtight.system_file.tables import (
     TrainingTable,
     VariantTable,
     meant,
+    numbered,
 )
 from airtight.validate import untrusted
 from airtight.validate.experiments.training.training_plan import Plan, plan
@@ -292,7 +293,7 @@ def _checked(path: Path, raw: dict[str, Any], tables: Mapping[str, PackageTable]
 
 
 def _inference(path: Path, table: InferenceTable, complaints: _Errors, files: Mapping[str, bytes]) -> dict[str, Any]:
-    base = table.model_dump(exclude={"variants", "features", "selection", "channel", "names"})
+    base = table.model_dump(exclude={"variants", "features", "selection", "channel", "names", "groups"})
     if table.channel is not None:
         base["channel"] = _channel(path, table.channel, files)
         if base["channel"].decides_participation:
@@ -308,7 +309,17 @@ def _inference(path: Path, table: InferenceTable, complaints: _Errors, files: Ma
         "task": complaints.unless(_task, table.features, system, files),
         "scores": complaints.unless(_scores, table.selection, system.devices),
         "names": complaints.unless(_names, table, "inference", system.devices),
+        "groups": complaints.unless(_groups, table, system),
     }
+
+
+def _groups(path: Path, table: InferenceTable, system: InferenceSystem) -> tuple[tuple[int, ...], ...]:
+    """The devices of each person, by number."""
+    try:
+        numbers = [numbered("groups", group, table.names or ()) for group in table.groups or ()]
+        return groups_of_devices(system, numbers) if numbers else ()
+    except ParameterError as error:
+        raise SystemFileError(f"{path}: inference.{error}") from error
 
 
 def _names(path: Path, table: InferenceTable | EnergyTable, name: str, devices: int) -> tuple[str, ...]:

@@ -68,6 +68,8 @@ class SystemFile:
         Records of the tables that installed packages add, by name.
     names, fleet_names : tuple of str
         Names of the devices of [inference] and of [energy], where the input has them.
+    groups : tuple of tuple of int
+        Devices of one person each, of [inference].
     """
 
     name: str
@@ -82,6 +84,7 @@ class SystemFile:
     packages: dict[str, Any] = field(default_factory=dict)
     names: tuple[str, ...] = ()
     fleet_names: tuple[str, ...] = ()
+    groups: tuple[tuple[int, ...], ...] = ()
 
     @property
     def labels(self) -> list[str]:

@@ -37,6 +37,7 @@ _WORDS = {  # keys that are no parameter of a value type: meaning, and what is a
     "channel.file": ("coefficients of the antenna signals: array looks (states, K, L)", "name of an .npz file"),
     "inference.observer": ("what the server sees beside the signal", " | ".join(Observer)),
     "inference.names": ("names of the devices, which stand beside their numbers", "list of different texts, one per device"),
+    "inference.groups": ("devices of one person each, of which `bounds` shows epsilon together", "list of lists of devices"),
     "energy.names": ("names of the devices, which stand beside their numbers", "list of different texts, one per device"),
     "energy.beta": ("beta_1 and beta_2 (J) of the utility of learning", "list of two numbers, or of two lists"),
     "training.hidden": ("sizes of the hidden layers", "list of integers in [1, 1000000]"),

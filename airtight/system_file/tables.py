@@ -61,6 +61,16 @@ def _distinct(value: object) -> object:
     raise ValueError("must be a list of printable names, one per device and each another")
 
 
+def _grouped(value: object) -> object:
+    named = isinstance(value, list) and all(
+        isinstance(group, list) and group and all(type(device) is int or isinstance(device, str) for device in group)
+        for group in value
+    )
+    if named and value:
+        return value
+    raise ValueError("must be a list of lists of devices, by number or name, none empty")
+
+
 NUMBER: dict[str, Any] = {"type": "number"}
 PER_DEVICE = {"anyOf": [NUMBER, {"type": "array", "items": NUMBER, "minItems": 1}]}
 _TWO = {"type": "array", "items": PER_DEVICE, "minItems": 2, "maxItems": 2}
@@ -71,6 +81,10 @@ Names = Annotated[list[str], BeforeValidator(_distinct)]
 _DEVICE = {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string"}]}
 # how many, or which, by number or name
 Devices = Annotated[Any, WithJsonSchema({"anyOf": [_DEVICE["anyOf"][0], {"type": "array", "items": _DEVICE}]})]
+
+
+_GROUP = {"type": "array", "items": _DEVICE, "minItems": 1}
+Groups = Annotated[Any, BeforeValidator(_grouped), WithJsonSchema({"type": "array", "items": _GROUP, "minItems": 1})]
 
 
 class Table(BaseModel):
@@ -89,7 +103,7 @@ class Table(BaseModel):
         if info.field_name == "colluding" and isinstance(value, list):
             names = info.data.get("names") or (info.context or {}).get("names") or []
             of_others = info.data.get("devices") not in (None, len(names))  # of a variant with devices of its own
-            value = _numbered(value, [] if of_others else names)
+            value = numbered("colluding", value, [] if of_others else names)
         row.checked(value)
         if isinstance(row, parameters.Vector) and isinstance(value, list) and cls.value_type is InferenceSystem:
             devices = info.data.get("devices") or (info.context or {}).get("devices")
@@ -98,13 +112,13 @@ class Table(BaseModel):
         return value
 
 
-def _numbered(devices: list[Any], names: list[str]) -> list[Any]:
+def numbered(key: str, devices: list[Any], names: Sequence[str]) -> list[Any]:
     """Devices by number, where some are given by name."""
     numbers = {name: k for k, name in enumerate(names)}
     for device in devices:
         if isinstance(device, str) and device not in numbers:
             allowed = "numbers of devices, or names" + (f" ({meant(device, names)})" if names else " that `names` lists")
-            raise checks.ParameterError("colluding", device, allowed)
+            raise checks.ParameterError(key, device, allowed)
     return [numbers.get(device, device) if isinstance(device, str) else device for device in devices]
 
 
@@ -211,6 +225,7 @@ class InferenceTable(Table):
     observer: str = Observer.AUTO
     names: Names | None = None
     colluding: Devices = 0
+    groups: Groups | None = None
     variants: dict[str, VariantTable] = Field(default_factory=dict)
     features: FeaturesTable | None = None
     selection: SelectionTable | None = None

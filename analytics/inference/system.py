@@ -513,3 +513,37 @@ class HomogeneousSystems:
             noise_variance=scaled.noise[:, 0],
             receiver_noise_variance=scaled.noise[:, 1],
         )
+
+
+def groups_of_devices(system: InferenceSystem, groups: Iterable[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
+    """Groups of devices by number; refused where a device does not exist, is named twice, or colludes.
+
+    Examples
+    --------
+    >>> system = InferenceSystem(devices=3, participation=1.0, noise_variance=1.0, weight=1.0, clip=1.0, alignment=1.0,
+    ...     receiver_noise_variance=0.1, dimension=2, delta=1e-5)
+    >>> groups_of_devices(system, [[0, 2]])
+    ((0, 2),)
+    """
+    checked = tuple(_group(system, group) for group in groups)
+    _demand_disjoint(checked)
+    return checked
+
+
+def _group(system: InferenceSystem, group: Sequence[int]) -> tuple[int, ...]:
+    """The devices of a group, of which none colludes."""
+    devices = checks.integer("groups", group, f"[0, {system.devices - 1}]")
+    if devices.ndim != 1 or not devices.size:
+        raise ParameterError("groups", group, "lists of devices, none empty")
+    if np.any(system.partners[devices]):
+        raise ParameterError("groups", group, "devices that do not collude")
+    return tuple(int(k) for k in devices)
+
+
+def _demand_disjoint(groups: Sequence[Sequence[int]]) -> None:
+    named = [k for group in groups for k in group]
+    if not named:
+        raise ParameterError("groups", [], "at least one group")
+    twice = sorted({k for k in named if named.count(k) > 1})
+    if twice:
+        raise ParameterError("groups", [list(group) for group in groups], f"disjoint: device {twice[0]} is named twice")

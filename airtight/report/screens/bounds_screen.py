@@ -194,6 +194,10 @@ def _of_privacy(
             of = "all devices" if len(rows) == 1 else kind if ":" in kind else f"device {kind}"
             shown = "helps the server" if colludes else rounded_up(exact)
             row(f"{label}, {of}", shown, _stated(claim) if one_round else "1 round only", "0")
+    if (persons := part.privacy.groups) is not None:
+        for devices, epsilon in zip(persons.devices, persons.epsilon, strict=True):
+            who = ", ".join(labels[k] if labels else str(k) for k in devices)
+            row(f"epsilon, {who} together", rounded_up(float(epsilon)), "", "0")
 
 
 def _of_error(row: Row, part: InferenceBounds, task: Task | None) -> None:

@@ -31,7 +31,7 @@ import numpy as np
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, ParameterError
 from airtight.analytics.guarantee import Adjacency, Observer
-from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.inference.system import InferenceSystem, groups_of_devices
 from airtight.analytics.privacy.accounting.numerical_composition import DEFAULT_RELATIVE_WIDTH
 from airtight.analytics.privacy.accounting.privacy_curve import Bracket, PrivacyCurve
 from airtight.analytics.privacy.over_the_air import system_privacy
@@ -80,10 +80,8 @@ def group_epsilon(
     (array([0.076, 0.076]), array([0.076, 0.162]))
     """
     allowed_delta = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
-    members = [_members(system, group) for group in groups]
-    _demand_disjoint(members)
     bounds = []
-    for group in members:
+    for group in groups_of_devices(system, groups):
         alone = [system_privacy.curve(system, device=k, rounds=rounds, observer=observer) for k in group]
         steps = alone
         if system.adjacency is Adjacency.ABSENT:
@@ -143,25 +141,6 @@ def _spent(curves: Sequence[PrivacyCurve], delta: float, shares: Sequence[FloatA
     affordable = left >= _LEAST
     last[affordable] = curves[-1].epsilon(left[affordable])
     return np.asarray((total + last) * (1 + 1e-15))
-
-
-def _members(system: InferenceSystem, group: Sequence[int]) -> list[int]:
-    """The devices of a group, of which none colludes."""
-    devices = checks.integer("groups", group, f"[0, {system.devices - 1}]")
-    if devices.ndim != 1 or not devices.size:
-        raise ParameterError("groups", group, "lists of devices, none empty")
-    if np.any(system.partners[devices]):
-        raise ParameterError("groups", group, "devices that do not collude")
-    return [int(k) for k in devices]
-
-
-def _demand_disjoint(groups: Sequence[Sequence[int]]) -> None:
-    named = [k for group in groups for k in group]
-    if not named:
-        raise ParameterError("groups", [], "at least one group")
-    twice = sorted({k for k in named if named.count(k) > 1})
-    if twice:
-        raise ParameterError("groups", [list(group) for group in groups], f"disjoint: device {twice[0]} is named twice")
 
 
 def _named(system: InferenceSystem) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.common import refused, run
 
 import airtight
 from airtight.analytics.privacy.over_the_air.groups import chained_epsilon
@@ -125,3 +126,51 @@ def test_colluders_are_no_members():
         airtight.group_epsilon(small(colluding=[1]), [[0, 1]])
     with pytest.raises(airtight.ParameterError, match="colluding"):
         airtight.group_epsilon(small(colluding=1, adjacency="absent"), [[0, 1]])
+
+
+SYSTEM = """
+[inference]
+devices = 4
+participation = 1.0
+noise_variance = 0.1
+weight = 0.25
+clip = 1.0
+alignment = 1.0
+receiver_noise_variance = 0.1
+dimension = 16
+delta = 1e-5
+adjacency = "silent"
+names = ["hall", "roof", "yard", "lab"]
+groups = GROUPS
+"""
+
+
+def test_the_bounds_of_a_file_show_persons(tmp_path):
+    file = tmp_path / "s.toml"
+    file.write_text(SYSTEM.replace("GROUPS", '[["hall", "roof"], [3]]'))
+    described = airtight.load(file)
+    assert described.groups == ((0, 1), (3,))
+    found = airtight.bounds(file)
+    lower, upper = airtight.group_epsilon(described, described.groups)[:2]
+    held = found.to_dict()["inference"]["privacy"]["groups"]
+    assert held == {"devices": [[0, 1], [3]], "epsilon": upper.tolist(), "lower": lower.tolist()}
+    assert upper[0] == pytest.approx(float(airtight.gaussian(0.5 / np.sqrt(0.5)).epsilon(1e-5)), rel=1e-2)
+    assert found.to_frame().query("quantity == 'group_epsilon'").value.tolist() == upper.tolist()
+    result = run("bounds", file)
+    assert result.exit_code == 0 and "0 hall, 1 roof together" in " ".join(result.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("groups", "said"),
+    [
+        ('[["hall", "attic"]]', "attic"),
+        ("[[0, 1], [1]]", "device 1"),
+        ("[[0, 4]]", "groups"),
+        ("[0, 1]", "list of lists"),
+        ("[]", "groups"),
+    ],
+)
+def test_groups_of_a_file_that_are_none(tmp_path, groups, said):
+    file = tmp_path / "s.toml"
+    file.write_text(SYSTEM.replace("GROUPS", groups))
+    assert refused(run("bounds", file), "groups", said)
