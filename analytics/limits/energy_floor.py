@@ -12,7 +12,7 @@ from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, ParameterError
 from airtight.analytics.inference.distortion import worst_case
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.rounding import UNIT
+from airtight.analytics.rounding import SMALLEST, UNIT
 
 _SHARES: FloatArray = np.concatenate([[0.0], np.geomspace(1e-9, 1e9, 721)])  # w / d of the bound
 _ROUNDS = 4  # of the search for the best w, each about the best of the last one
@@ -73,6 +73,8 @@ def energy_floor(system: InferenceSystem, error: float | None = None) -> float:
 
     Notes
     -----
+    The server decodes from y alone: one that is told who sends, at no energy, may learn more.
+
     *Theorem.* With :math:`c = \sum_kC_k/K` and the information :math:`K^*(e)` of :func:`information_needed`, every scheme with
     the error E has a mean energy of at least
 
@@ -103,6 +105,6 @@ def energy_floor(system: InferenceSystem, error: float | None = None) -> float:
             return 0.0
         if system.receiver_noise_variance == 0:
             return 0.0
-        nats = information_needed(share, system.dimension) if share > 0 else np.inf
+        nats = information_needed(max(share, SMALLEST), system.dimension)  # an error may underflow
         gains = float(np.sum(np.broadcast_to(system.channel_gain, system.devices)))
         return float(2 * system.receiver_noise_variance * nats / gains * (1 - 4 * UNIT * (4 + system.devices)))

@@ -1286,10 +1286,12 @@ def subsampled(
     inner = curve if isinstance(curve, PrivacyCurve) else gaussian(curve)
     neighbours = choice("adjacency", adjacency, Neighbours)
     if replacement is None:
+        if REPLACED in inner.unit or (neighbours is Neighbours.REPLACE and inner.unit not in ("", ADDED)):
+            raise ParameterError("curve", inner.unit, "a curve of one record against none, for a Poisson sample")
         sample = Subsampled.of(inner.factors, p, "curve")
         if neighbours is Neighbours.ADD_REMOVE:
             return PrivacyCurve.of(sample)
-        if not isinstance(sample.release, Gaussian) or inner.unit == REPLACED:
+        if not isinstance(sample.release, Gaussian):
             allowed = 'Gaussian releases against none, for a Poisson sample with "replace"'
             raise ParameterError("curve", sample.release.constructor, allowed)
         if sample.release.mu == np.inf:  # whoever is sampled is seen

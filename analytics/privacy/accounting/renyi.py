@@ -391,12 +391,13 @@ def _small(
     """
     log_power, weight = a * log_g, np.exp(log_weight)
     near = np.abs(log_power) < 1
-    gain, power = p * np.expm1(np.minimum(exponent, 700.0)), np.expm1(np.where(near, log_power, 0.0))
-    excess = np.where(near, (power - a * gain) * weight, np.exp(log_power + log_weight) - (1 + a * gain) * weight)
+    power = np.expm1(np.where(near, log_power, 0.0)) * weight
+    # (g - 1) times the weight: a great ratio is far out, where the weight is small
+    gain = p * np.where(exponent < 1, np.expm1(np.minimum(exponent, 1.0)) * weight, np.exp(exponent + log_weight) - weight)
+    far = np.exp(log_power + log_weight)
+    excess = np.where(near, power - a * gain, far - weight - a * gain)
     # what cancels, and the errors of log g and of the weight
-    cancelled = np.where(
-        near, (np.abs(power) + a * np.abs(gain)) * weight, np.exp(log_power + log_weight) + (1 + a * np.abs(gain)) * weight
-    )
+    cancelled = np.where(near, np.abs(power), far + weight) + a * np.abs(gain)
     shifted = (1 + np.abs(exponent) + log_weight**2) * np.abs(excess)
     error = 32 * UNIT * float(np.sum(cancelled + shifted)) + 2 * outside + (2 + 2 * a) * 1e-30
     mean = float(np.sum(excess))
@@ -451,7 +452,7 @@ def _of_curve(release: Mechanism, a: float, *, reverse: bool) -> Ends:
 def _log_beyond(a: float, reach: float, mu: float, shift: float) -> float:
     """The logarithm of a(a - 1) times the integral beyond `reach`, where the divergence of any order b is at most
     b mu^2/2 + shift."""
-    b = (reach - shift) / (mu * mu) + 0.5 if 0 < mu < np.inf else np.inf * mu
+    b = (reach - shift) / mu / mu + 0.5 if 0 < mu < np.inf else np.inf * mu
     if not a < b < np.inf:
         return np.inf if mu else -np.inf
     of_order, fallen = (b - 1) * (b * mu * mu / 2 + shift), (b - a) * reach
@@ -487,7 +488,8 @@ def _log_integral(eps: FloatArray, ends: BracketArrays, power: float, *, upper: 
     cells = right * flat + (left - right) * share
     with np.errstate(divide="ignore"):
         logs = power * eps[:-1] + log_most + np.log(np.maximum(cells, 0.0))
-    return float(np.logaddexp.reduce(logs))
+        top = float(np.max(logs))
+        return top + float(np.log(np.sum(np.exp(logs - top)))) if np.isfinite(top) else top
 
 
 def _logarithm(terms: FloatArray, size: float, a: float) -> Ends:

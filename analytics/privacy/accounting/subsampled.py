@@ -56,6 +56,9 @@ class Subsampled(Mechanism):
     def __post_init__(self) -> None:
         object.__setattr__(self, "p", checks.scalar("p", self.p, "[0, 1]"))
         object.__setattr__(self, "fixed_size", checks.flag("fixed_size", self.fixed_size))
+        if isinstance(self.release, Hidden) and self.release.opposite:
+            # without the record the law is neither of the two: the mixture with the second one is another pair
+            raise ParameterError("curve", "a sample of replaced records", "a release against none, to be sampled again")
         if self.fixed_size:
             _require_both_orders(self.release)
 
@@ -216,15 +219,16 @@ def of_group(release: Mechanism, count: int) -> Mechanism:
     if isinstance(release, Subsampled) and isinstance(inner, Gaussian) and inner.mu < np.inf:
         return of_sampled_records(inner, release.p, count, unit)
     if isinstance(release, Hidden) and release.opposite and len(release.mu) == 2 and release.mu[0] == 0:
+        absent, present = map(Fraction, release.weights)
         sampled = Gaussian(release.mu[1], slack=release.slack)
-        return of_sampled_records(sampled, release.weights[1], count, unit, replaced=True)
+        return of_sampled_records(sampled, present / (absent + present), count, unit, replaced=True)
     raise ParameterError(
         "curve", release.constructor, "Gaussian, Laplace, discrete Gaussian or discrete Laplace noise on a sum, or a "
         "Poisson sample of one Gaussian release with noise"
     )  # fmt: skip
 
 
-def of_sampled_records(release: Gaussian, p: float, count: int, unit: str, *, replaced: bool = False) -> Hidden:
+def of_sampled_records(release: Gaussian, p: float | Fraction, count: int, unit: str, *, replaced: bool = False) -> Hidden:
     """The release of a Poisson sample, where `count` records are added or removed, or (`replaced`) each becomes another one."""
     share = Fraction(p)
     weights = (float(math.comb(count, k) * share**k * (1 - share) ** (count - k)) for k in range(count + 1))

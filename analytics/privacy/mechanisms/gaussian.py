@@ -507,8 +507,8 @@ class Shown(Mechanism):
 
     @property
     def dominating_mu(self) -> float:
-        """By joint convexity: the greatest mu that has a chance."""
-        return max((mu for weight, mu in zip(self.weights, self.mu, strict=True) if weight > 0), default=0.0)
+        """By joint convexity: the greatest mu. A weight of 0 may be one that underflows."""
+        return max(self.mu, default=0.0)
 
     def greatest_loss(self, *, reverse: bool = False) -> float:
         return np.inf if any(w > 0 < mu for w, mu in zip(self.weights, self.mu, strict=True)) else 0.0
@@ -590,9 +590,8 @@ class Hidden(Mechanism):
 
     @property
     def dominating_mu(self) -> float:
-        """By joint convexity: no pair of components is farther apart."""
-        farthest = max((mu for weight, mu in zip(self.weights, self.mu, strict=True) if weight > 0), default=0.0)
-        return farthest * (2 if self.opposite else 1) * (1 + self.slack) * (1 + 4 * UNIT)
+        """By joint convexity: no pair of components is farther apart. A weight of 0 may be one that underflows."""
+        return max(self.mu, default=0.0) * (2 if self.opposite else 1) * (1 + self.slack) * (1 + 4 * UNIT)
 
     @property
     def renyi_lines(self) -> tuple[tuple[float, float], ...]:
@@ -616,6 +615,8 @@ class Hidden(Mechanism):
 
     def reached_loss(self, *, reverse: bool = False) -> float:
         greatest = self.greatest_loss(reverse=reverse)
+        if greatest == np.inf and reverse and not self.opposite and 0.0 in self.mu:
+            return _LEAST_LOSS  # the weight of 0 underflows
         return max(greatest * (1 - 8 * UNIT) - 8 * UNIT, 0.0) if greatest < np.inf else np.inf
 
     def delta_bracket(self, epsilon: FloatArray, *, reverse: bool = False) -> BracketArrays:
@@ -634,7 +635,7 @@ class Hidden(Mechanism):
         """Both laws, of the least (`side` = -1), nominal (0) or greatest (1) mu."""
         shown = np.array(self.weights) > 0
         share, mu = np.array(self.weights)[shown] / math.fsum(self.weights), np.array(self.mu)[shown]
-        mu = mu * (1 + side * self.slack)
+        mu = mu * (1 + side * (self.slack + 2 * UNIT))
         return _Tilted(share, mu), _Tilted(share, -mu) if self.opposite else _Tilted(np.ones(1), np.zeros(1))
 
     def _root(self, target: FloatArray) -> FloatArray:
@@ -667,11 +668,12 @@ class Hidden(Mechanism):
         target = -eps if reverse else eps
         # an upper bound needs D at a point on the left of epsilon: E(t) below the target, or above it in the other order
         left = (side > 0) != reverse
-        width = 4 * UNIT * (1 + np.abs(t))
+        known = (target == 0) & self.opposite  # there the ratio is 1
+        t, width = np.where(known, 0.0, t), 4 * UNIT * (1 + np.abs(t))
         for _ in range(_DOUBLINGS):
             (ratio, room), (other, other_room) = first.log_mean(t), second.log_mean(t)
             total, room = ratio - other, room + other_room + 2 * UNIT * np.abs(ratio - other)
-            settled = total + room <= target if left else total - room >= target
+            settled = known | (total + room <= target if left else total - room >= target)
             if np.all(settled):
                 break
             t, width = np.where(settled, t, t - width if left else t + width), 2 * width
@@ -685,7 +687,7 @@ class Hidden(Mechanism):
             value = _real_curve((-loss if reverse else loss) - side * error, distance, side)
             bound += chance * np.sum(others * value, axis=0)
         terms = mu.size * second.mean.size
-        bound = bound * (1 + side * (32 + 4 * terms) * UNIT) + side * SMALLEST * (1 + terms)
+        bound = bound * (1 + side * (32 + 4 * terms) * UNIT) + side * SMALLEST * (1 + terms + len(self.weights))
         # where no t is on the right side, the curve is known to be between 0 and 1
         return np.where(settled, np.clip(bound, 0.0, 1.0), float(side > 0))
 
@@ -707,17 +709,22 @@ class _Tilted:
 
         Notes
         -----
-        The shares sum to one, so the mean of the ratios less 1 is small where all ratios are near 1: there its error is
+        An error e of the exponents changes the logarithm by log of the mean of exp(e), weighted as the ratios are. The shares
+        sum to one, so the mean of the ratios less 1 is small where each is near 1 or has a small share: there its error is
         relative to these differences, not to 1.
         """
         each, error = self._exponents(t)
-        total = np.logaddexp.reduce(np.log(self.share)[:, None] + each, axis=0)
-        room = np.max(error, axis=0) + (16 + self.share.size) * UNIT * (1 + np.abs(total))
-        near = np.max(np.abs(each), axis=0) < _NEAR
-        excess = self.share[:, None] * np.expm1(each[:, near])
-        rounding = np.sum(np.abs(excess), axis=0) * (16 + self.share.size) * UNIT
-        total[near] = np.log1p(np.sum(excess, axis=0))
-        room[near] = 4 * (np.sum(self.share[:, None] * error[:, near], axis=0) + rounding)
+        logs = np.log(self.share)[:, None] + each
+        total = np.logaddexp.reduce(logs, axis=0)
+        with np.errstate(under="ignore"):
+            weighted = np.sum(np.exp(np.minimum(logs - total, 0.0)) * np.expm1(error), axis=0)
+            room = 2 * weighted + (16 + self.share.size) * UNIT * (1 + np.abs(total))
+            excess = self.share[:, None] * np.expm1(np.minimum(each, _NEAR))
+            mean = np.sum(excess, axis=0)
+            near = (np.max(each, axis=0) < _NEAR) & (mean > -_NEAR)
+            rounding = np.sum(np.abs(excess), axis=0) * (16 + self.share.size) * UNIT
+            moved = np.sum(self.share[:, None] * np.exp(np.minimum(each, _NEAR)) * np.expm1(error), axis=0)
+        total, room = np.where(near, np.log1p(np.maximum(mean, -_NEAR)), total), np.where(near, 4 * (moved + rounding), room)
         return total, room
 
     def slope(self, t: FloatArray) -> FloatArray:
@@ -736,6 +743,7 @@ class _Tilted:
 _FARTHEST = 1e15  # from here on the curve of a mu up to 1e6 is below the least double: (1e15/1e6 - 1e6/2)^2/2 > 1e17
 _DOUBLINGS = 60  # greatest number of ever wider steps from the root of E to a point on one side of it
 _NEAR = 0.5  # greatest logarithm of a ratio that counts as one near 1
+_LEAST_LOSS = 744.0  # of a weight that underflows: exp(-744) is above the least double
 
 
 def _real_curve(epsilon: FloatArray, mu: FloatArray, side: int) -> FloatArray:

@@ -19,7 +19,8 @@ A step is one device in the system as it is, for ``silent`` and ``replace``: the
 0 or another one included, and the noise of all devices remains. For ``absent`` the devices that have left before take their
 noise with them: they count as colluders, whose noise and signal are no help.
 
-*Lower bound.* The group may change in one device alone. So it is the greatest epsilon of a member.
+*Lower bound.* The group may change in one device alone. So it is the greatest epsilon of a member, towards an observer who sees
+no more: who takes part of the group is hidden from ``others``, so that there the lower end for ``signal`` counts.
 """
 
 from __future__ import annotations
@@ -33,8 +34,10 @@ from airtight.analytics.checks import FloatArray, ParameterError
 from airtight.analytics.guarantee import Adjacency, Observer
 from airtight.analytics.inference.system import InferenceSystem, groups_of_devices
 from airtight.analytics.privacy.accounting.numerical_composition import DEFAULT_RELATIVE_WIDTH
-from airtight.analytics.privacy.accounting.privacy_curve import Bracket, PrivacyCurve
-from airtight.analytics.privacy.over_the_air import system_privacy
+from airtight.analytics.privacy.accounting.privacy_curve import Bracket, PrivacyCurve, gaussian
+from airtight.analytics.privacy.mechanisms.gaussian import Gaussian
+from airtight.analytics.privacy.over_the_air import observers, system_privacy
+from airtight.analytics.rounding import UNIT
 
 _SHARES = np.concatenate([np.geomspace(1e-6, 0.1, 16), np.linspace(0.15, 0.95, 17)])  # of delta, that a step is tried with
 _LEAST = 1e-300  # delta from which on products keep their digits; less counts as nothing left
@@ -80,17 +83,25 @@ def group_epsilon(
     (array([0.076, 0.076]), array([0.076, 0.162]))
     """
     allowed_delta = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
+    seen = observers.resolved(system, system.observer if observer is None else observer)
+    hides_members = seen is not Observer.PARTICIPANTS and system.adjacency is not Adjacency.ABSENT and not system.idle_noise
     bounds = []
     for group in groups_of_devices(system, groups):
         alone = [system_privacy.curve(system, device=k, rounds=rounds, observer=observer) for k in group]
         steps = alone
-        if system.adjacency is Adjacency.ABSENT:
+        if system.adjacency is Adjacency.ABSENT and not system.idle_noise:  # else their noise stays
             left = (system.derived(colluding=(*_named(system), *group[:i])) for i in range(len(group)))
             steps = [
                 system_privacy.curve(one, device=k, rounds=rounds, observer=observer)
                 for one, k in zip(left, group, strict=True)
             ]
-        lower = max(float(curve.bracket(delta=allowed_delta).lower) for curve in alone)
+        if len(group) > 1 and hides_members:
+            ends = system_privacy.epsilon_bracket(
+                system, delta=allowed_delta, rounds=rounds, device=group, observer=Observer.SIGNAL
+            )  # fmt: skip
+            lower = float(np.max(ends.lower))
+        else:
+            lower = max(float(curve.bracket(delta=allowed_delta).lower) for curve in alone)
         bounds.append((lower, chained_epsilon(steps, allowed_delta)))
     lower, upper = np.array(bounds).T
     return Bracket.of(lower, upper, DEFAULT_RELATIVE_WIDTH)
@@ -108,6 +119,10 @@ def chained_epsilon(curves: Sequence[PrivacyCurve], delta: float) -> float:
     """
     if len(curves) == 1:
         return float(curves[0].epsilon(delta))
+    releases = [curve.factors[0] for curve in curves if len(curve.factors) == 1]
+    if len(releases) == len(curves) and all(isinstance(release, Gaussian) and n == 1 for release, n in releases):
+        mu = sum(release.dominating_mu for release, _ in releases) * (1 + 4 * UNIT * len(releases))
+        return float(gaussian(mu).epsilon(delta)) if mu < np.inf else np.inf  # of the sum of the mu
     return max(_searched(order, delta) for order in (curves, curves[::-1]))
 
 

@@ -72,6 +72,12 @@ def test_the_floor_scales_with_noise_and_gains():
 
     assert at(receiver_noise_variance=0.2) == pytest.approx(2 * at()) and at(channel_gain=4.0) == pytest.approx(at() / 4)
     assert at(receiver_noise_variance=0.0) == 0 and at(clip=0.5) == 0  # no noise; the answer 0 is good enough
+    assert 0 < at(alignment=1e100, receiver_noise_variance=1e-200) < 1e-190
+    loud = airtight.InferenceSystem(
+        devices=1, participation=1.0, noise_variance=0.0, weight=1.0, clip=1.0, alignment=1e100, receiver_noise_variance=1e-200,
+        dimension=8, delta=1e-5,
+    )  # fmt: skip
+    assert 0 < energy_floor(loud) < np.sum(transmit_energy(loud))  # an error that underflows
     fading = airtight.InferenceSystem(
         devices=2, noise_variance=0.1, weight=0.5, clip=1.0, alignment=1.0, receiver_noise_variance=0.1, dimension=8, delta=1e-5,
         channel={"fading": "rayleigh", "max_power": 4.0},

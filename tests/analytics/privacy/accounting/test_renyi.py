@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import airtight
 from airtight.analytics.privacy.accounting import renyi
 from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
-from airtight.analytics.privacy.mechanisms.gaussian import Gaussian, Hidden
+from airtight.analytics.privacy.mechanisms.gaussian import Gaussian, Hidden, Shown
 from airtight.analytics.privacy.mechanisms.laplace import Laplace
 from airtight.analytics.privacy.mechanisms.randomized_response import RandomizedResponse
 
@@ -208,3 +208,17 @@ def test_rho_of_a_replaced_record_lies_between_one_and_two_sensitivities():
     lower, upper = airtight.dp_sgd(1.0, 0.5, 1, adjacency="replace").zcdp()
     assert 0.499 < lower <= upper < 0.56 and airtight.gaussian(2.0).zcdp().upper == pytest.approx(2.0)
     assert airtight.dp_sgd(1.0, 0.01, 1, adjacency="replace").gdp().upper == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize(
+    ("p", "mu", "order"), [(0.01, 38.0, 1.0001), (0.5, 40.0, 1.00001), (1e-12, 50.0, 1.0001), (0.001, 34.0, 1.001)]
+)
+def test_a_subsampled_gaussian_of_great_mu_at_orders_near_one(p, mu, order):
+    with mpmath.workdps(DIGITS):
+        truth = subsampled_gaussian(mu, p, order)
+        lower, upper = airtight.subsampled(mu, p).renyi(order)
+        assert lower <= truth <= upper <= lower * (1 + 1e-6)
+
+
+def test_squares_that_underflow():
+    assert 0 <= PrivacyCurve.of(Shown((0.5, 0.5), (0.0, 1e-170), (0.0, 1e-170))).renyi(2.0).upper < 1e-300

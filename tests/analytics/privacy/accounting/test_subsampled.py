@@ -156,6 +156,32 @@ def test_extremes_of_a_replaced_record():
         assert lower <= worst <= upper <= lower * (1 + 1e-10)
 
 
+def test_rare_great_records():
+    """Few records in a million are seen for certain: no rounding of their ratios may hide that the others are alike."""
+    curve = airtight.dp_sgd(1 / 30, 1e-3, 1, adjacency="replace")
+    assert curve.advantage() == pytest.approx(1e-3, rel=1e-9) and curve.delta(1e-12) == pytest.approx(1e-3, rel=1e-9)
+    faint = airtight.subsampled(1.0, 1e-12, adjacency="replace").bracket(epsilon=0.0)
+    assert faint.upper <= faint.lower * (1 + 1e-9)
+
+
+def test_chances_that_underflow_count():
+    """All of 200 records are sampled with probability 1e-400: orders and rho see it."""
+    group = airtight.dp_sgd(1.0, 0.01, 1).group(200)
+    assert group.zcdp().upper >= 2e4 and group.gdp().upper >= 200
+    assert airtight.subsampled(1.0, 1e-200).group(2).renyi(1000.0).upper >= 1078
+
+
+def test_a_group_takes_the_chance_from_weights_of_any_sum():
+    one, half = (
+        airtight.PrivacyCurve.from_json(
+            '[{"constructor": "hidden", "count": 1, "parameters": {"weights": [W, W], "mu": [0.0, 1.0], "opposite": true}}]'
+            .replace("W", weight)
+        )
+        for weight in ("0.2", "0.5")
+    )  # fmt: skip
+    assert one.group(2).epsilon(1e-6) == pytest.approx(float(half.group(2).epsilon(1e-6)), rel=1e-12)
+
+
 def test_the_history_of_an_accountant_of_opacus():
     phases = [(1.0, 0.01, 500), (1.2, 0.02, 100)]
     curve = airtight.PrivacyCurve.from_opacus(phases)
@@ -172,6 +198,10 @@ def test_the_history_of_an_accountant_of_opacus():
         (1.0, {"replacement": True}, "replacement"),
         (1.0, {"replacement": 0}, "replacement"),
         (airtight.laplace(1.0), {"adjacency": "replace"}, "curve"),
+        (airtight.gaussian(1.0, unit="device 3"), {"adjacency": "replace"}, "curve"),
+        (airtight.gaussian(2.0, unit="one record is replaced"), {}, "curve"),
+        (airtight.subsampled(1.0, 0.1, adjacency="replace"), {}, "curve"),  # its mixture with the other law is no dominating pair
+        (airtight.subsampled(1.0, 0.1, adjacency="replace"), {"replacement": False, "adjacency": "replace"}, "curve"),
         (airtight.gaussian(1.0, unit="one record is replaced"), {"adjacency": "replace"}, "curve"),
         (1e7, {"adjacency": "replace"}, "mu"),
         (1.0, {"replacement": False, "adjacency": "other"}, "adjacency"),

@@ -93,13 +93,31 @@ def test_a_chain_of_gaussians_is_the_gaussian_of_the_sum(mu, log_delta):
     delta = 10.0**log_delta
     truth = float(airtight.gaussian(float(np.sum(mu))).epsilon(delta))
     chain = chained_epsilon([airtight.gaussian(each) for each in mu], delta)
-    assert truth * (1 - 1e-12) <= chain <= truth * 1.02 + 0.02
+    assert truth <= chain <= truth * (1 + 1e-9) + 1e-12
+    delays = [airtight.compose([airtight.gaussian(each), airtight.laplace(1e-6)]) for each in mu]  # searched, not in closed form
+    assert truth <= chained_epsilon(delays, delta) <= truth * 1.02 + 0.02
+
+
+def test_an_observer_of_a_group_does_not_see_who_of_it_takes_part():
+    """The faint device hides the other behind noise that the server cannot tell: its lower end alone would be 34.7."""
+    system = small(
+        devices=2, participation=[1.0, 0.5], noise_variance=[0.01, 1e4], weight=1.0, clip=[2.0, 0.01], receiver_noise_variance=0.1
+    )
+    hidden, seen = (airtight.group_epsilon(system, [[0, 1]], observer=each).lower[0] for each in ("others", "participants"))
+    assert hidden == pytest.approx(5.693, abs=1e-3) and seen == pytest.approx(34.723, abs=1e-3)
+
+
+def test_an_absent_member_with_idle_noise_leaves_its_noise():
+    stays, idle = (small(adjacency=each, idle_noise=True) for each in ("silent", "absent"))
+    ends = [airtight.group_epsilon(each, [[0, 1]]).upper[0] for each in (stays, idle)]
+    assert ends[0] == pytest.approx(ends[1], rel=1e-9)
 
 
 def test_nothing_left_of_delta_is_no_bound():
     """What is spent shrinks what is left, by exp(-epsilon): beyond the doubles no epsilon is claimed."""
-    assert chained_epsilon([airtight.gaussian(3.0)] * 3, 1e-290) == np.inf
-    assert chained_epsilon([airtight.gaussian(3.0)] * 3, 1e-229) >= float(airtight.gaussian(9.0).epsilon(1e-229))
+    steps = [airtight.compose([airtight.gaussian(2.9), airtight.laplace(0.1)]) for _ in range(3)]
+    assert chained_epsilon(steps, 1e-290) == np.inf
+    assert chained_epsilon(steps, 1e-100) >= float(airtight.gaussian(8.7).epsilon(1e-100))
 
 
 def test_unlike_steps_are_bounded_in_both_orders():
