@@ -43,6 +43,7 @@ HOMES = {
     "analytics.inference.features": ("Features",),
     "analytics.inference.system": ("InferenceSystem",),
     "analytics.limits.minimax": ("Limit",),
+    "analytics.privacy.matrix_mechanism": ("matrix_gaussian",),
     "analytics.privacy.accounting.privacy_curve": (
         "PrivacyCurve",
         "compose",

@@ -34,6 +34,7 @@ from airtight.analytics.privacy.accounting.privacy_curve import laplace as lapla
 from airtight.analytics.privacy.accounting.privacy_curve import mixture_gaussian as mixture_gaussian
 from airtight.analytics.privacy.accounting.privacy_curve import randomized_response as randomized_response
 from airtight.analytics.privacy.accounting.privacy_curve import subsampled as subsampled
+from airtight.analytics.privacy.matrix_mechanism import matrix_gaussian as matrix_gaussian
 from airtight.analytics.privacy.over_the_air.meter import Meter as Meter
 from airtight.analytics.privacy.over_the_air.meter import OverspentError as OverspentError
 from airtight.analytics.privacy.over_the_air.meter import Round as Round
@@ -183,6 +184,7 @@ __all__ = [
     "laplace",
     "load",
     "map_claim",
+    "matrix_gaussian",
     "minimax_error",
     "mixture_gaussian",
     "mse",

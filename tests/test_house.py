@@ -31,7 +31,7 @@ ROOMS = (  # of analytics: one imports from itself and from those before it
     ("distributions",),
     ("inference",),
     ("privacy.mechanisms",),
-    ("privacy.accounting", "privacy.empirical_epsilon"),
+    ("privacy.accounting", "privacy.empirical_epsilon", "privacy.matrix_mechanism"),
     ("privacy.meter_log",),
     ("privacy.over_the_air",),
     ("limits",),

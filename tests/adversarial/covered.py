@@ -117,6 +117,7 @@ ELSEWHERE = {  # no quantity of a paper's model: why no row is asked of it
         f"airtight.analytics.privacy.over_the_air.groups.{name}": "no paper has persons with several devices; held to enumeration"
         for name in ("chained_epsilon", "group_epsilon")
     },
+    "airtight.analytics.privacy.matrix_mechanism.matrix_gaussian": "no paper has it; held to every set of steps",
     "airtight.analytics.privacy.accounting.privacy_curve.PrivacyCurve.from_opacus": "a composition of dp_sgd",
     "airtight.analytics.inference.combiner.whole_mse": "calls distortion.exact or combiner.best",
     "airtight.solvers.design.whole_system.calibrate": "calls calibrate, or channel_noise over a channel, which no paper has",
