@@ -525,6 +525,8 @@ def groups_of_devices(system: InferenceSystem, groups: Iterable[Sequence[int]]) 
     >>> groups_of_devices(system, [[0, 2]])
     ((0, 2),)
     """
+    if not isinstance(groups, Iterable):
+        raise ParameterError("groups", groups, "lists of devices, none empty")
     checked = tuple(_group(system, group) for group in groups)
     _demand_disjoint(checked)
     return checked

@@ -427,7 +427,7 @@ def mixed_epsilon(
     Examples
     --------
     >>> both = mixed_epsilon([("unpaired", 2000), ("paired", 2000)], 1, epsilon=1.0, delta=1e-5, rounds=5)
-    >>> max(update_epsilon(2000, 1, epsilon=1.0, client=c, delta=1e-5, rounds=5) for c in Client) <= both < 1
+    >>> max(update_epsilon(2000, 1, epsilon=1.0, client=c, delta=1e-5, rounds=5) for c in ("unpaired", "paired")) <= both < 1
     True
     """
     m, T = checks.count("parameters", parameters), checks.count("rounds", rounds)

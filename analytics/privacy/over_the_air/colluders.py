@@ -81,7 +81,7 @@ def worst(system: InferenceSystem, device: int, colluders: int) -> Worst:
     >>> system = InferenceSystem(devices=4, participation=[0.5, 0.8, 1.0, 0.2], noise_variance=[0.1, 1.5, 1.0, 0.1], weight=1.0,
     ...     clip=1.0, alignment=1.0, receiver_noise_variance=0.5, dimension=8, delta=1e-5, adjacency="silent")
     >>> worst(system, 0, 1), worst(system, 0, 2)
-    (Worst(sets=((1,), (2,)), exact=True), Worst(sets=((1, 2),), exact=True))
+    (Worst(sets=((1,), (2,)), exact=True, covers=()), Worst(sets=((1, 2),), exact=True, covers=()))
     """
     noise, p = _contributions(system)
     others = np.delete(np.arange(system.devices), device)
