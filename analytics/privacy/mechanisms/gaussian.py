@@ -569,7 +569,7 @@ class Hidden(Mechanism):
     mu: tuple[float, ...]
     unit: str = ""
     opposite: bool = False
-    slack: float = 4 * UNIT
+    slack: float = float(4 * UNIT)
 
     def __post_init__(self) -> None:
         super().__post_init__()

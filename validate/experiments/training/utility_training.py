@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -193,7 +192,8 @@ def run(
     return Learned(loss, energy, iterations, deviation, state["accuracy"][: plan.rounds], state["beta"])
 
 
-class Changes(NamedTuple):
+@dataclass(frozen=True)
+class Changes:
     """How far data can move the updates of a run, as measured, round by round.
 
     Attributes
