@@ -654,7 +654,7 @@ class Hidden(Mechanism):
                 step = excess / (first.slope(t) - second.slope(t))
             step = np.where(np.isfinite(step), step, 0.0)
             low, high = np.where(excess < 0, t, low), np.where(excess < 0, high, t)
-            moved = t - step
+            moved = np.clip(t - step, -_OUTMOST, _OUTMOST)
             outside = (low > -np.inf) & ((moved < low) | (moved > high))
             t = np.where(outside, (low + high) / 2, moved)
             if np.all(np.abs(step) <= 1e-11 * (1 + np.abs(t))):
@@ -676,7 +676,8 @@ class Hidden(Mechanism):
             settled = known | (total + room <= target if left else total - room >= target)
             if np.all(settled):
                 break
-            t, width = np.where(settled, t, t - width if left else t + width), 2 * width
+            moved = np.clip(t - width if left else t + width, -_OUTMOST, _OUTMOST)
+            t, width = np.where(settled, t, moved), np.minimum(2 * width, _OUTMOST)
         chances = first.posterior(t, side) if reverse else share[:, None]
         others = second.share[:, None] if reverse else second.posterior(t, side)
         bound = np.zeros(t.shape)
@@ -716,14 +717,16 @@ class _Tilted:
         each, error = self._exponents(t)
         logs = np.log(self.share)[:, None] + each
         total = np.logaddexp.reduce(logs, axis=0)
+        worst = np.max(error, axis=0)
+        grown = np.expm1(np.minimum(error, 1.0))  # where all errors are below 1; else the worst one counts
         with np.errstate(under="ignore"):
-            weighted = np.sum(np.exp(np.minimum(logs - total, 0.0)) * np.expm1(error), axis=0)
-            room = 2 * weighted + (16 + self.share.size) * UNIT * (1 + np.abs(total))
+            weighted = np.sum(np.exp(np.minimum(logs - total, 0.0)) * grown, axis=0)
+            room = np.where(worst < 1, 2 * weighted, worst) + (16 + self.share.size) * UNIT * (1 + np.abs(total))
             excess = self.share[:, None] * np.expm1(np.minimum(each, _NEAR))
             mean = np.sum(excess, axis=0)
-            near = (np.max(each, axis=0) < _NEAR) & (mean > -_NEAR)
+            near = (np.max(each, axis=0) < _NEAR) & (mean > -_NEAR) & (worst < 1)
             rounding = np.sum(np.abs(excess), axis=0) * (16 + self.share.size) * UNIT
-            moved = np.sum(self.share[:, None] * np.exp(np.minimum(each, _NEAR)) * np.expm1(error), axis=0)
+            moved = np.sum(self.share[:, None] * np.exp(np.minimum(each, _NEAR)) * grown, axis=0)
         total, room = np.where(near, np.log1p(np.maximum(mean, -_NEAR)), total), np.where(near, 4 * (moved + rounding), room)
         return total, room
 
@@ -743,6 +746,7 @@ class _Tilted:
 _FARTHEST = 1e15  # from here on the curve of a mu up to 1e6 is below the least double: (1e15/1e6 - 1e6/2)^2/2 > 1e17
 _DOUBLINGS = 60  # greatest number of ever wider steps from the root of E to a point on one side of it
 _NEAR = 0.5  # greatest logarithm of a ratio that counts as one near 1
+_OUTMOST = 1e300  # farthest outcome at which a ratio is evaluated
 _LEAST_LOSS = 744.0  # of a weight that underflows: exp(-744) is above the least double
 
 
