@@ -229,7 +229,9 @@ def group_epsilon(
     rounds: int | None = None,
     observer: ObserverName | None = None,
 ) -> Bracket:
-    """Epsilon of each group of devices, such as those of one person: all of them change at once; two proved bounds.
+    """Epsilon of each group of devices, such as those of one person: all of them change at once; two bounds.
+
+    They are proved except in the cases that :func:`epsilon` names as estimates.
 
     See :func:`airtight.analytics.privacy.over_the_air.groups.group_epsilon`.
 

@@ -246,16 +246,24 @@ class GroupBounds:
         The devices of each person.
     epsilon, lower : ndarray
         Never below the truth, and never above it.
+    estimated : bool
+        Whether that rests on an interpolation whose error is estimated, not proved (docs/accuracy.md).
     """
 
     devices: list[list[int]]
     epsilon: FloatArray
     lower: FloatArray
+    estimated: bool = False
 
     @classmethod
     def of(cls, system: InferenceSystem, groups: Sequence[Sequence[int]]) -> GroupBounds:
         lower, upper = group_epsilon(system, groups)[:2]
-        return cls(devices=[list(group) for group in groups], epsilon=upper, lower=lower)
+        return cls(
+            devices=[list(group) for group in groups],
+            epsilon=upper,
+            lower=lower,
+            estimated=system_privacy.estimated(system),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -328,7 +336,7 @@ class Privacy:
         if self.groups is not None:
             rows["groups"] = str(self.groups.devices)
             rows["group_epsilon"] = [
-                Entry(value=value, lower=low, upper=value, face=Face.EXACT)
+                Entry(value=value, face=Face.EXACT, **({} if self.groups.estimated else {"lower": low, "upper": value}))
                 for value, low in zip(self.groups.epsilon, self.groups.lower, strict=True)
             ]
         for form, claim in (("theorem1", self.published.theorem1), ("eq23", self.published.eq23)):

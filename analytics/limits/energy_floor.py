@@ -12,6 +12,7 @@ from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, ParameterError
 from airtight.analytics.inference.distortion import worst_case
 from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.limits import sphere
 from airtight.analytics.rounding import SMALLEST, UNIT
 
 _SHARES: FloatArray = np.concatenate([[0.0], np.geomspace(1e-9, 1e9, 721)])  # w / d of the bound
@@ -42,17 +43,15 @@ def information_needed(error: float, dimension: int) -> float:
     (271.52, 0.0)
     """
     e, d = checks.scalar("error", error, "(0, inf)"), float(checks.count("dimension", dimension))
-    share, best = _SHARES, 0.0
-    for _ in range(_ROUNDS):
+
+    def nats_at(share: FloatArray) -> FloatArray:
         w = d * share
         part = share / (1 + share)
         terms = np.array([(d + w) / 2 * (1 - e), part * (w + d + 2) / 2, -w, (d / 2 - 1) * np.log1p(share)])
         # each term is a product of at most five factors, each known to a unit
-        nats = np.sum(terms, axis=0) - 16 * UNIT * np.sum(np.abs(terms), axis=0)
-        at = int(np.argmax(nats))
-        best = max(best, float(nats[at]))
-        share = np.linspace(share[max(at - 1, 0)], share[min(at + 1, share.size - 1)], share.size)
-    return best
+        return np.asarray(np.sum(terms, axis=0) - 16 * UNIT * np.sum(np.abs(terms), axis=0))
+
+    return sphere.greatest(nats_at, _SHARES, _ROUNDS)
 
 
 def energy_floor(system: InferenceSystem, error: float | None = None) -> float:
@@ -101,9 +100,7 @@ def energy_floor(system: InferenceSystem, error: float | None = None) -> float:
     with np.errstate(over="ignore", under="ignore", divide="ignore"):
         reach = float(np.sum(system.clip)) / system.devices
         share = allowed / (reach * reach) * (1 + 4 * UNIT * (2 + system.devices))
-        if not share < 1:
-            return 0.0
-        if system.receiver_noise_variance == 0:
+        if not share < 1 or system.receiver_noise_variance == 0:
             return 0.0
         nats = information_needed(max(share, SMALLEST), system.dimension)  # an error may underflow
         gains = float(np.sum(np.broadcast_to(system.channel_gain, system.devices)))

@@ -7,6 +7,8 @@ independent of theta. :math:`D_d(F)` is the least of :math:`E_1|M-\theta|^2`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from airtight.analytics.checks import FloatArray
@@ -127,13 +129,25 @@ def by_information(power: PowerFunction, dimension: int) -> float:
     0.8322
     """
     lost, divergence = (each[:, None] for each in power.informations())
-    d, share = float(dimension), _SHARES
-    for _ in range(_ROUNDS):
+    d = float(dimension)
+
+    def bounds_at(share: FloatArray) -> FloatArray:
         w = d * share
         gain = (w / (d + w)) * ((w + d + 2) / (d + w))
         cost = 2 * (w - (d / 2 - 1) * np.log1p(share) + divergence) / (d + w)
         # each term is a product of at most five factors; w and the logarithm, which cancel, are each at most 2 here
         bounds = (1 - lost) * (1 + gain - cost - 16 * UNIT * (5 + gain + cost))
-        best = int(np.argmax(np.max(bounds, axis=0)))
-        share = np.linspace(share[max(best - 1, 0)], share[min(best + 1, share.size - 1)], share.size)
-    return max(float(np.max(bounds)), 0.0)
+        return np.asarray(np.max(bounds, axis=0))
+
+    return greatest(bounds_at, _SHARES, _ROUNDS)
+
+
+def greatest(values_at: Callable[[FloatArray], FloatArray], places: FloatArray, rounds: int) -> float:
+    """The greatest value found, at least 0: at some places, and again and again between the neighbours of the best one."""
+    best = 0.0
+    for _ in range(rounds):
+        values = values_at(places)
+        at = int(np.argmax(values))
+        best = max(best, float(values[at]))
+        places = np.linspace(places[max(at - 1, 0)], places[min(at + 1, places.size - 1)], places.size)
+    return best

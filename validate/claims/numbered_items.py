@@ -56,14 +56,14 @@ def numbers(kind: str, location: str) -> set[int]:
     >>> sorted(numbers("Eq.", "App. D, Eq. (48), (50)-(52)")), numbers("Definition", "Definitions 1, 2, Eq. (6)")
     ([48, 50, 51, 52], {1, 2})
     """
-    found: set[int] = set()
+    named: set[int] = set()
     plural = kind if kind.endswith(".") else f"{kind}s?"
     one = r"\(?(\d+)\)?(?:\([a-c]\))?"
     item = rf"{one}(?:\s*(?:-|to)\s*{one})?"
     for group in re.finditer(rf"(?<![A-Z]){plural} ({item}(?:, {item})*)", location):
         for first, last in re.findall(item, group.group(1)):
-            found |= set(range(int(first), int(last or first) + 1))
-    return found
+            named |= set(range(int(first), int(last or first) + 1))
+    return named
 
 
 def numbered_items(evidence: Iterable[Evidence], source: Source = INSTALLED) -> Iterator[NumberedItem]:
@@ -76,7 +76,7 @@ def numbered_items(evidence: Iterable[Evidence], source: Source = INSTALLED) -> 
         for kind, count in paper.numbered.items():
             at = [(row, numbers(kind, place)) for row, place in places]
             for number in range(1, count + 1):
-                yield _item(paper.id, kind, number, [row for row, found in at if number in found], how)
+                yield _item(paper.id, kind, number, [row for row, places_of in at if number in places_of], how)
 
 
 def _places(claim: Claim, paper: Paper) -> list[str]:

@@ -197,7 +197,7 @@ def _of_privacy(
     if (persons := part.privacy.groups) is not None:
         for devices, epsilon in zip(persons.devices, persons.epsilon, strict=True):
             who = ", ".join(labels[k] if labels else str(k) for k in devices)
-            row(f"epsilon, {who} together", rounded_up(float(epsilon)), "", "0")
+            row(f"{'estimate of ' * persons.estimated}epsilon, {who} together", rounded_up(float(epsilon)), "", "0")
 
 
 def _of_error(row: Row, part: InferenceBounds, task: Task | None) -> None:

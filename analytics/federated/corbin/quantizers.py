@@ -254,8 +254,8 @@ def corbinq_received(
 
     def draw(level: FloatArray) -> NDArray[np.bool_]:
         nonlocal remaining
-        own, remaining = remaining[: level.size], remaining[level.size :]
-        return _is_below(own, level, d, rng)
+        taken, remaining = remaining[: level.size], remaining[level.size :]
+        return _is_below(taken, level, d, rng)
 
     sign = 1 if checks.flag("lead", lead) else -1
     if np.shape(w) != z.shape:

@@ -291,11 +291,11 @@ class FixedSizeSampled(Mechanism):
 
     @property
     def dominating_mu(self) -> float:
-        return self.release.dominating_mu if self.p else 0.0
+        return self._mixture.dominating_mu
 
     @property
     def renyi_lines(self) -> tuple[tuple[float, float], ...]:
-        return self.release.renyi_lines if self.p else ((0.0, 0.0),)
+        return self._mixture.renyi_lines
 
     def greatest_loss(self, *, reverse: bool = False) -> float:
         return self._mixture.greatest_loss()

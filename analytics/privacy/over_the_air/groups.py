@@ -52,7 +52,9 @@ def group_epsilon(
     rounds: int | None = None,
     observer: Observer | str | None = None,
 ) -> Bracket:
-    """Epsilon of each group of devices, such as those of one person, after all rounds, between two proved bounds.
+    """Epsilon of each group of devices, such as those of one person, after all rounds, between two bounds.
+
+    They are proved, except where :func:`.system_privacy.estimated` says that the curves of the devices are estimates.
 
     Parameters
     ----------
@@ -90,11 +92,9 @@ def group_epsilon(
         alone = [system_privacy.curve(system, device=k, rounds=rounds, observer=observer) for k in group]
         steps = alone
         if system.adjacency is Adjacency.ABSENT and not system.idle_noise:  # else their noise stays
-            left = (system.derived(colluding=(*_named(system), *group[:i])) for i in range(len(group)))
-            steps = [
-                system_privacy.curve(one, device=k, rounds=rounds, observer=observer)
-                for one, k in zip(left, group, strict=True)
-            ]
+            gone = (system.derived(colluding=(*_named(system), *group[:i])) for i in range(1, len(group)))
+            rest = zip(gone, group[1:], strict=True)
+            steps = alone[:1] + [system_privacy.curve(left, device=k, rounds=rounds, observer=observer) for left, k in rest]
         if len(group) > 1 and hides_members:
             ends = system_privacy.epsilon_bracket(
                 system, delta=allowed_delta, rounds=rounds, device=group, observer=Observer.SIGNAL
@@ -148,18 +148,18 @@ def _spent(curves: Sequence[PrivacyCurve], delta: float, shares: Sequence[FloatA
     left = np.full(shares[0].shape, delta)
     total = np.zeros(left.shape)
     for curve, share in zip(curves, shares, strict=False):
-        spent = np.asarray(curve.epsilon(left * share))
+        spent = np.asarray(curve.epsilon(left * share * (1 - 4 * UNIT)))
         total = total + spent
         with np.errstate(under="ignore"):
-            left = left * (1 - share) * np.exp(-spent) * (1 - 1e-15)
+            left = left * (1 - share) * np.exp(-spent) * (1 - 8 * UNIT)
     last = np.full(left.shape, np.inf)
     affordable = left >= _LEAST
     last[affordable] = curves[-1].epsilon(left[affordable])
-    return np.asarray((total + last) * (1 + 1e-15))
+    return np.asarray((total + last) * (1 + UNIT * (4 + len(curves))))
 
 
 def _named(system: InferenceSystem) -> tuple[int, ...]:
     """The colluders of a system, which have to be named for its devices to leave one by one."""
     if isinstance(system.colluding, int) and system.colluding:
         raise ParameterError("colluding", system.colluding, "0 or a list of devices, for groups with absent devices")
-    return () if isinstance(system.colluding, int) else system.colluding
+    return tuple(np.flatnonzero(system.partners).tolist())

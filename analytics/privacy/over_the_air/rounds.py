@@ -183,8 +183,8 @@ class Query(Mechanism):
         if few or tolerance >= self.tolerance > 0:
             return self
         if tolerance not in self._composed:
-            own: dict[str, Any] = {"_rules": {}, "_seen": {}, "_composed": {}}
-            self._composed[tolerance] = replace(self, tolerance=tolerance, **own)
+            empty: dict[str, Any] = {"_rules": {}, "_seen": {}, "_composed": {}}
+            self._composed[tolerance] = replace(self, tolerance=tolerance, **empty)
         return self._composed[tolerance]
 
     def _at_cells(self, negligible: float) -> SharedCurves | None:

@@ -171,7 +171,7 @@ def test_the_bounds_of_a_file_show_persons(tmp_path):
     found = airtight.bounds(file)
     lower, upper = airtight.group_epsilon(described, described.groups)[:2]
     held = found.to_dict()["inference"]["privacy"]["groups"]
-    assert held == {"devices": [[0, 1], [3]], "epsilon": upper.tolist(), "lower": lower.tolist()}
+    assert held == {"devices": [[0, 1], [3]], "epsilon": upper.tolist(), "lower": lower.tolist(), "estimated": False}
     assert upper[0] == pytest.approx(float(airtight.gaussian(0.5 / np.sqrt(0.5)).epsilon(1e-5)), rel=1e-2)
     assert found.to_frame().query("quantity == 'group_epsilon'").value.tolist() == upper.tolist()
     result = run("bounds", file)
