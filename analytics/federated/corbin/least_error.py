@@ -36,9 +36,9 @@ def least_error(system: FederatedSystem) -> Limit:
     (0.1825, 'chains on 1 line, 2 steps of 5 devices (theorem 2)', 2.6)
     """
     one_round = system.derived(parameters=1, dropout=0.0, rounds=1)
-    clients = one_round.clients
-    limit = minimax_error(aggregation(one_round), devices=clients, dimension=1, clip=one_round.radius, adjacency="replace")
+    clients, radius = one_round.clients, one_round.radius
+    limit = minimax_error(aggregation(one_round), devices=clients, dimension=1, clip=radius, adjacency="replace")
     error = mean_estimation.worst(
-        clients, epsilon=one_round.epsilon, radius=one_round.radius, bits=one_round.shared_bits, independent=one_round.ldp_fraction
+        clients, epsilon=one_round.epsilon, radius=radius, bits=one_round.shared_bits, independent=one_round.ldp_fraction
     )
     return replace(limit, ratio=float(error) / limit.error if limit.error > 0 else math.inf)
