@@ -222,3 +222,19 @@ def test_a_subsampled_gaussian_of_great_mu_at_orders_near_one(p, mu, order):
 
 def test_squares_that_underflow():
     assert 0 <= PrivacyCurve.of(Shown((0.5, 0.5), (0.0, 1e-170), (0.0, 1e-170))).renyi(2.0).upper < 1e-300
+
+
+@settings(max_examples=40, deadline=None)
+@given(log_width=st.floats(-5.0, 1.5), log_power=st.floats(-3.0, 4.0), negative=st.booleans(), fall=st.floats(0.0, 1.0))
+def test_the_integral_of_a_cell(log_width, log_power, negative, fall):
+    """The exponential of power times epsilon, times the chord in exp(epsilon) of a curve from 1 to `fall`, at 50 digits."""
+    width = 10.0**log_width
+    power = -1 - 10.0**log_power if negative else 10.0**log_power
+    values = np.array([1.0, fall])
+    found = renyi._log_integral(np.array([0.0, width]), (values, values), power, upper=True)
+    with mpmath.workdps(DIGITS):
+        p, h, right = mpmath.mpf(power), mpmath.mpf(width), mpmath.mpf(fall)
+        # of e^(p x) (right + (1 - right) (e^h - e^x) / (e^h - 1)), term by term
+        of_one, of_x = mpmath.expm1(p * h) / p, h if p == -1 else mpmath.expm1((p + 1) * h) / (p + 1)
+        truth = right * of_one + (1 - right) * (mpmath.exp(h) * of_one - of_x) / mpmath.expm1(h)
+        assert found == pytest.approx(float(mpmath.log(truth)), rel=1e-13, abs=1e-13)
