@@ -120,6 +120,7 @@ HOMES = {
         "solve_weights",
         "style",
         "sweep",
+        "theorem1_region",
         "train",
         "try_claims",
         "verify",

@@ -103,6 +103,7 @@ from airtight.verbs import solve_energy as solve_energy
 from airtight.verbs import solve_weights as solve_weights
 from airtight.verbs import style as style
 from airtight.verbs import sweep as sweep
+from airtight.verbs import theorem1_region as theorem1_region
 from airtight.verbs import train as train
 from airtight.verbs import try_claims as try_claims
 from airtight.verbs import verify as verify
@@ -210,6 +211,7 @@ __all__ = [
     "style",
     "subsampled",
     "sweep",
+    "theorem1_region",
     "train",
     "try_claims",
     "undecidable",

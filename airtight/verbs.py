@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from airtight.analytics.limits.minimax import Limit
     from airtight.analytics.privacy.accounting.privacy_curve import Bracket, PrivacyCurve
     from airtight.analytics.privacy.over_the_air.amplification import PublishedGuarantee
+    from airtight.analytics.privacy.over_the_air.theorem1_region import Theorem1Region
     from airtight.results.bounds import Bounds
     from airtight.results.inference_results import EpsilonOverRounds
     from airtight.results.training_run import Trained
@@ -357,6 +358,43 @@ def published(system: Source, *, form: Literal["theorem1", "eq23"] = "theorem1")
     from airtight.analytics.privacy.over_the_air import amplification
 
     return amplification.published(_inference(system), form=form)
+
+
+@_own_errstate
+def theorem1_region(
+    system: Source,
+    *,
+    form: Literal["theorem1", "eq23"] = "theorem1",
+    observer: ObserverName | None = None,
+    device: ArrayLike | None = None,
+) -> Theorem1Region:
+    """Where Theorem 1 is true for one round of a system: its greatest dimension, and the least t and factor that make it true.
+
+    See :func:`airtight.analytics.privacy.over_the_air.theorem1_region.theorem1_region`, which has the proofs.
+
+    Parameters
+    ----------
+    system : InferenceSystem, SystemFile or path
+        A path is read as a system file.
+    form : {"theorem1", "eq23"}
+        Which t is taken.
+    observer : {"auto", "participants", "others", "signal"}, optional
+        By default that of the system; the authors' server is `signal`.
+    device : int or array_like of int, optional
+        Indices of the devices; all K by default.
+
+    Examples
+    --------
+    >>> import airtight
+    >>> system = airtight.InferenceSystem(devices=12, participation=0.9, noise_variance=0.1, weight=1/12, clip=3.0,
+    ...     alignment=1.0, receiver_noise_variance=0.1, dimension=784, delta=1e-5, delta_prime=1e-5)
+    >>> region = airtight.theorem1_region(system, form="eq23", observer="signal", device=0)
+    >>> region.dimension_lower, region.dimension_upper
+    (array([81.]), array([154.]))
+    """
+    from airtight.analytics.privacy.over_the_air import theorem1_region as region
+
+    return region.theorem1_region(_inference(system), form=form, observer=observer, device=device)
 
 
 @_own_errstate

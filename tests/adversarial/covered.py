@@ -91,6 +91,8 @@ ELSEWHERE = {  # no quantity of a paper's model: why no row is asked of it
         "programs over all mechanisms"
         for name in ("minimax_error", "of_system", "of_tasks")
     },
+    "airtight.analytics.privacy.over_the_air.theorem1_region.theorem1_region": "where a claim is true; held to balls and to the "
+    "inequalities of FDP-T1a-short and FDP-T1a-long",
     "airtight.analytics.federated.corbin.least_error.least_error": "calls minimax.minimax_error with the curve of a client",
     **{
         f"airtight.analytics.limits.energy_floor.{name}": "no paper bounds any scheme's energy; held to uncoded transmission"

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from airtight.analytics import checks
-from airtight.analytics.checks import choice
+from airtight.analytics.checks import FloatArray, choice
 from airtight.analytics.guarantee import Adjacency, Guarantee
 from airtight.analytics.inference.system import HomogeneousSystems, InferenceSystem
 from airtight.analytics.privacy.mechanisms import subsampling
@@ -100,8 +100,7 @@ def published(system: concentration.Systems, *, form: TheoremForm | str = Theore
     p, delta, delta_prime = system.participation, system.delta, np.asarray(system.delta_prime)
     vacuous: Any = ~np.greater(mean, t)
     with np.errstate(over="ignore"):
-        c = system.alignment * system.weight * system.clip * np.sqrt(2 * np.log(1.25 / delta))
-        single = c / np.sqrt(np.where(vacuous, np.nan, np.subtract(mean, t)))
+        single = numerator(system) / np.sqrt(np.where(vacuous, np.nan, np.subtract(mean, t)))
     amplified = subsampling.amplified(
         np.minimum(np.where(vacuous, 0.0, single), np.finfo(float).max), p / (1 - delta_prime)
     )
@@ -113,6 +112,12 @@ def published(system: concentration.Systems, *, form: TheoremForm | str = Theore
         mean_noise=mean,
         vacuous=vacuous if vacuous.ndim else bool(vacuous),
     )
+
+
+def numerator(system: concentration.Systems) -> FloatArray:
+    r""":math:`c_k = \gamma w_k C_k\sqrt{2\log(1.25/\delta)}` of Eq. (11): over the noise it is epsilon of (10)."""
+    delta = np.asarray(system.delta)
+    return np.asarray(system.alignment * system.weight * system.clip * np.sqrt(2 * np.log(1.25 / delta)))
 
 
 def proven(system: InferenceSystem, *, delta: float | None = None) -> Guarantee:

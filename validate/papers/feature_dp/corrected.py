@@ -16,7 +16,7 @@ from airtight.analytics.privacy.over_the_air import amplification, system_privac
 from airtight.analytics.privacy.over_the_air.participation_mixture import hidden_divergence
 from airtight.validate.claims import reference_integrals
 from airtight.validate.claims.claim import Claim, holds
-from airtight.validate.claims.relation import at_most, equal
+from airtight.validate.claims.relation import at_most, equal, relative_to
 from airtight.validate.papers.feature_dp.common import (
     DIMENSION,
     DISTANCE,
@@ -102,6 +102,37 @@ _SPREAD = {
 }
 
 
+# In how many dimensions an absent device shows
+
+
+def _absent(p: float, variance: float, noise: float, signal: float, dimension: int, epsilon: float) -> float:
+    made = system(
+        1, participation=p, noise_variance=noise, weight=signal, receiver_noise_variance=variance, dimension=dimension
+    )
+    return resolved(system_privacy.delta(made, epsilon, device=0))
+
+
+def _by_pinsker(p: float, variance: float, noise: float, signal: float, dimension: int, **_: float) -> float:
+    ratio = noise / variance
+    return p / 2 * math.sqrt(dimension * (ratio - math.log1p(ratio)) + signal**2 / variance)
+
+
+def _by_chernoff(p: float, variance: float, noise: float, dimension: int, epsilon: float, **_: float) -> float:
+    threshold = (1 + variance / noise) * math.log1p(noise / variance)  # of the squared norm, over r v
+    exponent = dimension / 2 * (threshold - 1 - math.log(threshold))
+    return p - (math.expm1(epsilon) + 2 * p) * math.exp(-exponent)
+
+
+_ABSENT = {
+    "p": PROBABILITY,
+    "variance": Range(1e-2, 1e2, logarithmic=True),
+    "noise": Range(1e-2, 1e2, logarithmic=True),
+    "signal": Range(1e-2, 10.0, logarithmic=True, extra=(0.0,)),
+    "dimension": Range(1, 25088, logarithmic=True, integer=True, typical=(784, 25088)),
+    "epsilon": Range(1e-3, 20.0, logarithmic=True, extra=(0.0,)),
+}
+
+
 # Hidden participation: the device's noise stays, or all devices send noise
 
 
@@ -149,6 +180,28 @@ CLAIMS = (
         statement=r"D_\lambda(N(\Delta e_1, (v+s)I_r)\|N(0, vI_r)) = Q_{\chi^2_r(\lambda_1)}\left(\tfrac{R^2}{v+s}\right)"
         r" - \lambda\,Q_{\chi^2_r(\lambda_0)}\left(\tfrac{R^2}{v}\right)",
         tolerance=1e-10,
+    ),
+    Claim(
+        "FDP-T1a-short",
+        "ours: absent, the others always take part; Theorem 1 is true where the right side is at most its delta",
+        at_most(_absent, _by_pinsker),
+        holds("p_k times the total variation of two normal laws, by Pinsker's inequality: short codes show little."),
+        _ABSENT,
+        statement=r"\delta^{\mathrm{absent}}_k(\epsilon) \le "
+        r"\frac{p_k}2\sqrt{r\bigl(\tfrac sv-\log(1+\tfrac sv)\bigr)+\tfrac{(w_kC_k)^2}v}",
+        slack=1.3,
+        effort=1 / 4,
+    ),
+    Claim(
+        "FDP-T1a-long",
+        "ours: absent, the others always take part; Theorem 1 is false where the left side exceeds its delta",
+        at_most(_by_chernoff, _absent),
+        holds("The set of all y of great norm: in many dimensions the norm tells whether the device sends."),
+        _ABSENT,
+        statement=r"p_k-(e^\epsilon-1+2p_k)\,e^{-rI} \le \delta^{\mathrm{absent}}_k(\epsilon),\quad "
+        r"I = \tfrac12(\theta-1-\log\theta),\quad \theta = (1+\tfrac vs)\log(1+\tfrac sv)",
+        scale=relative_to(lambda p, **_: p),
+        effort=1 / 4,
     ),
     Claim(
         "FDP-T1a-hidden",
