@@ -18,7 +18,27 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx_gallery.gen_gallery",
     "mathml",
+    "sphinx_click",
+    "sphinx_reredirects",
 ]
+_MOVED = {
+    "concepts": "adjacency epsilon observers",
+    "federated": "corbin-fl few-bits utility-fairness",
+    "howto-design": "design",
+    "howto-exchange": "results",
+    "howto-extend": "add-your-paper",
+    "howto-meter": "meter",
+    "howto-privacy": "howto",
+    "howto-sweep": "sweep",
+    "howto-train": "attack report training",
+    "participation": "feature-dp",
+    "project": "architecture compatibility",
+    "python": "families",
+    "trust": "claims",
+    "tutorial-privacy": "tutorial",
+    "tutorial-theorem": "your-theorem",
+}
+redirects = {old: f"{new}.html" for new, olds in _MOVED.items() for old in olds.split()}
 sphinx_gallery_conf = {
     "examples_dirs": "gallery",
     "gallery_dirs": "_gallery",
@@ -43,6 +63,7 @@ html_theme = "furo"
 html_title = "airtight"
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "_extra", "gallery"]
+smartquotes = False  # `--all` stays two hyphens
 html_math_renderer = "mathml"
 html_static_path = ["_static"]
 html_css_files = ["math.css", "narrow.css"]

@@ -674,7 +674,7 @@ def try_(
 )
 @_QUIET
 def certify(ids: tuple[str, ...], out: Path, coq: bool, complete: bool) -> None:
-    """Write certificates and a checker that needs only Python: OUT/ID/*.json, OUT/check.py.
+    """Write certificates and a checker that needs only Python: a folder OUT/ID for each, and OUT/check.py.
 
     Exit code 1 where no claim can be certified.
     """

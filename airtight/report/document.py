@@ -38,6 +38,11 @@ from airtight.validate.claims.sources import INSTALLED
 from airtight.validate.claims.statement import Standing, standing
 from airtight.validate.files import whole
 
+_BELOW = ("proofs", "fairness", "implementations", "quantities", "coverage")  # pages that hang below the ledger
+_OPENED = (
+    "{doc}`proofs`, {doc}`fairness` (objections of the authors, and the redrawn figures), {doc}`implementations`, "
+    "{doc}`quantities`, {doc}`coverage`."
+)
 _FLOORS = ("analytics", "solvers", "validate")  # below the face
 _PRIVATE = ("commands", "papers", "report")  # folders that have no Python interface
 _ALONE = ("check", "check_log")  # programs that need no package, beside certificates and logs
@@ -121,7 +126,7 @@ def _index(evidence: Sequence[Evidence], tried: Sequence[Paper]) -> str:
         "# The ledger",
         "",
         "The ledger lists every numbered item of the papers, and each sentence between them that a computation can decide. "
-        "Each item has a verdict, and each verdict says on what it rests ({doc}`claims`). "
+        "Each item has a verdict, and each verdict says on what it rests ({doc}`trust`). "
         '<a href="ledger/index.html">Search all claims</a>, or choose a paper:',
         "",
     ]
@@ -139,8 +144,9 @@ def _index(evidence: Sequence[Evidence], tried: Sequence[Paper]) -> str:
         lines.append(f"| [{paper.title}](ledger/{paper.id}.md) | {counts.total()} | {cells} |")
     items = [item for paper in tried for item in paper.items]
     lines += ["", _count(evidence, items), *_of_packages(evidence, tried), "", _GLOSSARY, _compared(evidence), ""]
-    lines += ["`make ledger` writes these pages from what `airtight verify --all` finds.", ""]
-    lines += ["```{toctree}", ":hidden:", "", *(f"ledger/{paper.id}" for paper in tried), "```"]
+    lines += ["`make ledger` writes these pages from what `airtight verify --all` finds. Below them: " + _OPENED, ""]
+    papers = [f"ledger/{paper.id}" for paper in tried]
+    lines += ["```{toctree}", ":hidden:", "", *papers, *_BELOW, "```"]
     return "\n".join(lines) + "\n"
 
 
@@ -153,7 +159,7 @@ def _of_packages(evidence: Sequence[Evidence], tried: Sequence[Paper]) -> list[s
     listed = ", ".join(f"[{paper.id}](ledger/{paper.id}.md)" for paper in others)
     rest = len(evidence) + sum(len(paper.items) for paper in tried) - items
     said = f"airtight itself has {rest} of these items, {len(evidence) - claims} of them claims that `airtight verify` tries. "
-    said += f"Packages of their own ({{doc}}`add-your-paper`) bring the other {items}, {claims} of them claims: {listed}."
+    said += f"Packages of their own ({{doc}}`howto-extend`) bring the other {items}, {claims} of them claims: {listed}."
     return ["", said] if others else []
 
 

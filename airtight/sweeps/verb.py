@@ -113,7 +113,7 @@ def sweep(
         the keys of a tuple change together: ``{("clip", "weight"): [(1, 0.1), (2, 0.05)]}``. ``participation[3]`` is
         that of device 3 alone.
     quantities : sequence of str, optional
-        Names (docs/sweep.md) or paths in the JSON of ``bounds`` and ``solve energy``; by default the usual ones.
+        Names (docs/howto-sweep.md) or paths in the JSON of ``bounds`` and ``solve energy``; by default the usual ones.
     out : path, optional
         The store, a zarr group: blocks that it has are not computed again. By default nothing is kept.
     executor : concurrent.futures.Executor or distributed.Client, optional

@@ -4,7 +4,7 @@ Both clients know the number U, uniform on [0, 1] for each parameter. The leader
 law, the follower the one at level 1 - U (inverse distribution functions, outputs in increasing order). One bit is
 CorBinQ (CB, Algorithm 2). Each output alone has the law of its quantizer, and so its privacy for an observer of one
 uplink. For the server, which sees both outputs, no finite epsilon holds (:func:`coupled`), and behind secure
-aggregation outputs that cancel hide nothing (see docs/few-bits.md).
+aggregation outputs that cancel hide nothing (see docs/federated.md).
 """
 
 from __future__ import annotations

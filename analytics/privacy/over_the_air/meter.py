@@ -2,7 +2,7 @@ r"""A meter for a fleet: rounds as they happened, and a halt before a device's b
 
 Three kinds of rounds have a filter, that is a rule of halting whose budget, fixed beforehand, is a guarantee.
 
-**Gaussian rounds** (theorem M2 of docs/meter.md). Rolls are seen by the server and drawn independently of all data; neighbours
+**Gaussian rounds** (theorem M2 of docs/rounds.md). Rolls are seen by the server and drawn independently of all data; neighbours
 are ``silent`` or ``replace``. Round t then is a Gaussian release with
 :math:`\mu_t = |x - x'|_{\max}/\sqrt{v_k(S_t) + \sigma_k^2}` by clip bounds. If a round is refused whenever
 :math:`\sum\mu_t^2` would exceed :math:`\mu_B^2`, everything released is at most as distinguishable as one Gaussian release
@@ -379,7 +379,7 @@ class Meter(tidy.Tabular):
 
     Notes
     -----
-    The proofs stand in docs/meter.md. Sums are rounded up after each round, budgets down. A round costs time and memory
+    The proofs stand in docs/rounds.md. Sums are rounded up after each round, budgets down. A round costs time and memory
     in proportion to K; a round with L looks costs K L^2 besides (K^2 for its certificate).
 
     Examples

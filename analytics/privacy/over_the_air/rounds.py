@@ -60,7 +60,7 @@ class Query(Mechanism):
     """One query of a system, as seen by one observer, for the privacy of one device.
 
     The pair is that of the feature of greatest norm, which dominates the pairs of all other features in either order
-    (docs/observers.md).
+    (docs/participation.md).
     """
 
     system: InferenceSystem

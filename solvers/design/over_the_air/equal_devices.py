@@ -4,7 +4,7 @@ The gauge :math:`(w, \sigma, \gamma, g) \to (cw, c\sigma, \gamma/c, g/c)` change
 so the alignment is not changed. The gain is the best one, in closed form. The weight is eliminated: at a given
 participation, noise and clip, the MSE decreases with the weight, and epsilon and energy increase. The remaining
 variables are a box of at most three dimensions. On each smaller box every quantity has a bound from the corners of the
-box (docs/design.md):
+box (docs/howto-design.md):
 
 * epsilon, over several rounds too: :mod:`airtight.solvers.design.over_the_air.box_bounds`;
 * the MSE of :mod:`airtight.solvers.design.over_the_air.moments` decreases with participation and weight and increases

@@ -699,7 +699,7 @@ def test_the_page_of_the_docs(tmp_path, monkeypatch):
     matplotlib.use("agg")
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)
-    page = (ROOT / "docs/sweep.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/howto-sweep.md").read_text(encoding="utf-8")
     space = {}
     for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
         exec(block, space)

@@ -247,7 +247,7 @@ def test_the_tutorial():
     assert rows["L2"]["verdict"] == "false" and rows["L2"]["certified"] and rows["L2"]["near_paper"]
     assert rows["L3"]["verdict"] == "unsettled"
     assert result.stderr.count("\n") == 1 and "L3" in result.stderr and "1 - 2*q is 0" in result.stderr
-    assert "examples/lemmas.py" in (LEMMAS.parents[1] / "docs" / "your-theorem.md").read_text()
+    assert "examples/lemmas.py" in (LEMMAS.parents[1] / "docs" / "tutorial-theorem.md").read_text()
 
 
 def test_a_page_for_a_file(tmp_path):

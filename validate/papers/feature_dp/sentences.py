@@ -103,7 +103,7 @@ CLAIMS = (
         holds(
             "On orthogonal channels a server receives each device with that device's noise alone; over the air the "
             "others' noise is added. Tried for visible participants; for `absent` and for hidden devices it follows "
-            "by (g) of docs/observers.md."
+            "by (g) of docs/participation.md."
         ),
         statement=r"\delta_G\Bigl(\epsilon; \mu/\sqrt{1+\tfrac{v_S}{v}}\Bigr) \le \delta_G(\epsilon; \mu)",
         where=GAUSSIAN,

@@ -253,7 +253,7 @@ def test_parameters_of_one_name_have_an_order():
 def test_every_proof_by_hand_is_there():
     """With its hypotheses; the documentation includes all of them, and nothing there is without a row."""
     root = ROOT
-    pages = "".join((root / "docs" / name).read_text() for name in ("proofs.md", "observers.md"))
+    pages = "".join((root / "docs" / name).read_text() for name in ("proofs.md", "participation.md"))
     rows = {}
     for paper in INSTALLED.papers().values():
         known = proofs.sections(paper.id)
@@ -290,5 +290,5 @@ def test_most_formulas_are_proved_by_machine():
     rows = [e for e in rows if len(e.claim.domain) <= 4 and all(isinstance(c, sp.Basic) for c in e.claim.given)]
     known = [e for e in rows if {e.how, e.form} & {How.PROVED, How.IDENTITY}]
     assert len(rows) >= 60 and len(known) >= 0.8 * len(rows)
-    page = (ROOT / "docs" / "claims.md").read_text()
+    page = (ROOT / "docs" / "trust.md").read_text()
     assert all(e.claim.id in page for e in rows if e not in known and e.how is not How.ENUMERATED)
