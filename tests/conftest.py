@@ -10,7 +10,7 @@ from support.processors import take_one
 from airtight.analytics.inference.system import InferenceSystem
 
 settings.register_profile(
-    "airtight", deadline=None, derandomize=True, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
+    "airtight", deadline=None, derandomize=True, max_examples=25, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("airtight")
 os.environ.pop("COLUMNS", None)  # which xdist sets: tables are as wide as they need to be

@@ -48,7 +48,7 @@ def test_the_error_is_that_of_a_simulation_of_their_protocol():
     assert abs(np.mean(squares) - relays.error(A, x)) < 5 * spread
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10**6))
 def test_the_bound_bounds_and_the_published_one_is_never_above_it(seed):
     relays, rng = network(seed)

@@ -57,7 +57,7 @@ def systems(**fixed):
     return st.fixed_dictionaries({**drawn, **{name: st.just(value) for name, value in fixed.items()}})
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(systems())
 def test_exact_and_proven_epsilon(script, values):
     system, text = InferenceSystem(**values), json.dumps(values)
@@ -87,7 +87,7 @@ def test_many_devices(script, devices, participation, dimension, adjacency):
     assert script(f"airtight.epsilon({text})") == pytest.approx(python, rel=1e-9)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(systems(), st.sampled_from(["participants", "others", "signal"]))
 @example(ALWAYS, "others")
 def test_epsilon_for_an_observer(script, values, observer):
@@ -150,7 +150,7 @@ def test_many_queries_are_never_shown_below_the_truth(script, adjacency, idle_no
     assert page == high == math.inf or low * (1 - 1e-9) <= page <= high * (1 + 3 * above + both + 1e-6)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.floats(0.05, 3.0), st.integers(2, 1000), st.floats(1e-10, 1e-3))
 def test_many_gaussians_are_one(script, clip, queries, delta):
     """Idle noise and p = 1: the law on the grid against the closed form."""
@@ -162,7 +162,7 @@ def test_many_gaussians_are_one(script, clip, queries, delta):
     assert truth * (1 - 1e-9) <= page <= truth * 1.01
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(systems())
 def test_theorem_1_as_printed(script, values):
     system, text = InferenceSystem(**values), json.dumps({**values, "sigma": math.sqrt(values["noise_variance"])})
@@ -175,7 +175,7 @@ def test_theorem_1_as_printed(script, values):
             assert script(f"printed.epsilon_{form}({text})") == pytest.approx(claim.epsilon[0], rel=room)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.integers(2, 1000), st.floats(0.02, 1.0), st.floats(0.01, 3.0), st.floats(1e-10, 1e-3))
 def test_many_queries_are_a_mixture_of_gaussians(script, rounds, p, mu, delta):
     """One device alone: after T queries it has sent Binomial(T, p) times, and delta is the mean over that."""

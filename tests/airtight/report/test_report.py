@@ -437,7 +437,7 @@ def test_what_cannot_be_trained_is_left_out(tmp_path):
     """An infeasible fleet and more devices than there are views (201): the report comes all the same."""
     text = EXAMPLE.read_text().replace("deadline = 0.75 ", "deadline = 0.2 ").replace("rounds = 60", "rounds = 2")
     text = text[: text.index("[inference.features]")] + text[text.index("[federated]") :]
-    text = text.replace("devices = 12", "devices = 202")
+    text = text.replace("devices = 12", "devices = 202").replace("participation = 0.9", "participation = 1.0")
     path = tmp_path / "system.toml"
     path.write_text(text)
     result = CliRunner().invoke(main, ["report", str(path), "--out", str(tmp_path / "out")])

@@ -145,7 +145,7 @@ def test_a_peak_limit_is_exceeded_as_often_as_allowed() -> None:
     power=st.floats(1e-2, 1e3),
     outage=st.floats(1e-9, 0.3),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_power_limits_are_ordered(law: dict[str, object], power: float, outage: float) -> None:
     """Whatever keeps each block keeps the mean over blocks; an outage below a third asks for more than the mean of a block."""
     one = system()
@@ -372,7 +372,7 @@ def test_one_look_is_the_best_gain() -> None:
     st.floats(0, 0.5),
     st.integers(0, 1000),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_round_trip_and_reproducible(fading: str, antennas: int, model: str, error: float, seed: int) -> None:
     channel = Channel(
         model=model,

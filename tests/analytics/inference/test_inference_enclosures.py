@@ -19,7 +19,7 @@ from airtight.analytics.privacy.mechanisms import gaussian
 
 chance = st.one_of(st.floats(0, 1), st.sampled_from([0.0, 1.0, 1e-12, 1 - 1e-12]))
 length = st.one_of(st.floats(-3, 3).map(lambda x: 10.0**x), st.just(0.0))
-patient = settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
+patient = settings(deadline=None, max_examples=25, suppress_health_check=list(HealthCheck))
 
 
 @patient

@@ -158,7 +158,7 @@ def test_peak_energy_is_exceeded_as_rarely_as_allowed(noncentrality: float, outa
 @given(
     noise=st.floats(1e-12, 1.0), outage=st.floats(1e-200, 0.5), clip=st.floats(0.1, 10.0), dimension=st.integers(1, 900)
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_the_greatest_weight_under_a_peak_limit(noise: float, outage: float, clip: float, dimension: int) -> None:
     peak = Peak(3.0, outage, dimension)
     weight = float(peak.greatest_weight(np.array([clip]), np.array([noise]))[0])

@@ -26,7 +26,7 @@ def test_two_points_in_gaussian_noise(mu):
     assert truth * (1 - 3e-3) <= bound <= truth * (1 + 1e-12)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.floats(1e-3, 5.0), st.integers(1, 9), st.integers(0, 2**32 - 1))
 def test_no_means_are_better(mu, steps, seed):
     rng = np.random.default_rng(seed)

@@ -42,7 +42,7 @@ def test_many_dimensions_need_what_a_gaussian_source_does():
     assert information_needed(1.0, 3) == information_needed(7.0, 3) == 0.0
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     devices=st.integers(1, 30), dimension=st.integers(1, 2000), p=st.floats(0.0, 1.0), log_gain=st.floats(-4.0, 4.0),
     log_noise=st.floats(-6.0, 3.0), decoder=st.floats(0.01, 1.0), own=st.sampled_from([0.0, 1e-3]), spread=st.integers(0, 2**32),

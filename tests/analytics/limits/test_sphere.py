@@ -56,7 +56,7 @@ def test_moment_of_a_coordinate_is_below_its_bound(dimension, power):
             assert exact <= w - order * mp.log(1 + w / dimension)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.floats(1e-6, 25.0), st.integers(1, 3000))
 def test_both_bounds_are_below_a_gaussian_mechanism(mu, dimension):
     power = PowerFunction.gaussian(mu)
@@ -65,7 +65,7 @@ def test_both_bounds_are_below_a_gaussian_mechanism(mu, dimension):
     assert max(0, 1 - mu * mu / dimension) * (1 - 1e-6) <= by_information(power, dimension) <= best_shrinkage
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.floats(0.05, 12.0), st.sampled_from([1, 2, 3, 9, 100, 784]))
 def test_both_bounds_are_below_the_best_output_of_constant_norm(mu, dimension):
     """It has the error 1 - U^2, U = E u under the density F'(cap(u)), which F allows."""

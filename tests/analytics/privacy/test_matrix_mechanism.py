@@ -17,7 +17,7 @@ def sets(steps, participations, separation):
                 yield list(chosen)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     steps=st.integers(1, 7), participations=st.integers(1, 4), separation=st.integers(1, 4), seed=st.integers(0, 2**32),
     sigma=st.floats(0.3, 5.0),

@@ -279,7 +279,7 @@ MECHANISMS = st.one_of(
 
 
 @given(MECHANISMS, MECHANISMS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_meter_and_checker_agree_on_what_is_covered(declared: Any, released: Any) -> None:
     """And what is covered lies below, at every epsilon and in both orders."""
     by_meter = dominates(declared, released)

@@ -49,7 +49,7 @@ def test_gaussian_epsilon_at_50_digits(epsilon, delta):
     assert exact(sigma) <= delta < exact(sigma / 1.002)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     name=st.sampled_from(sorted(FAMILIES)),
     requirement=st.one_of(

@@ -22,7 +22,7 @@ def _problem(devices: int, rounds: int, seed: int, floors: bool):
 
 
 @given(st.integers(1, 4), st.integers(1, 8), st.integers(0, 10**6), st.booleans())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_bracket(devices: int, rounds: int, seed: int, floors: bool) -> None:
     """Every budget is kept; nothing that keeps them is below the lower bound; the two are near each other."""
     a, s2, B, floor = _problem(devices, rounds, seed, floors)
@@ -42,7 +42,7 @@ def test_bracket(devices: int, rounds: int, seed: int, floors: bool) -> None:
 
 
 @given(st.integers(2, 5), st.integers(0, 10**6), st.booleans())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_one_budget_is_the_optimum_of_a_general_solver(rounds: int, seed: int, floors: bool) -> None:
     a, s2, B, floor = _problem(1, rounds, seed, floors)
     found = spread_budget(a, budget=B, cost=s2, least_noise=floor)

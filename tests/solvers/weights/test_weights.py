@@ -73,7 +73,7 @@ def kkt_by_hand(qp, w, found, tol):
     assert np.all(found.upper * np.where(np.isfinite(upper), upper - w, 1.0) <= tol * size)
 
 
-@settings(max_examples=600)
+@settings(max_examples=80)
 @given(st.integers(0, 10**6), st.sampled_from(["exact", "published"]), st.booleans())
 def test_structured_solves_everything(seed, objective, free):
     system, features, upper = instance(seed)
@@ -86,7 +86,7 @@ def test_structured_solves_everything(seed, objective, free):
     kkt_by_hand(qp, result.w, found, 1e-7)
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(st.integers(0, 10**6), st.sampled_from(["exact", "published"]))
 def test_cvxpy_agrees(seed, objective):
     system, features, upper = instance(seed)
@@ -105,7 +105,7 @@ def test_cvxpy_agrees(seed, objective):
             assert theirs.w == pytest.approx(ours.w, abs=1e-7)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(st.integers(0, 10**6))
 def test_the_papers_update_agrees_when_it_converges(seed):
     system, features, upper = instance(seed)

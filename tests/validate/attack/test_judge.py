@@ -217,7 +217,7 @@ def test_nothing_hangs_on_the_hash_seed(tmp_path: Path):
     file.write_text(_SEEDED)
     root = Path(airtight.__file__).parents[1]
     outputs = set()
-    for seed in ("0", "1", "4242"):
+    for seed in ("0", "4242"):
         environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join([*sys.path, str(root)])}
         out = tmp_path / seed
         command = [sys.executable, "-m", "airtight", "try", str(file), "--json", "--out", str(out)]

@@ -17,7 +17,7 @@ from airtight.solvers.design.quantizer import quantizer_design, quantizer_pair
 LAWS = st.lists(st.floats(0.01, 1.0), min_size=2, max_size=5).map(lambda x: np.array(x) / sum(x))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.floats(-1, 1), st.floats(-1, 1), st.floats(0.2, 8.0), st.sampled_from([None, 0, 1, 5]))
 def test_one_bit_is_corbinq(w1, w2, epsilon, bits):
     A = float(quantizers.alpha(epsilon))

@@ -31,7 +31,7 @@ def delta_of(noise, local, epsilon, parameters):
     return max(np.maximum(x - math.exp(epsilon) * y, 0).sum() for x, y in ((a, b), (b, a)))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.integers(100, 300), LOCAL, st.integers(1, 2), st.floats(0.02, 0.5), st.integers(0, 10**6))
 def test_any_updates_of_the_others(others, local, parameters, delta, seed):
     rng = np.random.default_rng(seed)

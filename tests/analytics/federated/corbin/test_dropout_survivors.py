@@ -339,7 +339,7 @@ def test_either_is_the_worse_kind():
     assert max(found["paired"], found["unpaired"]) <= found["either"] * (1 + 1e-9)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.integers(0, 300), st.floats(0.01, 0.99), st.floats(0.0, 0.2), st.integers(0, 2**32 - 1), st.integers(1, 9))
 def test_classes_cover_every_count_once(trials, chance, missed, seed, most):
     law = binomial(trials, chance)
@@ -359,7 +359,7 @@ def test_classes_cover_every_count_once(trials, chance, missed, seed, most):
     assert all(before[1] == after[2] + 1 for before, after in itertools.pairwise(above))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=2, max_size=4), st.integers(1, 5),
        st.floats(0.01, 30.0))  # fmt: skip
 def test_merged_tells_no_more(rows, count, tilt):

@@ -15,7 +15,7 @@ from airtight.analytics.federated.few_bits import baselines, modular_noise
 from airtight.analytics.federated.few_bits.modular_noise import ModularNoise, Noise
 from airtight.analytics.forms.balls.ball import ends
 
-patient = settings(deadline=None, max_examples=50, suppress_health_check=list(HealthCheck))
+patient = settings(deadline=None, max_examples=25, suppress_health_check=list(HealthCheck))
 leaving = st.one_of(st.floats(0, 0.999), st.sampled_from([0.0, 0.5, 1e-12, 1 - 1e-9]))
 
 

@@ -22,7 +22,7 @@ GRID = np.linspace(-1, 1, 401)
 EPSILONS = st.floats(0.1, 8.0)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(EPSILONS, st.integers(1, 15))
 def test_binomial(epsilon, trials):
     outputs, law = quantizer_laws.binomial(GRID, epsilon=epsilon, trials=trials)

@@ -195,7 +195,7 @@ systems = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 @given(systems, st.floats(0, 4))
 def test_delta_of_a_device(system, epsilon):
     lower, upper = ends(device.delta(system, epsilon))
@@ -204,7 +204,7 @@ def test_delta_of_a_device(system, epsilon):
     assert found == pytest.approx(lower, rel=1e-9, abs=1e-250)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=25)
 @given(systems, st.floats(-12, -1))
 def test_epsilon_of_a_device_is_never_too_small(system, exponent):
     """At the epsilon that the library gives, the enclosed delta is not above the asked one."""
@@ -224,7 +224,7 @@ def test_systems_that_are_too_much():
         device.delta(idle, 1.0)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=25)
 @given(
     st.lists(st.tuples(st.floats(0.5, 4), st.integers(1, 6), st.floats(0, 8)), min_size=1, max_size=4),
     st.floats(0.2, 3),
@@ -315,7 +315,7 @@ def test_the_optimum_of_the_energy_problem(distance, beta_1):
     assert worse.contains(lower) and float(worse.rad()) > 1e-4
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=25)
 @given(st.integers(1, 4), st.integers(1, 3), st.floats(0.1, 3), st.integers(0, 2**32 - 1), st.booleans())
 def test_mse(K, r, clip, seed, idle):
     rng = np.random.default_rng(seed)

@@ -31,7 +31,7 @@ def truth(epsilon, p, q):
     noise=st.sampled_from([0.0, 1e-9, 1e-3, 0.3]),
     seed=st.integers(0, 99),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_band_holds_everywhere(losses, scale, infinite, steps, noise, seed):
     rng = np.random.default_rng(seed)
     q = rng.dirichlet(np.ones(len(losses)))
@@ -143,7 +143,7 @@ def test_hidden_rounds_need_few_values(adjacency, monkeypatch):
     shape=st.sampled_from(["any", "noisy", "dip"]),
     many=st.sampled_from([0.05, 2.0]),
 )
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_hull_of_values_on_a_grid(values, step, shape, many):
     """Every value is lowered to the least chord of two others, no farther."""
     side = np.array(values)

@@ -80,7 +80,7 @@ def test_nothing_and_everything():
     assert isinstance(airtight.compose([]).to_dp_event(), events.NoOpDpEvent)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     st.lists(
         st.tuples(

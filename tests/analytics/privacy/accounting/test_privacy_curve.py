@@ -94,7 +94,7 @@ def test_grids_are_kept_within_bounds():
 
 
 @given(st.floats(1e-3, 1e3), st.lists(st.floats(1e-300, 0.999), min_size=9, max_size=20), st.floats(0, 0.01))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 def test_epsilons_of_a_gaussian_are_those_of_its_curve(mu, deltas, slack):
     release, level = privacy_curve.Gaussian(mu, "", slack), np.array(deltas)
     low, high = release.epsilons(level)
@@ -109,7 +109,7 @@ def test_epsilons_of_a_gaussian_are_those_of_its_curve(mu, deltas, slack):
 
 
 @given(st.integers(1, 30), st.integers(0, 10**6))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 def test_hull_is_the_greatest_line(count, seed):
     rng = np.random.default_rng(seed)
     fall, start = np.sort(rng.random(count)), rng.random(count)

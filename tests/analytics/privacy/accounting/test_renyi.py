@@ -58,14 +58,14 @@ def test_a_subsampled_gaussian_at_any_order(mu, p, order):
         assert_between(airtight.subsampled(mu, p), order, subsampled_gaussian(mu, p, order), 1e-3)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(scale=st.floats(0.2, 50.0), shift=st.integers(1, 6), order=ORDERS)
 def test_a_curve_without_a_closed_form(scale, shift, order):
     with mpmath.workdps(DIGITS):
         assert_between(airtight.discrete_laplace(scale, shift), order, discrete_laplace(scale, shift, order), 2e-2)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(sigma=st.floats(0.15, 12.0), shift=st.integers(1, 4), order=st.floats(1.01, 9.0))
 def test_a_discrete_gaussian(sigma, shift, order):
     with mpmath.workdps(DIGITS):
@@ -73,7 +73,7 @@ def test_a_discrete_gaussian(sigma, shift, order):
         assert_between(airtight.discrete_gaussian(sigma, shift), order, exact, 1e-8 / (order - 1))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(loss=st.floats(1e-3, 60.0), order=ORDERS)
 def test_the_integral_of_the_curve_meets_the_closed_form(loss, order):
     """Laplace noise both ways; the pure epsilon, and half of its square times the order, are never exceeded."""
@@ -224,7 +224,7 @@ def test_squares_that_underflow():
     assert 0 <= PrivacyCurve.of(Shown((0.5, 0.5), (0.0, 1e-170), (0.0, 1e-170))).renyi(2.0).upper < 1e-300
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(log_width=st.floats(-5.0, 1.5), log_power=st.floats(-3.0, 4.0), negative=st.booleans(), fall=st.floats(0.0, 1.0))
 def test_the_integral_of_a_cell(log_width, log_power, negative, fall):
     """The exponential of power times epsilon, times the chord in exp(epsilon) of a curve from 1 to `fall`, at 50 digits."""

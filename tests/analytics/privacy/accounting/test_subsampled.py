@@ -111,7 +111,7 @@ def mixture_divergence(weights, means, others, epsilon):
     )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     log_p=st.floats(-9.0, 0.0),
     log_mu=st.floats(-3.0, 1.0),

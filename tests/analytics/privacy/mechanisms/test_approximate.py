@@ -35,7 +35,7 @@ def optimal_delta(guarantees, epsilon):
     )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(loss=LOSSES, delta=DELTAS, share=st.floats(0.0, 1.5))
 def test_both_bounds_of_one_guarantee_hold(loss, delta, share):
     epsilon = min(share * max(loss, 1e-3), 700.0)

@@ -35,7 +35,7 @@ def pairs(draw):
     return {"epsilon": epsilon, "distance": mu, "variance_p": vp, "variance_q": vq, "dimension": r}
 
 
-@settings(max_examples=300)
+@settings(max_examples=80)
 @given(pairs())
 def test_inside_the_stated_error_of_the_enclosure(pair):
     low, high = (float(end) for end in gaussian_pair.log_bracket(**pair))

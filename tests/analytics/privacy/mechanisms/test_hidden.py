@@ -31,7 +31,7 @@ def divergence(weights, shifts, sigma, epsilon, reverse):
     return mpmath.fsum(q * mpmath.ncdf(m - t) for q, m in zip(p, mu, strict=True)) - factor * mpmath.ncdf(-t)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     shifts=st.lists(st.one_of(st.just(0.0), st.floats(0.01, 8.0)), min_size=1, max_size=4),
     parts=st.lists(st.floats(1e-6, 1.0), min_size=4, max_size=4),

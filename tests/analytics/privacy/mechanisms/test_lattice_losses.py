@@ -38,7 +38,7 @@ def assert_between(curve, epsilon, exact):
     assert lower <= exact * (1 + _ROUNDING) and exact <= upper * (1 + _ROUNDING), (lower, exact, upper)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     scale=st.one_of(st.sampled_from([1e-3, 1e6]), st.floats(0.05, 50.0)),
     shift=st.integers(1, 12),
@@ -53,7 +53,7 @@ def test_bounds_of_discrete_laplace_hold(scale, shift, place, at_a_loss):
         assert_between(airtight.discrete_laplace(scale, shift), epsilon, laplace_delta(scale, shift, epsilon))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     sigma=st.one_of(st.sampled_from([1e-3, 0.3]), st.floats(0.05, 8.0)),
     shift=st.integers(1, 12),

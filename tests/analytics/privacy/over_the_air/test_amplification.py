@@ -159,7 +159,7 @@ def brute_force(system, epsilon, device):
     return directions
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(st.integers(1, 4), st.data(), st.sampled_from(list(Adjacency)), st.sampled_from([1, 3, 40]), st.floats(0, 3))
 def test_exact_delta_against_enumeration(devices, data, adjacency, dimension, epsilon):
     def each(low, high):

@@ -39,7 +39,7 @@ def one(participants=(0, 1), devices=3, **changes: object) -> Round:
 
 
 @given(st.integers(1, 5), st.integers(0, 10**6), st.sampled_from(["silent", "replace"]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_what_a_round_spends(devices: int, seed: int, adjacency: str) -> None:
     """mu^2 = distance^2 / (the others' noise that is sent + own noise + receiver's), never below, hardly above."""
     rng = np.random.default_rng(seed)
@@ -82,7 +82,7 @@ def _noise_left(asked: Round, k: int) -> float:
 
 
 @given(st.integers(2, 6), st.integers(0, 10**6))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_colluders_take_the_noise_that_they_sent(devices: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     unnamed, present = bool(rng.random() < 0.6), rng.random(devices) < 0.7
@@ -113,7 +113,7 @@ def test_colluders_of_the_theory() -> None:
 
 
 @given(st.integers(1, 6), st.integers(0, 10**6))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_who_may_send_against_colluders(devices: int, seed: int) -> None:
     """The union of all feasible sets, for any number and for a list."""
     rng = np.random.default_rng(seed)
@@ -382,7 +382,7 @@ def test_the_odometer_of_the_theory_is_no_guarantee() -> None:
 
 
 @given(st.integers(1, 6), st.integers(0, 10**6), st.booleans())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @example(6, 3, True)  # some devices would overspend only when others have left
 @example(6, 4, True)
 @example(6, 5, True)

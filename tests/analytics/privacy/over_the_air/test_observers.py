@@ -196,7 +196,7 @@ def test_inside_the_bracket_that_convexity_proves(z, p, d, s, r, replace):
 
 
 @given(share=st.floats(0.001, 3), **{**HIDDEN, "replace": st.just(False)})
-@settings(max_examples=60)
+@settings(max_examples=25)
 def test_the_other_order_is_not_above_the_first_and_has_its_slope(share, p, d, s, r, replace):
     """Below half the square of the distance the best set may have a hole."""
     eps = share * d * d / (1 + s) / 2
@@ -297,7 +297,7 @@ def test_at_and_beside_kinks(p, d, s, r, eps):
 
 
 @given(z=st.floats(0.1, 6), **HIDDEN)
-@settings(max_examples=30)
+@settings(max_examples=25)
 def test_slope(z, p, d, s, r, replace):
     m = d / math.sqrt(1 + s)
     eps = m * z + m * m / 2

@@ -93,7 +93,7 @@ def product_delta(pairs, epsilon):
 PROBABILITY = st.floats(0.0, 1.0)
 
 
-@settings(max_examples=30)
+@settings(max_examples=25)
 @given(st.data(), st.integers(2, 4), st.integers(0, 2), st.integers(0, 2), st.floats(-1.0, 3.0))
 def test_unlike_releases_against_every_outcome(data, size, one, two, epsilon):
     laws = []
@@ -618,7 +618,7 @@ def rare_rounds(epsilon, mu, p, count):
     count=st.sampled_from([2, 3, 7, 30]),
     log_delta=st.floats(-290, -1),
 )
-@settings(max_examples=40)
+@settings(max_examples=25)
 def test_rare_rounds_against_the_mixture(mu, log_p, count, log_delta):
     """Most of the law lies on the loss 0, and what is asked far from it: more tilt than moves the mean."""
     p, delta = 10**log_p, 10**log_delta
@@ -641,7 +641,7 @@ def test_rare_rounds_against_the_mixture(mu, log_p, count, log_delta):
     st.booleans(),
     st.integers(1, 4),
 )
-@settings(max_examples=60)
+@settings(max_examples=25)
 def test_the_law_below_is_below_at_every_epsilon(outcomes, scale, cells, side, noise, share, aligned, widest):
     """Also between grid points and beyond them; rare outcomes, coarse grids, short and uneven ones, values with errors."""
     with mpmath.workdps(120):

@@ -44,7 +44,7 @@ def filled(kind: str, rounds: int, seed: int) -> Meter:
 
 @given(st.sampled_from(["gaussian", "order"]), st.integers(0, 8), st.integers(0, 8), st.integers(0, 100))
 @example("fixed", 5, 4, 0)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_the_same_meter(kind: str, before: int, after: int, seed: int) -> None:
     text = filled(kind, before + after, seed).to_json()
     part = Meter.from_json("".join(text.splitlines(keepends=True)[: before + 1]))
@@ -56,7 +56,7 @@ def test_the_same_meter(kind: str, before: int, after: int, seed: int) -> None:
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_a_changed_log_or_state_is_checked_whole(seed: int) -> None:
     rng, meter = np.random.default_rng(seed), filled("gaussian", 5, 0)
     text, state = meter.to_json(), meter.checked()

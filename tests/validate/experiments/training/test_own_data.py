@@ -221,7 +221,7 @@ def test_headers_are_judged_before_the_data(tmp_path, monkeypatch) -> None:
         read_npz(path, ("X", "y"))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.binary(max_size=300), st.integers(0, 200))
 def test_no_file_breaks_the_readers(tmp_path_factory, noise: bytes, at: int) -> None:
     folder = tmp_path_factory.mktemp("noise")

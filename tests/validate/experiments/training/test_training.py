@@ -46,7 +46,7 @@ def test_splits_and_sources():
 
 
 @given(st.integers(1, 60), st.one_of(st.none(), st.floats(0.05, 10)), st.integers(0, 1000))
-@settings(max_examples=30)
+@settings(max_examples=25)
 def test_partition_is_one(clients, concentration, seed):
     labels = data.load().train.y
     parts = data.partition(labels, clients, rng=np.random.default_rng(seed), concentration=concentration)

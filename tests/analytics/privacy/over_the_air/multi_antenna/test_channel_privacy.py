@@ -55,7 +55,7 @@ def _v(a: np.ndarray, sigma2: np.ndarray, N: float, present: np.ndarray, k: int,
 
 
 @given(st.integers(1, 6), st.integers(1, 5), st.booleans(), st.floats(-14, 3), st.floats(0, 6), st.integers(0, 10**6))
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_both_ends_of_v(devices: int, count: int, parts: bool, log_noise: float, spread: float, seed: int) -> None:
     rng = np.random.default_rng(seed)
     a = _table(seed, 1, devices, count, parts=parts)[0] * 10 ** rng.uniform(-spread / 2, spread / 2, (devices, 1))
@@ -70,7 +70,7 @@ def test_both_ends_of_v(devices: int, count: int, parts: bool, log_noise: float,
 
 
 @given(st.integers(1, 7), st.integers(2, 5), st.booleans(), st.integers(0, 10**6))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_without_receiver_noise_v_is_its_limit(devices: int, count: int, parts: bool, seed: int) -> None:
     """Where the others span all looks, the inverse of what they send; otherwise 0. A look with nothing in it is none."""
     rng = np.random.default_rng(seed)
@@ -89,7 +89,7 @@ def test_without_receiver_noise_v_is_its_limit(devices: int, count: int, parts: 
 
 
 @given(st.integers(1, 5), st.integers(1, 4), st.booleans(), st.integers(0, 10**6))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_the_ball_of_v_lies_between_both_ends(devices: int, count: int, parts: bool, seed: int) -> None:
     rng = np.random.default_rng(seed)
     a = _table(seed, 1, devices, count, parts=parts)[0]
@@ -105,7 +105,7 @@ def test_the_ball_of_v_lies_between_both_ends(devices: int, count: int, parts: b
 
 
 @given(st.integers(1, 7), st.integers(1, 4), st.booleans(), st.floats(-4, 1), st.integers(0, 10**6))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_elimination_encloses_v_of_every_set(
     devices: int, count: int, parts: bool, log_noise: float, seed: int
 ) -> None:
@@ -292,7 +292,7 @@ def test_devices_left_out_of_the_enumeration_keep_both_ends() -> None:
 
 
 @given(st.integers(1, 40), st.integers(0, 10**6))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_cells_enclose_their_atoms(cells: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     low = 10 ** rng.uniform(-6, 6, (2, 300))

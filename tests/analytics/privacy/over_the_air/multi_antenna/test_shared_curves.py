@@ -79,7 +79,7 @@ def _leaving(epsilon: float, d: float, v: float, own: float, r: int, *, reverse:
     st.integers(2, 12),
     st.integers(0, 10**6),
 )
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_both_ends_enclose_the_mean(
     kind: str, p: float, log_own: float, log_distance: float, r: int, count: int, seed: int
 ) -> None:

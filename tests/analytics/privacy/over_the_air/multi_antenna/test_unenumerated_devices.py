@@ -50,7 +50,7 @@ def _encloses(law: effective_noise.Law, k: int, v: np.ndarray, chance: np.ndarra
     st.floats(-3, 1),
     st.integers(0, 10**6),
 )
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_both_laws_enclose_that_of_every_set(
     devices: int, count: int, parts: bool, leaves: int, log_noise: float, seed: int
 ) -> None:

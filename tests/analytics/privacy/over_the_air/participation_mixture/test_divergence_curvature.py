@@ -44,7 +44,7 @@ def _bend(function, v: float) -> float:
         return float((function(v + step) - 2 * function(mp.mpf(v)) + function(v - step)) / step**2)
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(epsilon=st.floats(0, 8), d=POSITIVE, low=POSITIVE, width=st.floats(0, 1), share=st.floats(0, 1))
 def test_gaussian_between_its_bounds(epsilon, d, low, width, share):
     concave, convex = noise_interpolant.of_gaussian(*_one(epsilon, d, low, low + width, 0.0))
@@ -59,7 +59,7 @@ def test_gaussian_bounds_are_attained_at_a_point(epsilon, d, v):
     assert convex[0] - concave[0] == pytest.approx(_bend(lambda x: _gaussian(epsilon, d, x), v), rel=1e-9)
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(
     level=st.floats(-3, 6),
     d=POSITIVE,
@@ -84,7 +84,7 @@ def test_slope_of_a_pair_between_its_bounds(level, d, low, width, gap, r, share)
         assert least[0] - 1e-7 <= float(bend / slope) <= most[0] + 1e-7
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(
     level=st.floats(-3, 6),
     d=POSITIVE,
@@ -100,7 +100,7 @@ def test_concavity_of_a_pair_is_bounded(level, d, low, above, gap, r):
     assert -bound <= _bend(lambda v: _pair(level, d, v, gap, r), low + above)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(
     epsilon=st.floats(0, 3),
     near=st.floats(0, 3),

@@ -30,7 +30,7 @@ def test_rules_have_the_moments_of_the_law_in_log_v(pieces):
         assert at_nodes @ shares == pytest.approx(at_all @ weights, abs=1e-13)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.floats(5.0, 40.0), st.integers(17, 300))
 def test_the_remainder_of_an_exponential_is_not_above_its_bound(fall, values):
     v, weights = np.geomspace(1.0, np.e, values), np.full(values, 1 / values)

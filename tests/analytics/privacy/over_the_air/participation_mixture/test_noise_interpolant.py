@@ -135,7 +135,7 @@ def smooth(doubt):
     return component, calls
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.floats(-11, -6), st.floats(-1.0, 2.0), st.floats(0.01, 3.0))
 def test_an_estimate_is_not_below_the_errors_of_the_nodes(digits, log_v, ratio):
     component, _ = smooth(10**digits)
@@ -175,7 +175,7 @@ def test_a_public_number_that_lay_below_the_truth():
     assert low <= 1.449575397e-6 <= high
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     st.lists(st.tuples(st.floats(0.01, 1.0), st.floats(0.05, 4.0)), min_size=2, max_size=5),
     st.floats(0.05, 8.0),
