@@ -114,6 +114,8 @@ def test_the_first_numbers_name_their_observer():
         *said("README.md", "# if any three devices help the server"),
     ]
     assert all(truth <= one <= truth + 0.01 for one, truth in zip(shown, (high, idle, ten, helped), strict=True))
+    longest = airtight.theorem1_region(PAPER, form="eq23", observer="others", device=0).dimension_upper
+    assert f"of at most {longest[0]:.0f} numbers, and false beyond" in (ROOT / "README.md").read_text()
     assert said("README.md", "between # and # if it sees only the signal") == pytest.approx([low, high], abs=5e-3)
     told = said(
         "docs/index.md",
