@@ -6,9 +6,9 @@ system, an adjacency and an observer. Its formula has no dimension r. The exact 
 *In r it only grows.* Codes of r numbers are codes of r + 1 numbers whose last one is 0, and the server may ignore a number. This
 holds with the others' codes at 0, the lower end of the observer `signal`, as well.
 
-*It stays below that of a server who sees all senders* (joint convexity), and where device k sends noise and the others'
-participation is known it comes as near as one likes: given the senders, the squared norm of y, divided by r, tends to the
-variance of its noise, which tells whether k sends.
+*It stays below that of a server who sees all senders* (joint convexity), and where device k sends noise, but not while it stays
+away, and the others' participation is known, it comes as near as one likes: given the senders, the squared norm of y, divided by
+r, tends to the variance of its noise, which tells whether k sends.
 
 So for each system there is a greatest dimension in which the theorem is true, 0 and infinity included. A server who sees all
 senders finds an absent device with :math:`\delta = p_k` at every epsilon. Hence under ``absent``, with noise of the device and
@@ -40,7 +40,7 @@ _EXP = 700.0  # whose exponential is a double
 class Theorem1Region(Record):
     """Where Theorem 1 is true for each device of a system, and the constants with which it would be.
 
-    Each pair of arrays encloses one number. All arrays have one entry a device.
+    Each pair of arrays encloses one number, by proof unless `estimated`. All arrays have one entry a device.
 
     Attributes
     ----------
@@ -52,8 +52,7 @@ class Theorem1Region(Record):
     delta_lower, delta_upper : ndarray
         The exact delta at the claimed epsilon.
     dimension_lower, dimension_upper : ndarray
-        The greatest dimension r in which the claim is true: proved to be true up to the lower end, and false beyond the upper
-        one.
+        The greatest dimension r in which the claim is true: it is true up to the lower end, and false beyond the upper one.
     t, t_lower, t_upper : float, ndarray, ndarray
         The printed t, and the least in its place that makes the theorem true for the system: minus infinity where any does, and
         the mean noise, at which the theorem claims nothing, where none does.
@@ -61,6 +60,9 @@ class Theorem1Region(Record):
         The least factor before :math:`p_k` that does: infinite where none does.
     t_long_lower, t_long_upper : ndarray
         The least t for codes of any length, against a server who sees all senders.
+    estimated : bool
+        Whether upper ends of delta are estimates for some device in the system's dimension or in few dimensions, which the search
+        passes through (:func:`.system_privacy.estimated`).
     """
 
     adjacency: Adjacency
@@ -78,15 +80,16 @@ class Theorem1Region(Record):
     factor_upper: FloatArray
     t_long_lower: FloatArray
     t_long_upper: FloatArray
+    estimated: bool
 
     @property
     def true(self) -> NDArray[np.bool_]:
-        """Where the theorem is proved to be true; where it claims nothing it is."""
+        """Where the theorem is true; it is where it claims nothing."""
         return self.delta_upper <= self.delta
 
     @property
     def false(self) -> NDArray[np.bool_]:
-        """Where it is proved to be false."""
+        """Where it is false."""
         return self.delta_lower > self.delta
 
 
@@ -150,6 +153,7 @@ def theorem1_region(
         epsilon=claim.epsilon[indices],
         delta=claim.delta[indices],
         t=claim.t,
+        estimated=any(system_privacy.estimated(one, observer=seen) for one in (alone, alone.derived(dimension=1))),
         **dict(zip(names, columns.reshape(len(names), *indices.shape), strict=True)),
     )
 
@@ -173,11 +177,13 @@ def _of_device(
         ends = system_privacy.epsilon_bracket(system, delta=claimed_delta, device=device, observer=seen_by)
         return (float(ends.lower), -1), (float(ends.upper), 1)
 
-    counts = not (system.idle_noise or system.noise_variance[device] == 0 or observer.sees_device)  # the dimension
     lower, upper = exact_delta(system.dimension)
-    if claimed_epsilon == np.inf or exact_delta(1, Observer.PARTICIPANTS)[1] <= claimed_delta:  # in every dimension
+    if claimed_epsilon == np.inf:  # nothing is claimed
+        lower, upper, true_up_to, false_beyond = 0.0, 0.0, np.inf, np.inf
+    elif exact_delta(1, Observer.PARTICIPANTS)[1] <= claimed_delta:  # in every dimension
         true_up_to = false_beyond = np.inf
-    elif not counts:
+    elif system.idle_noise or observer.sees_device or (observer.sees_others and system.noise_variance[device] == 0):
+        # the dimension does not count; against y alone it does without own noise too, as y shows the others' noise
         true_up_to, false_beyond = (np.inf if end <= claimed_delta else 0.0 for end in (upper, lower))
     else:
         true_up_to = _greatest(lambda r: exact_delta(r)[1] <= claimed_delta, 0)
@@ -229,4 +235,4 @@ def _factor(claimed: float, epsilon: float, side: int) -> float:
         return 0.0
     logarithm = epsilon - claimed + np.log(np.expm1(-epsilon) / np.expm1(-claimed))
     with np.errstate(over="ignore", under="ignore"):
-        return float(np.exp(logarithm + side * 16 * UNIT * (1 + epsilon + claimed)))
+        return float(np.exp(logarithm + side * 16 * UNIT * (1 + epsilon + claimed + abs(logarithm))))

@@ -121,6 +121,30 @@ def test_where_the_dimension_does_not_matter():
     assert (many.dimension_lower, many.dimension_upper) == (LONGEST, np.inf)
 
 
+def test_against_y_alone_the_dimension_counts_without_own_noise():
+    """In 784 dimensions the norm shows the others' noise; in one, with their codes 0, delta is that of a mixture."""
+    noise, weight = [0.0, *[1.0] * 5], [11.66446554092426, *[0.0] * 5]
+    system = InferenceSystem(
+        devices=6, participation=[1.0, *[0.9] * 5], noise_variance=noise, weight=weight, clip=1.0, alignment=1.0,
+        receiver_noise_variance=0.01, dimension=784, delta=0.01, delta_prime=0.01, adjacency="silent",
+    )  # fmt: skip
+    region = theorem1_region(system, form="eq23", observer="signal", device=0)
+    assert region.false[0] and 1 <= region.dimension_upper[0] < 784
+    short = theorem1_region(system.replace(dimension=1), form="eq23", observer="signal", device=0)
+    assert not short.false[0] and short.dimension_upper == region.dimension_upper
+
+
+def test_where_nothing_is_claimed_nothing_is_false():
+    seen = theorem1_region(one_random_device(devices=12), observer="participants", device=0)
+    assert seen.epsilon == np.inf and seen.true[0] and not seen.false[0]
+
+
+def test_it_says_where_it_is_estimated():
+    many = one_random_device(devices=100, dimension=784, adjacency="silent").replace(participation=0.9)
+    assert theorem1_region(many, observer="others", device=0).estimated
+    assert not theorem1_region(many.replace(adjacency="absent"), observer="others", device=0).estimated
+
+
 def test_what_it_refuses():
     with pytest.raises(ParameterError, match="rounds = 3"):
         theorem1_region(one_random_device().replace(rounds=3))
