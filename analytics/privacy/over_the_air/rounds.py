@@ -33,7 +33,7 @@ from airtight.analytics.privacy.over_the_air.participation_mixture import (
     signal_lower_bound,
 )
 from airtight.analytics.privacy.over_the_air.participation_mixture.build import participations
-from airtight.analytics.privacy.over_the_air.participation_mixture.evaluate import NoiseMixture
+from airtight.analytics.privacy.over_the_air.participation_mixture.evaluate import GREATEST, NoiseMixture
 from airtight.analytics.privacy.over_the_air.participation_mixture.hidden import PROVED_FROM, HiddenParticipationMixture
 from airtight.analytics.progress import counted
 from airtight.analytics.rounding import NORMAL, SMALLEST, UNIT
@@ -120,12 +120,13 @@ class Query(Mechanism):
         return query(InferenceSystem(**parameters["system"]), parameters["device"], parameters["observer"])
 
     def delta_bracket(self, epsilon: FloatArray, *, reverse: bool = False) -> BracketArrays:
-        order, rounded = reverse and not self.symmetric, _shortened(epsilon)
+        # at an infinite epsilon delta is no more than at the greatest finite one
+        order, rounded = reverse and not self.symmetric, _shortened(np.minimum(epsilon, GREATEST))
         kept = self._seen.setdefault(order, KeptValues.empty(2))
         missing = kept.missing(rounded)
         if missing.size:
             kept.add(missing, np.stack(self._divergences(missing, order), axis=1))
-        lower = kept.at(rounded, 0) if self.pair else np.zeros(rounded.shape)
+        lower = np.where(epsilon < np.inf, kept.at(rounded, 0), 0.0) if self.pair else np.zeros(rounded.shape)
         return lower, kept.at(rounded, 1)
 
     def greatest_loss(self, *, reverse: bool = False) -> float:
@@ -142,7 +143,7 @@ class Query(Mechanism):
 
     def _divergences(self, eps: FloatArray, reverse: bool) -> BracketArrays:
         lower, upper = np.zeros(eps.shape), np.full(eps.shape, SMALLEST)
-        relevant = (self._log_greatest(eps) > _NOTHING) | np.isinf(eps)
+        relevant = self._log_greatest(eps) > _NOTHING
         lower[relevant], upper[relevant] = self._ends(eps[relevant], reverse, _NEGLIGIBLE)
         doubtful = np.flatnonzero(relevant & (upper * _DOUBTFUL < _NEGLIGIBLE))
         if doubtful.size and self._part(_NEGLIGIBLE).missing[0] > 0:
@@ -263,7 +264,7 @@ register(Query, "system")
 def _shortened(epsilon: FloatArray) -> FloatArray:
     """Epsilon with a mantissa of 40 bits, so that a point that several grids share is one double."""
     mantissa, exponent = np.frexp(epsilon)
-    return np.asarray(np.where(np.isfinite(epsilon), np.ldexp(np.round(mantissa * _SHORT), exponent) / _SHORT, epsilon))
+    return np.ldexp(np.round(mantissa * _SHORT) / _SHORT, exponent)
 
 
 def unit(system: InferenceSystem, device: int) -> str:

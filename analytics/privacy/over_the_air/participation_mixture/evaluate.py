@@ -60,6 +60,7 @@ _GROWTH = 16  # greatest factor of epsilon in one step while no upper bound is k
 COARSE = 1e-3  # relative error of delta by curvature from which the noise is lowered instead
 _WORTH_RULING = 0.6  # share of the atoms that Gauss rules may have
 _FAR = 1e100  # an epsilon beyond this is reported as infinite
+GREATEST = 1e300  # an epsilon of which delta is computed
 _EPSILON_ROUNDING = 8 * UNIT  # relative; where epsilon is large, one rounding of it changes delta noticeably
 
 # log delta, its slope in epsilon, and the errors by which the true value may lie above and below
@@ -186,7 +187,8 @@ class NoiseMixture:
 
     def log_upper(self, epsilon: FloatArray, rows: IntArray) -> FloatArray:
         """Upper bound of log delta(epsilon[i]) of kind rows[i], the larger of both directions."""
-        return self._worst(epsilon * (1 - _EPSILON_ROUNDING), rows, upper=True)
+        # at an infinite epsilon what no finite one bounds is left: it is no more than at the greatest
+        return self._worst(np.minimum(epsilon, GREATEST) * (1 - _EPSILON_ROUNDING), rows, upper=True)
 
     def log_lower(self, epsilon: FloatArray, rows: IntArray) -> FloatArray:
         """Lower bound of log delta(epsilon[i]) of kind rows[i], the larger of both directions."""

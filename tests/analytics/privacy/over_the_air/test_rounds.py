@@ -25,7 +25,7 @@ from airtight.analytics.privacy.mechanisms.discrete_pair import Discrete, discre
 from airtight.analytics.privacy.mechanisms.gaussian import Gaussian
 from airtight.analytics.privacy.mechanisms.laplace import Laplace
 from airtight.analytics.privacy.mechanisms.randomized_response import RandomizedResponse
-from airtight.analytics.privacy.over_the_air import rounds
+from airtight.analytics.privacy.over_the_air import rounds, system_privacy
 from airtight.analytics.privacy.over_the_air.multi_antenna.shared_curves import SharedCurves, edges_of
 from airtight.analytics.privacy.over_the_air.participation_mixture.build import participations
 
@@ -843,3 +843,19 @@ def test_a_heavy_tail_costs_no_values_of_the_curve(monkeypatch):
     )  # fmt: skip
     assert rounds.bracket(system, rounds=20, device=0).reached
     assert asked < 3000
+
+
+@pytest.mark.parametrize("adjacency", ["absent", "silent", "replace"])
+@pytest.mark.parametrize("observer", ["others", "participants", "signal"])
+def test_an_infinite_epsilon_leaves_what_is_singular(adjacency, observer):
+    """Without any noise, when the other device is silent, what device 0 sends is seen: with probability 1/4 in a round."""
+    system = airtight.InferenceSystem(
+        devices=2, participation=0.5, noise_variance=[0.0, 0.1], weight=1.0, clip=1.0, alignment=1.0,
+        receiver_noise_variance=0.0, dimension=3, delta=1e-3, adjacency=adjacency,
+    )  # fmt: skip
+    once = 0.5 if (adjacency, observer) == ("absent", "participants") else 0.25
+    for count in (1, 2):
+        shown = system_privacy.delta(system, [1e299, np.inf], rounds=count, observer=observer, device=0)
+        assert shown == pytest.approx(1 - (1 - once) ** count)
+        low, high = system_privacy.delta_bracket(system, np.inf, rounds=count, observer=observer, device=0)
+        assert low <= 1 - (1 - once) ** count <= high * (1 + 1e-9)
