@@ -6,12 +6,14 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import sympy as sp
 
 from airtight.analytics.federated.corbin import quantizers
 from airtight.analytics.forms.balls.ball import ball
 from airtight.analytics.forms.domain import Range, parameter
 from airtight.validate.claims.claim import Claim, holds, other_reading
-from airtight.validate.claims.relation import at_most, equal
+from airtight.validate.claims.relation import absolute, at_most, equal
+from airtight.validate.papers.corbin_fl.common import share, x, y
 
 chosen = parameter("chosen", 0.0, 1.0, latex="a")  # probability that the partner's Y is 1, where the client's is 0
 answered = parameter("answered", 0.0, 1.0, latex="b")  # the same where the client's Y is 1
@@ -40,6 +42,22 @@ def _odds(share: Any) -> Any:
 def _balls(bits: Fraction, shared: Fraction, share: Fraction, first: Fraction, second: Fraction) -> Any:
     odds = _odds(share)
     return ball(odds * _minus(second, share, int(bits), int(shared))), ball(_minus(first, share, int(bits), int(shared)))
+
+
+def _told(bits: int, share: float, epsilon: float) -> float:
+    """delta of a client at the ends of its interval against who knows Z, from the sum over all values of Z."""
+    odds, cells = np.exp(epsilon), 2 ** int(bits)
+    first, second = ([float(_minus(place, share, bits, z)) for z in range(cells)] for place in (1.0, -1.0))
+    outcomes = [(p, q) for minus, other in zip(first, second, strict=True) for p, q in ((minus, other), (1 - minus, 1 - other))]
+    return sum(max(p - odds * q, 0.0) for p, q in outcomes) / cells
+
+
+def _told_in_closed_form(bits: int, share: float, epsilon: float) -> float:
+    """The same: whole cells between both levels count 1, the two end cells what they hold of it."""
+    cells = 2 ** int(bits)
+    whole_low, whole_high = (int(np.floor(cells * (1 + sign * share) / 2)) for sign in (-1, 1))
+    part_low, part_high = (cells * (1 + sign * share) / 2 - whole for sign, whole in ((-1, whole_low), (1, whole_high)))
+    return (whole_high - whole_low - 1 + part_high + max(1 - np.exp(epsilon) * part_low, 0.0)) / cells
 
 
 def _in_the_cells(bits: int, shared: int, **_: Any) -> bool:
@@ -128,5 +146,39 @@ CLAIMS = (
         {"bits": _BITS, "chosen_share": Range(0, 255, integer=True), "seed": Range(0, 10**6, integer=True)},
         statement=r"\Pr(\bar W_f = c - r\alpha \mid x, Z_1) = \tfrac12 - \tfrac x{2\alpha},\quad Z = Z_1 + Z_2 \bmod 2^d",
         idle=["bits", "chosen_share"],
+    ),
+    Claim(
+        "CB-A3-partner",
+        "Eq. (3), 'the privacy of each local model parameter if the uplink communication is compromised', read for a client "
+        "whose partner tells the shared bits (infinitely many; U the uniform number that they are)",
+        at_most(share() * sp.Abs(x - y) / 2, 0),
+        other_reading(
+            "Of one output alone, and Z unknown, (3) holds (CB-PLDP); the paper's clients keep Z to themselves. Who knows Z "
+            "sees on which side of a threshold the update is: the uplink alone then has no finite epsilon, and delta is "
+            "tanh(eps_p/2) at every epsilon, .46 at eps_p = 1.",
+            corrected_by="CB-A3-partner*",
+            true_where="w = w', or the partner keeps Z to itself",
+        ),
+        {"x": x.range, "y": y.range},
+        statement=r"\Pr\bigl(\bar W = c - r\alpha,\ U \in (q(w), q(w')] \bigm| w\bigr) = \frac{|w-w'|}{2r\alpha} \le "
+        r"e^{\epsilon}\Pr\bigl(\bar W = c - r\alpha,\ U \in (q(w), q(w')] \bigm| w'\bigr) = 0",
+        unread="probabilities of an event",
+        scale=absolute("probability"),
+        near="the paper describes honest clients",
+    ),
+    Claim(
+        "CB-A3-partner*",
+        "ours: delta of a client's uplink whose partner tells the d bits, updates at both ends of the interval",
+        equal(_told, _told_in_closed_form),
+        holds(
+            "Z has one law under both updates, and given Z a minus has the probability that Algorithm 2 gives it; compared "
+            "with the sum over all Z. It does not vanish at any epsilon."
+        ),
+        {"bits": _BITS, "share": Range(0.05, 0.95, symbol=r"\tfrac1\alpha"), "epsilon": Range(0.0, 5.0)},
+        statement=r"\delta(\epsilon) = 2^{-d}\left[j - i - 1 + f + (1 - e^\epsilon f')_+\right],\quad "
+        r"2^dq_- = i + f',\ 2^dq_+ = j + f,\ q_\pm = \tfrac12 \pm \tfrac1{2\alpha}",
+        unread="whole and fractional parts",
+        tolerance=1e-12,
+        scale=absolute("delta", 1e-2),
     ),
 )

@@ -68,6 +68,15 @@ _share = parameter("share", 0.05, 1.0, latex="s")
 _ALL_PRESENT = {r"\bar\mu": devices * variance, "t": _T.subs(p, 1)}
 
 
+_helpers = parameter("helpers", 1, 199, integer=True, latex="m")
+_WITHOUT_HELPERS = hockey_stick(
+    _EPSILON.subs(p, 1), signal, sp.sqrt((devices - _helpers) * variance + receiver)
+)  # all take part, and the server subtracts the noise of m other devices
+_HELPED = r"\delta_G\Bigl(\log\Bigl[1+\tfrac{e^{c_k/\sqrt{\bar\mu-t}}-1}{1-\delta'}\Bigr];\ " + (
+    r"\tfrac{w_kC_k}{\sqrt{(K-m)\sigma^2+\sigma_m^2}}\Bigr) \le \delta' + \tfrac\delta{1-\delta'}"
+)
+
+
 def _claimed_delta(p: sp.Expr, delta: sp.Expr) -> Quantity:
     """delta of (11) for a device that takes part with probability p."""
     given = {"participation": [p], "noise_variance": [variance], "delta_prime": delta_prime, "delta": delta}
@@ -227,6 +236,43 @@ CLAIMS = (
         r"s = \tfrac{w_kC_k}{\sqrt{\bar\mu-t}}\sqrt{2\log(1.25/\delta)} \le 1",
         where={**GAUSSIAN, r"\bar\mu": devices, "t": _ALL_PRESENT["t"].subs(variance, 1)},
         slack=11.5,
+    ),
+    Claim(
+        "FDP-T1-partner",
+        "Theorem 1, Eq. (11), with its own t, read for a server that m of the other devices help (all devices take part, noise "
+        "kept)",
+        at_most(_WITHOUT_HELPERS, _claimed_delta(1, delta)),
+        other_reading(
+            "The paper's server is honest but curious, and alone: of devices that tell it their noise the theorem says "
+            "nothing. Read for one that m devices help it withstands as many as t stands for (FDP-T1-partner*), 12 or 13 at "
+            "the paper's delta', and not any m: of 50 devices with w_k C_k = .3 it fails from 32 helpers on, and with 49 delta "
+            "is .062 where 2e-5 is claimed.",
+            corrected_by="FDP-T1-partner*",
+            true_where=r"m\sigma^2 \le t + \sigma_m^2",
+        ),
+        given=[signal > 0, _helpers < devices, _MEAN_MINUS_T.subs(p, 1) > 0, _EXPONENT_ALL_PRESENT <= 1],
+        statement=_HELPED,
+        where={**GAUSSIAN, **_ALL_PRESENT, "c_k": _C, "K": devices, "m": _helpers},
+        near={"devices": 50, "signal": 0.3, "helpers": 32},
+    ),
+    Claim(
+        "FDP-T1-partner*",
+        "ours: how many devices may help the server before Theorem 1 fails (all devices take part, noise kept)",
+        at_most(_WITHOUT_HELPERS, _claimed_delta(1, delta)),
+        holds_under(
+            "The classical calibration at noise (K - m) sigma^2 + sigma_m^2, which is at least mean - t; more noise is "
+            "post-processing. So t, meant for random participation, pays for helpers where all take part."
+        ),
+        given=[
+            signal > 0,
+            _helpers < devices,
+            _EXPONENT_ALL_PRESENT <= 1,
+            _helpers * variance <= _T.subs(p, 1) + receiver,
+            _MEAN_MINUS_T.subs(p, 1) > 0,
+        ],
+        statement=_HELPED + r"\quad\text{where } m\sigma^2 \le t + \sigma_m^2",
+        where={**GAUSSIAN, **_ALL_PRESENT, "c_k": _C, "K": devices, "m": _helpers},
+        slack=250.0,  # delta' is counted, and the noise that is left is hardly ever the least allowed
     ),
     Claim(
         "FDP-L4",

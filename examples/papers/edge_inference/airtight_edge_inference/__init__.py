@@ -16,6 +16,7 @@ from airtight import (
     equal,
     false,
     holds,
+    other_reading,
     parameter,
     proofs_beside,
     undecidable,
@@ -53,6 +54,17 @@ def _given_some(devices: int, participation: float) -> float:
     return device_in / (device_in + device_out)
 
 
+sending = parameter("sending", 2, 5, integer=True, typical=(2, 5), latex="m")
+_SIGMA_AT_ONE = sp.Rational("3.244997406005864")  # what get_sigma returned at n = 5, p = .25, epsilon = 1
+# the amplified delta of a device where one of the m - 1 others tells the server its noise
+_HELPED = _amplified(
+    sp.Integer(1),
+    sp.Rational(1, 4) / (1 - sp.Rational(3, 4) ** 5),
+    sp.sqrt(2),
+    _SIGMA_AT_ONE * sp.sqrt((sending - 1) / sending),
+)
+
+
 # One device, with or without: sensitivity 1, present with probability p'; the likelihood ratio is e^eps at the threshold
 
 _threshold = sp.Rational(1, 2) + sigma**2 * sp.log((sp.exp(epsilon) - 1 + present) / present)
@@ -75,7 +87,7 @@ def _delta_known_count(devices: int, participation: sp.Rational, sigma: sp.Ratio
     return sp.Add(*(c * _amplified(sp.Integer(1), shares[m], sp.sqrt(2), sigma) for m, c in probabilities.items()))
 
 
-_DELTA_KNOWN_COUNT = _delta_known_count(5, _P, sp.Rational("3.244997406005864"))  # what get_sigma returned
+_DELTA_KNOWN_COUNT = _delta_known_count(5, _P, _SIGMA_AT_ONE)
 
 _CLAIMS: tuple[Claim, ...] = (
     Claim(
@@ -150,6 +162,26 @@ _CLAIMS: tuple[Claim, ...] = (
             "get_sigma",
             _PROMISE.format("target_delta = 1e-6 at epsilon, of one query"),
             "Calibrate for an observer who knows m, or keep the noise constant.",
+        ),
+    ),
+    Claim(
+        "EI-partner",
+        "get_sigma at n = 5, p = .25, eps = 1, read for a server that one of the m senders helps (total noise sigma, as meant)",
+        at_most(_HELPED, sp.Rational("1e-6")),
+        other_reading(
+            "The server is alone in the code; nothing is said of devices that help it. Each of m senders adds sigma/sqrt(m), so "
+            "that one of them takes an m-th of the noise away: delta is 7.9e-6 for five senders and 2.0e-4 for two. A device "
+            "that sends alone has all its noise.",
+            corrected_by="EI-delta",
+            true_where="no device tells its noise, or each adds sigma/sqrt(m - 1)",
+        ),
+        statement=r"p'\,\delta_G\Bigl(\ln\bigl(1+\tfrac{e-1}{p'}\bigr);\ \tfrac{\sqrt2}{\sigma\sqrt{1-1/m}}\Bigr) \le 10^{-6}",
+        unread="the sigma that get_sigma returns is substituted",
+        near={"sending": 5},
+        implementation=_code(
+            "get_sigma",
+            _PROMISE.format("target_delta = 1e-6 at epsilon, of one query"),
+            "Where c devices may help the server, let each add sigma/sqrt(m - c).",
         ),
     ),
     Claim(

@@ -36,6 +36,7 @@ first = parameter("first", 0.0, 10.0, typical=(1.5, 8.2), latex="s_1")
 rest = parameter("rest", 0.0, 2.0, typical=(0.1, 0.5), latex="s")
 others = parameter("others", 1, 19, integer=True, typical=(1, 9), latex="m")
 neighbours = parameter("neighbours", 1, 4, integer=True, typical=(2, 4), latex="k")
+receivers = parameter("receivers", 1, 19, integer=True, typical=(1, 9), latex="k")
 mild = parameter("epsilon", 1e-3, 1.0, logarithmic=True, typical=(0.01, 1.0), latex=r"\epsilon")
 any_epsilon = parameter("epsilon", 1e-2, 1e3, logarithmic=True, typical=(1e3, 1e3), latex=r"\epsilon")
 _DELTA = sp.Rational(1, 1000)
@@ -315,6 +316,27 @@ _CLAIMS: tuple[Claim, ...] = (
             "src/optimization.py:36-45",
             "Model.__init__",
             "README (11): 'Communication fom node $i$ to node $j$ should satisfy local differential privacy.'",
+        ),
+    ),
+    Claim(
+        "PC-partners",
+        "src/optimization.py:36-45 and 60-67, read for k neighbours who compare what a client sent them (6be19bc)",
+        at_most(least_delta(mild, sp.sqrt(receivers), _noise(mild)), _DELTA),
+        other_reading(
+            "The promise is about each link by itself (PC-notrust), and nothing is said of neighbours who compare. Each message "
+            "has noise of its own, so that k of them together are one with noise of variance sigma^2/k. The room of the "
+            "classical calibration covers two at epsilon = 1; three have delta .0038 for .001, nine .062 (epsilon 2.37 at "
+            "delta = .001).",
+            corrected_by="PC-notrust",
+            true_where="k = 1, or k at most 2 at epsilon up to 1",
+        ),
+        statement=r"\delta(\epsilon;\ 2RA\sqrt k,\ \sigma = 2RA\sqrt{2\ln(1250)}/\epsilon) \le 10^{-3}",
+        near={"epsilon": 1, "receivers": 9},
+        implementation=_code(
+            "src/optimization.py:36-45",
+            "Model.__init__",
+            "README (11): 'Communication fom node $i$ to node $j$ should satisfy local differential privacy.'",
+            "Where c neighbours may compare, multiply sigma by sqrt(c).",
         ),
     ),
     Claim(
