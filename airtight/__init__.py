@@ -61,6 +61,7 @@ HOMES = {
     ),
     "analytics.privacy.over_the_air.meter": ("Meter", "OverspentError", "Round"),
     "solvers.design.antenna_price": ("antenna_price",),
+    "solvers.design.colluder_price": ("colluder_price",),
     "solvers.design.curve_family": ("calibrate_curve",),
     "solvers.design.round_budget": ("budget_problem", "spread_budget"),
     "solvers.errors": ("InfeasibleError", "NotSettledError"),

@@ -40,6 +40,7 @@ from airtight.analytics.privacy.over_the_air.meter import OverspentError as Over
 from airtight.analytics.privacy.over_the_air.meter import Round as Round
 from airtight.loading import load as load
 from airtight.solvers.design.antenna_price import antenna_price as antenna_price
+from airtight.solvers.design.colluder_price import colluder_price as colluder_price
 from airtight.solvers.design.curve_family import calibrate_curve as calibrate_curve
 from airtight.solvers.design.round_budget import budget_problem as budget_problem
 from airtight.solvers.design.round_budget import spread_budget as spread_budget
@@ -157,6 +158,7 @@ __all__ = [
     "calibrate",
     "calibrate_curve",
     "claims",
+    "colluder_price",
     "compose",
     "curve",
     "definition",

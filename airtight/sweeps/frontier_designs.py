@@ -40,8 +40,6 @@ def solver(description: SystemFile, *, effort: int | None = None) -> Callable[[A
         raise SystemFileError(
             f"{description.name}: design: missing; the table says which parameters are free and which limits are kept"
         )
-    if system.colluding:
-        raise ParameterError("colluding", system.colluding, "0: a design counts no colluders")
     from airtight.solvers.design.over_the_air import joint
 
     options: dict[str, Any] = {} if task is None else {"margin": task.margin, "ideal_accuracy": task.ideal_accuracy}

@@ -102,8 +102,8 @@ def design(
     the system.
     """
     count, seen = _asked(system, rounds, observer)
-    if system.colluding:
-        raise ParameterError("colluding", system.colluding, "0: a joint design counts no colluders (`calibrate` does)")
+    if system.colluding and system.channel is not None:
+        raise ParameterError("colluding", system.colluding, "0 where a design is sought over a channel (`calibrate` counts them)")
     _demand_purpose(system, requirements)
     options: _Options = {"rounds": count, "observer": seen, "progress": progress}
     task: _OfTask = {"margin": margin, "ideal_accuracy": ideal_accuracy}

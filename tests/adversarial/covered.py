@@ -125,6 +125,7 @@ ELSEWHERE = {  # no quantity of a paper's model: why no row is asked of it
     "airtight.solvers.design.whole_system.calibrate": "calls calibrate, or channel_noise over a channel, which no paper has",
     "airtight.solvers.design.whole_system.design": "calls joint.design, or channel_design over a channel, which no paper has",
     "airtight.solvers.design.antenna_price.antenna_price": "no paper has several looks; held to calibration and combination",
+    "airtight.solvers.design.colluder_price.colluder_price": "no paper has colluders; held to the closed form of theorem 13",
     "airtight.solvers.design.round_budget.budget_problem": "states the problem that spread_budget solves",
     "airtight.solvers.design.round_budget.spread_budget": "no paper spreads a budget; held to a general solver and other noise",
     "airtight.solvers.quantities.quantities": "the registry of the quantities, none itself",

@@ -57,7 +57,7 @@ def calibration(
     for label, (now, needed, epsilon, helps) in rows:
         table.add_row(label, plain(now), safe(needed), "helps the server" if helps else rounded_up(epsilon))
     console.print(table)
-    notes(console, _proved(result, complete=complete))
+    notes(console, [*_proved(result, complete=complete), *_one_more(result, before)])
     steps = [(f"airtight calibrate {path} --epsilon {result.target:g} --json", "all digits, for the file")]
     if "USELESS" in result.headline[0]:
         if result.variable == "noise" and before.channel is None:
@@ -65,6 +65,23 @@ def calibration(
         if before.adjacency is Adjacency.ABSENT and not before.idle_noise:
             steps.append(("idle_noise = true in [inference]", "silent devices keep their noise"))
     next_step(console, *steps)
+
+
+def _one_more(result: CalibrationResult, before: InferenceSystem) -> list[str]:
+    """What noise is needed if one more device helps the server, where epsilon is quick to compute."""
+    from airtight.analytics.privacy.over_the_air import observers
+    from airtight.solvers.design import whole_system
+    from airtight.solvers.errors import InfeasibleError
+
+    m, seen = before.colluding, observers.resolved(before, before.observer)
+    quick = before.channel is None and before.rounds == 1 and seen.sees_device and result.variable == "noise"
+    if not (quick and isinstance(m, int) and 0 < m < before.devices - 1):
+        return []
+    try:
+        needed = whole_system.calibrate(before.replace(colluding=m + 1), result.target).value
+    except InfeasibleError:
+        return ["If one more device helps the server, no noise was found that keeps the target."]
+    return [f"If one more device helps the server, a noise variance of {rounded_up(float(np.max(needed)))} is needed."]
 
 
 def _proved(result: CalibrationResult, *, complete: bool) -> list[str]:

@@ -651,6 +651,8 @@ def delta_test(
 ) -> DeltaTest:
     """The screen for T rounds.
 
+    Of equal devices any m colluders leave a system of K - m (docs/colluders.md, theorem 1): the boxes are those of that system.
+
     Parameters
     ----------
     always_present : bool
@@ -660,6 +662,10 @@ def delta_test(
         share.
     """
     meant_observer = observers.resolved(system, observer)
+    if isinstance(system.colluding, int) and system.colluding:
+        honest = system.devices - system.colluding
+        columns = {name: getattr(system, name)[:honest] for name in ("participation", "noise_variance", "weight", "clip")}
+        system = system.derived(devices=honest, channel_gain=1.0, colluding=0, **columns)
     if rounds == 1 or always_present:
         return DeltaTest(system, epsilon, meant_observer, rounds)
     return ManyRounds(system, epsilon, meant_observer, rounds, margin)

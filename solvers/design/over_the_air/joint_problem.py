@@ -165,6 +165,8 @@ class Job:
 
         Of one device it is. With given weights, clips and participations, and noise that is always present, epsilon, error and
         energy depend on the noise of all devices together only; equal shares of it keep the peak power where any shares do.
+        Against any m colluders epsilon depends on the least noise of K - m devices together, a share (K - m)/K of the whole at
+        most, which equal shares attain.
         """
         free = set(self.wanted.free)
         given = not free & {Free.WEIGHT, Free.CLIP, Free.PARTICIPATION}

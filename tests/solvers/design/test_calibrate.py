@@ -341,11 +341,6 @@ def test_named_colluders_keep_their_values_and_protect_nobody():
     np.testing.assert_allclose(airtight.epsilon(result.system)[honest], result.epsilon[honest], rtol=1e-9)
 
 
-def test_design_refuses_colluders_by_name():
-    with pytest.raises(ParameterError, match="colluding = 2: must be 0: a joint design counts no colluders"):
-        airtight.design(equal(colluding=2), minimise="error", epsilon_at_most=1.0, free=["noise_variance"])
-
-
 def test_no_clip_is_infeasible():
     """Where a device is left without any noise no clip above 0 keeps epsilon."""
     system = equal(devices=3, noise_variance=[0.0, 2.0, 0.5], receiver_noise_variance=0.0, adjacency="silent", colluding=2)

@@ -49,7 +49,7 @@ def _told(bits: int, share: float, epsilon: float) -> float:
     odds, cells = np.exp(epsilon), 2 ** int(bits)
     first, second = ([float(_minus(place, share, bits, z)) for z in range(cells)] for place in (1.0, -1.0))
     outcomes = [(p, q) for minus, other in zip(first, second, strict=True) for p, q in ((minus, other), (1 - minus, 1 - other))]
-    return sum(max(p - odds * q, 0.0) for p, q in outcomes) / cells
+    return float(sum(max(p - odds * q, 0.0) for p, q in outcomes) / cells)
 
 
 def _told_in_closed_form(bits: int, share: float, epsilon: float) -> float:
@@ -57,7 +57,7 @@ def _told_in_closed_form(bits: int, share: float, epsilon: float) -> float:
     cells = 2 ** int(bits)
     whole_low, whole_high = (int(np.floor(cells * (1 + sign * share) / 2)) for sign in (-1, 1))
     part_low, part_high = (cells * (1 + sign * share) / 2 - whole for sign, whole in ((-1, whole_low), (1, whole_high)))
-    return (whole_high - whole_low - 1 + part_high + max(1 - np.exp(epsilon) * part_low, 0.0)) / cells
+    return float(whole_high - whole_low - 1 + part_high + max(1 - np.exp(epsilon) * part_low, 0.0)) / cells
 
 
 def _in_the_cells(bits: int, shared: int, **_: Any) -> bool:
