@@ -116,7 +116,7 @@ def worst_of_looks(system: InferenceSystem, device: int, colluders: int, gain: F
     few = np.count_nonzero(p[others] < 1) <= _MOST_ROLLED  # of many random devices the law of one set takes long
     if math.comb(others.size, min(colluders, others.size)) <= (_MOST_SETS if few else 1):
         return Worst(tuple(combinations(others.tolist(), min(colluders, others.size))), True)
-    candidates = [p * received, received, p]
+    candidates = [p * received, received, p] if few else []
     sets = dict.fromkeys(_set(others[np.argsort(-each[others], kind="stable")[:colluders]]) for each in candidates)
     groups = colluders
     while few and math.comb(groups + 1, colluders) <= _MOST_COVERS:
@@ -126,7 +126,7 @@ def worst_of_looks(system: InferenceSystem, device: int, colluders: int, gain: F
     reached = np.cumsum((p * received)[order])
     group = np.minimum((reached - (p * received)[order] / 2) / reached[-1] * groups, groups - 1).astype(int)
     covers = dict.fromkeys(_set(order[np.isin(group, chosen)]) for chosen in combinations(range(groups), colluders))
-    return Worst(tuple(sets), False, tuple(covers))
+    return Worst(tuple(sets) or ((),), False, tuple(covers))  # a server alone knows less, and is one set for all devices
 
 
 def _contributions(system: InferenceSystem) -> tuple[FloatArray, FloatArray]:

@@ -191,7 +191,8 @@ def epsilon(
             )  # fmt: skip
             return np.zeros(devices.shape), upper
 
-        return _whichever(system, device, upper_ends, _least(allowed_delta, count, seen), eavesdropper=eavesdropper)[1]
+        refined = _least(allowed_delta, count, seen)
+        return _whichever(system, device, upper_ends, refined, eavesdropper=eavesdropper, upper_alone=True)[1]
     if channel is None:
         upper = rounds_module.epsilon(
             system.one_round, delta=delta, rounds=count, device=device, observer=seen, progress=progress
@@ -292,7 +293,7 @@ def delta(
             upper = delta(one, at.ravel()[places], rounds=count, device=devices, observer=seen, progress=progress)
             return np.zeros(devices.shape), upper
 
-        return _whichever(system, indices, upper_ends, _at(at, count, seen))[1]
+        return _whichever(system, indices, upper_ends, _at(at, count, seen), upper_alone=True)[1]
     if channel is None:
         upper = rounds_module.delta_at(
             system.one_round, epsilon, rounds=count, device=device, observer=seen, progress=progress
@@ -473,6 +474,7 @@ def _whichever(
     refined: Refine | None,
     *,
     eavesdropper: bool = False,
+    upper_alone: bool = False,
 ) -> tuple[FloatArray, FloatArray]:
     """Lower and upper end of a number that grows with what the server knows, whichever m devices collude.
 
@@ -483,13 +485,15 @@ def _whichever(
         Both ends, from a system with named colluders, devices, and the places of these devices in `device`.
     refined : callable, optional
         A better upper end from the system, a device, its places, and what the sets and the phantom gave.
+    upper_alone : bool
+        Whether the lower end is not wanted: where unions of sets give the upper end, no set is then asked about.
     """
     alone, indices = _at_one_look(system, eavesdropper) or system, device_indices(system, device)
     representatives, kind = _alike(alone, indices)
     worst = [_worst(system, int(k), eavesdropper) for k in representatives]
     members: dict[colluders.Set, list[int]] = {}
     for i, one in enumerate(worst):
-        for named in one.sets:
+        for named in () if upper_alone and one.covers else one.sets:
             members.setdefault(named, []).append(i)
     ends = np.zeros((2, indices.size))
     for named, kinds in members.items():

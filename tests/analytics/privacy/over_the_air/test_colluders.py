@@ -236,7 +236,8 @@ def test_any_colluders_over_several_looks_against_all_sets(devices, m, exact, ea
         system_privacy.epsilon(system.replace(colluding=list(J)), device=k, eavesdropper=eavesdropper) for J in sets
     ]
     found = system_privacy.epsilon_bracket(system.replace(colluding=m), device=k, eavesdropper=eavesdropper)
-    assert found.lower <= max(each) <= found.upper * (1 + 1e-12)
+    upper = system_privacy.epsilon(system.replace(colluding=m), device=k, eavesdropper=eavesdropper)
+    assert found.lower <= max(each) <= min(found.upper, upper) * (1 + 1e-12)
     if exact:
         assert found.upper == pytest.approx(max(each), rel=1e-9) and found.lower == pytest.approx(max(each), rel=1e-3)
     everybody = system_privacy.epsilon(
@@ -252,7 +253,8 @@ def test_the_covers_hold_every_set_of_so_many():
             devices=devices, participation=rng.uniform(0.3, 0.9, devices), noise_variance=rng.uniform(0, 1, devices), weight=1.0
         )
         found = colluders.worst_of_looks(system, 0, m, rng.uniform(0.1, 3, devices))
-        assert not found.exact and all(len(J) == m and 0 not in J for J in found.sets)
+        few = devices <= 17  # of more random devices the law of each set takes long: one for all devices, of a server alone
+        assert not found.exact and (all(len(J) == m and 0 not in J for J in found.sets) if few else found.sets == ((),))
         for _ in range(50):
             J = set((1 + rng.permutation(devices - 1)[:m]).tolist())
             assert any(set(cover) >= J for cover in found.covers)
