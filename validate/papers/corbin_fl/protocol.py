@@ -58,7 +58,7 @@ def _told_in_closed_form(bits: int, share: float, epsilon: float) -> float:
     whole_low, whole_high = (int(np.floor(cells * (1 + sign * share) / 2)) for sign in (-1, 1))
     part_low, part_high = (cells * (1 + sign * share) / 2 - whole for sign, whole in ((-1, whole_low), (1, whole_high)))
     filled = whole_high - whole_low - 1 + part_high + max(1 - np.exp(epsilon) * part_low, 0.0)
-    return float(filled) / cells
+    return float(filled / cells)
 
 
 def _in_the_cells(bits: int, shared: int, **_: Any) -> bool:
