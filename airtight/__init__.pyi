@@ -38,9 +38,7 @@ from airtight.analytics.privacy.matrix_mechanism import matrix_gaussian as matri
 from airtight.analytics.privacy.over_the_air.meter import Meter as Meter
 from airtight.analytics.privacy.over_the_air.meter import OverspentError as OverspentError
 from airtight.analytics.privacy.over_the_air.meter import Round as Round
-from airtight.analytics.privacy.over_the_air.uncertain_noise import (
-    epsilon_of_uncertain_noise as epsilon_of_uncertain_noise,
-)
+from airtight.analytics.privacy.over_the_air.uncertain_noise import epsilon_over_noise as epsilon_over_noise
 from airtight.loading import load as load
 from airtight.solvers.design.antenna_price import antenna_price as antenna_price
 from airtight.solvers.design.colluder_price import colluder_price as colluder_price
@@ -176,7 +174,7 @@ __all__ = [
     "energy_policy",
     "energy_problem",
     "epsilon",
-    "epsilon_of_uncertain_noise",
+    "epsilon_over_noise",
     "epsilon_over_rounds",
     "equal",
     "false",

@@ -48,7 +48,7 @@ from airtight.analytics.privacy.over_the_air import observers, system_privacy
 _PIECES = 100  # most divisions for a device
 
 
-def epsilon_of_uncertain_noise(
+def epsilon_over_noise(
     system: InferenceSystem, noise_variance_range: ArrayLike, *, width: float = DEFAULT_RELATIVE_WIDTH
 ) -> Bracket:
     """Lower and upper bound of each device's greatest epsilon, over all noise variances in the range.
@@ -72,7 +72,7 @@ def epsilon_of_uncertain_noise(
     --------
     >>> system = InferenceSystem(devices=1, participation=0.1, noise_variance=0.0, weight=1.0, clip=1.0, alignment=1.0,
     ...     receiver_noise_variance=1.9, dimension=784, delta=1e-5, adjacency="silent", observer="others")
-    >>> worst = epsilon_of_uncertain_noise(system, [0, 3], width=0.1)
+    >>> worst = epsilon_over_noise(system, [0, 3], width=0.1)
     >>> ends = [float(system_privacy.epsilon(system.replace(noise_variance=s), device=0)) for s in (0, 3)]
     >>> [round(end, 2) for end in ends], bool(2.2 < worst.lower[0] < 2.325 < worst.upper[0] < 2.5)
     ([0.81, 1.51], True)

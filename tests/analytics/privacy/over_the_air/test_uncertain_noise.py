@@ -34,7 +34,7 @@ def test_noise_that_stays_is_the_worst_at_its_lower_ends(adjacency, idle, observ
         3, participation=[0.9, 0.6, 1.0], adjacency=adjacency, idle_noise=idle, observer=observer, colluding=colluding
     )
     ends = np.array([[0.1, 2.0], [0.5, 0.7], [0.0, 1.0]])
-    found = airtight.epsilon_of_uncertain_noise(system, ends)
+    found = airtight.epsilon_over_noise(system, ends)
     corners = [airtight.epsilon(system.replace(noise_variance=list(corner))) for corner in product(*ends)]
     np.testing.assert_allclose(found.upper, np.max(corners, axis=0), rtol=1e-9)
     assert np.all(found.lower <= np.max(corners, axis=0))
@@ -49,7 +49,7 @@ def test_noise_of_absent_devices_is_the_worst_at_an_end(seed):
         dimension=int(rng.choice([1, 4, 64])), delta=10.0 ** rng.uniform(-5, -1),
     )  # fmt: skip
     low, high = sorted(10 ** rng.uniform(-2, 1, 2))
-    found = airtight.epsilon_of_uncertain_noise(system, [[low, high], [0.3, 0.3]])
+    found = airtight.epsilon_over_noise(system, [[low, high], [0.3, 0.3]])
     grid = on_a_grid(system, low, high)
     assert found.lower[0] <= grid * (1 + 1e-9) and grid <= found.upper[0] * (1 + 1e-9)
     assert found.upper[0] == pytest.approx(found.lower[0], rel=1e-6)
@@ -58,7 +58,7 @@ def test_noise_of_absent_devices_is_the_worst_at_an_end(seed):
 @pytest.mark.parametrize(("adjacency", "dimension", "p", "clip"), [("silent", 100, 0.1, 0.7), ("replace", 1, 0.3, 1.0)])
 def test_noise_that_shows_is_enclosed_where_the_worst_is_inside(adjacency, dimension, p, clip):
     system = made(1, participation=p, adjacency=adjacency, observer="others", dimension=dimension, clip=clip, delta=1e-2)
-    found = airtight.epsilon_of_uncertain_noise(system, [0, 2], width=0.05)
+    found = airtight.epsilon_over_noise(system, [0, 2], width=0.05)
     grid = on_a_grid(system, 0, 2, points=6)
     ends = [float(system_privacy.epsilon(system.replace(noise_variance=s), device=0)) for s in (0, 2)]
     assert max(ends) < grid * 0.98  # neither end is the worst
@@ -74,7 +74,7 @@ def test_a_louder_device_may_reveal_more_to_a_server_that_sees_the_signal_alone(
 
     assert delta(1.0) == pytest.approx(0.0049585, abs=1e-7) and delta(50.0) == pytest.approx(0.0172864, abs=1e-7)
     system = made(2, participation=[1.0, 0.5], receiver_noise_variance=0.2, dimension=1, adjacency="silent", observer="signal")
-    found = airtight.epsilon_of_uncertain_noise(system, [[0.05, 0.05], [1.0, 50.0]])
+    found = airtight.epsilon_over_noise(system, [[0.05, 0.05], [1.0, 50.0]])
     for noise in (1.0, 50.0):
         bracket = system_privacy.epsilon_bracket(system.replace(noise_variance=[0.05, noise]), device=0)
         assert bracket.upper <= found.upper[0] * (1 + 1e-9)
@@ -95,4 +95,4 @@ def test_a_louder_device_may_reveal_more_to_a_server_that_sees_the_signal_alone(
 def test_what_is_not_proved_is_refused_by_name(given, noise_range, message):
     system = made(2, **{"participation": 0.9, "adjacency": "silent", **given})
     with pytest.raises(ParameterError, match=message):
-        airtight.epsilon_of_uncertain_noise(system, noise_range)
+        airtight.epsilon_over_noise(system, noise_range)
