@@ -22,10 +22,11 @@ ends, so only others that send for sure, or never, are counted.
 :math:`\rho` is where :math:`p(f_{x'} - \lambda f_0)` (``replace``: :math:`f_{-x'}`) exceeds :math:`(\lambda-1)(1-p)h`. There
 :math:`y\cdot x' > 0` as :math:`\lambda \ge 1`, and along :math:`ty, t \ge 1` the left side over :math:`f_0` rises while
 :math:`h/f_0` falls, so A holds ty too, and :math:`h_\rho(A) = P(\sqrt\rho Z \in A)` rises with :math:`\rho`: at the smaller
-:math:`\rho` A does at least as well. The other order is at most this one (docs/observers.md). As :math:`|x'|` and :math:`\rho`
-fall in s, take :math:`|x'|` at :math:`s_1` and :math:`\rho` at :math:`s_2`; for random v, :math:`(v+s_2)/(v+s_1)` is greatest at
-v = N. ∎ The interval is divided until both bounds are close: the gap of a piece is of the order of
-:math:`\log((N+s_2)/(N+s_1))`.
+:math:`\rho` A does at least as well. The other order, reflected by :math:`y \to x' - y`, has h around x' in place of 0. On
+its best set :math:`y\cdot x' > |x'|^2/2`, where that h is the greater, so it is at most this one (``replace`` is symmetric).
+As :math:`|x'|` and :math:`\rho` fall in s, take :math:`|x'|` at :math:`s_1` and :math:`\rho` at :math:`s_2`; for random v,
+:math:`(v+s_2)/(v+s_1)` is greatest at v = N. ∎ The interval is divided until both bounds are close: the gap of a piece is of
+the order of :math:`\log((N+s_2)/(N+s_1))`.
 """
 
 from __future__ import annotations
@@ -52,6 +53,9 @@ def epsilon_over_noise(
     system: InferenceSystem, noise_variance_range: ArrayLike, *, width: float = DEFAULT_RELATIVE_WIDTH
 ) -> Bracket:
     """Lower and upper bound of each device's greatest epsilon, over all noise variances in the range.
+
+    They are as certain as those of :func:`.system_privacy.epsilon_bracket`; :func:`.system_privacy.estimated` says where the upper
+    one is an estimate.
 
     Parameters
     ----------
