@@ -60,6 +60,7 @@ HOMES = {
         "subsampled",
     ),
     "analytics.privacy.over_the_air.meter": ("Meter", "OverspentError", "Round"),
+    "analytics.privacy.over_the_air.scenarios": ("epsilon_over_scenarios",),
     "analytics.privacy.over_the_air.uncertain_noise": ("epsilon_over_noise",),
     "solvers.design.antenna_price": ("antenna_price",),
     "solvers.design.colluder_price": ("colluder_price",),

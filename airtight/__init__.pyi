@@ -38,6 +38,7 @@ from airtight.analytics.privacy.matrix_mechanism import matrix_gaussian as matri
 from airtight.analytics.privacy.over_the_air.meter import Meter as Meter
 from airtight.analytics.privacy.over_the_air.meter import OverspentError as OverspentError
 from airtight.analytics.privacy.over_the_air.meter import Round as Round
+from airtight.analytics.privacy.over_the_air.scenarios import epsilon_over_scenarios as epsilon_over_scenarios
 from airtight.analytics.privacy.over_the_air.uncertain_noise import epsilon_over_noise as epsilon_over_noise
 from airtight.loading import load as load
 from airtight.solvers.design.antenna_price import antenna_price as antenna_price
@@ -176,6 +177,7 @@ __all__ = [
     "epsilon",
     "epsilon_over_noise",
     "epsilon_over_rounds",
+    "epsilon_over_scenarios",
     "equal",
     "false",
     "from_renyi",

@@ -124,6 +124,7 @@ ELSEWHERE = {  # no quantity of a paper's model: why no row is asked of it
     "airtight.analytics.inference.combiner.whole_mse": "calls distortion.exact or combiner.best",
     "airtight.solvers.design.whole_system.calibrate": "calls calibrate, or channel_noise over a channel, which no paper has",
     "airtight.solvers.design.whole_system.design": "calls joint.design, or channel_design over a channel, which no paper has",
+    "airtight.analytics.privacy.over_the_air.scenarios.epsilon_over_scenarios": "no paper has them; held to the sum over rolls",
     "airtight.analytics.privacy.over_the_air.uncertain_noise.epsilon_over_noise": "no paper has it; held to grids",
     "airtight.solvers.design.antenna_price.antenna_price": "no paper has several looks; held to calibration and combination",
     "airtight.solvers.design.colluder_price.colluder_price": "no paper has colluders; held to the closed form of theorem 13",

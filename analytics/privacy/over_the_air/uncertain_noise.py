@@ -54,8 +54,8 @@ def epsilon_over_noise(
 ) -> Bracket:
     """Lower and upper bound of each device's greatest epsilon, over all noise variances in the range.
 
-    They are as certain as those of :func:`.system_privacy.epsilon_bracket`; :func:`.system_privacy.estimated` says where the upper
-    one is an estimate.
+    They are as certain as those of :func:`.system_privacy.epsilon_bracket`: :func:`.system_privacy.estimated` says where the
+    upper one is an estimate.
 
     Parameters
     ----------
