@@ -6,7 +6,7 @@ The noise that keeps epsilon whichever m others collude keeps it against fewer, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -101,10 +101,8 @@ def colluder_price(system: InferenceSystem, colluding: Sequence[int], *, epsilon
     [[0.105, 0.105], [0.126, 0.126], [1.382, 1.382]]
     """
     checks.instance("system", system, InferenceSystem)
-    if not isinstance(colluding, Iterable) or isinstance(colluding, str):
-        raise ParameterError("colluding", colluding, "numbers of devices")
-    counts = np.array([checks.count("colluding", count, f"[0, {system.devices - 1}]") for count in colluding], dtype=np.int64)
-    if counts.size == 0 or np.any(np.diff(counts) <= 0):
+    counts = np.asarray(checks.integer("colluding", colluding, f"[0, {system.devices - 1}]"))
+    if counts.ndim != 1 or counts.size == 0 or np.any(np.diff(counts) <= 0):
         raise ParameterError("colluding", counts.tolist(), "increasing numbers of devices, at least one")
     target = checks.scalar("epsilon", epsilon, "(0, inf)")
     upper, lower, noise, noise_lower = np.zeros((4, counts.size))
