@@ -245,8 +245,8 @@ CLAIMS = (
         other_reading(
             "The paper's server is honest but curious, and alone: of devices that tell it their noise the theorem says "
             "nothing. Read for one that m devices help it withstands as many as t stands for (FDP-T1-partner*), 12 or 13 at "
-            "the paper's delta', and not any m: of 50 devices with w_k C_k = .3 it fails from 32 helpers on, and with 49 delta "
-            "is .062 where 2e-5 is claimed.",
+            "the paper's delta' and sigma^2 = .1, and not any m: of 50 devices with w_k C_k = .3 and both variances .1 it fails "
+            "from 32 helpers on, and with 49 delta is .062 where 2e-5 is claimed.",
             corrected_by="FDP-T1-partner*",
             true_where=r"m\sigma^2 \le t + \sigma_m^2",
         ),

@@ -56,13 +56,8 @@ def _given_some(devices: int, participation: float) -> float:
 
 sending = parameter("sending", 2, 5, integer=True, typical=(2, 5), latex="m")
 _SIGMA_AT_ONE = sp.Rational("3.244997406005864")  # what get_sigma returned at n = 5, p = .25, epsilon = 1
-# the amplified delta of a device where one of the m - 1 others tells the server its noise
-_HELPED = _amplified(
-    sp.Integer(1),
-    sp.Rational(1, 4) / (1 - sp.Rational(3, 4) ** 5),
-    sp.sqrt(2),
-    _SIGMA_AT_ONE * sp.sqrt((sending - 1) / sending),
-)
+# delta of a device where one of m senders helps the server: of the four others, m - 1 send, and an m-th of the noise is known
+_HELPED = _amplified(sp.Integer(1), (sending - 1) / sp.Integer(4), sp.sqrt(2), _SIGMA_AT_ONE * sp.sqrt((sending - 1) / sending))
 
 
 # One device, with or without: sensitivity 1, present with probability p'; the likelihood ratio is e^eps at the threshold
@@ -166,22 +161,24 @@ _CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "EI-partner",
-        "get_sigma at n = 5, p = .25, eps = 1, read for a server that one of the m senders helps (total noise sigma, as meant)",
+        "get_sigma at n = 5, p = .25, eps = 1, read for a server that one of the m senders helps, and that knows m (total noise "
+        "sigma, as meant)",
         at_most(_HELPED, sp.Rational("1e-6")),
         other_reading(
             "The server is alone in the code; nothing is said of devices that help it. Each of m senders adds sigma/sqrt(m), so "
-            "that one of them takes an m-th of the noise away: delta is 7.9e-6 for five senders and 2.0e-4 for two. A device "
-            "that sends alone has all its noise.",
+            "that one of them takes an m-th of the noise away, and the server knows that it sends: delta is 4.4e-5 for two "
+            "senders and 5.8e-3 for five. Who knows m alone learns more than is promised too (EI-forward-delta).",
             corrected_by="EI-delta",
-            true_where="no device tells its noise, or each adds sigma/sqrt(m - 1)",
+            true_where="no device tells its noise, and m is hidden",
         ),
-        statement=r"p'\,\delta_G\Bigl(\ln\bigl(1+\tfrac{e-1}{p'}\bigr);\ \tfrac{\sqrt2}{\sigma\sqrt{1-1/m}}\Bigr) \le 10^{-6}",
+        statement=r"p'\,\delta_G\Bigl(\ln\bigl(1+\tfrac{e-1}{p'}\bigr);\ \tfrac{\sqrt2}{\sigma\sqrt{1-1/m}}\Bigr) \le 10^{-6},"
+        r"\quad p' = \tfrac{m-1}4",
         unread="the sigma that get_sigma returns is substituted",
         near={"sending": 5},
         implementation=_code(
             "get_sigma",
             _PROMISE.format("target_delta = 1e-6 at epsilon, of one query"),
-            "Where c devices may help the server, let each add sigma/sqrt(m - c).",
+            "Calibrate for the known m; where c of the m senders may help the server, m > c, let each add sigma/sqrt(m - c).",
         ),
     ),
     Claim(
