@@ -965,3 +965,17 @@ def test_one_option_of_idle_noise_proves_nothing_of_the_other():
         for idle in (False, True)
     ]
     assert [job.proved for job in jobs] == [False, False]
+
+
+def test_calibration_over_a_channel_proves_nothing_of_smaller_noise(tmp_path):
+    """Where epsilon is not monotone in the noise, the search alone found the answer."""
+    lines = ("antennas = 2", "fading = \"rayleigh\"", "distance = [20.0, 40.0]", "path_loss_exponent = 2.0", "max_power = 1000.0")
+    keys = {"devices": 2, "noise_variance": 0.0013, "weight": 0.05, "clip": 1.2, "alignment": 1.0, "dimension": 8, "delta": 1e-5}
+    text = "\n".join([f"{key} = {value}" for key, value in keys.items()])
+    file = tmp_path / "link.toml"
+    channel = "\n".join([*lines, "states = 5"])
+    file.write_text(
+        f'[inference]\n{text}\nreceiver_noise_variance = 0.01\nadjacency = "silent"\n[inference.channel]\n{channel}\n'
+    )
+    shown = run("calibrate", file, "--epsilon", "2").stdout
+    assert "Undecided: whether smaller noise keeps the target, between 0 and" in shown and "Proved" not in shown
