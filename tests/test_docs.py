@@ -1,6 +1,8 @@
 """What the tutorial, the how-to pages, the README and the notebooks tell a reader to do works as it stands."""
 
 import ast
+import contextlib
+import io
 import itertools
 import pkgutil
 import re
@@ -51,19 +53,26 @@ def folder(tmp_path, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("page", RUN)
 def test_a_page_runs(page, folder):
-    space = {}
+    space, printed = {}, ""
     for kind, text in FENCE.findall((ROOT / page).read_text()):
         if kind == "toml":
             (folder / "mine.toml").write_text(text)
         elif kind == "python":
-            exec(compile(text, page, "exec"), space)
+            with contextlib.redirect_stdout(io.StringIO()) as stream:
+                exec(compile(text, page, "exec"), space)
+            printed = stream.getvalue()
+        elif kind == "text" and printed:
+            assert text == printed
         elif kind == "console" and page != "README.md":
-            for line in re.findall(r"^\$ (airtight .*?)(?:\s+#.*)?$", text.replace("\\\n", ""), re.MULTILINE):
-                if re.search(r" (FILE|DIR)\b", line):  # the reader's own
+            for line, shown in re.findall(r"^\$ (airtight .*)\n((?:[^$].*\n)*)", text.replace("\\\n", ""), re.MULTILINE):
+                command = line.partition(" #")[0].strip()
+                if re.search(r" (FILE|DIR)\b", command):  # the reader's own
                     continue
-                done = CliRunner().invoke(main, shlex.split(line)[1:])
-                expected = (1, 2) if line.startswith("airtight try") else (0,)
-                assert done.exit_code in expected, (line, done.output)
+                done = CliRunner().invoke(main, shlex.split(command)[1:])
+                expected = (1, 2) if command.startswith("airtight try") else (0,)
+                assert done.exit_code in expected, (command, done.output)
+                for part in shown.split("...\n"):
+                    assert part in done.output, (command, done.output)
     plots = sys.modules.get("matplotlib.pyplot")
     if plots is not None:
         plots.close("all")
