@@ -92,7 +92,7 @@ def require(extra: str) -> None:
 
 
 class _Finder(MetaPathFinder):
-    """Asked last, for modules that nobody finds: names the extra where a module of airtight imports one.
+    """Import hook that turns a missing optional dependency of airtight into an error naming the extra to install.
 
     All other importers, and those who only ask whether a module is there, get the usual answer.
     """

@@ -254,7 +254,7 @@ def bounds(
         for name, part in each(description):
             if isinstance(part, InferenceBounds) and part.accuracy is not None and part.accuracy.constant_output > 0:
                 _warn(
-                    f"{name}: margin: exceeds the norm of the target, so that an output that ignores y is within it too"
+                    f"{name}: margin: larger than the norm of the target: the answer 0 counts as right; choose a smaller one"
                 )
             yield name, part
 

@@ -49,7 +49,7 @@ class SystemCard:
         Of all queries together.
     rounds : int
     channel : bool
-        Whether all antennas of a channel are counted.
+        True if the guarantee covers an observer who sees every antenna.
     epsilon, lower : ndarray, shape (K,)
         Epsilon after all queries, never below the truth, and a lower bound of the true one.
     device : int
@@ -126,8 +126,8 @@ class SystemCard:
         """What a reader who knows no differential privacy is told."""
         queries = "one query" if self.rounds == 1 else f"{self.rounds:,} queries together"
         out = [
-            f"The server {self.sees}. From {queries} it is to learn little about {self.protects}; the other devices' data may be "
-            "known to it.",
+            f"The server {self.sees}. From {queries} it should learn little about {self.protects}; the other devices' data may "
+            "be known to it.",
         ]
         if self.helpers:
             out.append(f"This holds even with the help of {self.helpers}, who may tell the server their data, noise and times.")

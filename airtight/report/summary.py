@@ -131,7 +131,7 @@ def _of_protection(system: InferenceSystem, privacy: Privacy, schemes: dict[str,
         return _said("bad", "No finite ε holds for device {} at δ = {}.", k, privacy.exact.delta)
     right = (1 + float(system_privacy.delta(system, 0.0, rounds=1, observer=privacy.observer)[k])) / 2
     tone = "bad" if right > _TOLD else "good" if right < _HIDDEN else ""
-    text = "Whoever guesses from one query {}, at even odds, is right with probability {} at best."
+    text = "A server that guesses from one query {}, at even odds, is right with probability {} at most."
     return _said(tone, text, QUESTIONS[system.adjacency].format(k), above(right, 3))
 
 

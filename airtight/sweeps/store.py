@@ -252,7 +252,7 @@ class Store:
                 works += sweep.asking([name]).works
             except (AirtightError, OSError):
                 raise StoreError(
-                    f"{self.path}: holds {name}, which the system has no more; choose another folder, or replace it "
+                    f"{self.path}: contains {name}, which the system no longer produces; choose another folder, or replace it "
                     "(--replace, replace=True)"
                 ) from None
         for work in works:

@@ -232,8 +232,8 @@ def _participation_by_power(path: Path, raw: dict[str, Any], channel: bool) -> d
         return raw
     if not channel:
         raise SystemFileError(
-            f"{path}: inference.channel: what this command computes is a problem or a formula of one look; bounds, calibrate, "
-            "attack, design, sweep, train, report and card compute over a channel, and load(path, channel=True) reads it"
+            f"{path}: inference.channel: this command has no formulas for several antennas or fading; bounds, calibrate, attack, "
+            "design, sweep, train, report and card compute over a channel, and load(path, channel=True) reads it"
         )
     if not isinstance(table, dict) or "max_power" not in table:
         return raw

@@ -2,8 +2,8 @@
 A fleet that never overspends
 =============================
 
-A hundred devices train a model over the air. The meter lets a device send while its budget of epsilon = 5 lasts; without a meter
-all go on, and nobody says what it costs. Last, the same budget spread over all rounds.
+A hundred devices train a model over the air. The meter lets a device send while its budget of epsilon = 5 lasts; without a
+meter every device keeps sending, and nobody counts what it costs. Last, the same budget spread over all rounds.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,7 @@
 Two hundred queries
 ===================
 
-Epsilon is rarely asked of one query. Three neighbours of one system, over all queries together, never below the
-truth.
+Epsilon grows with the number of rounds. The plot shows a safe upper bound for three kinds of neighbours.
 """
 
 import matplotlib.pyplot as plt

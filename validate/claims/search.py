@@ -152,7 +152,7 @@ def _is_violated(claim: Claim, point: Mapping[str, Any]) -> bool:
 
 
 def _between(claim: Claim, own: Point, far: Point, share: float) -> dict[str, Value]:
-    """The point at a share of the segment between two points, in positions of the ranges; extra values are kept."""
+    """Interpolate between two points, in positions of the ranges; extra values are kept."""
     point: dict[str, Value] = {}
     for name, allowed in claim.domain.items():
         a, b = allowed.position(own[name]), allowed.position(far[name])

@@ -153,7 +153,7 @@ class Round:
         }
         if held["adjacency"] is Adjacency.ABSENT:
             raise ParameterError(
-                "adjacency", "absent", "silent or replace: without the device there is no roll of it that may be seen"
+                "adjacency", "absent", "silent or replace: an absent device has no participation to observe"
             )
         for name in ("idle_noise", "separate"):
             if not isinstance(getattr(self, name), bool):

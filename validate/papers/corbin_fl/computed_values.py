@@ -1,4 +1,4 @@
-"""Ours: what the commands compute for federated learning; each quantity is compared with its definition."""
+"""Claims about what the commands compute for federated learning; each quantity is compared with its definition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ours: what the commands compute; each quantity is compared with its definition by integrals, enumeration or samples."""
+"""Claims about what the commands compute; each quantity is compared with its definition by integrals, enumeration or samples."""
 
 from __future__ import annotations
 
