@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -120,6 +121,12 @@ def leave_one_out(
     """For each class of equal devices (p, x), the law of the sum over all other devices.
 
     Up to `negligible` mass may be `missing`. `wanted` lists the classes that are needed; others may be yielded too.
+
+    Notes
+    -----
+    The distinct x are the leaves of a tree, each node of which has the law of its sum, formed once. On the way down each node
+    gets the law outside it: that outside its parent plus its sibling's. So K distinct x cost some 3 K additions of laws, each
+    of at most ``cells`` squared products. Classes of one x differ by a count, whose law without one of them is exact.
     """
     if p.size and np.all(x == x[0]):
         error = poisson_binomial.relative_error(int(np.sum(multiplicity)), p.size)
@@ -127,22 +134,32 @@ def leave_one_out(
             yield c, _scaled(block, float(x[0]), error)
         return
     trim = negligible / (4 * p.size + 4)
+    values, group = np.unique(x, return_inverse=True)
+    members = [np.flatnonzero(group == g) for g in range(values.size)]
+    in_demand = [g for g in range(values.size) if wanted is None or np.any(np.isin(members[g], wanted))]
 
-    def walk(classes: IntArray, outside: Law) -> Iterator[tuple[int, Law]]:
-        if classes.size == 1:
-            c = int(classes[0])
-            others = poisson_binomial.binomial(int(multiplicity[c]) - 1, float(p[c]))
-            error = poisson_binomial.relative_error(int(multiplicity[c]), 1)
-            yield c, _add(outside, _scaled(others, float(x[c]), error), cells, trim)
+    @cache
+    def total(first: int, stop: int) -> Law:
+        """The law of the sum over the devices of these groups."""
+        if stop - first > 1:
+            middle = (first + stop) // 2
+            return _add(total(first, middle), total(middle, stop), cells, trim)
+        return _leaf(p, multiplicity, members[first], float(values[first]))
+
+    def walk(first: int, stop: int, outside: Law) -> Iterator[tuple[int, Law]]:
+        if not any(first <= g < stop for g in in_demand):
             return
-        left, right = classes[: classes.size // 2], classes[classes.size // 2 :]
-        for inner, outer in ((left, right), (right, left)):
-            if wanted is not None and not np.any(np.isin(inner, wanted)):
-                continue
-            group = _total(_leaves(p[outer], x[outer], multiplicity[outer]), cells, trim)
-            yield from walk(inner, _add(outside, group, cells, trim))
+        if stop - first > 1:
+            middle = (first + stop) // 2
+            yield from walk(first, middle, _add(outside, total(middle, stop), cells, trim))
+            yield from walk(middle, stop, _add(outside, total(first, middle), cells, trim))
+            return
+        one = members[first]
+        error = poisson_binomial.relative_error(int(np.sum(multiplicity[one])), one.size)
+        for place, others in poisson_binomial.leave_one_out(p[one], multiplicity[one]):
+            yield int(one[place]), _add(outside, _scaled(others, float(values[first]), error), cells, trim)
 
-    yield from walk(np.lexsort((p, x)), Law(np.zeros(1), np.ones(1)))
+    yield from walk(0, values.size, Law(np.zeros(1), np.ones(1)))
 
 
 def _scaled(block: poisson_binomial.Block, x: float, error: float) -> Law:
@@ -151,15 +168,16 @@ def _scaled(block: poisson_binomial.Block, x: float, error: float) -> Law:
     return Law(x * (block.start + np.arange(block.weights.size, dtype=float)), block.weights, error=error)
 
 
+def _leaf(p: FloatArray, multiplicity: IntArray, classes: IntArray, x: float) -> Law:
+    """The law of the sum over classes of one x."""
+    blocks = [poisson_binomial.binomial(int(multiplicity[c]), float(p[c])) for c in classes]
+    error = poisson_binomial.relative_error(int(np.sum(multiplicity[classes])), len(blocks))
+    return _scaled(poisson_binomial.total(blocks), x, error)
+
+
 def _leaves(p: FloatArray, x: FloatArray, multiplicity: IntArray) -> list[Law]:
     """One law per distinct x, in increasing order of x."""
-    leaves = []
-    for value in np.unique(x):
-        same = x == value
-        blocks = [poisson_binomial.binomial(int(m), float(q)) for q, m in zip(p[same], multiplicity[same], strict=True)]
-        error = poisson_binomial.relative_error(int(np.sum(multiplicity[same])), len(blocks))
-        leaves.append(_scaled(poisson_binomial.total(blocks), float(value), error))
-    return leaves
+    return [_leaf(p, multiplicity, np.flatnonzero(x == value), float(value)) for value in np.unique(x)]
 
 
 def _total(laws: list[Law], cells: int, trim: float) -> Law:
