@@ -103,6 +103,15 @@ def test_unlike_hidden_rounds_of_all(benchmark, adjacency):
 
 
 @pytest.mark.parametrize(("adjacency", "observer"), [("silent", "participants"), ("absent", "others"), ("silent", "others")])
+@pytest.mark.parametrize("devices", [100, 1000])
+def test_unlike_one_round(benchmark, devices, adjacency, observer):
+    benchmark.group = f"each of {devices} unlike devices, r = 50, one round, {adjacency}, {observer}"
+    system = dataclasses.replace(unlike(devices, adjacency), dimension=50)
+    bounds = benchmark.pedantic(lambda: system_privacy.epsilon_bracket(system, observer=observer), rounds=1)
+    benchmark.extra_info["accuracy"] = float(np.max(bounds.width))
+
+
+@pytest.mark.parametrize(("adjacency", "observer"), [("silent", "participants"), ("absent", "others"), ("silent", "others")])
 @pytest.mark.parametrize("devices", [12, 30])
 def test_unlike_two_rounds(benchmark, devices, adjacency, observer):
     benchmark.group = f"each of {devices} unlike devices, r = 50, two rounds, {adjacency}, {observer}"

@@ -25,6 +25,7 @@ value at most its step h and of conditional variance at most :math:`h^2/4`; `sla
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
@@ -147,7 +148,7 @@ def leave_one_out(
         return _leaf(p, multiplicity, members[first], float(values[first]))
 
     def walk(first: int, stop: int, outside: Law) -> Iterator[tuple[int, Law]]:
-        if not any(first <= g < stop for g in in_demand):
+        if bisect_left(in_demand, first) == bisect_left(in_demand, stop):
             return
         if stop - first > 1:
             middle = (first + stop) // 2

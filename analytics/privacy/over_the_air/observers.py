@@ -248,14 +248,15 @@ def epsilon_bracket(
     (array([154.7658,  12.0049]), True)
     """
     indices = _indices(system, device)
-    upper = np.asarray(exact_epsilon(system, device=indices, observer=observer))
     allowed_delta = _target_delta(system, indices)
+    if resolved(system, observer).sees_others and not participation_distinguishes(system, observer):
+        equivalent, model = mixture_model(system, observer)
+        lower, upper = build.epsilon_bracket(equivalent, indices, allowed_delta, model)
+        return lower[()], upper[()]
+    upper = np.asarray(exact_epsilon(system, device=indices, observer=observer))
     if not resolved(system, observer).sees_others:
         return signal_lower(system, upper, allowed_delta, indices), upper[()]
-    if participation_distinguishes(system, observer):
-        return upper[()], upper[()]
-    equivalent, model = mixture_model(system, observer)
-    return epsilon_at_least(equivalent, indices, allowed_delta, upper, model)[()], upper[()]
+    return upper[()], upper[()]
 
 
 def signal_bracket(

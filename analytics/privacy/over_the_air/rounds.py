@@ -71,6 +71,7 @@ class Query(Mechanism):
     _rules: dict[tuple[float, int], NoiseMixture | None] = field(default_factory=dict, compare=False, repr=False)
     _composed: dict[float, Query] = field(default_factory=dict, compare=False, repr=False)
     _curves: dict[float, SharedCurves | None] = field(default_factory=dict, compare=False, repr=False)
+    _laws_of_all: Laws | None = field(default=None, compare=False, repr=False)
     costly = True
     # for each of the two orders, three rows: epsilon, lower and upper bound of delta
     _seen: dict[bool, KeptValues] = field(default_factory=dict, compare=False, repr=False)
@@ -165,8 +166,8 @@ class Query(Mechanism):
 
     def _part(self, negligible: float) -> NoiseMixture:
         if negligible not in self._parts:
-            meant, model = observers.mixture_model(self.system, self.observer)
-            (part,) = participations(meant, np.array([self.device]), negligible, model)
+            laws = self._laws_of_all or Laws(self.system, self.observer, np.array([self.device]))
+            part = laws.of(self.device, negligible)
             nats = min(part.nats, _NATS[isinstance(part, HiddenParticipationMixture)])
             self._parts[negligible] = replace(part, nats=nats, estimating=True)
         part = self._parts[negligible]
@@ -194,13 +195,14 @@ class Query(Mechanism):
 
     def _laws(self, negligible: float) -> Iterator[NoiseMixture]:
         """The others' noise on few values, in a composition, and then on all: for divergences too steep for the few."""
-        for pieces in _PIECES if self.tolerance else ():
+        part = self._part(negligible)
+        for pieces in _PIECES if self.tolerance and part.interpolating else ():
             key = negligible, pieces
             if key not in self._rules:
-                self._rules[key] = self._part(negligible).ruled(pieces)
+                self._rules[key] = part.ruled(pieces)
             if (law := self._rules[key]) is not None:
                 yield law
-        yield self._part(negligible)
+        yield part
 
     def _shared_curves(self, negligible: float) -> SharedCurves | None:
         """The divergence at few values of the others' noise, where these are many and its slope in the noise is known."""
@@ -261,6 +263,24 @@ class Query(Mechanism):
 register(Query, "system")
 
 
+@dataclass(frozen=True)
+class Laws:
+    """The laws of the others' noise of some devices, all of them formed when the first is asked for."""
+
+    system: InferenceSystem
+    observer: Observer
+    devices: IntArray
+    _parts: dict[float, dict[int, NoiseMixture]] = field(default_factory=dict, compare=False, repr=False)
+
+    def of(self, device: int, negligible: float) -> NoiseMixture:
+        """The mixture of one device, up to this probability of the others' noise at either end of its law."""
+        if negligible not in self._parts:
+            meant, model = observers.mixture_model(self.system, self.observer)
+            alone = participations(meant, self.devices, negligible, model, together=False)
+            self._parts[negligible] = {int(k): part.only(part.kind[[i]]) for part in alone for i, k in enumerate(part.devices)}
+        return self._parts[negligible][device]
+
+
 def _shortened(epsilon: FloatArray) -> FloatArray:
     """Epsilon with a mantissa of 40 bits, so that a point that several grids share is one double."""
     mantissa, exponent = np.frexp(epsilon)
@@ -272,8 +292,8 @@ def unit(system: InferenceSystem, device: int) -> str:
     return f"device {device}, {system.adjacency}"
 
 
-def query(system: InferenceSystem, device: int, observer: Observer | str) -> Mechanism:
-    """The mechanism of one query, in closed form where one exists.
+def query(system: InferenceSystem, device: int, observer: Observer | str, laws: Laws | None = None) -> Mechanism:
+    """The mechanism of one query, in closed form where one exists; `laws` may have the others' noise of this device.
 
     Examples
     --------
@@ -295,7 +315,7 @@ def query(system: InferenceSystem, device: int, observer: Observer | str) -> Mec
         noise = float(np.sum(scaled.received_noise_variance)) + scaled.receiver_noise_variance
         release = Gaussian(_ratio(float(scaled.sensitivity[k]), noise), privacy_unit, slack)
         return release if p == 1 else Subsampled(release, p)
-    general = Query(system, k, seen)
+    general = Query(system, k, seen, _laws_of_all=laws)
     if not seen.sees_others and general.constant() is not None:
         general = Query(system, k, seen.seeing_others)  # y is independent of who of the others takes part
     if p == 1 and system.adjacency is not Adjacency.ABSENT and (gaussian_case := general.constant()) is not None:
@@ -422,7 +442,8 @@ def bracket(
     if count == 1:
         return Bracket.of(*observers.epsilon_bracket(replace(system, delta=allowed_delta), device=indices, observer=seen), width)
     representatives, inverse = kinds(system, indices)
-    curves = [curve(system, device=int(k), observer=seen).compose(count) for k in representatives]
+    laws = Laws(system, observers.resolved(system, seen), np.sort(representatives))
+    curves = [PrivacyCurve.of(query(system, int(k), seen, laws)).compose(count) for k in representatives]
     told = counted(curves, len(curves), "kinds of devices", progress=progress)
     brackets = np.array([composed.bracket(delta=allowed_delta, width=width) for composed in told])
     lower, upper = (brackets[inverse, i].reshape(indices.shape)[()] for i in (0, 1))

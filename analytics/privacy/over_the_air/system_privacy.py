@@ -22,6 +22,7 @@ law of the others' noise       cells: a spread times a curvature, or noise lower
 rare noise left out            divergence 1 above, twice below (`rounds`)
 divergence of a pair           quadrature on an ellipse, its tail, rounding (`gaussian_pair`, `hidden_divergence`)
 interpolation in the noise     proved for hidden devices from 100 dimensions on, else an *estimate* (`noise_interpolant`)
+Gauss rules in the noise       proved for one round, where participation is seen and for `absent` (`complex_noise`)
 grid of losses, few nodes      chords above, tangents below (`accounting.connect_the_dots`, `convex_band`)
 tails, aliasing, transform     Chernoff's bound, the error of an FFT (`accounting.loss_distribution`)
 delta to epsilon               any tilt is valid; the target is lowered, the result raised (`numerical_composition`)
@@ -169,12 +170,13 @@ def epsilon(
 
     Notes
     -----
-    *Cost.* Equal devices are computed once. Each of K unlike devices needs the law of the others' noise: over several rounds
-    some K products of laws of at most 4096 values, for one round log K of them. Over rounds its curve is computed at some
-    hundreds of epsilons, rarely thousands, and at each for some 100 values of the noise where participation is seen, and
-    otherwise for 21 to 141 values, whatever K: more for great r. Where the error of this interpolation is proved, for hidden
-    devices in 100 dimensions or more, it is some 100 to 200 values, in proportion to the square root of r. T enters through
-    the FFT that composes the rounds, and through the accuracy that each round needs.
+    *Cost.* Equal devices are computed once. The laws of the others' noise of K unlike devices, of at most 4096 values each, take
+    some 3 K additions of laws. For one round each device needs some ten divergences at each of 17 to 130 values of the noise:
+    time in proportion to K, whatever r. Over rounds its curve is computed at some hundreds of epsilons, rarely thousands, and at
+    each for some 100 values of the noise where participation is seen, and otherwise for 21 to 141 values, whatever K: more for
+    great r. Where the error of this interpolation is proved, for hidden devices in 100 dimensions or more, it is some 100 to 200
+    values, in proportion to the square root of r. T enters through the FFT that composes the rounds, and through the accuracy
+    that each round needs.
     """
     seen = _observer(system, observer)
     if isinstance(system, HomogeneousSystems):

@@ -8,7 +8,6 @@ systems are solved together.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 
 import numpy as np
 
@@ -30,6 +29,9 @@ _TRIED = (_CELLS // 8, _CELLS)  # cells with which `exceeds` tries a proof, in t
 TRIMMED = 1e-15  # share of delta that may be spent on rare values of the others' noise
 _NEGLIGIBLE = 1e-25  # probability of the others' noise that a first try leaves out
 _BELOW = (1e-9, 1e-6, 1e-4, 1e-2, 0.1, 0.5)  # relative distances below the upper bound at which a lower bound is tried
+_NEWTON_STEPS, _BEYOND = 2, 0.01  # towards a lower bound, each longer than Newton's by this share
+_NEWTON_WITHIN = 1e-3  # relative distance below the upper bound up to which Newton's steps go
+_PRECISE = 2e-5  # relative distance of both ends up to which Gauss rules serve
 _FARTHEST = 1e99  # the epsilon tried where the upper bound is infinite
 
 
@@ -59,7 +61,7 @@ def exceeds(
     for cells in _TRIED:
         (mixture,) = participations(system, np.array([device]), total * TRIMMED, model, cells)
         with np.errstate(under="ignore"):
-            if _log_lowest(mixture, *arguments)[0] > log_total:
+            if mixture.log_lower(*arguments)[0][0] > log_total:
                 return True
             if not mixture.slack or mixture.log_upper(*arguments)[0] <= log_total:
                 return False
@@ -114,13 +116,7 @@ def _highest(mixture: NoiseMixture, eps: FloatArray, rows: IntArray) -> FloatArr
 
 
 def _lowest(mixture: NoiseMixture, eps: FloatArray, rows: IntArray) -> FloatArray:
-    return np.maximum(np.exp(_log_lowest(mixture, eps, rows)) - NORMAL, 0.0)
-
-
-def _log_lowest(mixture: NoiseMixture, eps: FloatArray, rows: IntArray) -> FloatArray:
-    """The better of two lower bounds: with the noise as given and, on a grid, with the noise raised by its slack."""
-    low = mixture.log_lower(eps, rows)
-    return np.maximum(low, mixture.raised().log_lower(eps, rows)) if mixture.slack else low
+    return np.maximum(np.exp(mixture.log_lower(eps, rows)[0]) - NORMAL, 0.0)
 
 
 def least_epsilon(
@@ -130,7 +126,40 @@ def least_epsilon(
 
     Of several systems, `which` lists the systems, and `total` may have one entry for each.
     """
-    return _each(system, which, total, model, lambda mixture, delta, _: mixture.least_epsilon(delta))
+    return _each(system, which, total, model, lambda mixture, delta, _: _ends_of(mixture, delta, lower=False)[1])
+
+
+def epsilon_bracket(
+    system: Systems, which: IntArray, total: float | FloatArray, model: type[NoiseMixture] = NoiseMixture
+) -> tuple[FloatArray, FloatArray]:
+    """Lower and upper bound of :func:`least_epsilon`; at the lower one delta is proved to be above `total`."""
+
+    def ends(mixture: NoiseMixture, delta: FloatArray, _: IntArray) -> FloatArray:
+        return np.stack(_ends_of(mixture, delta), axis=1)
+
+    lower, upper = np.moveaxis(_each(system, which, total, model, ends), -1, 0)
+    return lower, upper
+
+
+def _ends_of(mixture: NoiseMixture, delta: FloatArray, *, lower: bool = True) -> tuple[FloatArray, FloatArray]:
+    """Lower and upper bound of the least epsilon of each kind; on a grid from Gauss rules, where these are precise."""
+    ends, log_delta, left = np.zeros((2, delta.size)), np.log(delta) * (1 - 4 * UNIT), np.arange(delta.size)
+    few = mixture.ruled(mixture.pieces) if mixture.slack else None
+    if few is not None:
+        upper = ends[1] = few.least_epsilon(delta)
+        bound, slope = few.log_lower(upper, left)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            precise = (log_delta - bound <= _PRECISE * upper * -slope) | (upper == 0)
+        some, left = left[precise], left[~precise]
+        if lower:
+            known, part = (bound[some], slope[some]), few.only(some)
+            ends[0, some] = epsilon_lower_bounds(upper[some], log_delta[some], part.log_lower, known=known)
+    if left.size:
+        part = mixture.only(left)
+        upper = ends[1, left] = part.least_epsilon(delta[left])
+        if lower:
+            ends[0, left] = epsilon_lower_bounds(upper, log_delta[left], part.log_lower)
+    return ends[0], ends[1]
 
 
 def proven_epsilon(system: Systems, which: IntArray, total: float | FloatArray) -> FloatArray:
@@ -161,7 +190,7 @@ def epsilon_at_least(
     def lower_bounds(mixture: NoiseMixture, delta: FloatArray, place: IntArray) -> FloatArray:
         highest = np.zeros(delta.shape)
         highest[mixture.kind] = upper.ravel()[place]
-        return epsilon_lower_bounds(highest, np.log(delta) * (1 - 4 * UNIT), partial(_log_lowest, mixture))
+        return epsilon_lower_bounds(highest, np.log(delta) * (1 - 4 * UNIT), mixture.log_lower)
 
     return _each(system, which, total, model, lower_bounds)
 
@@ -169,8 +198,10 @@ def epsilon_at_least(
 def epsilon_lower_bounds(
     upper: FloatArray,
     log_delta: FloatArray,
-    log_lower: Callable[[FloatArray, IntArray], FloatArray],
+    log_lower: Callable[[FloatArray, IntArray], tuple[FloatArray, FloatArray]],
     shares: Sequence[float] = _BELOW,
+    *,
+    known: tuple[FloatArray, FloatArray] | None = None,
 ) -> FloatArray:
     """The greatest of a few epsilons below `upper` at which delta is proved to be above its target, row by row; 0 where none is.
 
@@ -178,18 +209,33 @@ def epsilon_lower_bounds(
     ----------
     upper, log_delta : ndarray, shape (rows,)
     log_lower : callable
-        Lower bound of log delta of epsilons and their rows.
+        Lower bound of log delta of epsilons and their rows, and its slope.
     shares : sequence of float
-        Relative distances below the upper bound that are tried, in this order.
+        Relative distances below the upper bound that are tried, in this order; after the first, Newton's steps from there.
+    known : tuple of ndarray, optional
+        What `log_lower` gives at `upper`; then the first share is not tried.
     """
     lower, remaining = np.zeros(upper.shape), np.flatnonzero(upper > 0)
-    for share in shares:
+    share = np.full(remaining.size, 0.0 if known is not None else shares[0])
+    place = np.full(remaining.size, 0 if known is not None else 1)  # of the next of the shares
+    for step in range(len(shares) + _NEWTON_STEPS + 1):
         if not remaining.size:
             break
         tried = np.where(upper[remaining] < np.inf, upper[remaining] * (1 - share), _FARTHEST)
-        above = log_lower(tried, remaining) > log_delta[remaining]
+        if step == 0 and known is not None:
+            bound, slope = known[0][remaining], known[1][remaining]
+        else:
+            bound, slope = log_lower(tried, remaining)
+        above = bound > log_delta[remaining]
         lower[remaining[above]] = tried[above]
-        remaining = remaining[~above]
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            newton = share + (1 + _BEYOND) * (log_delta[remaining] - bound) / -slope / upper[remaining]
+        # a long step would rest on a bound that is poor: then the shares are tried one by one
+        usable = (newton > share + shares[0]) & (newton < _NEWTON_WITHIN) & (step < _NEWTON_STEPS)
+        share = np.where(usable, newton, np.append(shares, np.inf)[np.minimum(place, len(shares))])
+        place = place + ~usable
+        left = ~above & (share < np.inf)
+        remaining, share, place = remaining[left], share[left], place[left]
     return lower
 
 
@@ -203,13 +249,15 @@ def _each(
     """`answer` of every batch: from its mixtures, delta of each kind, and its devices' places in `which` (flat)."""
     distinct, first, inverse = np.unique(which, return_index=True, return_inverse=True)
     deltas = np.broadcast_to(total, which.shape).ravel()[first]
-    answers = np.empty(distinct.size)
+    answers = []
     for mixture in participations(system, distinct, float(np.min(deltas, initial=1.0)) * TRIMMED, model):
         places = np.searchsorted(distinct, mixture.devices)
         delta = np.empty(mixture.participation.shape)
         delta[mixture.kind] = deltas[places]
-        answers[places] = answer(mixture, delta, first[places])[mixture.kind]
-    return np.asarray(answers[inverse].reshape(which.shape))
+        answers.append((places, answer(mixture, delta, first[places])[mixture.kind]))
+    order = np.argsort(np.concatenate([places for places, _ in answers]))
+    joined = np.concatenate([each for _, each in answers])[order][inverse]
+    return np.asarray(joined.reshape(which.shape + joined.shape[1:]))
 
 
 def participations(
@@ -218,10 +266,13 @@ def participations(
     negligible: float,
     model: type[NoiseMixture] = NoiseMixture,
     cells: int = _CELLS,
+    *,
+    together: bool = True,
 ) -> Iterator[NoiseMixture]:
     """Split `devices` (sorted, distinct) into batches; omit at most `negligible` probability at either end of a law.
 
-    Of several systems, `devices` lists the systems.
+    Of several systems, `devices` lists the systems. Laws in a batch share the greatest error on a grid of any; not `together`,
+    each has a batch of its own.
     """
     system = system.normalised()
     if isinstance(system, HomogeneousSystems):
@@ -245,7 +296,7 @@ def participations(
         if c in wanted:
             batch.append((c, law))
             atoms += law.values.size
-        if len(batch) >= _ROWS or atoms >= _ATOMS:
+        if batch and (not together or len(batch) >= _ROWS or atoms >= _ATOMS):
             yield _participation(system, devices, class_of, classes, batch, negligible, model)
             batch, atoms = [], 0
     if batch:

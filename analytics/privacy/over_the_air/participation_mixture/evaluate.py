@@ -28,6 +28,9 @@ Where each error enters
   once because as much mass may have been moved to a lower v (:mod:`airtight.analytics.distributions.weighted_sum`).
 - *Grid.* By Taylor's theorem the error is half the `spread` times a bound of the second derivative in v, of the sign in
   question. Or the noise is lowered, or raised, by the `slack`; the closer bound is taken.
+- *Gauss rules* (:mod:`.gauss_rule`) may miss a remainder on each piece of log v, which is added on both sides; it is at most
+  the mean of the divergences at the nodes below each value. The bound of the curvature is taken on cells of the law. Roundings
+  of the variances move the nodes as they move the values, by less than the bounds of the remainder allow for.
 - *Epsilon* is a rounded double, and a relative change of 1e-16 matters where the curve is steep. Upper bounds are
   evaluated at a slightly smaller epsilon, lower bounds at a slightly greater one.
 """
@@ -42,7 +45,8 @@ import numpy as np
 from airtight.analytics.checks import ConvergenceError, FloatArray, IntArray
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.privacy.mechanisms import gaussian, gaussian_pair, subsampling
-from airtight.analytics.privacy.over_the_air.participation_mixture import gauss_rule, noise_interpolant
+from airtight.analytics.privacy.over_the_air.participation_mixture import complex_noise, gauss_rule, noise_interpolant
+from airtight.analytics.privacy.over_the_air.participation_mixture.complex_noise import Boxes, Steepness
 from airtight.analytics.privacy.over_the_air.participation_mixture.noise_interpolant import (
     Component,
     NoiseInterpolant,
@@ -50,15 +54,17 @@ from airtight.analytics.privacy.over_the_air.participation_mixture.noise_interpo
 )
 from airtight.analytics.rounding import SMALLEST, UNIT
 
-# (atoms, -log of the quadrature error) of smaller laws, on which the root is first searched if the law is twice as big
-_SKETCHES = ((48, 12.0), (512, 24.0))
-_ROUGHLY = (1e-4, 1e-8)  # relative accuracy of the root on these laws
+# (atoms, -log of the quadrature error) of smaller laws, on which the root is first searched if the law is twice as big; and
+# relative accuracy of the root on these laws
+_SKETCHES = (((48, 12.0), 1e-4), ((512, 24.0), 1e-8))
+_FEWEST = 8  # atoms of a sketch
 _ON_GRID = 1e-6  # relative accuracy of the root for a law on a grid; below the error of the grid
 _STEPS = 300  # Newton or bisection steps at most; a dozen suffice unless the initial guess is very far off
 _PATIENCE = 8  # steps of pure Newton's method; with a very weak signal each changes epsilon by only 1e-3
 _GROWTH = 16  # greatest factor of epsilon in one step while no upper bound is known
 COARSE = 1e-3  # relative error of delta by curvature from which the noise is lowered instead
 _WORTH_RULING = 0.6  # share of the atoms that Gauss rules may have
+_WIDER = 1e-9  # relative widening of cells, more than the rounding of values
 _FAR = 1e100  # an epsilon beyond this is reported as infinite
 GREATEST = 1e300  # an epsilon of which delta is computed
 _EPSILON_ROUNDING = 8 * UNIT  # relative; where epsilon is large, one rounding of it changes delta noticeably
@@ -66,9 +72,9 @@ _EPSILON_ROUNDING = 8 * UNIT  # relative; where epsilon is large, one rounding o
 # log delta, its slope in epsilon, and the errors by which the true value may lie above and below
 Values = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 Curve = Callable[[FloatArray, IntArray], Values]
-# of v, problems' indices, log divergences and the log of a unit: bounds, in that unit, of the negative and the positive
-# part of the second derivative in v
-Curvature = Callable[[FloatArray, IntArray, FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
+# of the ends of intervals of v, problems' indices, log divergences and the log of a unit: bounds, in that unit, of the negative
+# and the positive part of the second derivative in v within the slack of each interval
+Curvature = Callable[[FloatArray, FloatArray, IntArray, FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
 
 
 @dataclass(frozen=True)
@@ -96,7 +102,7 @@ class NoiseMixture:
     nats: float = 30.0  # divergences of Gaussians with unequal variances have a quadrature error of e^-nats
     estimating: bool = False  # whether these divergences are interpolated in v, with an estimated error
     interpolated: float = 0.0  # relative error of the interpolation that suffices
-    rules: IntArray | None = None  # first atom of each Gauss rule; None where the atoms are those of the law itself
+    rules: gauss_rule.Rules | None = None  # None where the atoms are those of the law itself
     sketches_on_grid = 2  # laws of fewer atoms on which a root is sought first, if this law is on a grid
 
     def unrounded(self) -> NoiseMixture:
@@ -162,17 +168,32 @@ class NoiseMixture:
         return self.estimating and self.adjacency is Adjacency.ABSENT and not self.idle_noise
 
     def ruled(self, pieces: int) -> NoiseMixture | None:
-        """The law of the only row replaced by Gauss rules on pieces of log v; None where this saves little.
+        """The laws replaced by Gauss rules on pieces of log v; None where this saves little.
 
-        See :mod:`.gauss_rule`. A mean is NaN where the divergence falls by too much on a piece (``_expected``).
+        See :mod:`.gauss_rule`. In a composition a mean is NaN where the rules err by too much (``_expected``).
         """
-        if not self.interpolating:
+        used = self.weights > 0
+        least = np.min(np.where(used & (self.variance > 0), self.variance, np.inf))
+        few = (1 + gauss_rule.NODES * pieces) <= _WORTH_RULING * np.max(np.sum(used, axis=1))
+        if self.idle_noise or not few or self.lost > gauss_rule.LOST * least:
             return None
-        used = self.weights[0] > 0
-        v, weights, rules = gauss_rule.pieces_of(self.variance[0, used], self.weights[0, used], pieces)
-        if v.size > _WORTH_RULING * np.sum(used):
-            return None
-        return replace(self, variance=v[None, :], weights=weights[None, :], rules=rules)
+        variance, weights, rules = gauss_rule.rules_of(self.variance, self.weights, pieces)
+        return replace(self, variance=variance, weights=weights, rules=rules)
+
+    @property
+    def pieces(self) -> int:
+        """The number of pieces for which rules are mostly precise."""
+        leaves = self.adjacency is Adjacency.ABSENT
+        opening = complex_noise.opening(float(np.max(self.dimension))) if leaves else complex_noise.VISIBLE
+        return gauss_rule.pieces_for(self.variance, self.weights, opening)
+
+    def only(self, rows: IntArray) -> NoiseMixture:
+        """The mixtures of some rows, each of them a kind."""
+        one_each = ("among", "dimension", "receiver", "everybody", "participation", "own_noise", "sensitivity", "missing")
+        parts = {name: getattr(self, name)[rows] for name in (*one_each, "variance", "weights")}
+        representatives = self.devices[np.unique(self.kind, return_index=True)[1]][rows]
+        rules = None if self.rules is None else self.rules.only(rows)
+        return replace(self, devices=representatives, kind=np.arange(rows.size), rules=rules, **parts)
 
     def sketch(self, columns: int, nats: float) -> NoiseMixture:
         """Nearly the same law on few columns, used only to find an initial guess of the root."""
@@ -188,30 +209,39 @@ class NoiseMixture:
     def log_upper(self, epsilon: FloatArray, rows: IntArray) -> FloatArray:
         """Upper bound of log delta(epsilon[i]) of kind rows[i], the larger of both directions."""
         # at an infinite epsilon what no finite one bounds is left: it is no more than at the greatest
-        return self._worst(np.minimum(epsilon, GREATEST) * (1 - _EPSILON_ROUNDING), rows, upper=True)
+        return self._worst(np.minimum(epsilon, GREATEST) * (1 - _EPSILON_ROUNDING), rows, upper=True)[0]
 
-    def log_lower(self, epsilon: FloatArray, rows: IntArray) -> FloatArray:
-        """Lower bound of log delta(epsilon[i]) of kind rows[i], the larger of both directions."""
-        return self.unrounded()._worst(epsilon * (1 + _EPSILON_ROUNDING), rows, upper=False)
+    def log_lower(self, epsilon: FloatArray, rows: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Lower bound of log delta(epsilon[i]) of kind rows[i], the larger of both directions, and the slope in epsilon."""
+        safe_epsilon, exact = epsilon * (1 + _EPSILON_ROUNDING), self.unrounded()
+        bound, slope, down = exact._worst(safe_epsilon, rows, upper=False)
+        # on a grid the curvature may cost much: noise raised by the slack gives another lower bound
+        if self.slack and self.rules is None and np.any(imprecise := ~(down <= COARSE)):
+            other = exact.raised()._worst(safe_epsilon[imprecise], rows[imprecise], upper=False)[0]
+            bound[imprecise] = np.maximum(bound[imprecise], other)
+        return bound, slope
 
-    def _worst(self, epsilon: FloatArray, rows: IntArray, *, upper: bool) -> FloatArray:
-        out = np.full(epsilon.shape, -np.inf)
+    def _worst(self, epsilon: FloatArray, rows: IntArray, *, upper: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """A bound of log delta, the slope of the direction that gives it, and the error that it counts."""
+        out, slope, doubt = np.full(epsilon.shape, -np.inf), np.zeros(epsilon.shape), np.zeros(epsilon.shape)
         # a device that never sends has delta 0, whose logarithm is -inf already
-        taking_part = self.participation[rows] > 0
-        if np.any(taking_part):
+        taking_part = np.flatnonzero(self.participation[rows] > 0)
+        if taking_part.size:
+            doubt[taking_part] = np.inf
             for curve in self._directions():
                 # `up` and `down` are errors of the logarithm; the logarithm itself is rounded in proportion to its
                 # magnitude
-                value, _, up, down = curve(epsilon[taking_part], rows[taking_part])
+                value, each_slope, up, down = curve(epsilon[taking_part], rows[taking_part])
+                error = up if upper else down
                 with np.errstate(invalid="ignore"):
-                    log_rounding = -4 * UNIT * value
-                    bound = np.where(
-                        value > -np.inf, value + (up + log_rounding if upper else -down - log_rounding), value
-                    )
-                out[taking_part] = np.maximum(out[taking_part], bound)
+                    away = error - 4 * UNIT * value
+                    bound = np.where(value > -np.inf, value + (away if upper else -away), value)
+                larger = bound > out[taking_part]
+                place = taking_part[larger]
+                out[place], slope[place], doubt[place] = bound[larger], each_slope[larger], error[larger]
             # delta <= p: the neighbours agree whenever the device is silent
             out[taking_part] = np.minimum(out[taking_part], _log_upper(self.participation[rows[taking_part]]))
-        return np.asarray(np.minimum(out, 0.0))
+        return np.minimum(out, 0.0), slope, doubt
 
     def _directions(self) -> list[Curve]:
         """The curves of log delta, with slope and errors, for the directions that can be the larger one."""
@@ -266,13 +296,20 @@ class NoiseMixture:
             value, slope, error = (x.reshape(eps.shape) for x in curve)
             return value, slope, error
 
-        def bend(v: FloatArray, i: IntArray, values: FloatArray, log_unit: FloatArray) -> tuple[FloatArray, FloatArray]:
+        def bend(
+            low: FloatArray, high: FloatArray, i: IntArray, values: FloatArray, log_unit: FloatArray
+        ) -> tuple[FloatArray, FloatArray]:
             eps, d, own_noise = epsilon[i, None], self.sensitivity[rows[i], None], self.own_noise[rows[i], None]
             # the interval of v that one splitting of the grid may have reached
-            low, high = np.maximum(v - self.slack, self.receiver[rows[i], None]) + own_noise, v + self.slack + own_noise
+            low, high = np.maximum(low - self.slack, self.receiver[rows[i], None]) + own_noise, high + self.slack + own_noise
             return noise_interpolant.of_gaussian(eps, d, low, high, log_unit)
 
-        value, slope, up, down = self._expected(component, rows, bend)
+        def log_slope(i: IntArray, boxes: Boxes) -> FloatArray:
+            eps, d, own_noise = (x[:, None, None] for x in (epsilon[i], self.sensitivity[rows[i]], self.own_noise[rows[i]]))
+            return complex_noise.log_slope_of_gaussian(eps, d, own_noise, boxes)
+
+        steep = Steepness(log_slope, complex_noise.VISIBLE)
+        value, slope, up, down = self._expected(component, rows, bend, steep)
         # the observer sees whether k sends; with probability 1 - p it does not, and then the neighbours agree
         return log_p + value, slope, up, down
 
@@ -281,8 +318,7 @@ class NoiseMixture:
         # `unamplified` takes finite values; an infinite epsilon is put back below
         finite = np.minimum(epsilon, np.finfo(float).max / 4)
         inner = np.where(epsilon < np.inf, subsampling.unamplified(finite, p), np.inf)
-        component, bend = self._own_noise(inner, rows, removing=True)
-        value, slope, up, down = self._expected(component, rows, bend)
+        value, slope, up, down = self._expected(*self._own_noise(inner, rows, removing=True))
         with np.errstate(invalid="ignore", over="ignore"):
             # chain rule: d epsilon' / d epsilon = exp(epsilon - epsilon') / p, as exp(epsilon') = 1 + (exp(epsilon) -
             # 1) / p
@@ -296,8 +332,9 @@ class NoiseMixture:
         out, slope, up, down = (np.full(epsilon.shape, x) for x in (-np.inf, 0.0, 0.0, 0.0))
         finite_rows = np.flatnonzero(inner < np.inf)
         if finite_rows.size:
-            component, bend = self._own_noise(inner[finite_rows], rows[finite_rows], removing=False)
-            value, inner_slope, up[finite_rows], down[finite_rows] = self._expected(component, rows[finite_rows], bend)
+            value, inner_slope, up[finite_rows], down[finite_rows] = self._expected(
+                *self._own_noise(inner[finite_rows], rows[finite_rows], removing=False)
+            )
             out[finite_rows] = log_u[finite_rows] + value
             with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
                 # -d log u / d epsilon = lambda (1 - p) / u, and the inner epsilon is epsilon + log p - log u
@@ -305,8 +342,11 @@ class NoiseMixture:
                 slope[finite_rows] = inner_slope * (1 + weight) - weight
         return out, slope, up, down
 
-    def _own_noise(self, inner: FloatArray, rows: IntArray, *, removing: bool) -> tuple[Component, Curvature]:
-        """The divergence for a device whose noise leaves with it, and its curvature in the others' noise."""
+    def _own_noise(
+        self, inner: FloatArray, rows: IntArray, *, removing: bool
+    ) -> tuple[Component, IntArray, Curvature, Steepness | None]:
+        """The divergence for a device whose noise leaves with it, its rows, and how it depends on the others' noise."""
+        towards = 1 if removing else -1  # the formulas take minus epsilon for the reversed divergence
 
         def component(v: FloatArray, i: IntArray) -> Triple:
             # one Gaussian pair with variances v + own noise and v for each atom v of the others' noise
@@ -319,10 +359,11 @@ class NoiseMixture:
         # over rounds the many evaluations are interpolated in log v, with an estimated error (docs/accuracy.md)
         divergence = NoiseInterpolant(component, None, self.tolerance, self.slack, 1) if self.estimating else component
 
-        def bend(v: FloatArray, i: IntArray, values: FloatArray, log_unit: FloatArray) -> tuple[FloatArray, FloatArray]:
-            # `slope_of_pair` takes minus epsilon for the reversed divergence
-            loss_level, own_variance = inner[i, None] * (1 if removing else -1), self.own_noise[rows[i], None]
-            low, high = np.maximum(v - self.slack, self.receiver[rows[i], None]), v + self.slack
+        def bend(
+            low: FloatArray, high: FloatArray, i: IntArray, values: FloatArray, log_unit: FloatArray
+        ) -> tuple[FloatArray, FloatArray]:
+            loss_level, own_variance = inner[i, None] * towards, self.own_noise[rows[i], None]
+            low, high = np.maximum(low - self.slack, self.receiver[rows[i], None]), high + self.slack
             # only a single system can have a law on a grid, so all rows have one dimension
             d, r = self.sensitivity[rows[i], None], float(self.dimension[0])
             # -dD/dv <= exp(steepest), and its logarithmic derivative lies in [falling, rising]. So -D'' = -D' times
@@ -338,17 +379,26 @@ class NoiseMixture:
                 concavity_upper = noise_interpolant.concavity_of_pair(d, low, own_variance, r, reverse=not removing)
                 return np.minimum(concave, concavity_upper * np.exp(-log_unit)), convex
 
-        return divergence, bend
+        if self.estimating or self.rules is None:
+            return divergence, rows, bend, None
 
-    def _expected(self, component: Component, rows: IntArray, bend: Curvature) -> Values:
+        def log_slope(i: IntArray, boxes: Boxes) -> FloatArray:
+            level, d, own = (x[:, None, None] for x in (inner[i] * towards, self.sensitivity[rows[i]], self.own_noise[rows[i]]))
+            return complex_noise.log_slope_of_pair(level, d, own, float(self.dimension[0]), boxes)
+
+        return divergence, rows, bend, Steepness(log_slope, complex_noise.opening(float(self.dimension[0])))
+
+    def _expected(
+        self, component: Component, rows: IntArray, bend: Curvature, steep: Steepness | None = None
+    ) -> Values:
         """log of (missing mass + sum over columns of weight times the component's divergence), its slope and errors.
 
         For a law on a grid, the errors include the curvature of the divergence in v times the variance that the grid
-        has added.
+        has added. For Gauss rules they include what these may miss, which is estimated without `steep`.
         """
         weights, missing = self.weights[rows], self.missing[rows]
         # atoms of weight 0 in every row would cost a divergence each
-        used = np.flatnonzero(np.any(weights > 0, axis=0))
+        used = np.flatnonzero(np.any(weights > 0, axis=0) | (self.rules is not None))
         variance, weights = self.variance[np.ix_(rows, used)], weights[:, used]
         index = np.arange(rows.size)
         values, slopes, errors = component(variance, index)
@@ -359,15 +409,11 @@ class NoiseMixture:
             safe = np.where(peak > -np.inf, peak, 0.0)
             terms = np.exp(exponents - safe[:, None])
             remainder = np.zeros(rows.size)
-            if self.rules is not None and isinstance(component, NoiseInterpolant):
-                # what the rules may miss on each piece
-                greatest = values[:, self.rules] - safe[:, None]
-                missed = gauss_rule.log_remainder(values[:, self.rules] - values[:, np.append(self.rules[1:], 0) - 1])
-                missed = missed + np.log(np.add.reduceat(weights, self.rules, axis=1)) + greatest
-                remainder = np.sum(np.exp(np.where(greatest > -np.inf, missed, -np.inf)), axis=1)
-                # where it is too much, or the divergence is no smooth series, the mean is not known
-                precise = component.fitted(index) & (remainder <= self.tolerance * np.sum(terms, axis=1))
-                terms[~precise & (values[:, 0] > -np.inf)] = np.nan
+            if self.rules is not None:
+                missed = self._missed(component, values, errors, weights, rows, steep) - safe[:, None]
+                remainder = np.sum(np.exp(missed), axis=1)
+                if self.interpolated:  # in a composition the caller takes another law
+                    terms[~(remainder <= self.tolerance * np.sum(terms, axis=1)) & (peak > -np.inf)] = np.nan
             missing_mass = np.exp(np.log(missing) - safe)
             scaled_mean = np.sum(terms, axis=1) + missing_mass
             slope = np.sum(np.where(terms > 0, terms * slopes, 0.0), axis=1) / scaled_mean
@@ -387,27 +433,39 @@ class NoiseMixture:
             above += remainder * np.exp(safe - upper_peak)
             # grid: E f(V) <= E f(V') + spread / 2 E b(V') where f'' >= -b, and likewise below (weighted_sum)
             if self.spread:
-                concave, convex = bend(variance, index, values, safe[:, None])
-                concave = np.where(weights > 0, concave, 0.0)
-                curvature_error = self.spread / 2 * np.sum(weights * concave, axis=1) * np.exp(safe - upper_peak)
+                proved = self.rules if steep is not None else None
+                if proved is not None:  # bounds on cells of the law
+                    low, high, mass = (cells[rows] for cells in proved.cells)
+                    low, high = low * (1 - _WIDER), high * (1 + _WIDER) + self.lost
+                    concave, convex = bend(low, high, index, np.zeros(low.shape), safe[:, None])
+                else:
+                    concave, convex = bend(variance, variance, index, values, safe[:, None])
+                    mass = weights
+                concave, cost = (self.spread / 2 * np.where(mass > 0, each, 0.0) for each in (concave, convex))
+                curvature_error = np.sum(mass * concave, axis=1) * np.exp(safe - upper_peak)
                 # the noise lowered by the slack gives another upper bound, without curvature
                 # the curvature bound is useless where v is small compared with the slack
                 if np.any(curvature_error > COARSE * above):
-                    receiver_noise = self.receiver[rows, None]
-                    lowered, _, error = component(np.maximum(variance - self.slack, receiver_noise), index)
-                    lowered = np.where(weights > 0, lowered + np.where(np.isfinite(error), error, 0.0), -np.inf)
-                    lowered_mean = np.sum(weights * np.exp(lowered - upper_peak[:, None]), axis=1)
-                    curvature_error = np.minimum(
-                        curvature_error, lowered_mean + np.exp(np.log(missing) - upper_peak) - above
-                    )
+                    lowered, _, error = component(np.maximum(variance - self.slack, self.receiver[rows, None]), index)
+                    lowered = np.exp(lowered + np.where(np.isfinite(error), error, 0.0) - upper_peak[:, None])
+                    if proved is None:
+                        lowered_mean = np.sum(np.where(weights > 0, weights * lowered, 0.0), axis=1)
+                    else:
+                        lowered_mean = weights[:, 0] * lowered[:, 0] + np.sum(proved.moved_down(lowered, rows), axis=1)
+                    lowered_mean = lowered_mean * (1 + _WIDER) + np.exp(np.log(missing) - upper_peak)
+                    curvature_error = np.fmin(curvature_error, np.maximum(lowered_mean - above, 0.0))
                 above += curvature_error
-                # where the curvature costs more than the value itself, `excess` clips the function instead
-                clipping_error = noise_interpolant.excess(
-                    variance, weights, np.exp(values - safe[:, None]), self.spread / 2 * convex, self.slack
-                )
-                if self.rules is not None:  # no rule is made for what is clipped: `log_ends` raises the noise instead
-                    clipping_error = np.where(clipping_error <= COARSE * scaled_mean, clipping_error, np.inf)
-                below += clipping_error
+                # where the curvature costs more than the value itself, the function is clipped instead
+                if proved is None:
+                    clipping_error = noise_interpolant.excess(
+                        variance, weights, np.exp(values - safe[:, None]), cost, self.slack
+                    )
+                    if self.rules is not None:  # no rule is made for what is clipped: `log_ends` raises the noise instead
+                        clipping_error = np.where(clipping_error <= COARSE * scaled_mean, clipping_error, np.inf)
+                    below += clipping_error
+                else:
+                    greatest = np.exp(values[:, 0] + np.where(bounded[:, 0], errors[:, 0], 0.0) - safe)
+                    below += proved.clipped(mass * cost, greatest, rows, self.slack)
             positive = peak > -np.inf
             # a divergence is at most 1
             value = np.where(positive, np.minimum(safe + np.log(scaled_mean), 0.0), -np.inf)
@@ -416,6 +474,35 @@ class NoiseMixture:
             up = upper_peak - safe + np.log(above / scaled_mean) + rounding
             down = -np.log1p(-np.minimum(below / scaled_mean, 1.0))
             return value, slope, np.where(positive, up, 0.0), np.where(positive, down, 0.0)
+
+    def _missed(
+        self,
+        component: Component,
+        values: FloatArray,
+        errors: FloatArray,
+        weights: FloatArray,
+        rows: IntArray,
+        steep: Steepness | None,
+    ) -> FloatArray:
+        """Log of what each Gauss rule may miss of the mean, shape (problems, pieces)."""
+        assert self.rules is not None
+        first = self.rules.first
+        if steep is not None:
+            # D falls in v: the mean is at most that of D at the node before each value, and so is the error, or the rule's mean
+            most = values + np.where(np.isfinite(errors), errors, 0.0)
+            unit = np.max(most, axis=1, initial=-np.inf, where=np.isfinite(most), keepdims=True)
+            before = self.rules.moved_down(np.exp(most - unit), rows)
+            at_nodes = np.add.reduceat(weights * np.exp(most - unit), first, axis=1)
+            greatest = np.log(np.maximum(before, at_nodes) * (1 + _WIDER)) + unit
+            missed = self.rules.log_remainder(steep, rows, most[:, first - 1])
+            return np.fmin(missed, np.where(self.rules.mass[rows] > 0, greatest, -np.inf))
+        greatest = values[:, first]
+        missed = gauss_rule.log_remainder(greatest - values[:, np.append(first[1:], 0) - 1])
+        missed = missed + np.log(np.add.reduceat(weights, first, axis=1)) + greatest
+        # where the divergence is no smooth series, nothing is known
+        smooth = component.fitted(np.arange(rows.size)) if isinstance(component, NoiseInterpolant) else False
+        missed = np.where(greatest > -np.inf, missed, -np.inf)
+        return np.where((smooth | (values[:, 0] == -np.inf))[:, None], missed, np.inf)
 
     def least_epsilon(self, delta: float | FloatArray, *, convex: bool = False) -> FloatArray:
         """Least epsilon of each kind, at one delta or at one delta per kind, rounded up.
@@ -432,14 +519,17 @@ class NoiseMixture:
         target = np.log(delta) * (1 + UNIT) - 16 * UNIT
         # on a grid the root need not be more accurate than the grid
         useful = _SKETCHES[: self.sketches_on_grid] if self.slack else _SKETCHES
-        sketches = [self.sketch(n, nats) for n, nats in useful if self.variance.shape[1] > 2 * n]
+        sketches = [(self.sketch(n, nats), near) for (n, nats), near in useful if self.variance.shape[1] > 2 * n]
+        if self.rules is not None:  # few values already
+            columns = max(self.variance.shape[1] // 4, _FEWEST)
+            sketches = [(replace(self.sketch(columns, _SKETCHES[0][0][1]), rules=None, slack=0.0, spread=0.0), _SKETCHES[0][1])]
         for number, curve in enumerate(self._directions()):
             rows = np.flatnonzero((out < np.inf) & (self.participation > delta))  # delta is at most p
             # the second direction of `absent` only has to be checked at the root of the first, unless it is the larger
             # one there
             known_epsilon = out[rows]
             if np.any(known_epsilon):  # not the first direction: the root of the first one mostly suffices for this one
-                cheaper_laws = [self.pessimistic(_SKETCHES[0][0])] if sketches else []
+                cheaper_laws = [self.pessimistic(_SKETCHES[0][0][0])] if sketches and self.rules is None else []
                 for law in [*cheaper_laws, self]:
                     unsafe = ~(law._upper(law._directions()[number], known_epsilon, rows)[0] <= target[rows])
                     rows, known_epsilon = rows[unsafe], known_epsilon[unsafe]
@@ -448,14 +538,14 @@ class NoiseMixture:
             if rows.size:
                 goal = target[rows]
                 guess = self._guess(rows, goal)
-                for sketch, near in zip(sketches, _ROUGHLY, strict=False):
+                for sketch, near in sketches:
                     rough = sketch._directions()[number]
                     guess = sketch._root(rough, rows, goal, np.zeros(rows.size), guess, near=near, proved=False)
                 near = _ON_GRID if self.slack else 1e-11
                 # the start lies beyond the root of the sketch by its tolerance, so that the first point is probably
                 # safe
                 out[rows] = self._root(curve, rows, goal, known_epsilon, guess * (1 + 0.8 * near), near=near)
-        if self.slack:  # where the grid is too coarse, one quantile of the noise may give a smaller epsilon
+        if self.slack and self.rules is None:  # where the grid is too coarse, one quantile of the noise may serve better
             single = self.at_quantile(delta)
             if np.any(single.log_upper(out, np.arange(out.size)) <= target):
                 out = np.minimum(out, single.least_epsilon(delta))

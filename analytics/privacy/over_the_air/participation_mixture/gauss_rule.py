@@ -1,11 +1,25 @@
 r"""Gauss rules for a discrete law of the others' noise v: few values of v in place of thousands.
 
 The range of log v is cut into pieces of equal width. On each, a rule of 16 nodes with positive weights has the same mean
-of every polynomial in log v of degree 31 at most as the law. It is made by Lanczos's method on the values of the piece.
+of every polynomial in log v of degree 31 at most as the law. It is made by Lanczos's method on the values of the piece. The
+least value, which decides far tails, stays by itself.
 
 Notes
 -----
-On a piece of half width c, Gauss's remainder of a function f of log v is
+*Proved.* On a piece of probability m let the divergence D less its value in the middle be analytic in log v in the Bernstein
+ellipse :math:`\rho` and at most M there (:mod:`.complex_noise`). Its Chebyshev series to degree 2n - 1 = 31 errs by
+:math:`2M\rho^{-31}/(\rho-1)` at most on the piece (Trefethen, Approximation Theory and Approximation Practice, theorem 8.2). Each
+coefficient of the series of D is at most the greatest value G of D on the piece, as D has values from 0 to G: that of
+:math:`T_k`, k > 0, is 2 times a mean of :math:`(D - G/2)T_k`. Rule and law have positive weights, so their means of D differ by
+at most
+
+.. math:: m\,\Bigl(\frac{4M\rho^{-31}}{\rho-1} + 32\,G\,\text{deviation}\Bigr),
+
+where the deviation bounds the difference of the computed means of the Chebyshev polynomials :math:`T_0, \ldots, T_{31}`, with
+its own rounding: a sum of A terms errs by A units, the argument by 2 units and by 2 over the half width, :math:`|T_k'| \le k^2`,
+and the recurrence of :math:`T_k` by :math:`4k^2` units.
+
+*Estimated*, where no M is known. On a piece of half width c, Gauss's remainder of a function f of log v is
 :math:`f^{(2n)}/(2n)!` times the mean of :math:`\pi_n^2`, n = 16, where :math:`\pi_n` is the orthogonal polynomial with leading
 coefficient 1, whose mean square is at most that of :math:`2^{1-n}c^nT_n`. For :math:`f = e^{-Lx}` this is at most
 :math:`4f\,(Lc/2)^{2n}/(2n)!` times the mass of the piece, where the logarithm of f falls by :math:`2Lc`: below 1e-15 for a fall
@@ -15,73 +29,196 @@ estimate. Where this is too much, the caller takes narrower pieces.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy import linalg, special
 
 from airtight.analytics.checks import FloatArray, IntArray
-from airtight.analytics.rounding import NORMAL
+from airtight.analytics.privacy.over_the_air.participation_mixture import complex_noise
+from airtight.analytics.rounding import UNIT
 
-_NODES = 16  # of a rule
+NODES = 16  # of a rule
+_DEGREES = np.arange(2 * NODES)
 _ENDED = 1e-13  # norm below which Lanczos's vectors have ended
+_CELLS = 128  # of a law, for bounds of the curvature
+_WIDTH = 1.25  # of a piece in log v, in units of the greatest argument in its ellipse
+_MOST = 64  # pieces
+LOST = 1e-8  # share of the least noise that its rounding may be: less than the widening of boxes
 
 
-def pieces_of(v: FloatArray, weights: FloatArray, pieces: int) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Values and weights of the rules on so many pieces, and the first place of each piece.
+@dataclass(frozen=True)
+class Rules:
+    """Rules for the laws of several rows, one piece after the other behind the least value.
+
+    Attributes
+    ----------
+    low, high : ndarray, shape (rows, pieces)
+        Ends of each piece in log v.
+    mass : ndarray, shape (rows, pieces)
+        Its probability; 0 where its nodes are the values themselves.
+    deviation : ndarray, shape (rows, pieces)
+        Relative to the probability (module's notes).
+    moved : ndarray, shape (rows, pieces, nodes + 1)
+        Probabilities of the values of a piece from each node up to the next, first those below its nodes.
+    cells : tuple of ndarray, shape (rows, cells)
+        Ends in v, and probabilities, of neighbouring values.
+    """
+
+    low: FloatArray
+    high: FloatArray
+    mass: FloatArray
+    deviation: FloatArray
+    moved: FloatArray
+    cells: tuple[FloatArray, FloatArray, FloatArray]
+
+    @property
+    def first(self) -> IntArray:
+        """The column of the first node of each piece."""
+        return np.asarray(1 + NODES * np.arange(self.low.shape[1]))
+
+    def only(self, rows: IntArray) -> Rules:
+        """The rules of some rows."""
+        cells = self.cells[0][rows], self.cells[1][rows], self.cells[2][rows]
+        return Rules(self.low[rows], self.high[rows], self.mass[rows], self.deviation[rows], self.moved[rows], cells)
+
+    def moved_down(self, values: FloatArray, rows: IntArray) -> FloatArray:
+        """Upper bound of the mean on each piece of a decreasing function, from its values at the nodes of each of `rows`."""
+        return np.asarray(np.sum(self.moved[rows] * values[:, (self.first - 1)[:, None] + np.arange(NODES + 1)], axis=2))
+
+    def clipped(self, costs: FloatArray, greatest: FloatArray, rows: IntArray, slack: float) -> FloatArray:
+        """Upper bound of what the curvature takes from the mean of a decreasing function, or clipping where that is less.
+
+        `costs` has the share of each cell, `greatest` the function at the least value. A function that is clipped at the low end
+        of a cell is curved only above this end less the slack (:func:`.noise_interpolant.excess`).
+        """
+        low, high, mass = self.cells
+        # for each cell: how many cells end below the reach of a clip at its low end
+        spared = np.sum(high[:, None, :] < (low - slack)[:, :, None] * (1 - 1e-9), axis=2)
+        total = np.cumsum(costs[:, ::-1], axis=1)[:, ::-1]
+        curved = np.take_along_axis(total, spared[rows], axis=1)
+        lost = (np.cumsum(mass, axis=1) - mass)[rows] * greatest[:, None]
+        return np.asarray(np.min(curved + lost, axis=1) * (1 + 1e-9))
+
+    def log_remainder(self, steep: complex_noise.Steepness, rows: IntArray, log_greatest: FloatArray) -> FloatArray:
+        """Log of the proved error of the mean on each piece, one problem in each of `rows`; infinite where none is known.
+
+        `log_greatest` is that of an upper bound of the divergence on each piece.
+        """
+        low, high = self.low[rows], self.high[rows]
+        half = np.maximum((high - low) / 2, 1e-300)
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
+            height = np.minimum(steep.opening / half, 1e3)
+            rho = height + np.sqrt(1 + height * height)
+            log_slope = np.max(steep.log_slope(np.arange(rows.size), complex_noise.arcs(low, high, rho)), axis=-1)
+            log_largest = log_slope + np.log(half * (rho + 1 / rho) / 2)
+            missed = np.log(4 / (rho - 1)) - float(_DEGREES[-1]) * np.log(rho) + log_largest
+            deviating = np.log(_DEGREES.size * self.deviation[rows]) + log_greatest
+            error = np.log(self.mass[rows]) + np.logaddexp(missed, deviating)
+        return np.where(self.mass[rows] > 0, error, -np.inf)
+
+
+def rules_of(v: FloatArray, weights: FloatArray, pieces: int) -> tuple[FloatArray, FloatArray, Rules]:
+    """Values and weights of the rules of laws on so many pieces, and what their errors depend on.
 
     Parameters
     ----------
-    v, weights : ndarray, shape (A,)
-        Increasing values with positive weights. The value 0 is a piece of its own.
+    v, weights : ndarray, shape (rows, A)
+        Nondecreasing values and their probabilities.
     pieces : int
 
     Examples
     --------
-    >>> v, weights = np.linspace(1, 2, 1001), np.full(1001, 1 / 1001)
-    >>> nodes, shares, _ = pieces_of(v, weights, 2)
-    >>> nodes.size, bool(abs(np.exp(-nodes) @ shares - np.exp(-v) @ weights) < 1e-14)
-    (32, True)
+    >>> v, weights = np.linspace(1, 2, 1001)[None, :], np.full((1, 1001), 1 / 1001)
+    >>> nodes, shares, rules = rules_of(v, weights, 2)
+    >>> nodes.size, bool(abs(np.exp(-nodes[0]) @ shares[0] - np.exp(-v[0]) @ weights[0]) < 1e-14)
+    (33, True)
     """
-    log_v = np.log(np.maximum(v, 1e-320))
-    positive = log_v[v > 0]
-    edges = np.linspace(positive[0], positive[-1], pieces + 1)[:-1] if positive.size else np.zeros(0)
-    starts = np.unique(np.append(0, np.searchsorted(log_v, edges)))
-    rules = [
-        _rule(v[first:stop], weights[first:stop])
-        for first, stop in zip(starts, np.append(starts[1:], v.size), strict=True)
-    ]
-    stops = np.cumsum([nodes.size for nodes, _ in rules])
-    nodes, shares = (np.concatenate(each) for each in zip(*rules, strict=True))
-    return nodes, shares, np.append(0, stops[:-1])
+    size = 1 + NODES * pieces
+    nodes, shares = np.empty((v.shape[0], size)), np.zeros((v.shape[0], size))
+    low, high, mass, deviation = (np.zeros((v.shape[0], pieces)) for _ in range(4))
+    moved = np.zeros((v.shape[0], pieces, NODES + 1))
+    cells = tuple(np.zeros((v.shape[0], _CELLS)) for _ in range(3))
+    for row in range(v.shape[0]):
+        used = weights[row] > 0
+        values, probabilities = v[row, used], weights[row, used]
+        nodes[row], shares[row, 0] = values[-1], probabilities[0]
+        nodes[row, 0] = values[0]
+        log_v = np.log(values[1:])
+        edges = np.linspace(log_v[0], log_v[-1], pieces + 1)[1:-1] if log_v.size else np.zeros(pieces - 1)
+        stops = 1 + np.searchsorted(log_v, edges)
+        for piece, (start, stop) in enumerate(zip(np.append(1, stops), np.append(stops, values.size), strict=True)):
+            at = slice(1 + NODES * piece, 1 + NODES * (piece + 1))
+            some, their = values[start:stop], probabilities[start:stop]
+            if some.size:
+                low[row, piece], high[row, piece] = log_v[start - 1], log_v[stop - 2]
+                nodes[row, at] = some[-1]
+            if some.size <= NODES:
+                nodes[row, at][: some.size], shares[row, at][: some.size] = some, their
+            else:
+                mass[row, piece] = np.sum(their)
+                nodes[row, at], shares[row, at], deviation[row, piece] = _rule(some, their)
+            place = np.searchsorted(nodes[row, at][: some.size], some, side="right")
+            moved[row, piece] = np.bincount(place, their, NODES + 1)
+        # half of the cells are equal in number, where the mass is, and half in log v, where the divergence varies
+        log_edges = np.linspace(log_v[0], log_v[-1], _CELLS // 2)[:-1] if log_v.size else np.zeros(0)
+        equal_numbers = np.linspace(0, values.size, _CELLS // 2, endpoint=False).astype(int)
+        first = np.unique(np.append(equal_numbers, 1 + np.searchsorted(log_v, log_edges)))
+        ends = values[first], values[np.append(first[1:], values.size) - 1], np.add.reduceat(probabilities, first)
+        for each, end in zip(cells, ends, strict=True):
+            each[row], each[row, : first.size] = end[-1], end
+        cells[2][row, first.size :] = 0.0
+    return nodes, shares, Rules(low, high, mass, deviation, moved, (cells[0], cells[1], cells[2]))
+
+
+def pieces_for(v: FloatArray, weights: FloatArray, opening: float) -> int:
+    """How many pieces serve ellipses whose greatest argument is `opening`."""
+    with np.errstate(divide="ignore"):
+        log_v = np.log(np.where((weights > 0) & (v > 0), v, np.nan))
+    return int(np.clip(np.ceil(np.nanmax(np.nanmax(log_v, axis=1) - np.nanmin(log_v, axis=1)) / (_WIDTH * opening)), 1, _MOST))
 
 
 def log_remainder(fall: FloatArray) -> FloatArray:
-    """Log of the error of a rule, in units of the greatest value, where the logarithm falls by so much on the piece."""
+    """Log of the estimated error of a rule, in units of the greatest value, where the logarithm falls by so much on the piece."""
     with np.errstate(divide="ignore"):
-        return np.asarray(np.log(4) + 2 * _NODES * np.log(fall / 4) - special.gammaln(2 * _NODES + 1))
+        return np.asarray(np.log(4) + 2 * NODES * np.log(fall / 4) - special.gammaln(2 * NODES + 1))
 
 
-def _rule(v: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Increasing nodes and their weights; the law itself where it has no more values."""
-    if v.size <= _NODES:
-        return v, weights
-    log_v, mass = np.log(v), np.sum(weights)
-    middle, half = (log_v[0] + log_v[-1]) / 2, (log_v[-1] - log_v[0]) / 2
-    diagonal, beside = _lanczos((log_v - middle) / half, np.sqrt(weights / mass))
+def _rule(v: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+    """Nodes, their weights, and the deviation, of more values than a rule has nodes."""
+    mass, middle = np.sum(weights), np.sqrt(v[0]) * np.sqrt(v[-1])
+    half = np.log(v[-1] / v[0]) / 2
+    x = np.log(v / middle) / half
+    diagonal, beside = _lanczos(x, np.sqrt(weights / mass))
     places, vectors = linalg.eigh_tridiagonal(diagonal, beside)
-    return np.clip(np.exp(middle + half * places), v[0], v[-1]), np.maximum(vectors[0] ** 2 * mass, NORMAL)
+    # where fewer vectors suffice, the last node stands for the rest, with no weight
+    nodes, shares = np.full(NODES, v[-1]), np.zeros(NODES)
+    nodes[: places.size] = np.clip(middle * np.exp(half * places), v[0], v[-1])
+    shares[: places.size] = vectors[0] ** 2 * mass
+    difference = _means(np.log(nodes / middle) / half, shares) - _means(x, weights)
+    rounding = (v.size + 32 + (2 * NODES) ** 2 * (8 + 4 / half)) * UNIT
+    return nodes, shares, float(np.max(np.abs(difference)) / mass + rounding)
+
+
+def _means(x: FloatArray, weights: FloatArray) -> FloatArray:
+    """Sums over the weights of the Chebyshev polynomials."""
+    polynomials = np.empty((_DEGREES.size, x.size))
+    polynomials[0], polynomials[1] = 1.0, x
+    for degree in _DEGREES[2:]:
+        polynomials[degree] = 2 * x * polynomials[degree - 1] - polynomials[degree - 2]
+    return np.asarray(polynomials @ weights)
 
 
 def _lanczos(x: FloatArray, start: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Diagonal and side diagonal of the Jacobi matrix of the law with the square roots `start` of its probabilities."""
-    basis, diagonal, beside = np.zeros((_NODES, x.size)), np.zeros(_NODES), np.zeros(_NODES)
+    basis, diagonal, beside = np.zeros((NODES, x.size)), np.zeros(NODES), np.zeros(NODES)
     vector = start / np.linalg.norm(start)
-    for step in range(_NODES):
+    for step in range(NODES):
         basis[step] = vector
         image = x * vector
         diagonal[step] = vector @ image
-        # orthogonal to all vectors so far, twice against rounding
-        for _ in range(2):
-            image = image - basis[: step + 1].T @ (basis[: step + 1] @ image)
+        # orthogonal to all vectors so far; what rounding leaves shows as a deviation
+        image = image - basis[: step + 1].T @ (basis[: step + 1] @ image)
         beside[step] = np.linalg.norm(image)
         if beside[step] < _ENDED:
             break

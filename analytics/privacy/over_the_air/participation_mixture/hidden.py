@@ -9,7 +9,12 @@ import numpy as np
 from airtight.analytics.checks import FloatArray, IntArray
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.privacy.mechanisms import gaussian
-from airtight.analytics.privacy.over_the_air.participation_mixture import hidden_divergence, noise_interpolant
+from airtight.analytics.privacy.over_the_air.participation_mixture import (
+    complex_noise,
+    gauss_rule,
+    hidden_divergence,
+    noise_interpolant,
+)
 from airtight.analytics.privacy.over_the_air.participation_mixture.evaluate import (
     Curvature,
     Curve,
@@ -53,6 +58,13 @@ class HiddenParticipationMixture(NoiseMixture):
     @property
     def interpolating(self) -> bool:
         return self.estimating and int(self.dimension[0]) < PROVED_FROM
+
+    def ruled(self, pieces: int) -> NoiseMixture | None:
+        return super().ruled(pieces) if int(self.dimension[0]) < PROVED_FROM else None
+
+    @property
+    def pieces(self) -> int:
+        return gauss_rule.pieces_for(self.variance, self.weights, complex_noise.opening(float(self.dimension[0])))
 
     def _directions(self) -> list[Curve]:
         return [self._hidden]
@@ -144,7 +156,9 @@ class HiddenParticipationMixture(NoiseMixture):
     def _bend(self, at: NoiseInterpolant, rows: IntArray, reverse: bool) -> Curvature:
         step = self.slack
 
-        def bend(v: FloatArray, i: IntArray, values: FloatArray, unit: FloatArray) -> tuple[FloatArray, FloatArray]:
+        def bend(
+            v: FloatArray, _: FloatArray, i: IntArray, values: FloatArray, unit: FloatArray
+        ) -> tuple[FloatArray, FloatArray]:
             known = step < NARROW * v
             with np.errstate(over="ignore", invalid="ignore", under="ignore"):
                 below, here, above = (at(np.where(known, v + shift, v), i) for shift in (-step, 0.0, step))

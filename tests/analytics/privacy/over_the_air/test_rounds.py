@@ -826,6 +826,28 @@ def test_cells_of_a_noise_law_on_a_grid_hold_the_mean_over_every_set(cells):
     assert np.all(low <= exact * (1 + 1e-11)) and np.all(exact * (1 - 1e-11) <= high)
 
 
+@pytest.mark.parametrize(("cells", "pieces"), [(60, 1), (200, 3), (400, 3), (400, 9)])
+def test_gauss_rules_of_a_noise_law_on_a_grid_hold_the_mean_over_every_set(cells, pieces):
+    system = unlike(10, 14).normalised()
+    (part,) = participations(system, np.array([0]), 0.0, cells=cells)
+    epsilon, rows = np.geomspace(1e-3, 1.0, 12), np.zeros(12, dtype=np.int64)
+    few = part.ruled(pieces)
+    low, high = np.exp(few.log_lower(epsilon, rows)[0]), np.exp(few.log_upper(epsilon, rows))
+    sets, p, noise = _sets(9), system.participation[1:], system.received_noise_variance
+    weights = np.prod(np.where(sets, p, 1 - p), axis=1)
+    mu = system.sensitivity[0] / np.sqrt(system.receiver_noise_variance + noise[0] + sets @ noise[1:])
+    deltas = np.array([np.exp(gaussian.log_curve(np.full(mu.size, e), mu)[0]) @ weights for e in epsilon])
+    exact = system.participation[0] * deltas
+    assert np.all(low <= exact * (1 + 1e-11)) and np.all(exact * (1 - 1e-11) <= high)
+
+
+def test_a_device_alone_and_among_all_has_the_same_bounds():
+    system = unlike(3, 6)
+    together = rounds.bracket(system, rounds=2)
+    for device in (2, 0):
+        assert tuple(rounds.bracket(system, rounds=2, device=device)) == (together[0][device], together[1][device])
+
+
 def test_a_heavy_tail_costs_no_values_of_the_curve(monkeypatch):
     asked = 0
     plain = rounds.Query._summed_ends

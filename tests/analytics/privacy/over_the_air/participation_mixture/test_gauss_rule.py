@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.systems import unlike
 
-from airtight.analytics.privacy.over_the_air import rounds
-from airtight.analytics.privacy.over_the_air.participation_mixture import gauss_rule
+from airtight.analytics.privacy.over_the_air import observers, rounds
+from airtight.analytics.privacy.over_the_air.participation_mixture import build, gauss_rule
+from airtight.analytics.privacy.over_the_air.participation_mixture.evaluate import NoiseMixture
 
 
 def law(values=2000, seed=3):
@@ -18,12 +19,18 @@ def law(values=2000, seed=3):
     return v, weights / np.sum(weights)
 
 
+def rules_of(v, weights, pieces):
+    nodes, shares, rules = gauss_rule.rules_of(v[None, :], weights[None, :], pieces)
+    return nodes[0], shares[0], rules
+
+
 @pytest.mark.parametrize("pieces", [1, 8])
 def test_rules_have_the_moments_of_the_law_in_log_v(pieces):
     v, weights = law()
-    nodes, shares, first = gauss_rule.pieces_of(v, weights, pieces)
-    assert nodes.size == 16 * pieces and np.all(np.diff(nodes) > 0) and np.all(shares > 0)
-    assert np.array_equal(first, 16 * np.arange(pieces))
+    nodes, shares, rules = rules_of(v, weights, pieces)
+    assert nodes.size == 1 + 16 * pieces and np.all(np.diff(nodes) > 0) and np.all(shares > 0)
+    assert nodes[0] == v[0] and shares[0] == weights[0] and np.array_equal(rules.first, 1 + 16 * np.arange(pieces))
+    assert np.all(rules.deviation < 1e-9) and np.sum(rules.mass) == pytest.approx(1 - weights[0], abs=1e-14)
     for degree in range(32):
         series = np.eye(32)[degree]
         at_nodes, at_all = (np.polynomial.legendre.legval(np.log(x) / 2, series) for x in (nodes, v))
@@ -31,18 +38,64 @@ def test_rules_have_the_moments_of_the_law_in_log_v(pieces):
 
 
 @settings(max_examples=25, deadline=None)
-@given(st.floats(5.0, 40.0), st.integers(17, 300))
+@given(st.floats(5.0, 40.0), st.integers(18, 300))
 def test_the_remainder_of_an_exponential_is_not_above_its_bound(fall, values):
     v, weights = np.geomspace(1.0, np.e, values), np.full(values, 1 / values)
-    nodes, shares, _ = gauss_rule.pieces_of(v, weights, 1)
+    nodes, shares, _ = rules_of(v, weights, 1)
     bound = np.exp(float(gauss_rule.log_remainder(np.array(fall))))
     assert abs(nodes**-fall @ shares - v**-fall @ weights) <= bound + 1e-14
 
 
-def test_noise_zero_is_a_piece_of_its_own():
+def test_the_least_value_stays_by_itself_even_0():
     v, weights = law()
-    nodes, shares, first = gauss_rule.pieces_of(np.append(0.0, v), np.append(0.25, 0.75 * weights), 4)
-    assert nodes[0] == 0 and shares[0] == 0.25 and first[1] == 1
+    nodes, shares, rules = rules_of(np.append(0.0, v), np.append(0.25, 0.75 * weights), 4)
+    assert nodes[0] == 0 and shares[0] == 0.25 and nodes[1] > v[0] and rules.cells[0][0, 0] == 0
+
+
+@pytest.mark.parametrize("values", [1, 2, 10, 40])
+def test_few_values_are_their_own_rule(values):
+    v, weights = np.linspace(1.0, 2.0, values), np.full(values, 1 / values)
+    nodes, shares, rules = rules_of(v, weights, 3)
+    assert np.array_equal(nodes[shares > 0], v) if values < 17 else np.sum(shares) == pytest.approx(1)
+    assert np.sum(rules.cells[2]) == pytest.approx(1) and np.sum(rules.moved) + weights[0] == pytest.approx(1)
+
+
+@given(st.integers(0, 50), st.floats(0.1, 60.0))
+def test_moved_down_to_nodes_the_mean_of_a_falling_function_is_not_less(seed, fall):
+    v, weights = law(300, seed)
+    nodes, shares, rules = rules_of(v, weights, 3)
+    above = shares[0] * nodes[0] ** -fall + np.sum(rules.moved_down((nodes**-fall)[None, :], np.zeros(1, int)))
+    assert above >= v**-fall @ weights * (1 - 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("adjacency", "dimension", "devices"), [("absent", 50, 40), ("absent", 2, 40), ("silent", 50, 30), ("replace", 3, 60)]
+)
+def test_proved_rules_hold_the_mean_over_every_value(adjacency, dimension, devices):
+    """Also on too few pieces, where the bound of the remainder is great."""
+    system = unlike(devices, 3, adjacency, dimension=dimension)
+    (mixture,) = build.participations(system, np.array([0]), 1e-20, cells=600)
+    epsilon, rows = mixture.least_epsilon(1e-5) * np.array([0.2, 0.7, 1.0, 1.6]), np.zeros(4, dtype=np.int64)
+    exact = replace(mixture, slack=0.0, spread=0.0)
+    widths = []
+    for pieces in (1, 2, 4, 8):
+        few = exact.ruled(pieces)
+        for mean, rule in zip(exact._directions(), few._directions(), strict=True):
+            value, (other, _, up, down) = mean(epsilon, rows)[0], rule(epsilon, rows)
+            known = value > -300
+            assert np.all(other[known] - down[known] <= value[known] + 1e-12)
+            assert np.all(value[known] <= other[known] + up[known] + 1e-12)
+        widths.append(few._directions()[0](epsilon[2:3], rows[:1])[2][0])
+    assert widths[-1] < 1e-6 and widths[0] > 10 * widths[-1]
+
+
+@pytest.mark.parametrize(("adjacency", "observer"), [("absent", "others"), ("silent", "others"), ("silent", "participants")])
+def test_both_ends_from_rules_overlap_those_of_every_value(adjacency, observer, monkeypatch):
+    system, device = unlike(40, 2, adjacency), [0, 7]
+    low, high = observers.epsilon_bracket(system, device=device, observer=observer)
+    monkeypatch.setattr(NoiseMixture, "ruled", lambda *_: None)
+    slow_low, slow_high = observers.epsilon_bracket(system, device=device, observer=observer)
+    assert np.all(low <= slow_high) and np.all(slow_low <= high) and np.all(high - low <= 2e-5 * high)
 
 
 @pytest.mark.parametrize(
