@@ -33,7 +33,7 @@ from airtight.analytics.privacy.over_the_air.participation_mixture import (
     signal_lower_bound,
 )
 from airtight.analytics.privacy.over_the_air.participation_mixture.build import participations
-from airtight.analytics.privacy.over_the_air.participation_mixture.evaluate import GREATEST, NoiseMixture
+from airtight.analytics.privacy.over_the_air.participation_mixture.evaluate import NoiseMixture
 from airtight.analytics.privacy.over_the_air.participation_mixture.hidden import PROVED_FROM, HiddenParticipationMixture
 from airtight.analytics.progress import counted
 from airtight.analytics.rounding import NORMAL, SMALLEST, UNIT
@@ -121,14 +121,14 @@ class Query(Mechanism):
         return query(InferenceSystem(**parameters["system"]), parameters["device"], parameters["observer"])
 
     def delta_bracket(self, epsilon: FloatArray, *, reverse: bool = False) -> BracketArrays:
-        # at an infinite epsilon delta is no more than at the greatest finite one
-        order, rounded = reverse and not self.symmetric, _shortened(np.minimum(epsilon, GREATEST))
+        order, rounded = reverse and not self.symmetric, _shortened(epsilon)
         kept = self._seen.setdefault(order, KeptValues.empty(2))
         missing = kept.missing(rounded)
         if missing.size:
             kept.add(missing, np.stack(self._divergences(missing, order), axis=1))
-        lower = np.where(epsilon < np.inf, kept.at(rounded, 0), 0.0) if self.pair else np.zeros(rounded.shape)
-        return lower, kept.at(rounded, 1)
+        lower = kept.at(rounded, 0) if self.pair else np.zeros(rounded.shape)
+        singular = float(self._part(_NEGLIGIBLE).infinite_loss()[0]) * (1 + 64 * UNIT)
+        return lower, np.where(epsilon < np.inf, kept.at(rounded, 1), singular)
 
     def greatest_loss(self, *, reverse: bool = False) -> float:
         mixture, silent = self._part(_NEGLIGIBLE), self.system.adjacency is not Adjacency.ABSENT
@@ -144,7 +144,7 @@ class Query(Mechanism):
 
     def _divergences(self, eps: FloatArray, reverse: bool) -> BracketArrays:
         lower, upper = np.zeros(eps.shape), np.full(eps.shape, SMALLEST)
-        relevant = self._log_greatest(eps) > _NOTHING
+        relevant = (self._log_greatest(eps) > _NOTHING) | np.isinf(eps)
         lower[relevant], upper[relevant] = self._ends(eps[relevant], reverse, _NEGLIGIBLE)
         doubtful = np.flatnonzero(relevant & (upper * _DOUBTFUL < _NEGLIGIBLE))
         if doubtful.size and self._part(_NEGLIGIBLE).missing[0] > 0:
@@ -284,7 +284,7 @@ class Laws:
 def _shortened(epsilon: FloatArray) -> FloatArray:
     """Epsilon with a mantissa of 40 bits, so that a point that several grids share is one double."""
     mantissa, exponent = np.frexp(epsilon)
-    return np.ldexp(np.round(mantissa * _SHORT) / _SHORT, exponent)
+    return np.where(np.isfinite(epsilon), np.ldexp(np.round(mantissa * _SHORT) / _SHORT, exponent), epsilon)
 
 
 def unit(system: InferenceSystem, device: int) -> str:
@@ -335,14 +335,16 @@ def estimated(system: InferenceSystem, *, rounds: int, observer: Observer | str 
     """
     if observers.participation_distinguishes(system, observer):
         return False
-    hidden = observers.mixture_model(system, observer)[1] is HiddenParticipationMixture
+    hidden = observers.mixture_model(system, observer)[1] is HiddenParticipationMixture and system.dimension < PROVED_FROM
     leaves = system.adjacency is Adjacency.ABSENT and not system.idle_noise
-    if not (hidden and system.dimension < PROVED_FROM) and not (leaves and rounds > 1):
+    if not hidden and not (leaves and rounds > 1):
         return False
     representatives, _ = kinds(system, np.arange(system.devices))
     queries = (query(system, int(k), observer) for k in representatives)
-    values = (release._part(0.0).weights.shape[1] for release in queries if isinstance(release, Query))
-    return any(number >= noise_interpolant.ESTIMATED_FROM for number in values)
+    parts = [release._part(0.0) for release in queries if isinstance(release, Query)]
+    # on a grid the curvature of a hidden divergence is estimated, however few values it has
+    values = any(part.weights.shape[1] >= noise_interpolant.ESTIMATED_FROM for part in parts)
+    return values or (hidden and any(part.slack > 0 for part in parts))
 
 
 def curve(system: InferenceSystem, *, device: int = 0, observer: Observer | str | None = None) -> PrivacyCurve:

@@ -397,7 +397,8 @@ def estimated(system: InferenceSystem, *, rounds: int | None = None, observer: O
 
     It is one for hidden ``silent`` and ``replace`` devices in fewer than 100 dimensions, and over several rounds for
     ``absent``, where the others' noise has 72 values or more: there the error of the interpolation in that noise is
-    estimated (:mod:`.noise_interpolant`). Over a channel the interpolation is proved (:mod:`.shared_curves`).
+    estimated (:mod:`.noise_interpolant`). Of hidden ones on a grid the curvature in that noise is estimated, too. Over a
+    channel the interpolation is proved (:mod:`.shared_curves`).
     """
     if _unnamed(system):
         alone = _at_one_look(system, False) or system

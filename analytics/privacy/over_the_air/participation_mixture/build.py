@@ -137,6 +137,8 @@ def epsilon_bracket(
     def ends(mixture: NoiseMixture, delta: FloatArray, _: IntArray) -> FloatArray:
         return np.stack(_ends_of(mixture, delta), axis=1)
 
+    if not which.size:
+        return np.zeros(which.shape), np.zeros(which.shape)
     lower, upper = np.moveaxis(_each(system, which, total, model, ends), -1, 0)
     return lower, upper
 
@@ -249,15 +251,17 @@ def _each(
     """`answer` of every batch: from its mixtures, delta of each kind, and its devices' places in `which` (flat)."""
     distinct, first, inverse = np.unique(which, return_index=True, return_inverse=True)
     deltas = np.broadcast_to(total, which.shape).ravel()[first]
-    answers = []
+    answers: list[tuple[IntArray, FloatArray]] = []
     for mixture in participations(system, distinct, float(np.min(deltas, initial=1.0)) * TRIMMED, model):
         places = np.searchsorted(distinct, mixture.devices)
         delta = np.empty(mixture.participation.shape)
         delta[mixture.kind] = deltas[places]
         answers.append((places, answer(mixture, delta, first[places])[mixture.kind]))
+    if not answers:
+        return np.zeros(which.shape)
     order = np.argsort(np.concatenate([places for places, _ in answers]))
-    joined = np.concatenate([each for _, each in answers])[order][inverse]
-    return np.asarray(joined.reshape(which.shape + joined.shape[1:]))
+    values = np.concatenate([each for _, each in answers])[order]
+    return np.asarray(values[inverse.ravel()].reshape(which.shape + values.shape[1:]))
 
 
 def participations(

@@ -66,7 +66,6 @@ COARSE = 1e-3  # relative error of delta by curvature from which the noise is lo
 _WORTH_RULING = 0.6  # share of the atoms that Gauss rules may have
 _WIDER = 1e-9  # relative widening of cells, more than the rounding of values
 _FAR = 1e100  # an epsilon beyond this is reported as infinite
-GREATEST = 1e300  # an epsilon of which delta is computed
 _EPSILON_ROUNDING = 8 * UNIT  # relative; where epsilon is large, one rounding of it changes delta noticeably
 
 # log delta, its slope in epsilon, and the errors by which the true value may lie above and below
@@ -134,13 +133,12 @@ class NoiseMixture:
         return np.sqrt(self.everybody)
 
     def raised(self) -> NoiseMixture:
-        """The same mixtures with the noise raised by the slack and without missing mass.
+        """The same mixtures with the noise raised by the slack.
 
         They give a lower bound if the mixture is :meth:`unrounded`.
         """
-        # E f(V' + slack) <= E f(V) for the decreasing divergence f. The dropped mass lies at the low end and is at
-        # least the mass that was moved down at the high end, so leaving it out only lowers the mean.
-        return self._with(self.variance + self.slack, self.weights, np.zeros_like(self.missing))
+        # E f(V' + slack) <= E f(V) for the decreasing divergence f, of which the mass that was moved down may take less
+        return self._with(self.variance + self.slack, self.weights, self.missing)
 
     def lowered(self) -> NoiseMixture:
         """The same mixtures with the noise lowered by the slack: an upper bound."""
@@ -208,8 +206,9 @@ class NoiseMixture:
 
     def log_upper(self, epsilon: FloatArray, rows: IntArray) -> FloatArray:
         """Upper bound of log delta(epsilon[i]) of kind rows[i], the larger of both directions."""
-        # at an infinite epsilon what no finite one bounds is left: it is no more than at the greatest
-        return self._worst(np.minimum(epsilon, GREATEST) * (1 - _EPSILON_ROUNDING), rows, upper=True)[0]
+        bound = self._worst(epsilon * (1 - _EPSILON_ROUNDING), rows, upper=True)[0]
+        with np.errstate(divide="ignore"):
+            return np.where(epsilon < np.inf, bound, _log_upper(self.infinite_loss()[rows]))
 
     def log_lower(self, epsilon: FloatArray, rows: IntArray) -> tuple[FloatArray, FloatArray]:
         """Lower bound of log delta(epsilon[i]) of kind rows[i], the larger of both directions, and the slope in epsilon."""
@@ -357,7 +356,9 @@ class NoiseMixture:
             return value, slope, error
 
         # over rounds the many evaluations are interpolated in log v, with an estimated error (docs/accuracy.md)
-        divergence = NoiseInterpolant(component, None, self.tolerance, self.slack, 1) if self.estimating else component
+        divergence: Component = component
+        if self.estimating:
+            divergence = NoiseInterpolant(component, None, self.tolerance, self.slack, 1, fewest=self._fewest)
 
         def bend(
             low: FloatArray, high: FloatArray, i: IntArray, values: FloatArray, log_unit: FloatArray
@@ -495,7 +496,8 @@ class NoiseMixture:
             at_nodes = np.add.reduceat(weights * np.exp(most - unit), first, axis=1)
             greatest = np.log(np.maximum(before, at_nodes) * (1 + _WIDER)) + unit
             missed = self.rules.log_remainder(steep, rows, most[:, first - 1])
-            return np.fmin(missed, np.where(self.rules.mass[rows] > 0, greatest, -np.inf))
+            missed = np.fmin(missed, np.where(self.rules.mass[rows] > 0, greatest, -np.inf))
+            return np.where(unit > -np.inf, missed, -np.inf)  # D is 0 at the least v, and so everywhere
         greatest = values[:, first]
         missed = gauss_rule.log_remainder(greatest - values[:, np.append(first[1:], 0) - 1])
         missed = missed + np.log(np.add.reduceat(weights, first, axis=1)) + greatest
@@ -674,6 +676,15 @@ class NoiseMixture:
         value, slope, up, _ = curve(epsilon * (1 - _EPSILON_ROUNDING), rows)
         with np.errstate(invalid="ignore"):
             return np.where(value > -np.inf, np.minimum(value + up - 4 * UNIT * value, 0.0), -np.inf), slope
+
+    @property
+    def _fewest(self) -> int:
+        """Values of the noise from which an estimate of the interpolation's error may be used; a rule stands for more of them."""
+        return noise_interpolant.ESTIMATED_FROM if self.rules is None else 0
+
+    def infinite_loss(self) -> FloatArray:
+        """Upper bound of delta at an infinite epsilon; with noise at the receiver no set of outcomes rules a neighbour out."""
+        return np.where(self.receiver > 0, 0.0, self._singular())
 
     def _singular(self) -> FloatArray:
         """The limit of delta(epsilon) for large epsilon: the mass on which the neighbours are mutually singular."""

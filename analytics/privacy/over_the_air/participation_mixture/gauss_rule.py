@@ -150,9 +150,9 @@ def rules_of(v: FloatArray, weights: FloatArray, pieces: int) -> tuple[FloatArra
         for piece, (start, stop) in enumerate(zip(np.append(1, stops), np.append(stops, values.size), strict=True)):
             at = slice(1 + NODES * piece, 1 + NODES * (piece + 1))
             some, their = values[start:stop], probabilities[start:stop]
+            nodes[row, at] = values[stop - 1]  # where the piece has fewer: nondecreasing, the node before the next piece
             if some.size:
                 low[row, piece], high[row, piece] = log_v[start - 1], log_v[stop - 2]
-                nodes[row, at] = some[-1]
             if some.size <= NODES:
                 nodes[row, at][: some.size], shares[row, at][: some.size] = some, their
             else:

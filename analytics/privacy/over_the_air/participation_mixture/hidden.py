@@ -80,6 +80,7 @@ class HiddenParticipationMixture(NoiseMixture):
             self.slack,
             int(self.dimension[0]),
             self._matters(epsilon, rows),
+            self._fewest,
         )
         value, slope, up, down = self._expected(at, rows, self._bend(at, rows, reverse))
         return np.log(self.participation[rows]) + value, slope, up, down

@@ -63,7 +63,6 @@ _REACH = 8.0  # the half width of a piece is also at most this over sqrt(dimensi
 _HALVINGS = 3  # rounds of fitting; after each, the pieces without a fit are halved
 _MORE_HALVINGS = 3  # rounds more for pieces that hold many values of v
 _DEGREES = (16, 32, 64, 128)  # of the series of an estimate on the whole range, each twice the one before: tried in this order
-_WORTH_ESTIMATING = 1  # values of v for each degree from which an estimate saves time
 ESTIMATED_FROM = 72  # values of v from which an estimate is tried at all
 _ENDS = 17  # ends of the cells on an interval where the divergence hardly matters
 _WORTH = 2  # values of v per node from which interpolation saves time
@@ -119,6 +118,8 @@ class NoiseInterpolant:
     matters : tuple of ndarray of float, shape (N,), optional
         For each problem, an interval of v outside of which the divergence hardly matters. There, the divergence is
         evaluated only at the ends of a few cells, and lies between the values at these ends because it falls in v.
+    fewest : int
+        Without `largest`, the least number of values for which errors are estimates; fewer are computed one by one.
     """
 
     component: Component
@@ -127,6 +128,7 @@ class NoiseInterpolant:
     margin: float
     dimension: int
     matters: tuple[FloatArray, FloatArray] | None = None
+    fewest: int = ESTIMATED_FROM
     _asked: bool = False
     _pieces: list[_Piece] = field(default_factory=list)
     _cells: list[_Cells] = field(default_factory=list)
@@ -220,7 +222,8 @@ class NoiseInterpolant:
         # the logarithm is rounded, and all values have to lie inside
         low, high = np.log(v_low[rows]) - 4 * UNIT, np.log(v_high[rows]) + 4 * UNIT
         if self.largest is None:
-            self._estimate(i, rows, low, high, v.shape[1])
+            if v.shape[1] >= self.fewest:
+                self._estimate(i, rows, low, high, v.shape[1])
         else:
             self._prove(self.largest, i, rows, low, high, v)
 
@@ -271,7 +274,7 @@ class NoiseInterpolant:
     def _estimate(self, i: IntArray, rows: IntArray, low: FloatArray, high: FloatArray, size: int) -> None:
         known = np.empty((3, rows.size, 0))  # logarithm, slope and error at the extrema of the degree before
         for degree in _DEGREES:
-            if size < _WORTH_ESTIMATING * degree or not rows.size:
+            if size < degree or not rows.size:
                 return
             # every second extremum is known; the component is computed between some of them, too: a wrong estimate shows there
             places = _extrema(degree)[1::2] if known.size else _extrema(degree)

@@ -28,6 +28,7 @@ from airtight.analytics.privacy.mechanisms.randomized_response import Randomized
 from airtight.analytics.privacy.over_the_air import rounds, system_privacy
 from airtight.analytics.privacy.over_the_air.multi_antenna.shared_curves import SharedCurves, edges_of
 from airtight.analytics.privacy.over_the_air.participation_mixture.build import participations
+from airtight.analytics.privacy.over_the_air.participation_mixture.noise_interpolant import NoiseInterpolant
 
 LEVELS = [0.3, 1e-3, 1e-5, 1e-15, 1e-100, 1e-250]
 
@@ -881,3 +882,19 @@ def test_an_infinite_epsilon_leaves_what_is_singular(adjacency, observer):
         assert shown == pytest.approx(1 - (1 - once) ** count)
         low, high = system_privacy.delta_bracket(system, np.inf, rounds=count, observer=observer, device=0)
         assert low <= 1 - (1 - once) ** count <= high * (1 + 1e-9)
+
+
+def test_few_values_of_the_noise_are_computed_one_by_one(monkeypatch):
+    """No estimate is used where none is said; on a grid the curvature is one."""
+    few = airtight.InferenceSystem(
+        devices=50, participation=0.5, noise_variance=0.1, weight=0.02, clip=5.0, alignment=1.0, dimension=10,
+        receiver_noise_variance=1.0, delta=1e-5, adjacency="silent", observer="others",
+    )  # fmt: skip
+    asked = []
+    monkeypatch.setattr(NoiseInterpolant, "_estimate", lambda self, *arguments: asked.append(arguments))
+    assert not system_privacy.estimated(few) and system_privacy.epsilon(few, device=0) > 0 and not asked
+    alike = {"participation": 0.5, "noise_variance": 0.1, "weight": 0.02, "clip": 5.0, "channel_gain": 1.0}
+    many = few.replace(devices=90, **alike)
+    assert system_privacy.estimated(many) and system_privacy.epsilon(many, device=0) > 0 and asked
+    noise = [*np.linspace(1e-9, 2e-9, 16), 0.3, 0.3, 0.1]
+    assert system_privacy.estimated(few.replace(devices=19, **{**alike, "noise_variance": noise}))

@@ -125,3 +125,17 @@ def test_a_divergence_too_steep_for_the_rules_is_summed():
     epsilon, rows = np.array([0.1, 60.0]), np.zeros(2, dtype=np.int64)
     assert list(np.isnan(few.order(False)(epsilon, rows)[0])) == [False, True]
     assert np.all(np.isfinite(np.stack(query.delta_bracket(epsilon))))
+
+
+def test_mass_is_moved_down_over_an_empty_piece():
+    """No value lies on the middle third of log v: the node before the last third is the greatest value below."""
+    v = np.concatenate([[1.0, 1.01], np.linspace(4.0, 5.0, 100)])[None, :]
+    weights = np.full(v.shape, 1 / v.size)
+    nodes, _, rules = gauss_rule.rules_of(v, weights, 3)
+    assert np.all(np.diff(nodes[0]) >= 0)
+
+    def falling(at):
+        return np.exp(-1000 * np.maximum(at - 4, -0.5))
+
+    last = v[0] >= 4
+    assert rules.moved_down(falling(nodes), np.zeros(1, dtype=int))[0, -1] >= np.sum((weights * falling(v))[0, last])
