@@ -210,7 +210,7 @@ main(["verify", "EI-sigma"])"""
     place = {"cwd": tmp_path, "env": {"PYTHONPATH": str(target)}, "capture_output": True, "text": True}
     done = subprocess.run([sys.executable, "-c", asked], **place)
     home, records, *said = done.stdout.splitlines()
-    assert home == f"{target}/airtight_edge_inference/__init__.py airtight-edge-inference 0.1.0" and records == "5 True"
+    assert home == f"{target}/airtight_edge_inference/__init__.py airtight-edge-inference 0.1.0" and records == "6 True"
     assert done.returncode == 0 and "from the package airtight-edge-inference 0.1.0: edge-inference" in said, done.stderr
 
 

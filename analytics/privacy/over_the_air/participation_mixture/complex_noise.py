@@ -98,7 +98,7 @@ def _modulus_and_argument(modulus: FloatArray, argument: FloatArray, own: FloatA
 
 
 def log_slope_of_gaussian(epsilon: FloatArray, d: FloatArray, own: FloatArray, boxes: Boxes) -> FloatArray:
-    """log of an upper bound of |v f| for a visible device; infinite where nothing is proved."""
+    """log of an upper bound of ``|v f|`` for a visible device; infinite where nothing is proved."""
     with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
         least = _modulus_and_argument(boxes.least, boxes.last, own)[0]
         greatest = _modulus_and_argument(boxes.greatest, boxes.first, own)[0]
@@ -112,7 +112,7 @@ def log_slope_of_gaussian(epsilon: FloatArray, d: FloatArray, own: FloatArray, b
 
 
 def log_slope_of_pair(level: FloatArray, d: FloatArray, own: FloatArray, r: float, boxes: Boxes) -> FloatArray:
-    """log of an upper bound of |v f| for a device whose noise leaves; infinite where nothing is proved.
+    """log of an upper bound of ``|v f|`` for a device whose noise leaves; infinite where nothing is proved.
 
     `level` is epsilon, or minus epsilon for the reverse divergence.
     """
