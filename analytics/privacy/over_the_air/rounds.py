@@ -167,7 +167,7 @@ class Query(Mechanism):
     def _part(self, negligible: float) -> NoiseMixture:
         if negligible not in self._parts:
             laws = self._laws_of_all or Laws(self.system, self.observer, np.array([self.device]))
-            part = laws.of(self.device, negligible)
+            part = laws.mixture(self.device, negligible)
             nats = min(part.nats, _NATS[isinstance(part, HiddenParticipationMixture)])
             self._parts[negligible] = replace(part, nats=nats, estimating=True)
         part = self._parts[negligible]
@@ -272,7 +272,12 @@ class Laws:
     devices: IntArray
     _parts: dict[float, dict[int, NoiseMixture]] = field(default_factory=dict, compare=False, repr=False)
 
-    def of(self, device: int, negligible: float) -> NoiseMixture:
+    @classmethod
+    def of(cls, system: InferenceSystem, observer: Observer | str, devices: IntArray) -> Laws:
+        """The laws of the noise beside each of these devices."""
+        return cls(system, observers.resolved(system, observer), np.sort(devices))
+
+    def mixture(self, device: int, negligible: float) -> NoiseMixture:
         """The mixture of one device, up to this probability of the others' noise at either end of its law."""
         if negligible not in self._parts:
             meant, model = observers.mixture_model(self.system, self.observer)
@@ -340,7 +345,8 @@ def estimated(system: InferenceSystem, *, rounds: int, observer: Observer | str 
     if not hidden and not (leaves and rounds > 1):
         return False
     representatives, _ = kinds(system, np.arange(system.devices))
-    queries = (query(system, int(k), observer) for k in representatives)
+    laws = Laws.of(system, observer, representatives)
+    queries = (query(system, int(k), observer, laws) for k in representatives)
     parts = [release._part(0.0) for release in queries if isinstance(release, Query)]
     # on a grid the curvature of a hidden divergence is estimated, however few values it has
     values = any(part.weights.shape[1] >= noise_interpolant.ESTIMATED_FROM for part in parts)
@@ -444,7 +450,7 @@ def bracket(
     if count == 1:
         return Bracket.of(*observers.epsilon_bracket(replace(system, delta=allowed_delta), device=indices, observer=seen), width)
     representatives, inverse = kinds(system, indices)
-    laws = Laws(system, observers.resolved(system, seen), np.sort(representatives))
+    laws = Laws.of(system, seen, representatives)
     curves = [PrivacyCurve.of(query(system, int(k), seen, laws)).compose(count) for k in representatives]
     told = counted(curves, len(curves), "kinds of devices", progress=progress)
     brackets = np.array([composed.bracket(delta=allowed_delta, width=width) for composed in told])
