@@ -809,6 +809,15 @@ def test_cells_of_an_exact_noise_law_hold_the_mean_over_every_set(adjacency):
             assert high[place] <= 1.03 * low[place]
 
 
+def _over_every_set(system, epsilon):
+    """delta of device 0 at each epsilon, as a sum over the sets of the others, for a server that sees who sends."""
+    sets, p, noise = _sets(system.devices - 1), system.participation[1:], system.received_noise_variance
+    weights = np.prod(np.where(sets, p, 1 - p), axis=1)
+    mu = system.sensitivity[0] / np.sqrt(system.receiver_noise_variance + noise[0] + sets @ noise[1:])
+    deltas = np.array([np.exp(gaussian.log_curve(np.full(mu.size, e), mu)[0]) @ weights for e in epsilon])
+    return system.participation[0] * deltas
+
+
 @pytest.mark.parametrize("cells", [32, 100, 400])
 def test_cells_of_a_noise_law_on_a_grid_hold_the_mean_over_every_set(cells):
     system = unlike(10, 14).normalised()
@@ -819,11 +828,7 @@ def test_cells_of_a_noise_law_on_a_grid_hold_the_mean_over_every_set(cells):
     )
     epsilon = np.geomspace(1e-3, 1.0, 12)
     low, high = curves.delta_bracket(epsilon, 0, reverse=False, doubt=0.0)
-    sets, p, noise = _sets(9), system.participation[1:], system.received_noise_variance
-    weights = np.prod(np.where(sets, p, 1 - p), axis=1)
-    mu = system.sensitivity[0] / np.sqrt(system.receiver_noise_variance + noise[0] + sets @ noise[1:])
-    deltas = np.array([np.exp(gaussian.log_curve(np.full(mu.size, e), mu)[0]) @ weights for e in epsilon])
-    exact = system.participation[0] * deltas
+    exact = _over_every_set(system, epsilon)
     assert np.all(low <= exact * (1 + 1e-11)) and np.all(exact * (1 - 1e-11) <= high)
 
 
@@ -834,11 +839,7 @@ def test_gauss_rules_of_a_noise_law_on_a_grid_hold_the_mean_over_every_set(cells
     epsilon, rows = np.geomspace(1e-3, 1.0, 12), np.zeros(12, dtype=np.int64)
     few = part.ruled(pieces)
     low, high = np.exp(few.log_lower(epsilon, rows)[0]), np.exp(few.log_upper(epsilon, rows))
-    sets, p, noise = _sets(9), system.participation[1:], system.received_noise_variance
-    weights = np.prod(np.where(sets, p, 1 - p), axis=1)
-    mu = system.sensitivity[0] / np.sqrt(system.receiver_noise_variance + noise[0] + sets @ noise[1:])
-    deltas = np.array([np.exp(gaussian.log_curve(np.full(mu.size, e), mu)[0]) @ weights for e in epsilon])
-    exact = system.participation[0] * deltas
+    exact = _over_every_set(system, epsilon)
     assert np.all(low <= exact * (1 + 1e-11)) and np.all(exact * (1 - 1e-11) <= high)
 
 
