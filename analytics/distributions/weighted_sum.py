@@ -155,10 +155,10 @@ def leave_one_out(
             yield from walk(first, middle, _add(outside, total(middle, stop), cells, trim))
             yield from walk(middle, stop, _add(outside, total(first, middle), cells, trim))
             return
-        one = members[first]
-        error = poisson_binomial.relative_error(int(np.sum(multiplicity[one])), one.size)
-        for place, others in poisson_binomial.leave_one_out(p[one], multiplicity[one]):
-            yield int(one[place]), _add(outside, _scaled(others, float(values[first]), error), cells, trim)
+        classes = members[first]
+        error = poisson_binomial.relative_error(int(np.sum(multiplicity[classes])), classes.size)
+        for place, others in poisson_binomial.leave_one_out(p[classes], multiplicity[classes]):
+            yield int(classes[place]), _add(outside, _scaled(others, float(values[first]), error), cells, trim)
 
     yield from walk(0, values.size, Law(np.zeros(1), np.ones(1)))
 

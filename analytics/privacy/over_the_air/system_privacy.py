@@ -171,12 +171,12 @@ def epsilon(
     Notes
     -----
     *Cost.* Equal devices are computed once. The laws of the others' noise of K unlike devices, of at most 4096 values each, take
-    some 3 K additions of laws. For one round each device needs some ten divergences at each of 17 to 130 values of the noise:
-    time in proportion to K, whatever r. Over rounds its curve is computed at some hundreds of epsilons, rarely thousands, and at
-    each for some 100 values of the noise where participation is seen, and otherwise for 21 to 141 values, whatever K: more for
-    great r. Where the error of this interpolation is proved, for hidden devices in 100 dimensions or more, it is some 100 to 200
-    values, in proportion to the square root of r. T enters through the FFT that composes the rounds, and through the accuracy
-    that each round needs.
+    some 3 K additions of laws. For one round each device needs some ten divergences at each of 17 to 130 values of the noise,
+    or at all where these are not precise: time in proportion to K. Over rounds its curve is computed at some hundreds of
+    epsilons, rarely thousands, and at each for some 100 values of the noise where participation is seen, and otherwise for 21 to
+    141 values, whatever K: more for great r. Where the error of this interpolation is proved, for hidden devices in 100
+    dimensions or more, it is some 100 to 200 values, in proportion to the square root of r. T enters through the FFT that
+    composes the rounds, and through the accuracy that each round needs.
     """
     seen = _observer(system, observer)
     if isinstance(system, HomogeneousSystems):

@@ -216,8 +216,8 @@ class NoiseMixture:
         bound, slope, down = exact._worst(safe_epsilon, rows, upper=False)
         # on a grid the curvature may cost much: noise raised by the slack gives another lower bound
         if self.slack and self.rules is None and np.any(imprecise := ~(down <= COARSE)):
-            other = exact.raised()._worst(safe_epsilon[imprecise], rows[imprecise], upper=False)[0]
-            bound[imprecise] = np.maximum(bound[imprecise], other)
+            with_more_noise = exact.raised()._worst(safe_epsilon[imprecise], rows[imprecise], upper=False)[0]
+            bound[imprecise] = np.maximum(bound[imprecise], with_more_noise)
         return bound, slope
 
     def _worst(self, epsilon: FloatArray, rows: IntArray, *, upper: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
