@@ -28,12 +28,12 @@ from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.guarantee import Adjacency, Observer
 from airtight.analytics.inference.system import InferenceSystem, device_indices
+from airtight.analytics.privacy.mechanisms import subsampling
 from airtight.analytics.privacy.over_the_air import amplification, observers, rounds, system_privacy
 from airtight.analytics.records import Record
 from airtight.analytics.rounding import UNIT
 
 LONGEST = 2**30  # greatest dimension that is searched
-_EXP = 700.0  # whose exponential is a double
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +58,7 @@ class Theorem1Region(Record):
         the mean noise, at which the theorem claims nothing, where none does.
     factor_lower, factor_upper : ndarray
         The least factor before :math:`p_k` that does: infinite where none does.
-    t_long_lower, t_long_upper : ndarray
+    t_any_dimension_lower, t_any_dimension_upper : ndarray
         The least t for codes of any length, against a server who sees all senders.
     estimated : bool
         Whether upper ends of delta are estimates for some device in the system's dimension or in few dimensions, which the search
@@ -78,8 +78,8 @@ class Theorem1Region(Record):
     t_upper: FloatArray
     factor_lower: FloatArray
     factor_upper: FloatArray
-    t_long_lower: FloatArray
-    t_long_upper: FloatArray
+    t_any_dimension_lower: FloatArray
+    t_any_dimension_upper: FloatArray
     estimated: bool
 
     @property
@@ -146,7 +146,8 @@ def theorem1_region(
     indices = np.atleast_1d(device_indices(alone, device))
     representatives, kind = rounds.kinds(alone, indices.ravel())
     columns = np.array([_of_device(alone, claim, seen, int(k)) for k in representatives]).T[:, kind]
-    names = [f"{quantity}_{end}" for quantity in ("delta", "dimension", "t", "factor", "t_long") for end in ("lower", "upper")]
+    quantities = ("delta", "dimension", "t", "factor", "t_any_dimension")
+    names = [f"{quantity}_{end}" for quantity in quantities for end in ("lower", "upper")]
     return Theorem1Region(
         adjacency=alone.adjacency,
         observer=seen,
@@ -177,11 +178,10 @@ def _of_device(
         ends = system_privacy.epsilon_bracket(system, delta=claimed_delta, device=device, observer=seen_by)
         return (float(ends.lower), -1), (float(ends.upper), 1)
 
-    lower, upper = exact_delta(system.dimension)
-    if claimed_epsilon == np.inf:  # nothing is claimed
-        lower, upper, true_up_to, false_beyond = 0.0, 0.0, np.inf, np.inf
-    elif exact_delta(1, Observer.PARTICIPANTS)[1] <= claimed_delta:  # in every dimension
-        true_up_to = false_beyond = np.inf
+    # where nothing is claimed, nothing is false
+    lower, upper = exact_delta(system.dimension) if claimed_epsilon < np.inf else (0.0, 0.0)
+    if claimed_epsilon == np.inf or exact_delta(1, Observer.PARTICIPANTS)[1] <= claimed_delta:
+        true_up_to = false_beyond = np.inf  # in every dimension
     elif system.idle_noise or observer.sees_device or (observer.sees_others and system.noise_variance[device] == 0):
         # the dimension does not count; against y alone it does without own noise too, as y shows the others' noise
         true_up_to, false_beyond = (np.inf if end <= claimed_delta else 0.0 for end in (upper, lower))
@@ -217,10 +217,10 @@ def _deviation(
     """The least t at which (11) gives this epsilon, rounded down (side -1) or up (side 1)."""
     if epsilon == 0:
         return -np.inf
-    share = float(system.participation[device])
-    odds = (1 - float(system.delta_prime)) / share
-    unamplified = np.log1p(odds * np.expm1(epsilon)) if epsilon < _EXP else epsilon + np.log(odds)
-    variance = (float(amplification.numerator(system)[device]) / unamplified) ** 2  # the mean noise less t
+    variance = 0.0  # the mean noise less t
+    if epsilon < np.inf:
+        unamplified = subsampling.amplified(epsilon, (1 - float(system.delta_prime)) / system.participation[device])
+        variance = (float(amplification.numerator(system)[device]) / float(unamplified)) ** 2
     # c and the logarithm are known to some ten units, a sum of K variances to log K
     return float(claim.mean_noise - variance + side * 64 * UNIT * (claim.mean_noise + variance))
 

@@ -95,7 +95,7 @@ def test_what_the_ends_say_is_so(seed, adjacency):
     )  # fmt: skip
     signal = theorem1_region(system, form="eq23", observer="signal")
     others = theorem1_region(system, form="eq23", observer="others")
-    for name in ("delta", "dimension", "t", "factor", "t_long"):
+    for name in ("delta", "dimension", "t", "factor", "t_any_dimension"):
         for region in (signal, others):
             assert np.all(getattr(region, f"{name}_lower") <= getattr(region, f"{name}_upper")), name
     assert np.array_equal(signal.dimension_lower, others.dimension_lower)
@@ -119,6 +119,17 @@ def test_where_the_dimension_does_not_matter():
     assert seen.factor_lower == np.inf
     many = theorem1_region(one_random_device(devices=40, noise=[1e-7, *[0.1] * 39]), observer="others", device=0)
     assert (many.dimension_lower, many.dimension_upper) == (LONGEST, np.inf)
+
+
+def test_the_least_t_where_exponentials_leave_the_doubles():
+    """(exp(epsilon) - 1) / p is above every double: its logarithm is not."""
+    system = one_random_device(p=1e-8, signal=38.5, dimension=1, adjacency="silent", delta=1e-12, delta_prime=1e-12)
+    region = theorem1_region(system, observer="participants", device=0)
+    exact = system_privacy.epsilon_bracket(system, delta=float(region.delta[0]), observer="participants", device=0)
+    assert 692 < exact.lower < 700
+    least = [11.00000001 * 0.1 - 38.5**2 * 2 * math.log(1.25e12) / (end - math.log(1e-8)) ** 2 for end in exact[:2]]
+    assert region.t_lower < least[0] < least[1] < region.t_upper
+    assert (region.t_lower, region.t_upper) == (pytest.approx(least[0], rel=1e-9), pytest.approx(least[1], rel=1e-9))
 
 
 def test_against_y_alone_the_dimension_counts_without_own_noise():
