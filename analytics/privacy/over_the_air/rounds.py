@@ -127,8 +127,7 @@ class Query(Mechanism):
         if missing.size:
             kept.add(missing, np.stack(self._divergences(missing, order), axis=1))
         lower = kept.at(rounded, 0) if self.pair else np.zeros(rounded.shape)
-        singular = float(self._part(_NEGLIGIBLE).infinite_loss()[0]) * (1 + 64 * UNIT)
-        return lower, np.where(epsilon < np.inf, kept.at(rounded, 1), singular)
+        return lower, np.where(epsilon < np.inf, kept.at(rounded, 1), self._part(_NEGLIGIBLE).infinite_loss()[0])
 
     def greatest_loss(self, *, reverse: bool = False) -> float:
         mixture, silent = self._part(_NEGLIGIBLE), self.system.adjacency is not Adjacency.ABSENT

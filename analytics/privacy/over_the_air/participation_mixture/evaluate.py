@@ -684,7 +684,9 @@ class NoiseMixture:
 
     def infinite_loss(self) -> FloatArray:
         """Upper bound of delta at an infinite epsilon; with noise at the receiver no set of outcomes rules a neighbour out."""
-        return np.where(self.receiver > 0, 0.0, self._singular())
+        # as the probabilities and their sum are rounded in `_expected`
+        rounding = self.rounding + self.error + (8 + self.weights.shape[1]) * UNIT
+        return np.where(self.receiver > 0, 0.0, self._singular() * (1 + rounding))
 
     def _singular(self) -> FloatArray:
         """The limit of delta(epsilon) for large epsilon: the mass on which the neighbours are mutually singular."""
