@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from support.systems import unlike
 
 from airtight.analytics.privacy.over_the_air import observers, rounds
-from airtight.analytics.privacy.over_the_air.participation_mixture import build, gauss_rule
+from airtight.analytics.privacy.over_the_air.participation_mixture import build, complex_noise, gauss_rule
 from airtight.analytics.privacy.over_the_air.participation_mixture.evaluate import NoiseMixture
 
 
@@ -139,3 +139,24 @@ def test_mass_is_moved_down_over_an_empty_piece():
 
     last = v[0] >= 4
     assert rules.moved_down(falling(nodes), np.zeros(1, dtype=int))[0, -1] >= np.sum((weights * falling(v))[0, last])
+
+
+@pytest.mark.parametrize("pole", [0.7, 0.85, 1.0])
+def test_the_remainder_is_some_nats_above_an_error(pole):
+    """1 / (a^2 + x^2) has its nearest poles at +-ia, x from -1 to 1: bounds that are nats lower would be none."""
+    v, size = np.exp(np.linspace(0.0, 0.5, 4001))[None, :], 4001
+    nodes, shares, rules = gauss_rule.rules_of(v, np.full(v.shape, 1 / size), 1)
+    middle, half = (rules.low[0, 0] + rules.high[0, 0]) / 2, (rules.high[0, 0] - rules.low[0, 0]) / 2
+
+    def bump(at):
+        return 1 / (pole**2 + ((np.log(at) - middle) / half) ** 2)
+
+    def log_slope(problems, boxes):  # |vf| is |d bump / d x| / half, and that is greatest at the top of the ellipse
+        top = 0.9 * pole
+        return np.full(boxes.least.shape, np.log(2 * top / (pole**2 - top**2) ** 2 / half))
+
+    steep = complex_noise.Steepness(log_slope, 0.9 * pole * half)
+    rules = replace(rules, deviation=np.zeros_like(rules.deviation))
+    proved = rules.log_remainder(steep, np.zeros(1, dtype=int), np.log(np.full((1, 1), 1 / pole**2)))[0, 0]
+    error = np.log(abs(bump(nodes[0]) @ shares[0] - np.mean(bump(v))))
+    assert error <= proved <= error + 11
