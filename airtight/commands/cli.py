@@ -260,7 +260,10 @@ def bounds(
 
     if (devices is not None or features is not None) and len(files) > 1:
         raise click.UsageError(f"{'--features' if devices is None else '--devices'}: with one FILE")
-    descriptions = {str(file): fleets.load(file, devices, channel=True, features=features)[0] for file in files}
+    uncertain = not link and rounds is None
+    descriptions = {
+        str(file): fleets.load(file, devices, channel=True, uncertain=uncertain, features=features)[0] for file in files
+    }
     if link and any(option is not None for option in (out, rounds, plot)):
         raise click.UsageError("--link: not together with --out, --plot or --rounds")
     if (rounds is not None or plot is not None) and len(files) > 1:

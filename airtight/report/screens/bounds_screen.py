@@ -50,7 +50,7 @@ def bounds(path: str, description: SystemFile, parts: Mapping[str, Sequence[Part
     ]
     if len(of_systems) == 1:
         ((name, part),) = of_systems.items()
-        _one_system(console, name, description.systems[name], part, description.task, description.labels)
+        _one_system(console, name, description, part)
     elif of_systems:
         _variants(console, description, of_systems)
     said = [(one, _other(description, one)) for _, one in others]
@@ -140,9 +140,9 @@ def _next(
     path: str, description: SystemFile, systems: Mapping[str, InferenceBounds], complete: bool
 ) -> list[tuple[str, str]]:
     # a report takes no --devices: it would show another system
-    # nor does it count colluders
-    helped = any(system.colluding for system in description.systems.values())
-    steps = [] if " --" in path or helped else [(f"airtight report {path} --out report", "sliders, figures")]
+    # nor does it count colluders, or what is uncertain
+    left_out = description.uncertainty is not None or any(system.colluding for system in description.systems.values())
+    steps = [] if " --" in path or left_out else [(f"airtight report {path} --out report", "sliders, figures")]
     if not complete or not steps:
         steps.append((f"airtight bounds {path} --all", "all numbers"))
     if not systems and description.energy is not None:
@@ -150,15 +150,9 @@ def _next(
     return steps
 
 
-def _one_system(
-    console: Console,
-    name: str,
-    system: InferenceSystem,
-    part: InferenceBounds,
-    task: Task | None,
-    labels: Sequence[str],
-) -> None:
+def _one_system(console: Console, name: str, description: SystemFile, part: InferenceBounds) -> None:
     """The verdict on one system, its numbers beside the published ones and a constant answer, and what to know of them."""
+    system, task = description.systems[name], description.task
     headline(console, name, part.headline)
     if len(part.never_send) == system.devices:
         return
@@ -170,10 +164,11 @@ def _one_system(
     def row(label: str, exact: str, claim: str, constant: str, least: str = "") -> None:
         table.add_row(label, exact, *((claim,) if claimed else ()), constant, *((least,) if limited else ()))
 
-    _of_privacy(row, system, part, published, labels)
+    _of_privacy(row, system, part, published, description.labels)
     _of_error(row, part, task)
     console.print(table)
-    notes(console, _notes(system, part, task))
+    of_nominal = [] if description.uncertainty is None else [description.uncertainty.note]
+    notes(console, [*of_nominal, *_notes(system, part, task)])
 
 
 def _of_privacy(
@@ -230,7 +225,8 @@ def _notes(system: InferenceSystem, part: InferenceBounds, task: Task | None) ->
 
     said, claims, channel = list[str](), part.privacy.published, part.channel
     seen = observers.resolved(system, system.observer)
-    fast = system.channel is None and seen is Observer.PARTICIPANTS  # Gaussian given who sends: composed in closed form
+    # Gaussian given who sends: composed in closed form
+    fast = system.channel is None and seen is Observer.PARTICIPANTS and part.privacy.uncertain is None
 
     def worst(epsilon: FloatArray) -> float:
         return float(np.max(epsilon[~system.partners]))
