@@ -78,8 +78,7 @@ def best(
 
     `start` is a further start, and its clips and participations are tried as they are.
     """
-    exact = convex.ratios_are(system, asked.observer, asked.rounds) is convex.Ratios.EXACT
-    if asked.wanted.minimise is Goal.EPSILON and not exact:
+    if asked.wanted.minimise is Goal.EPSILON and _ratios_are(system, asked) is not convex.Ratios.EXACT:
         return _least_epsilon(system, asked, effort, start)
     scaled_variables = [free for free in (Free.CLIP, Free.PARTICIPATION) if free in asked.wanted.free]
     if not scaled_variables:
@@ -174,13 +173,19 @@ def _least_epsilon(
     return replace(design, lower=min(max(excluded), design.value))
 
 
+def _ratios_are(system: InferenceSystem, asked: UnequalProblem) -> convex.Ratios:
+    """What the ratios are: with colluders, who take noise away, a relaxation where they are exact without."""
+    alone = convex.ratios_are(system, asked.observer, asked.rounds)
+    return convex.Ratios.RELAXED if system.colluding and alone is convex.Ratios.EXACT else alone
+
+
 class _Alternation:
     """The alternating steps at given participations and clips."""
 
     def __init__(self, system: InferenceSystem, asked: UnequalProblem, effort: Effort) -> None:
         self.system, self.asked, self.effort, wanted = system, asked, effort, asked.wanted
         self.model = Model.of(system, asked.purpose)
-        ratios_are = convex.ratios_are(system, asked.observer, asked.rounds)
+        ratios_are = _ratios_are(system, asked)
         self.exact, self.relaxed_at_least = ratios_are is convex.Ratios.EXACT, ratios_are is not convex.Ratios.NEITHER
         self.fixed_noise = None if Free.NOISE in wanted.free else system.noise_variance
         # with given noise, epsilon limits each code on its own, whatever the observer sees
