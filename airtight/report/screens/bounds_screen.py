@@ -17,12 +17,13 @@ from airtight.console import Sheet, device_rows, headline, next_step, notes, say
 from airtight.report import tables
 from airtight.results.bounds import PackageBounds, Part
 from airtight.results.federated_results import FederatedBounds
-from airtight.results.headline import devices, helpers, server, who_sends
+from airtight.results.headline import devices, helpers, neighbours, server, who_sends
 from airtight.results.inference_results import EpsilonOverRounds, InferenceBounds, TheoremBound
 from airtight.results.numerals import plain, prose, rounded_down, rounded_up, rounds, share
 from airtight.system_file.contents import SystemFile, Task
 
 if TYPE_CHECKING:
+    from airtight.analytics.privacy.over_the_air.theorem1_region import Theorem1Region
     from airtight.results.energy import DeviceBounds
 
 Row = Callable[..., None]  # label, exact, published, constant answer, any scheme
@@ -134,6 +135,64 @@ def _on_link(system: InferenceSystem, limited: bool) -> list[str]:
             f"which the device sends (power_limit {system.channel.power_limit!s})."
         )
     return said
+
+
+def theorem1(
+    path: str, description: SystemFile, regions: Mapping[str, Mapping[str, Theorem1Region]], *, complete: bool = False
+) -> None:
+    """Print where Theorem 1 is true, with its own t and with that of its proof, and the constants with which it would be."""
+    console = screen()
+    for number, (name, by_form) in enumerate(regions.items()):
+        if number:
+            console.print()
+        own, of_proof = by_form["theorem1"], by_form["eq23"]
+        verdict = f"Theorem 1 {_verdict(own)}; with the t of its proof, Eq. (23), it {_verdict(of_proof)}."
+        against = f"against {server(own.observer)}. {neighbours(own.adjacency)}"
+        system = description.systems[name]
+        printed = f"The t: {plain(own.t)} and {plain(of_proof.t)}; the noise is {plain(own.mean_noise)}."
+        headline(console, name, [verdict, f"One round, dimension {system.dimension}, {against}", printed])
+        table = Sheet(("", "epsilon", "delta", "true delta", "true to r", "least t", "factor"))
+        for label, region in {"Theorem 1": own, "Eq. (23)": of_proof}.items():
+            columns = {
+                "epsilon": region.epsilon,
+                "delta": region.delta,
+                "true delta": region.delta_upper,
+                "lower": region.dimension_lower,
+                "upper": region.dimension_upper,
+                # at the mean noise the theorem claims nothing
+                "t": np.where(region.t_upper < region.mean_noise, region.t_upper, np.inf),
+                "factor": region.factor_upper,
+            }
+            labels = description.labels_of(name)
+            for of, (epsilon, delta, true_delta, low, high, t, factor) in device_rows(
+                columns, by=region.factor_upper, labels=labels, complete=complete
+            ):
+                lengths = f"{plain(low)} to {plain(high)}" if low < high else "any" if np.isinf(low) else plain(low)
+                claims = [_stated(epsilon), _stated(delta), rounded_up(true_delta), lengths]
+                table.add_row(f"{label}, {of}", *claims, _constant(t), _constant(factor))
+        console.print(table)
+    said = [
+        "True to r: the greatest dimension in which it is true. Least t, and factor before p: with which the claim is true here, "
+        "rounded up; none: only where nothing is claimed."
+    ]
+    if any(region.estimated for by_form in regions.values() for region in by_form.values()):
+        said.append("Some of these rest on an interpolation whose error is estimated, not proved (docs/accuracy.md).")
+    notes(console, said)
+    next_step(console, (f"airtight bounds {path}", "the epsilon that is true"))
+
+
+def _verdict(region: Theorem1Region) -> str:
+    """TRUE, FALSE or undecided, and for how many devices."""
+    count, false = region.epsilon.size, int(np.sum(region.false))
+    if np.all(np.isinf(region.epsilon)):
+        return "claims nothing"
+    if false:
+        return "is FALSE here" if false == count else f"is FALSE for {false} of {count} devices"
+    return "is TRUE here" if np.all(region.true) else "is not decided here"
+
+
+def _constant(value: float) -> str:
+    return "none" if value == np.inf else "any" if value in (-np.inf, 0) else rounded_up(value)
 
 
 def _next(

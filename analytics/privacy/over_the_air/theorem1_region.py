@@ -53,6 +53,8 @@ class Theorem1Region(Record):
         The exact delta at the claimed epsilon.
     dimension_lower, dimension_upper : ndarray
         The greatest dimension r in which the claim is true: it is true up to the lower end, and false beyond the upper one.
+    mean_noise : float
+        Of the participants; from this t on the theorem claims nothing.
     t, t_lower, t_upper : float, ndarray, ndarray
         The printed t, and the least in its place that makes the theorem true for the system: minus infinity where any does, and
         the mean noise, at which the theorem claims nothing, where none does.
@@ -73,6 +75,7 @@ class Theorem1Region(Record):
     delta_upper: FloatArray
     dimension_lower: FloatArray
     dimension_upper: FloatArray
+    mean_noise: float
     t: float
     t_lower: FloatArray
     t_upper: FloatArray
@@ -141,7 +144,7 @@ def theorem1_region(
     (0.94213..., array([1.068]), array([3090.]))
     """
     alone = system_privacy.one_round_alone(checks.instance("system", system, InferenceSystem))
-    seen = observers.resolved(alone, alone.observer if observer is None else observer)
+    seen = observers.resolved(alone, system.observer if observer is None else observer)
     claim = amplification.published(alone, form=form)
     indices = np.atleast_1d(device_indices(alone, device))
     representatives, kind = rounds.kinds(alone, indices.ravel())
@@ -153,6 +156,7 @@ def theorem1_region(
         observer=seen,
         epsilon=claim.epsilon[indices],
         delta=claim.delta[indices],
+        mean_noise=claim.mean_noise,
         t=claim.t,
         estimated=any(system_privacy.estimated(one, observer=seen) for one in (alone, alone.derived(dimension=1))),
         **dict(zip(names, columns.reshape(len(names), *indices.shape), strict=True)),
