@@ -208,10 +208,11 @@ class Composition:
             return 0.0, greatest
 
         singles = [(Composition(((release, 1),), self.reverse), count) for release, count in self.factors]
-        of_singles: list[float] = []
+        of_singles, found = list[float](), [np.nan, np.nan]
 
         def bounds_of(lower: Product, upper: Product) -> tuple[float, float]:
-            low, high = lower.least_epsilon(delta), upper.epsilon(delta)
+            found[:] = lower.least_epsilon(delta, near=found[0]), upper.epsilon(delta, near=found[1])
+            low, high = found
             # the composition dominates each of its releases: one alone may have made the delta
             if low < high / 2 and high > floor and not lower.impossible and not of_singles:
                 of_singles.extend(single._inverse(delta)[0] for single, _ in singles)
