@@ -64,7 +64,7 @@ _SEARCHED = (3.0, 6.0, 9.0, 20.0, 40.0)
 _LEAST_WINDOW_TILT = 1e-3  # least tilt, in units of one over the window: kernels lose so many digits by cancellation
 _CLOSE = 1e-2  # relative error of a tilt
 _LEFT_OUT = -46.0  # log of the powers of a transform that count as 0
-_KERNEL_ERROR = 96 * UNIT  # relative error of a kernel, a product and a pairwise sum: some thirty operations without cancellation, a phase of 12
+_KERNEL_ERROR = 96 * UNIT  # relative error of a kernel, a phase, a product and a pairwise sum: some sixty operations in all
 _SMALL = 1e-6  # share of a bound up to which errors do not call for another tilt
 _LAST = 1e-12  # relative step at which the search for an epsilon ends
 _MOVES = 13  # greatest number of steps, each at least four times the one before, that confirm what was found
@@ -458,7 +458,7 @@ class Product:
         return min(spectrum.delta(epsilon, upper=False) + infinite_delta, 1.0)
 
     def least_epsilon(self, delta: float, start: float = 0.0, near: float = np.nan) -> float:
-        """Lower bound of the least epsilon >= 0 at delta, if no law's curve is above that of its release; sought from `near` on."""
+        """Lower bound of the least epsilon >= 0 at delta, sought from `near`, if no law's curve exceeds that of its release."""
         if delta >= 1:
             return 0.0
         # what is left of delta for the finite losses, rounded up: a greater delta has a lesser epsilon
@@ -473,7 +473,7 @@ class Product:
         return self._epsilon_of(finite_delta, start, near, upper=False)
 
     def epsilon(self, delta: float, start: float = 0.0, near: float = np.nan) -> float:
-        """Upper bound of the least epsilon >= 0 at delta; the tilts that are tried begin near `start`, the epsilons near `near`."""
+        """Upper bound of the least epsilon >= 0 at delta; the tilts that are tried begin near `start`, the epsilons at `near`."""
         if delta >= 1:
             return 0.0
         trimmed = self._trimmed(delta / self.count)
@@ -933,7 +933,7 @@ class _Spectrum:
         """
         log_delta, greatest = math.log(delta), self.reach.product.greatest
         low, high = self.least, max(greatest, self.least)
-        epsilon = near if low < near < high else min(max(self.reach.mean, 0.0), high)
+        epsilon = float(near if low < near < high else min(max(self.reach.mean, 0.0), high))
         # where the bound of delta is on the safe side; a long transform is read at fewer epsilons
         confirmed, reliable = (np.inf if upper else 0.0), False
         for _ in range(max(min(_NEWTON_STEPS, _READ // max(self.frequency.size, 1)), _FEWEST_STEPS)):
@@ -963,16 +963,16 @@ class _Spectrum:
             inside = next((moved for moved in moves if low < moved < high), (low + high) / 2)
             epsilon = low if beyond else inside
         # moved outwards in growing steps until the bound of delta there confirms it
-        about, shift = epsilon, 2 * UNIT
+        about, shift = epsilon, float(2 * UNIT)
         for _ in range(_MOVES):
             safe, slope, reliable = self._bounds(epsilon, upper=upper)
             if (safe <= log_delta) if upper else (safe > log_delta):
                 return epsilon, about, reliable and (epsilon > self.least or epsilon == 0)
             if not upper and epsilon == 0:
                 break
-            if slope < 0 and np.isfinite(safe):  # at least as far as the error of the bound reaches
-                shift = max(shift, min(abs(safe - log_delta) / (-slope * epsilon), _ROUGH))
-            epsilon = epsilon * (1 + shift) + 1e-300 if upper else epsilon * (1 - shift)
+            if slope * epsilon < 0 and np.isfinite(safe):  # at least as far as the error of the bound reaches
+                shift = max(shift, min(float(abs(safe - log_delta) / (-slope * epsilon)), _ROUGH))
+            epsilon = float(epsilon * (1 + shift) + 1e-300 if upper else epsilon * (1 - shift))
             shift *= 4
         return confirmed, about, not upper and about == 0
 
