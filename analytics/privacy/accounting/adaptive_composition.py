@@ -223,8 +223,8 @@ def _inverse(curve: FloatArray, level: float, step: float) -> float:
         return np.inf
     if i == 0:
         return 0.0
-    share = (curve[i - 1] - level) / (curve[i - 1] - curve[i])
-    return float(((i - 1) * step + np.log1p(share * np.expm1(step))) * (1 + 8 * UNIT))
+    fraction = (curve[i - 1] - level) / (curve[i - 1] - curve[i])
+    return float(((i - 1) * step + np.log1p(fraction * np.expm1(step))) * (1 + 8 * UNIT))
 
 
 def _cumulants(laws: Sequence[LossDistribution], tilts: FloatArray) -> FloatArray:
