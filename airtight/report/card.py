@@ -85,7 +85,7 @@ class SystemCard:
     @classmethod
     def of(cls, name: str, system: InferenceSystem) -> SystemCard:
         channel, count = system.channel, system.rounds
-        seen = observers.resolved(system, system.observer)
+        observer = observers.resolved(system, system.observer)
         lower, epsilon = (np.atleast_1d(end) for end in system_privacy.epsilon_bracket(system)[:2])
         k = int(np.argmax(np.where(system.partners, -1.0, epsilon)))
         advantage = detections = None
@@ -93,15 +93,15 @@ class SystemCard:
             curve = system_privacy.curve(system, device=k)
             advantage, detections = curve.advantage(), float(curve.tpr(FPR))
         silent = headline.never_send(system)
-        said = headline.sentences(f"{headline.of_privacy(system, epsilon)}.", system)
+        sentences = headline.sentences(f"{headline.of_privacy(system, epsilon)}.", system)
         return cls(
-            headline=said if len(silent) < system.devices else said[-1:],
+            headline=sentences if len(silent) < system.devices else sentences[-1:],
             never_send=silent,
             name=name,
             adjacency=system.adjacency.value,
-            observer=seen.value,
+            observer=observer.value,
             protects=QUESTIONS[system.adjacency].format(k),
-            sees=f"receives the sum {SEEN[seen]}",
+            sees=f"receives the sum {SEEN[observer]}",
             helpers=headline.helpers(system),
             delta=system.delta,
             rounds=count,

@@ -47,8 +47,8 @@ class Sentence:
 
 def _said(tone: str, text: str, *values: Any) -> Sentence:
     """A sentence whose numbers are shown with four digits."""
-    told = (shown(value) if isinstance(value, float) else value for value in values)
-    return Sentence(Markup(text).format(*told), tone)
+    texts = (shown(value) if isinstance(value, float) else value for value in values)
+    return Sentence(Markup(text).format(*texts), tone)
 
 
 def of_inference(system: InferenceSystem, bounds: InferenceBounds, schemes: dict[str, float]) -> list[Sentence]:
@@ -103,16 +103,16 @@ def _of_claim(privacy: Privacy) -> Sentence:
         text = "Theorem 1 itself says nothing (its t = {} is not below the mean noise {}). With the t of its proof it"
         start = _said("", text, first.t, first.mean_noise).text
     k = int(np.argmax(claim.true_delta / claim.delta))
-    epsilon, promised, real = (float(x[k]) for x in (claim.epsilon, claim.delta, claim.true_delta))
-    if real > promised and not refuted(privacy):
+    epsilon, promised, true_delta = (float(x[k]) for x in (claim.epsilon, claim.delta, claim.true_delta))
+    if true_delta > promised and not refuted(privacy):
         text = (
             "{} is true here as its authors mean it, for a server that sees y alone: ε = {} at δ = {}. For one that also sees "
             "who takes part the true δ at that ε is {}, {} times as much."
         )
-        return _said("", text, start, epsilon, promised, real, shown(real / promised, 2))
-    if real > promised:
+        return _said("", text, start, epsilon, promised, true_delta, shown(true_delta / promised, 2))
+    if true_delta > promised:
         text = "{} is false here: it promises ε = {} at δ = {}, but at that ε the true δ is {}, {} times as much."
-        return _said("bad", text, start, epsilon, promised, real, shown(real / promised, 2))
+        return _said("bad", text, start, epsilon, promised, true_delta, shown(true_delta / promised, 2))
     text = "{} is true here, and loose: it claims ε = {}, the truth is ε {} {}."
     return _said("", text, start, float(np.max(claim.epsilon)), relation(privacy.observer), true)
 
@@ -254,9 +254,9 @@ def of_fleet(rows: Sequence[EnergyResult | None], cut: Comparison | None, infeas
     finite = [gap for gap in lost if np.isfinite(gap)]
     out = [_said("good", "Every one of the {} devices can keep its deadline.", len(known))]
     if lost:
-        most = _said("", " and loses up to {} of utility", max(finite)).text if finite else ""
+        greatest_loss = _said("", " and loses up to {} of utility", max(finite)).text if finite else ""
         out.append(
-            _said("bad", "What Theorem 2 tells them to do is not optimal for {} of {}{}.", len(lost), len(known), most)
+            _said("bad", "What Theorem 2 tells them to do is not optimal for {} of {}{}.", len(lost), len(known), greatest_loss)
         )
     if cut is not None:
         text = "The spread of the energies is {} % below that of the benchmark, their mean {} %."
@@ -371,12 +371,12 @@ def card(name: str, system: InferenceSystem, bounds: InferenceBounds, schemes: d
     others = {kind: float(system_privacy.epsilon(other, device=worst)) for kind, other in schemes.items()}
     rounds, composed = _composed(privacy)
     columns = [claim.epsilon, true] if composed is None else [claim.epsilon, true, composed]
-    seen = observers.resolved(system, privacy.observer)
+    observer = observers.resolved(system, privacy.observer)
     return Card(
         name=name,
         line=_line(system),
         adjacency=privacy.adjacency,
-        observer=seen,
+        observer=observer,
         delta=privacy.exact.delta,
         claimed=claim.epsilon,
         theorem=theorem,

@@ -59,8 +59,8 @@ class AntennaTable:
             epsilon=target,
             features=None if task is None else task.samples,
         )
-        seen = observers.resolved(system, system.observer)
-        return cls(target, system.delta, system.adjacency, seen, few.states, price)
+        observer = observers.resolved(system, system.observer)
+        return cls(target, system.delta, system.adjacency, observer, few.states, price)
 
     @property
     def rows(self) -> list[tuple[Any, ...]]:

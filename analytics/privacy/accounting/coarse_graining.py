@@ -152,10 +152,10 @@ class _Binned:
         positive = np.flatnonzero((self.p > _LEAST) & (self.q > _LEAST))
         if not positive.size:
             return _Binned(np.zeros(1), np.zeros(1), self.step, self.deviation)
-        known_numbers = positive.astype(float)
-        means_and_spreads = [_tilted(self.p[positive], self.q[positive], known_numbers, t) for t in (0.0, tilt)]
-        low = max(min(mean - _SIDE * spread for mean, spread in means_and_spreads) - 1, known_numbers[0])
-        high = min(max(mean + _SIDE * spread for mean, spread in means_and_spreads) + 1, known_numbers[-1])
+        bin_numbers = positive.astype(float)
+        means_and_spreads = [_tilted(self.p[positive], self.q[positive], bin_numbers, t) for t in (0.0, tilt)]
+        low = max(min(mean - _SIDE * spread for mean, spread in means_and_spreads) - 1, bin_numbers[0])
+        high = min(max(mean + _SIDE * spread for mean, spread in means_and_spreads) + 1, bin_numbers[-1])
         first, last = int(np.floor(low)), int(np.ceil(high))
         inside = np.clip(number, first, last) - first
         p, q = (np.bincount(inside, law).astype(float) for law in (self.p, self.q))
