@@ -46,17 +46,17 @@ class SystemCard:
     helpers : str
         The devices that help the server; empty where none does.
     delta : float
-        Of all queries together.
+        Of all rounds together.
     rounds : int
     channel : bool
         True if the guarantee covers an observer who sees every antenna.
     epsilon, lower : ndarray, shape (K,)
-        Epsilon after all queries, never below the truth, and a lower bound of the true one.
+        Epsilon after all rounds, never below the truth, and a lower bound of the true one.
     device : int
         The least protected one, whom the following speak of.
     advantage, detections : float or None
         Of the best attack, at most: detections less false alarms, and detections at 1 % false alarms. None where a channel that
-        stays the same for all queries, or colluders of whom no set is the worst at every epsilon, leave no curve.
+        stays the same for all rounds, or colluders of whom no set is the worst at every epsilon, leave no curve.
     any_scheme : AnyScheme or None
         What no scheme with this privacy can beat, for the worst codes within the clips; None where nothing is proved.
     """
@@ -124,9 +124,9 @@ class SystemCard:
     @property
     def sentences(self) -> list[str]:
         """What a reader who knows no differential privacy is told."""
-        queries = "one query" if self.rounds == 1 else f"{self.rounds:,} queries together"
+        after = "one round" if self.rounds == 1 else f"{self.rounds:,} rounds together"
         out = [
-            f"The server {self.sees}. From {queries} it should learn little about {self.protects}; the other devices' data may "
+            f"The server {self.sees}. From {after} it should learn little about {self.protects}; the other devices' data may "
             "be known to it.",
         ]
         if self.helpers:

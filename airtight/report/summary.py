@@ -131,7 +131,7 @@ def _of_protection(system: InferenceSystem, privacy: Privacy, schemes: dict[str,
         return _said("bad", "No finite ε holds for device {} at δ = {}.", k, privacy.exact.delta)
     right = (1 + float(system_privacy.delta(system, 0.0, rounds=1, observer=privacy.observer)[k])) / 2
     tone = "bad" if right > _TOLD else "good" if right < _HIDDEN else ""
-    text = "A server that guesses from one query {}, at even odds, is right with probability {} at most."
+    text = "A server that guesses from one round {}, at even odds, is right with probability {} at most."
     return _said(tone, text, QUESTIONS[system.adjacency].format(k), above(right, 3))
 
 
@@ -146,7 +146,7 @@ def over_channel(system: InferenceSystem, bounds: InferenceBounds) -> dict[str, 
     if not np.isfinite(true[k]):
         sentences.append(_said("bad", "No finite ε holds for device {} at δ = {}.", k, privacy.exact.delta))
     else:
-        text = "In one query ε {} {} for device {}. In the median state of the channel it is {}, which is no guarantee."
+        text = "In one round ε {} {} for device {}. In the median state of the channel it is {}, which is no guarantee."
         median = float(channel.epsilon_quantiles["0.5"][k])
         sentences.append(_said("", text, relation(privacy.observer), above(true[k]), k, above(median)))
     if channel.fading is not None:
@@ -160,7 +160,7 @@ def over_channel(system: InferenceSystem, bounds: InferenceBounds) -> dict[str, 
         sentences.append(_said("bad", text))
     if privacy.composed is not None:
         worst = int(np.argmax(privacy.composed.epsilon))
-        text = "After {} queries ε is {} for device {}."
+        text = "After {} rounds ε is {} for device {}."
         sentences.append(_said("", text, privacy.composed.rounds, above(privacy.composed.epsilon[worst]), worst))
     if np.any(channel.outage > 0):
         text = "The power limit keeps device {} silent with probability {}."
@@ -283,7 +283,7 @@ class Card:
     observer : Observer
         What the server sees besides y.
     claimed, true, composed : ndarray, shape (K,)
-        Epsilon claimed by Theorem 1, the exact one, and the exact one after `rounds` queries (None for one query).
+        Epsilon claimed by Theorem 1, the exact one, and the exact one after `rounds` (None for one).
     theorem : str
         Name of the printed form that the claim is taken from.
     worst : int

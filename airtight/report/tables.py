@@ -60,7 +60,7 @@ def meter_rows(meter: Meter) -> dict[str, Any]:
 
 
 def observer_columns(part: ChannelBounds) -> dict[str, FloatArray]:
-    """Epsilon of one query over a channel by observer, and for the law of the fading."""
+    """Epsilon of one round over a channel by observer, and for the law of the fading."""
     listener, fading = part.eavesdropper, part.fading
     return {
         "participants": part.epsilon.participants,

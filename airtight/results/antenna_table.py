@@ -19,7 +19,7 @@ ANTENNAS = (1, 2, 4, 8)
 
 @dataclass(frozen=True)
 class AntennaTable:
-    """The price of an antenna for one query, with few states, and what it is a price at.
+    """The price of an antenna for one round, with few states, and what it is a price at.
 
     Attributes
     ----------

@@ -244,7 +244,7 @@ class DesignResult(Result):
     error_of : str
         The codes that the error and `baseline` are for: those of the features, or the worst ones within the clips.
     energy : float
-        Energy of all devices for one query.
+        Energy of all devices for one round.
     energy_of : str
         The codes that it is for: those of the features (mean over the tasks), or codes as long as the clips.
     baseline : BaselineErrors, optional

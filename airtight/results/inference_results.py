@@ -714,7 +714,7 @@ class Selection:
 
 @dataclass(frozen=True, kw_only=True)
 class EpsilonByObserver:
-    """The least epsilon of every device for one query, at the system's delta, by what the server sees beside the looks.
+    """The least epsilon of every device for one round, at the system's delta, by what the server sees beside the looks.
 
     Attributes
     ----------
@@ -778,7 +778,7 @@ class Decoder:
 
 @dataclass(frozen=True, kw_only=True)
 class FadingBounds:
-    """Epsilon of one query for the law that the states of a channel are drawn from.
+    """Epsilon of one round for the law that the states of a channel are drawn from.
 
     Attributes
     ----------

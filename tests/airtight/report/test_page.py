@@ -26,8 +26,8 @@ ONE = GOOD.replace("devices = 3", "devices = 1").replace("[0.9, 0.5, 1.0]", "0.5
         ({"participation = 0.5": "participation = 0.0"}, ["whether device 0 is there at all", "probability"]),
         ({"noise_variance = 0.1": "noise_variance = 0.0", "clip": 'adjacency = "silent"\nclip'}, ["No finite ε holds"]),
         ({"clip": 'adjacency = "replace"\nidle_noise = true\nclip'}, ["which of two features device 0 sends"]),
-        ({"clip": 'rounds = 50\nadjacency = "silent"\nclip'}, ["after 50 queries", '"rounds": 50']),
-        ({"clip": 'observer = "signal"\nclip'}, ["receives y and nothing else", "one query, from above", "ε ≤"]),
+        ({"clip": 'rounds = 50\nadjacency = "silent"\nclip'}, ["after 50 rounds", '"rounds": 50']),
+        ({"clip": 'observer = "signal"\nclip'}, ["receives y and nothing else", "one round, from above", "ε ≤"]),
     ],
 )
 def test_a_system_at_the_edge(tmp_path, changes, needles):
