@@ -146,8 +146,8 @@ class SystemCard:
         if self.advantage is not None and self.detections is not None:
             guess, detected = rounded_up((1 + self.advantage) / 2), rounded_up(100 * self.detections)
             out.append(
-                f"Whoever guesses at even odds is right with probability {guess} at best. An attack that raises {FPR:.0%} false "
-                f"alarms detects at most {detected} % of the cases."
+                f"An attacker who must tell both cases apart is right with probability {guess} at most (chance: 0.5). "
+                f"An attack with {FPR:.0%} false alarms detects at most {detected} % of the cases."
             )
         if self.any_scheme is not None and self.any_scheme.error > 0:
             out.append(f"The price of a round, for the worst codes: {self.any_scheme.sentence}")

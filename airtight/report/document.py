@@ -182,9 +182,9 @@ def _compared(evidence: Sequence[Evidence]) -> str:
     standings = [standing(claim) for claim in closed]
     derived, compared, partly = (standings.count(kind) for kind in (Standing.DERIVED, Standing.COMPARED, Standing.PARTLY))
     return (
-        f"Of {len(closed)} statements that have a closed form {derived} are made from the expressions that are tried, {compared} "
-        f"are read back from their LaTeX and compared with them at random points, {partly} on one side; the others say why "
-        "not. Where a side is computed by code, the other is compared if it is written out."
+        f"{len(closed)} claims have a closed form. For {derived} of them the LaTeX is printed from the tested expressions. For "
+        f"{compared} it is parsed and compared with them at random points, and for {partly} one side is; the others say why not. "
+        "Where a side is computed by code, the other side is compared if it is written out."
     )
 
 

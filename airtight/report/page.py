@@ -335,7 +335,8 @@ def tried(out: Path, title: str, evidence: Sequence[Evidence], *, seed: int, eff
 def environment() -> Environment:
     """The templates of the pages, with filters for numbers, formulas and prose."""
     templates = Environment(loader=PackageLoader("airtight.report"), autoescape=True, undefined=StrictUndefined)
-    templates.filters |= {one.__name__: one for one in (numbers.shown, numbers.small, numbers.above, numbers.below)}
+    filters = (numbers.shown, numbers.small, numbers.above, numbers.below, numbers.probability)
+    templates.filters |= {one.__name__: one for one in filters}
     templates.filters["mathml"] = cache(lambda latex: mathml(latex, "block"))
     templates.filters["prose"], templates.filters["marked"] = _prose, _marked
     templates.globals["truth"] = rows.truth

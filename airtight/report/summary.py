@@ -95,12 +95,12 @@ def _of_claim(privacy: Privacy) -> Sentence:
     name, claim = claimed(privacy)
     true = above(float(np.max(privacy.asked_once)))
     if claim.vacuous:
-        text = "{} says nothing of this system: its t = {} is not below the mean noise {}. The truth is ε {} {}."
+        text = "{} gives no ε for this system: its t = {} is not below the mean noise {}. The true ε {} {}."
         return _said("bad", text, name, claim.t, claim.mean_noise, relation(privacy.observer), true)
     first = privacy.published.theorem1
     start = Markup(name)
     if first.vacuous:
-        text = "Theorem 1 itself says nothing (its t = {} is not below the mean noise {}). With the t of its proof it"
+        text = "Theorem 1 itself gives no ε (its t = {} is not below the mean noise {}). With the t of its proof it"
         start = _said("", text, first.t, first.mean_noise).text
     k = int(np.argmax(claim.true_delta / claim.delta))
     epsilon, promised, true_delta = (float(x[k]) for x in (claim.epsilon, claim.delta, claim.true_delta))
@@ -123,15 +123,15 @@ def _of_protection(system: InferenceSystem, privacy: Privacy, schemes: dict[str,
     leaves = system.adjacency is Adjacency.ABSENT and not system.idle_noise
     if leaves and schemes["idle noise"] < _NOISE_LEAVES * float(true[k]):
         text = (
-            "A device that stays away takes its noise along, which gives it away: if all that stay away sent noise all the same, "
-            "ε of device {} were {}."
+            "A device that stays silent also stops its noise, which reveals it. If silent devices kept sending noise, ε of "
+            "device {} would be {}."
         )
         return _said("bad", text, k, above(schemes["idle noise"]))
     if not np.isfinite(true[k]):
         return _said("bad", "No finite ε holds for device {} at δ = {}.", k, privacy.exact.delta)
     right = (1 + float(system_privacy.delta(system, 0.0, rounds=1, observer=privacy.observer)[k])) / 2
     tone = "bad" if right > _TOLD else "good" if right < _HIDDEN else ""
-    text = "A server that guesses from one round {}, at even odds, is right with probability {} at most."
+    text = "A server that guesses from one round {} is right with probability {} at most (chance: 0.5)."
     return _said(tone, text, QUESTIONS[system.adjacency].format(k), above(right, 3))
 
 
@@ -151,9 +151,9 @@ def over_channel(system: InferenceSystem, bounds: InferenceBounds) -> dict[str, 
         sentences.append(_said("", text, relation(privacy.observer), above(true[k]), k, above(median)))
     if channel.fading is not None:
         sure, confidence = np.max(channel.fading.epsilon), f"{channel.fading.confidence:.0%}"
-        text = "For the law of the fading, of which the {} states are a sample, ε is at most {} with {} confidence, against {}."
+        text = "{} drawn channels stand for the fading. For the fading itself ε is at most {} with {} confidence, against {}."
         if not np.isfinite(sure):
-            text = "{} states are too few to bound ε for the law of the fading: {}, with {} confidence, against {}."
+            text = "{} drawn channels are too few to bound ε for the fading itself: {}, with {} confidence, against {}."
         sentences.append(_said("", text, channel.states, above(sure), confidence, channel.fading.observer))
     if channel.antennas_alike:
         text = "There is no fading: all antennas receive a device alike. Where they do not, ε is greater."
@@ -169,7 +169,7 @@ def over_channel(system: InferenceSystem, bounds: InferenceBounds) -> dict[str, 
         text = "An eavesdropper with {} looks of its own: ε = {}."
         sentences.append(_said("", text, channel.eavesdropper.antennas, above(np.max(channel.eavesdropper.epsilon))))
     if channel.decoder is not None:
-        text = "The best combination of the looks has a mean squared error of {}, against {} of an output that ignores them."
+        text = "The best combination of the antennas has a mean squared error of {}; a constant answer has {}."
         better = channel.decoder.mse < channel.decoder.constant_output
         sentences.append(_said("good" if better else "bad", text, channel.decoder.mse, channel.decoder.constant_output))
     columns = {"sends": channel.participation, **observer_columns(channel), **quantile_columns(channel)}
@@ -195,13 +195,11 @@ def _of_use(mse: Distortion) -> Sentence:
     nothing = mse.constant_output
     if not mse.beats_constant:
         text = (
-            "The target feature of the file, decoded, is worse than nothing: its mean squared error {} exceeds the {} of an "
-            "output that ignores what is received; {} % of it is from {}."
+            "The decoded feature is worse than a constant answer: mean squared error {} against {}. {} % of the error is from {}."
         )
         return _said("bad", text, mse.exact, nothing, share, cause)
     text = (
-        "The target feature of the file, decoded, has a mean squared error of {}, against {} of an output that ignores what is "
-        "received; {} % of it is from {}."
+        "The decoded feature has a mean squared error of {}; a constant answer has {}. {} % of the error is from {}."
     )
     return _said("good", text, mse.exact, nothing, share, cause)
 
@@ -226,7 +224,7 @@ def of_federation(system: FederatedSystem, bounds: FederatedBounds) -> list[Sent
             "least {} for one parameter at every ε."
         )
         out.append(_said("bad", text, bounds.server.delta_one_parameter))
-    claim = Markup("says nothing: its condition fails")
+    claim = Markup("gives no ε: its condition fails")
     if central.published_condition:
         claim = Markup("claims {}").format(shown(central.published_epsilon))
     whole = _said(
@@ -237,7 +235,7 @@ def of_federation(system: FederatedSystem, bounds: FederatedBounds) -> list[Sent
         whole = Markup("no finite ε for a paired client")
         if alone is not None and np.isfinite(alone.update):
             whole += _said("", ", {} for one alone", above(alone.update)).text
-    text = "Against who sees only the mean, a whole update of {} parameters has {}; Theorem 3 {}."
+    text = "Against an observer who sees only the mean, a whole update of {} parameters has {}; Theorem 3 {}."
     out.append(_said("", text, f"{system.parameters:,}", whole, claim))
     text = "The worst error of the mean is {}, {} % of that of independent quantizers; Theorem 2 prints {}."
     share = f"{100 * mse.corbin_worst / mse.ldp:.0f}"
@@ -264,7 +262,7 @@ def of_fleet(rows: Sequence[EnergyResult | None], cut: Comparison | None, infeas
     return out
 
 
-_USEFUL = 0.01  # accuracy above that of an output that ignores y, from which a system counts as better
+_USEFUL = 0.01  # accuracy above that of a constant answer, from which a system counts as better
 SEEN = {
     Observer.PARTICIPANTS: "and sees who takes part",
     Observer.OTHERS: "and sees who of the others takes part",
@@ -350,16 +348,16 @@ class Card:
 
     @property
     def light(self) -> tuple[str, str]:
-        """Whether the system is better than an output that ignores y, as a CSS class and in words."""
+        """Whether the system is better than a constant answer, as a CSS class and in words."""
         mse, accuracy = self.bounds.distortion, self.bounds.accuracy
         if mse is None or accuracy is None:
             return "soft", ""
         useful = accuracy.exact - accuracy.constant_output > _USEFUL
         if mse.beats_constant and useful:
-            return "good", "better than nothing"
+            return "good", "better than a constant answer"
         if mse.beats_constant or useful:
-            return "warn", "hardly better than nothing"
-        return "bad", "worse than nothing"
+            return "warn", "hardly better than a constant answer"
+        return "bad", "worse than a constant answer"
 
 
 def card(name: str, system: InferenceSystem, bounds: InferenceBounds, schemes: dict[str, InferenceSystem]) -> Card:

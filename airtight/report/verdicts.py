@@ -106,7 +106,7 @@ def _shown(console: Console, e: Evidence) -> None:
     claimed, actual = (witness.claimed, witness.actual) if witness else (e.claimed, e.actual)
     if not math.isnan(claimed):
         line.append(f"; claimed {plain(claimed)}, true {bound(e)}{plain(actual)}")
-    if not (math.isnan(e.tightness) or e.claim.relation.sign is Sign.EQUAL):
+    if not (e.fault or math.isnan(e.tightness) or e.claim.relation.sign is Sign.EQUAL):
         line.append(f", tight to a factor {e.tightness:.3g}")
     console.print(line)
     if e.fault:

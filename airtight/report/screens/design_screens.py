@@ -98,7 +98,7 @@ def _proved(result: CalibrationResult, *, complete: bool) -> list[str]:
     if not result.settled or (low == 0 and len(result.unsettled) == 1):  # as over a channel: nothing below is known
         return [undecided]
     shown = [f"undecided: {rounded_down(a, 9)} to {rounded_up(b, 9)}" for a, b in result.unsettled] if complete else []
-    return [f"{undecided} Outside this range none does (proved).", *shown]
+    return [f"{undecided} Outside this range no {beyond} does (proved).", *shown]
 
 
 def design(

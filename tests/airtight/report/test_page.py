@@ -51,7 +51,7 @@ def test_the_first_screen_is_of_unequal_devices_too(tmp_path):
     card = page.Parts(description, Bounds.of(description)).cards[0]
     assert card.true[card.worst] == max(card.true) and len(card.rows) == 3
     assert card.schemes["silent"] == card.true[card.worst] and len(card.sentences) == 3
-    assert card.sentences[0].tone == "bad" and "says nothing of this system" in card.sentences[0].text
+    assert card.sentences[0].tone == "bad" and "gives no ε for this system" in card.sentences[0].text
 
 
 def test_every_page_has_a_policy_and_every_table_a_caption():
