@@ -10,7 +10,7 @@ import numpy as np
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.guarantee import Adjacency, Observer
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.results.numerals import plain, prose, rounded_up, rounds
+from airtight.results.numerals import plain, prose, rounded_down, rounded_up, rounds
 
 if TYPE_CHECKING:
     from airtight.analytics.privacy.over_the_air.meter import Meter
@@ -54,8 +54,10 @@ def who_sends(system: InferenceSystem) -> str:
         return f"{len(silent)} of {count} devices never send: {devices(silent)} ({reason})."
     if np.all(p == 1):
         return f"All {count} devices always send."
-    low, high = float(np.min(p)), float(np.max(p))
-    return f"{count} devices send with probability {low:.3g}{'' if low == high else f' to {high:.3g}'}."
+    low, high = (f"{value:.3g}" for value in (np.min(p), np.max(p)))
+    if low == "1":  # though not all of them always send
+        return f"{count} devices send with probability at least {rounded_down(float(np.min(p)), 3)}."
+    return f"{count} devices send with probability {low}{'' if low == high else f' to {high}'}."
 
 
 def devices(indices: Sequence[int]) -> str:
@@ -125,7 +127,7 @@ def of_use(error: float | None, constant: float | None, worst: tuple[float, floa
     numbers = f"error at most {rounded_up(greatest_error, digits)}, constant {plain(constant_output, digits)}"
     if greatest_error < constant_output:
         return f"USEFUL for any codes within the clips ({numbers})"
-    return f"useful or not by the codes: add [inference.features] (worst codes: {numbers})"
+    return f"usefulness depends on the codes: add [inference.features] (worst codes: {numbers})"
 
 
 def of_question(system: InferenceSystem) -> str:

@@ -91,6 +91,8 @@ def _proved(result: CalibrationResult, *, complete: bool) -> list[str]:
     from airtight.results.design import BEYOND
 
     beyond = BEYOND[result.variable]
+    if result.variable == "noise" and not np.any(result.value):
+        return ["No noise of the devices is needed."]
     if not result.unsettled:
         return [f"Proved: no {beyond} keeps the target."]
     low, high = result.unsettled[0][0], result.unsettled[-1][1]

@@ -60,6 +60,13 @@ def attacked(
         table.add_row(_numbers(one, labels), rounded_down(one.attack), *from_features, rounded_up(one.exact), *claims)
     console.print(table)
     sentences = [f"Each number of the attack: {result.samples:,} samples, {100 * result.confidence:g} % confidence."]
+    from airtight.analytics.privacy.over_the_air import observers
+
+    if observers.resolved(system, system.observer) is not observers.resolved(system, "auto"):
+        sentences.append(
+            f"The attack and its bound are for the server of the first lines. The file's observer is {system.observer!s}: "
+            "airtight bounds has its epsilon."
+        )
     if len(shown) < len(result.devices):
         sentences.append(f"The device of which the attack shows most; {len(result.devices) - 1} further kinds: --all.")
     notes(console, sentences)

@@ -261,10 +261,11 @@ class Round:
         known = {*cls.__dataclass_fields__, "looks_imaginary"}
         for name in values:
             if name not in known:
-                raise ParameterError(name, values[name], f"absent; a round has {', '.join(sorted(known))}")
+                value = "a table" if isinstance(values[name], Mapping) else values[name]
+                raise ParameterError(name, value, f"absent; a round has {', '.join(sorted(known))}")
         for name in ("participants", "devices", "noise_variance", "weight", "clip", "receiver_noise_variance"):
             if name not in values:
-                raise ParameterError(name, None, "given; every round needs it")
+                raise ParameterError(name, None, "given in every round")
         given = dict(values)
         imaginary = given.pop("looks_imaginary", None)
         if imaginary is not None:
