@@ -102,11 +102,11 @@ def _read(system: Source) -> InferenceSystem | SystemFile:
     return system if isinstance(system, InferenceSystem) else _file(system)
 
 
-def _file(system: Any) -> SystemFile:
+def _file(system: Any, *, uncertain: bool = False) -> SystemFile:
     """The system file that a verb is given, or whose path; a value type counts as a file that holds it alone."""
     from airtight import loading
 
-    return loading.opened(system)
+    return loading.opened(system, uncertain=uncertain)
 
 
 def _features(system: Source, features: Features | None) -> Features:
@@ -156,7 +156,7 @@ def bounds(source: Source | FederatedSystem | DeviceFleet) -> Bounds:
     """
     from airtight.results.bounds import Bounds
 
-    return Bounds.of(_file(source))
+    return Bounds.of(_file(source, uncertain=True))
 
 
 @_own_errstate

@@ -14,11 +14,13 @@ from airtight.results.numerals import plain, prose, rounded_down, rounded_up, ro
 
 if TYPE_CHECKING:
     from airtight.analytics.privacy.over_the_air.meter import Meter
+    from airtight.system_file.contents import Uncertainty
 
 # Epsilon above which a system is called not private: an attacker's odds may change by e^10 = 22,000. Ponomareva et al., How to
 # DP-fy ML (2023), end their second tier, "reasonable privacy", here.
 PRIVATE = 10.0
 ESTIMATE = "Epsilon is an estimate here (docs/accuracy.md)."
+_NOTHING = "such an epsilon guarantees practically nothing"
 TELLING = 0.8  # detections less false alarms of a proved attack: nine guesses of ten are right at even odds
 NEIGHBOURS = {
     Adjacency.ABSENT: "a device is gone, and its noise too",
@@ -78,8 +80,8 @@ def devices(indices: Sequence[int]) -> str:
     return f"device{'' if len(indices) == 1 else 's'} {text}"
 
 
-def of_privacy(system: InferenceSystem, epsilon: FloatArray) -> str:
-    """The verdict on the worst epsilon after all rounds, without a full stop."""
+def of_privacy(system: InferenceSystem, epsilon: FloatArray, *, attacked: bool = True) -> str:
+    """The verdict on the worst epsilon after all rounds, without a full stop; an attack on the system is tried if `attacked`."""
     epsilon, honest = np.atleast_1d(epsilon), np.flatnonzero(~system.partners)
     worst = int(honest[np.argmax(epsilon[honest])])
     value = float(epsilon[worst])
@@ -91,7 +93,8 @@ def of_privacy(system: InferenceSystem, epsilon: FloatArray) -> str:
         senders = epsilon[~system.partners & ~system.never_sends]  # silence is no protection, and lowers no median
         of = f"worst device {worst}; median {rounded_up(float(np.median(senders)))}"
     if value > PRIVATE:
-        return f"NOT PRIVATE (epsilon {rounded_up(value)}, {of}): {_leaks(system, worst)}"
+        leaks = _leaks(system, worst) if attacked else _NOTHING
+        return f"NOT PRIVATE (epsilon {rounded_up(value)}, {of}): {leaks}"
     return f"PRIVATE (epsilon {rounded_up(value)}, {of})"
 
 
@@ -102,7 +105,7 @@ def _leaks(system: InferenceSystem, device: int) -> str:
     advantage, _ = system_privacy.delta_bracket(system, 0.0, rounds=1, device=device)
     if float(advantage) >= TELLING:
         return "the server learns practically everything"
-    return "such an epsilon guarantees practically nothing"
+    return _NOTHING
 
 
 def of_use(error: float | None, constant: float | None, worst: tuple[float, float] | None = None) -> str:
@@ -173,6 +176,7 @@ def of_system(
     error: float | None,
     constant: float | None,
     worst: tuple[float, float] | None,
+    uncertainty: Uncertainty | None = None,
 ) -> list[str]:
     """The sentences of a system: verdict, question, who sends.
 
@@ -184,15 +188,19 @@ def of_system(
         Mean squared error, and that of the best answer that ignores the signal.
     worst : (float, float), optional
         The same two numbers of the worst codes, where there is no error.
+    uncertainty : NoiseRange or Scenarios, optional
+        What epsilon counts beside the system.
     """
     if np.all(system.never_sends | system.partners):  # nobody's protection is asked
         return [who_sends(system)]
-    return sentences(f"{of_privacy(system, epsilon)}; {of_use(error, constant, worst)}.", system)
+    verdict = of_privacy(system, epsilon, attacked=uncertainty is None)  # the attack is one on the nominal system
+    return sentences(f"{verdict}; {of_use(error, constant, worst)}.", system, uncertainty)
 
 
-def sentences(verdict: str, system: InferenceSystem) -> list[str]:
+def sentences(verdict: str, system: InferenceSystem, uncertainty: Uncertainty | None = None) -> list[str]:
     """The verdict, the question that it answers and whether epsilon is an estimate, and who sends."""
     from airtight.analytics.privacy.over_the_air import system_privacy
 
-    estimate = f" {ESTIMATE}" if system_privacy.estimated(system) else ""
-    return [verdict, of_question(system) + estimate, who_sends(system)]
+    estimated = system_privacy.estimated(system) if uncertainty is None else uncertainty.estimated(system)
+    counted = "" if uncertainty is None else f" {uncertainty.sentence}"
+    return [verdict, of_question(system) + counted + (f" {ESTIMATE}" if estimated else ""), who_sends(system)]

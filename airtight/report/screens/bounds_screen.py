@@ -17,12 +17,13 @@ from airtight.console import Sheet, device_rows, headline, next_step, notes, say
 from airtight.report import tables
 from airtight.results.bounds import PackageBounds, Part
 from airtight.results.federated_results import FederatedBounds
-from airtight.results.headline import devices, helpers, server, who_sends
+from airtight.results.headline import devices, helpers, neighbours, server, who_sends
 from airtight.results.inference_results import EpsilonOverRounds, InferenceBounds, TheoremBound
 from airtight.results.numerals import plain, prose, rounded_down, rounded_up, rounds, share
 from airtight.system_file.contents import SystemFile, Task
 
 if TYPE_CHECKING:
+    from airtight.analytics.privacy.over_the_air.theorem1_region import Theorem1Region
     from airtight.results.energy import DeviceBounds
 
 Row = Callable[..., None]  # label, exact, published, constant answer, any scheme
@@ -50,7 +51,7 @@ def bounds(path: str, description: SystemFile, parts: Mapping[str, Sequence[Part
     ]
     if len(of_systems) == 1:
         ((name, part),) = of_systems.items()
-        _one_system(console, name, description.systems[name], part, description.task, description.labels)
+        _one_system(console, name, description, part)
     elif of_systems:
         _variants(console, description, of_systems)
     sentences = [(one, _other(description, one)) for _, one in others]
@@ -137,13 +138,71 @@ def _on_link(system: InferenceSystem, limited: bool) -> list[str]:
     return sentences
 
 
+def theorem1(
+    path: str, description: SystemFile, regions: Mapping[str, Mapping[str, Theorem1Region]], *, complete: bool = False
+) -> None:
+    """Print where Theorem 1 is true, with its own t and with that of its proof, and the constants with which it would be."""
+    console = screen()
+    for number, (name, by_form) in enumerate(regions.items()):
+        if number:
+            console.print()
+        own, of_proof = by_form["theorem1"], by_form["eq23"]
+        verdict = f"Theorem 1 {_verdict(own)}; with the t of its proof, Eq. (23), it {_verdict(of_proof)}."
+        against = f"against {server(own.observer)}. {neighbours(own.adjacency)}"
+        system = description.systems[name]
+        printed = f"The t: {plain(own.t)} and {plain(of_proof.t)}; the noise is {plain(own.mean_noise)}."
+        headline(console, name, [verdict, f"One round, dimension {system.dimension}, {against}", printed])
+        table = Sheet(("", "epsilon", "delta", "true delta", "true to r", "least t", "factor"))
+        for label, region in {"Theorem 1": own, "Eq. (23)": of_proof}.items():
+            columns = {
+                "epsilon": region.epsilon,
+                "delta": region.delta,
+                "true delta": region.delta_upper,
+                "lower": region.dimension_lower,
+                "upper": region.dimension_upper,
+                # at the mean noise the theorem claims nothing
+                "t": np.where(region.t_upper < region.mean_noise, region.t_upper, np.inf),
+                "factor": region.factor_upper,
+            }
+            labels = description.labels_of(name)
+            for of, (epsilon, delta, true_delta, low, high, t, factor) in device_rows(
+                columns, by=region.factor_upper, labels=labels, complete=complete
+            ):
+                lengths = f"{plain(low)} to {plain(high)}" if low < high else "any" if np.isinf(low) else plain(low)
+                claims = [_stated(epsilon), _stated(delta), rounded_up(true_delta), lengths]
+                table.add_row(f"{label}, {of}", *claims, _constant(t), _constant(factor))
+        console.print(table)
+    said = [
+        "True to r: the greatest dimension in which it is true. Least t, and factor before p: with which the claim is true here, "
+        "rounded up; none: only where nothing is claimed."
+    ]
+    if any(region.estimated for by_form in regions.values() for region in by_form.values()):
+        said.append("Some of these rest on an interpolation whose error is estimated, not proved (docs/accuracy.md).")
+    notes(console, said)
+    next_step(console, (f"airtight bounds {path}", "the epsilon that is true"))
+
+
+def _verdict(region: Theorem1Region) -> str:
+    """TRUE, FALSE or undecided, and for how many devices."""
+    count, false = region.epsilon.size, int(np.sum(region.false))
+    if np.all(np.isinf(region.epsilon)):
+        return "claims nothing"
+    if false:
+        return "is FALSE here" if false == count else f"is FALSE for {false} of {count} devices"
+    return "is TRUE here" if np.all(region.true) else "is not decided here"
+
+
+def _constant(value: float) -> str:
+    return "none" if value == np.inf else "any" if value in (-np.inf, 0) else rounded_up(value)
+
+
 def _next(
     path: str, description: SystemFile, systems: Mapping[str, InferenceBounds], complete: bool
 ) -> list[tuple[str, str]]:
     # a report takes no --devices: it would show another system
-    # nor does it count colluders
-    helped = any(system.colluding for system in description.systems.values())
-    steps = [] if " --" in path or helped else [(f"airtight report {path} --out report", "sliders, figures")]
+    # nor does it count colluders, or what is uncertain
+    left_out = description.uncertainty is not None or any(system.colluding for system in description.systems.values())
+    steps = [] if " --" in path or left_out else [(f"airtight report {path} --out report", "sliders, figures")]
     if not complete or not steps:
         steps.append((f"airtight bounds {path} --all", "all numbers"))
     if not systems and description.energy is not None:
@@ -151,15 +210,9 @@ def _next(
     return steps
 
 
-def _one_system(
-    console: Console,
-    name: str,
-    system: InferenceSystem,
-    part: InferenceBounds,
-    task: Task | None,
-    labels: Sequence[str],
-) -> None:
+def _one_system(console: Console, name: str, description: SystemFile, part: InferenceBounds) -> None:
     """The verdict on one system, its numbers beside the published ones and a constant answer, and what to know of them."""
+    system, task = description.systems[name], description.task
     headline(console, name, part.headline)
     if len(part.never_send) == system.devices:
         return
@@ -171,10 +224,11 @@ def _one_system(
     def row(label: str, exact: str, claim: str, constant: str, least: str = "") -> None:
         table.add_row(label, exact, *((claim,) if claimed else ()), constant, *((least,) if limited else ()))
 
-    _of_privacy(row, system, part, published, labels)
+    _of_privacy(row, system, part, published, description.labels)
     _of_error(row, part, task)
     console.print(table)
-    notes(console, _notes(system, part, task))
+    of_nominal = [] if description.uncertainty is None else [description.uncertainty.note]
+    notes(console, [*of_nominal, *_notes(system, part, task)])
 
 
 def _of_privacy(
@@ -231,7 +285,8 @@ def _notes(system: InferenceSystem, part: InferenceBounds, task: Task | None) ->
 
     sentences, claims, channel = list[str](), part.privacy.published, part.channel
     observer = observers.resolved(system, system.observer)
-    fast = system.channel is None and observer is Observer.PARTICIPANTS  # Gaussian given who sends: composed in closed form
+    # Gaussian given who sends: composed in closed form
+    fast = system.channel is None and observer is Observer.PARTICIPANTS and part.privacy.uncertain is None
 
     def worst(epsilon: FloatArray) -> float:
         return float(np.max(epsilon[~system.partners]))

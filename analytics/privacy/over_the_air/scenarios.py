@@ -68,7 +68,7 @@ def epsilon_over_scenarios(
     checks.instance("system", system, InferenceSystem)
     if system.channel is not None:
         raise ParameterError("channel", "given", "absent where participation is correlated")
-    weights, rows = _scenarios(probability, participation, system.devices)
+    weights, rows = checked(probability, participation, system.devices)
     conditional = [system.replace(participation=row) for row in rows]
     ends = [system_privacy.epsilon_bracket(scenario) for scenario in conditional]
     if len(conditional) == 1:
@@ -95,8 +95,8 @@ def epsilon_over_scenarios(
     return Bracket.of(lower, upper, DEFAULT_RELATIVE_WIDTH)
 
 
-def _scenarios(probability: ArrayLike, participation: ArrayLike, devices: int) -> tuple[FloatArray, FloatArray]:
-    """Both arguments, checked."""
+def checked(probability: ArrayLike, participation: ArrayLike, devices: int) -> tuple[FloatArray, FloatArray]:
+    """Both arguments of :func:`epsilon_over_scenarios` without the scenarios of probability 0."""
     weights = np.atleast_1d(checks.real("probability", probability, "[0, 1]"))
     if weights.ndim != 1 or not abs(float(np.sum(weights)) - 1) <= _SUM:
         raise ParameterError("probability", checks.array_text(weights), "probabilities of the scenarios, which sum to 1")

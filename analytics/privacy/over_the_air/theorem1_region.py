@@ -53,6 +53,8 @@ class Theorem1Region(Record):
         The exact delta at the claimed epsilon.
     dimension_lower, dimension_upper : ndarray
         The greatest dimension r in which the claim is true: it is true up to the lower end, and false beyond the upper one.
+    mean_noise : float
+        Of the participants; from this t on the theorem claims nothing.
     t, t_lower, t_upper : float, ndarray, ndarray
         The printed t, and the least in its place that makes the theorem true for the system: minus infinity where any does, and
         the mean noise, at which the theorem claims nothing, where none does.
@@ -73,6 +75,7 @@ class Theorem1Region(Record):
     delta_upper: FloatArray
     dimension_lower: FloatArray
     dimension_upper: FloatArray
+    mean_noise: float
     t: float
     t_lower: FloatArray
     t_upper: FloatArray
@@ -141,7 +144,7 @@ def theorem1_region(
     (0.94213..., array([1.068]), array([3090.]))
     """
     one_round = system_privacy.one_round_alone(checks.instance("system", system, InferenceSystem))
-    resolved = observers.resolved(one_round, one_round.observer if observer is None else observer)
+    resolved = observers.resolved(one_round, system.observer if observer is None else observer)
     claim = amplification.published(one_round, form=form)
     indices = np.atleast_1d(device_indices(one_round, device))
     representatives, kind = rounds.kinds(one_round, indices.ravel())
@@ -153,6 +156,7 @@ def theorem1_region(
         observer=resolved,
         epsilon=claim.epsilon[indices],
         delta=claim.delta[indices],
+        mean_noise=claim.mean_noise,
         t=claim.t,
         estimated=any(
             system_privacy.estimated(variant, observer=resolved) for variant in (one_round, one_round.derived(dimension=1))

@@ -78,8 +78,7 @@ def best(
 
     `start` is a further start, and its clips and participations are tried as they are.
     """
-    exact = convex.ratios_are(system, problem.observer, problem.rounds) is convex.Ratios.EXACT
-    if problem.wanted.minimise is Goal.EPSILON and not exact:
+    if problem.wanted.minimise is Goal.EPSILON and _ratios_are(system, problem) is not convex.Ratios.EXACT:
         return _least_epsilon(system, problem, effort, start)
     scaled_variables = [free for free in (Free.CLIP, Free.PARTICIPATION) if free in problem.wanted.free]
     if not scaled_variables:
@@ -174,13 +173,19 @@ def _least_epsilon(
     return replace(design, lower=min(max(excluded), design.value))
 
 
+def _ratios_are(system: InferenceSystem, asked: UnequalProblem) -> convex.Ratios:
+    """What the ratios are: with colluders, who take noise away, a relaxation where they are exact without."""
+    alone = convex.ratios_are(system, asked.observer, asked.rounds)
+    return convex.Ratios.RELAXED if system.colluding and alone is convex.Ratios.EXACT else alone
+
+
 class _Alternation:
     """The alternating steps at given participations and clips."""
 
     def __init__(self, system: InferenceSystem, problem: UnequalProblem, effort: Effort) -> None:
         self.system, self.problem, self.effort, wanted = system, problem, effort, problem.wanted
         self.model = Model.of(system, problem.purpose)
-        ratios_are = convex.ratios_are(system, problem.observer, problem.rounds)
+        ratios_are = _ratios_are(system, problem)
         self.exact, self.relaxed_at_least = ratios_are is convex.Ratios.EXACT, ratios_are is not convex.Ratios.NEITHER
         self.fixed_noise = None if Free.NOISE in wanted.free else system.noise_variance
         # with given noise, epsilon limits each code on its own, whatever the observer sees
