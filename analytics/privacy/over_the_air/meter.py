@@ -498,12 +498,12 @@ class Meter(tidy.Tabular):
             low, high = (middle, high) if kept(middle) else (low, middle)
         return low * low * (1 - 4 * UNIT)
 
-    def who(self, candidate: Round) -> NDArray[np.bool_]:
+    def who(self, one: Round) -> NDArray[np.bool_]:
         """The greatest set of the participants that keeps all budgets (theorem M4), shape (K,)."""
-        self._matched(candidate)
-        present = self._likely(candidate)
+        self._matched(one)
+        present = self._likely(one)
         while True:
-            overspending = present & ~self._within(self._after(self._cost(candidate, present)))
+            overspending = present & ~self._within(self._after(self._cost(one, present)))
             if not np.any(overspending):
                 return present
             present &= ~overspending
