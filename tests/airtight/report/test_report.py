@@ -95,6 +95,12 @@ def test_says_what_matters_and_stands_alone(report):
             assert f'id="{anchor}"' in html, (name, anchor)
 
 
+def test_an_exact_epsilon_is_rounded_up_in_every_table(report):
+    """The exact epsilon of `paper` is 87.9917..., which no cell shows as 87.99."""
+    cells = re.findall(r'<span title="87\.99\d+">([^<]+)</span>', (report / "index.html").read_text())
+    assert len(cells) >= 4 and set(cells) == {"88.00"}
+
+
 def test_markup(report):
     """Tags closed in order, no identifier twice, a title in every picture, no tiny slack and no nan."""
     for name in ("index.html", "audit.html"):
