@@ -150,7 +150,7 @@ def bounds(source: Source | FederatedSystem | DeviceFleet) -> Bounds:
     ...     receiver_noise_variance=0.1, dimension=784, delta=1e-5, adjacency="silent", rounds=20)
     >>> result = airtight.bounds(system)
     >>> result.headline[0]
-    'system: PRIVATE (epsilon 7.902, all devices); useful or not by the codes: add [inference.features]...'
+    'system: PRIVATE (epsilon 7.902, all devices); usefulness depends on the codes: add [inference.features]...'
     >>> result.to_dict()["never_send"]
     []
     """

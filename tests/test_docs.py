@@ -35,7 +35,8 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md")
 
 PROGRAMS = re.findall(r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), re.DOTALL)
 
-TASKS = ("privacy", "channel", "design", "fleet", "exchange", "train")  # sweeps and packages are tried beside their code
+TASKS = ("privacy", "channel", "design", "frontier", "fleet", "exchange", "train")
+# sweeps and packages are tried beside their code
 TOLD = [*(f"tutorial-{name}" for name in ("privacy", "channel", "theorem")), *(f"howto-{task}" for task in TASKS)]
 RUN = ["README.md", *(f"docs/{name}.md" for name in ("concepts", "python", *TOLD))]
 

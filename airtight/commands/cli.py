@@ -684,14 +684,19 @@ def try_(
         from airtight.report import page
 
         page.tried(out, file.stem, evidence, seed=seed, effort=effort)
-        _certified(ids, out / "certificates", Source(str(file)), quiet=as_json)
-    if as_json:
-        print_json([e.as_json() for e in evidence])
-    else:
+    if not as_json:
+        from airtight.console import say, screen
         from airtight.report import verdicts
 
         steps = [] if out is not None else [(f"airtight try {file} --out trial", "a page and certificates")]
         verdicts.verdicts(evidence, steps=steps)
+        if out is not None:
+            screen().print()
+            say(screen(), f"Written: {out / 'index.html'}, {out / 'evidence.json'}.")
+    if out is not None:
+        _certified(ids, out / "certificates", Source(str(file)), quiet=as_json)
+    if as_json:
+        print_json([e.as_json() for e in evidence])
     broken = [e for e in evidence if e.error]
     for e in broken:
         click.echo(f"airtight: {file}: {e.claim.id}: {e.fault}", err=True)
@@ -735,6 +740,7 @@ def _certified(ids: Sequence[str], out: Path, source: Source, *, quiet: bool, li
 
     from airtight.validate.claims import audit
     from airtight.validate.claims.certificates import writing
+    from airtight.validate.claims.sources import INSTALLED
 
     wanted = audit.selected(ids, source)
     certificates = []
@@ -748,7 +754,7 @@ def _certified(ids: Sequence[str], out: Path, source: Source, *, quiet: bool, li
     from airtight.console import next_step, say, screen
 
     console = screen()
-    verb = "verdict is" if certified == 1 else "verdicts are"
+    verb = f"verdict{'' if len(certificates) == 1 else 's'} {'is' if certified == 1 else 'are'}"
     say(
         console,
         f"{certified} of {len(certificates)} {verb} certified in {out}; {len(certificates) - certified} skipped.",
@@ -762,7 +768,7 @@ def _certified(ids: Sequence[str], out: Path, source: Source, *, quiet: bool, li
         for note, count in skipped.most_common(_REASONS):
             say(console, f"{count} skipped: {note}", indent=2)
     steps = [(f"python {out / 'check.py'}", "rebuilds them with nothing installed")] if certified else []
-    if not listed:
+    if not listed and source == INSTALLED:
         steps.append((f"airtight certify --out {out} --all", "a line for each claim"))
     if steps:
         next_step(console, *steps)

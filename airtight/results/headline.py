@@ -10,7 +10,7 @@ import numpy as np
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.guarantee import Adjacency, Observer
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.results.numerals import plain, prose, rounded_up, rounds
+from airtight.results.numerals import plain, prose, rounded_down, rounded_up, rounds
 
 if TYPE_CHECKING:
     from airtight.analytics.privacy.over_the_air.meter import Meter
@@ -56,8 +56,10 @@ def who_sends(system: InferenceSystem) -> str:
         return f"{len(silent)} of {count} devices never send: {devices(silent)} ({reason})."
     if np.all(p == 1):
         return f"All {count} devices always send."
-    low, high = float(np.min(p)), float(np.max(p))
-    return f"{count} devices send with probability {low:.3g}{'' if low == high else f' to {high:.3g}'}."
+    low, high = (f"{value:.3g}" for value in (np.min(p), np.max(p)))
+    if low == "1":  # though not all of them always send
+        return f"{count} devices send with probability at least {rounded_down(float(np.min(p)), 3)}."
+    return f"{count} devices send with probability {low}{'' if low == high else f' to {high}'}."
 
 
 def devices(indices: Sequence[int]) -> str:
@@ -117,33 +119,34 @@ def of_use(error: float | None, constant: float | None, worst: tuple[float, floa
     ('USEFUL (error 1.93, constant 8.25)', 'USELESS (error 2104.4, constant 2104.4)')
     """
     if error is not None and constant is not None:
-        here, nothing = prose(error), prose(constant)
-        if here == nothing:  # what decides is not to look equal
-            here, nothing = plain(error, 9), plain(constant, 9)
-        return f"{'USEFUL' if error < constant else 'USELESS'} (error {here}, constant {nothing})"
+        error_text, constant_text = prose(error), prose(constant)
+        if error_text == constant_text:  # what decides is not to look equal
+            error_text, constant_text = plain(error, 9), plain(constant, 9)
+        return f"{'USEFUL' if error < constant else 'USELESS'} (error {error_text}, constant {constant_text})"
     if worst is None:
         return "usefulness unknown: no [inference.features]"
-    most, nothing_known = worst
-    digits = 4 if rounded_up(most) != rounded_up(nothing_known) else 9
-    numbers = f"error at most {rounded_up(most, digits)}, constant {plain(nothing_known, digits)}"
-    if most < nothing_known:
+    greatest_error, constant_output = worst
+    digits = 4 if rounded_up(greatest_error) != rounded_up(constant_output) else 9
+    numbers = f"error at most {rounded_up(greatest_error, digits)}, constant {plain(constant_output, digits)}"
+    if greatest_error < constant_output:
         return f"USEFUL for any codes within the clips ({numbers})"
-    return f"useful or not by the codes: add [inference.features] (worst codes: {numbers})"
+    return f"usefulness depends on the codes: add [inference.features] (worst codes: {numbers})"
 
 
 def of_question(system: InferenceSystem) -> str:
     """After how many rounds, at which delta, for which neighbours and against whom epsilon holds."""
     from airtight.analytics.privacy.over_the_air import observers
 
-    seen = observers.resolved(system, system.observer)
-    over = "" if system.channel is None else " Its channel is counted."
-    against = server(seen, helpers(system))
-    return f"After {rounds(system.rounds)}, delta {plain(system.delta)}, against {against}. {neighbours(system.adjacency)}{over}"
+    observer = observers.resolved(system, system.observer)
+    channel_note = "" if system.channel is None else " Its channel is counted."
+    against = server(observer, helpers(system))
+    after = f"After {rounds(system.rounds)}, delta {plain(system.delta)}, against {against}."
+    return f"{after} {neighbours(system.adjacency)}{channel_note}"
 
 
-def server(seen: Observer, helped: str = "") -> str:
+def server(observer: Observer, helped: str = "") -> str:
     """Against whom epsilon holds: what the server sees, and who helps it."""
-    return SERVERS[seen] + (f", with the help of {helped}" if helped else "")
+    return SERVERS[observer] + (f", with the help of {helped}" if helped else "")
 
 
 def neighbours(adjacency: Adjacency) -> str:

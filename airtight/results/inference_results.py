@@ -322,7 +322,7 @@ class Privacy:
     def of(
         cls, system: InferenceSystem, groups: Sequence[Sequence[int]] = (), uncertainty: Uncertainty | None = None
     ) -> Privacy:
-        seen = Observers.of(system, uncertainty)
+        by_observer = Observers.of(system, uncertainty)
         if channel_privacy.adds_nothing(system) and not system.colluding and uncertainty is None:
             proven = EpsilonDelta.of(amplification.proven(system.one_round))
         else:
@@ -335,8 +335,8 @@ class Privacy:
                 theorem1=TheoremBound.of(system, TheoremForm.THEOREM1), eq23=TheoremBound.of(system, TheoremForm.EQ23)
             ),
             proven=proven,
-            exact=Exact(epsilon=seen.of_auto(system), delta=system.delta),
-            observers=seen,
+            exact=Exact(epsilon=by_observer.of_auto(system), delta=system.delta),
+            observers=by_observer,
             composed=Composed.of(system, uncertainty) if system.rounds > 1 else None,
             colluding=Colluding.of(system, uncertainty) if system.colluding else None,
             groups=GroupBounds.of(system, groups) if groups else None,
@@ -348,19 +348,19 @@ class Privacy:
         once: dict[str, Any] = {"rounds": 1}
         printed: dict[str, Any] = {"face": Face.PUBLISHED, "observer": Observer.SIGNAL, **once}
         true: dict[str, Any] = {"face": Face.EXACT, **once}
-        seen, signal = self.observers, self.observers.signal
-        proved: dict[str, Any] = {} if seen.estimated else {"lower": signal.lower, "upper": signal.epsilon}
+        by_observer, signal = self.observers, self.observers.signal
+        proved: dict[str, Any] = {} if by_observer.estimated else {"lower": signal.lower, "upper": signal.epsilon}
         epsilon = [
             Entry(value=self.published.theorem1.epsilon, **printed),
             Entry(value=self.proven.epsilon, face=Face.PROVEN, observer=self.auto, **once),
-            Entry(value=seen.participants, observer=Observer.PARTICIPANTS, **true),
-            Entry(value=seen.others, observer=Observer.OTHERS, **true),
+            Entry(value=by_observer.participants, observer=Observer.PARTICIPANTS, **true),
+            Entry(value=by_observer.others, observer=Observer.OTHERS, **true),
             Entry(value=signal.epsilon, observer=Observer.SIGNAL, **true, **proved),
         ]
-        if (many := self.composed) is not None:
-            proved = {} if many.estimated else {"lower": many.lower, "upper": many.epsilon}
-            asked: dict[str, Any] = {"observer": many.observer, "rounds": many.rounds}
-            epsilon.append(Entry(value=many.epsilon, face=Face.EXACT, **asked, **proved))
+        if (composed := self.composed) is not None:
+            proved = {} if composed.estimated else {"lower": composed.lower, "upper": composed.epsilon}
+            conditions: dict[str, Any] = {"observer": composed.observer, "rounds": composed.rounds}
+            epsilon.append(Entry(value=composed.epsilon, face=Face.EXACT, **conditions, **proved))
         rows: dict[str, object] = {"adjacency": self.adjacency, "delta": self.exact.delta, "epsilon": epsilon}
         if self.colluding is not None:
             rows["colluding"] = str(self.colluding.devices)
@@ -747,7 +747,7 @@ class Selection:
 
 @dataclass(frozen=True, kw_only=True)
 class EpsilonByObserver:
-    """The least epsilon of every device for one query, at the system's delta, by what the server sees beside the looks.
+    """The least epsilon of every device for one round, at the system's delta, by what the server sees beside the looks.
 
     Attributes
     ----------
@@ -811,7 +811,7 @@ class Decoder:
 
 @dataclass(frozen=True, kw_only=True)
 class FadingBounds:
-    """Epsilon of one query for the law that the states of a channel are drawn from.
+    """Epsilon of one round for the law that the states of a channel are drawn from.
 
     Attributes
     ----------
@@ -1114,23 +1114,24 @@ class EpsilonOverRounds(Result):
         """How epsilon of the worst device grows, and how long the budget lasts."""
         worst, last = self.worst(self.asked), int(self.rounds[-1])
         if len({*self.never_send, *self.partners}) == self.epsilon[self.asked].shape[1]:
-            who = "NO DEVICE BUT THOSE THAT HELP THE SERVER" if self.partners else "NO DEVICE"
-            return [f"{who} EVER SENDS: nothing is learned, and nothing is protected."]
+            subject = "NO DEVICE BUT THOSE THAT HELP THE SERVER" if self.partners else "NO DEVICE"
+            return [f"{subject} EVER SENDS: nothing is learned, and nothing is protected."]
         if not np.isfinite(worst[-1]):
             grown = f"NOT PRIVATE after {last} rounds (no finite epsilon)"
         else:
             first, end = (f"{rounded_up(worst[i])} AFTER {in_words(int(self.rounds[i])).upper()}" for i in (0, -1))
             grown = f"EPSILON {first}" + ("" if self.rounds.size == 1 else f", {end}")
         against = headline.server(self.asked, self.helpers)
-        said = [f"{grown} (worst device, delta {plain(self.delta)}, against {against}). {headline.neighbours(self.adjacency)}"]
+        condition = f"worst device, delta {plain(self.delta)}, against {against}"
+        sentences = [f"{grown} ({condition}). {headline.neighbours(self.adjacency)}"]
         if self.budget is not None:
             kept = self.rounds_within[self.asked]
             at_least = "at least " if kept == last else ""
-            said.append(f"A budget of {self.budget:g} lasts {at_least}{in_words(kept)}.")
+            sentences.append(f"A budget of {self.budget:g} lasts {at_least}{in_words(kept)}.")
         if self.never_send:
-            who = headline.devices(self.never_send).capitalize()
-            said.insert(1, f"{who} never send: their epsilon is no protection by noise.")
-        return said
+            subject = headline.devices(self.never_send).capitalize()
+            sentences.insert(1, f"{subject} never send: their epsilon is no protection by noise.")
+        return sentences
 
     def tidy(self) -> dict[str, object]:
         """The numbers of the table."""

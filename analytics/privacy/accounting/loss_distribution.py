@@ -612,7 +612,7 @@ class Product:
 
     def _root(self, rising: Rising, start: float) -> float:
         """As :func:`root_of_tilts`; under a great tilt all mass is at the greatest loss, and no more change follows."""
-        return root_of_tilts(self.cumulant, rising, start, most=self.greatest - _AT_THE_END * self.step)
+        return root_of_tilts(self.cumulant, rising, start, greatest_mean=self.greatest - _AT_THE_END * self.step)
 
     def _tail(self, tilt: float, *, lower: bool = False) -> _Tail:
         """Upper tails of the composed law under P and Q; all errors are added, or subtracted if `lower`."""
@@ -995,13 +995,13 @@ def root_of_tilts(
     rising: Rising,
     start: float = 0.0,
     *,
-    most: float = np.inf,
-    greatest: float = np.inf,
+    greatest_mean: float = np.inf,
+    greatest_tilt: float = np.inf,
 ) -> float:
     """The tilt at which an increasing function vanishes, to a percent and a deviation of the loss; 0 if it is positive at 0.
 
-    The function, of the tilt and the cumulants there, comes with its derivative. If it is negative until the mean exceeds `most`,
-    or the tilt `greatest`, that tilt. Newton's method from `start`, kept in an interval.
+    The function, of the tilt and the cumulants there, comes with its derivative. If it is negative until the mean exceeds
+    `greatest_mean`, or the tilt `greatest_tilt`, that tilt. Newton's method from `start`, kept in an interval.
     """
     at_zero = cumulants(0.0)
     if rising(0.0, *at_zero)[0] >= 0:
@@ -1013,7 +1013,7 @@ def root_of_tilts(
         excess, derivative = rising(tilt, value, slope, curvature)
         if excess < 0:
             low = tilt
-            if slope > most or tilt > greatest:
+            if slope > greatest_mean or tilt > greatest_tilt:
                 return tilt
         else:
             high = tilt

@@ -337,8 +337,8 @@ def default_observer(system: Systems) -> Observer:
 
 def resolved(system: Systems, observer: Observer | str | None) -> Observer:
     """The observer that is asked about; `auto` and None stand for the one of :func:`default_observer`."""
-    asked = choice("observer", Observer.AUTO if observer is None else observer, Observer)
-    return default_observer(system) if asked is Observer.AUTO else asked
+    requested = choice("observer", Observer.AUTO if observer is None else observer, Observer)
+    return default_observer(system) if requested is Observer.AUTO else requested
 
 
 def constant(part: NoiseMixture, row: int) -> bool:

@@ -279,7 +279,7 @@ def test_any_colluders_over_a_channel_of_one_look_are_those_without_it():
         ([1, 1], r"colluding = \[1, 1\]: must be a list of devices, each once"),
         ([[1], [2]], "each once"),
         ([0, 1, 2, 3, 4], "such that a device is left to protect"),
-        (None, "colluding = None: must be"),
+        (None, "colluding: missing; must be"),
     ],
 )  # fmt: skip
 def test_colluders_that_cannot_be_are_refused(given, message):
