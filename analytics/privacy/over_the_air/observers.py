@@ -93,7 +93,7 @@ def exact_delta_bracket(
     """Lower and upper bounds of delta(epsilon) against an observer.
 
     Against `signal` delta is the supremum over the others' codes: the upper bound is that of `others`, and the lower
-    bound is the delta for zero codes of the others (:mod:`.signal_lower_bound`).
+    bound is the delta for some codes of the others (:mod:`.signal_lower_bound`).
     The lower bound is the trivial 0 where the law of the others' noise is not exact, has more than 512 values, or gives
     positive probability to 0.
 
@@ -109,7 +109,7 @@ def exact_delta_bracket(
     ...     receiver_noise_variance=0.1, dimension=784, delta=1e-5, delta_prime=1e-5)
     >>> low, high = exact_delta_bracket(system, 3.161, observer="signal", device=0)
     >>> float(low.round(4)), float(high.round(4))
-    (0.0177, 0.0934)
+    (0.0178, 0.0934)
     """
     indices, eps = _indices_and_epsilon(system, device, epsilon)
     if participation_distinguishes(system, observer):
@@ -298,7 +298,7 @@ def signal_bracket(
     ...     receiver_noise_variance=0.1, dimension=8, delta=1e-3, delta_prime=1e-3, adjacency="silent")
     >>> low, high = signal_bracket(system, device=0)
     >>> float(low), float(high)
-    (2.1033..., 3.47753...)
+    (3.35208..., 3.47753...)
     """
     allowed_delta = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
     indices = device_indices(system, device)

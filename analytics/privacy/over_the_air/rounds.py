@@ -103,7 +103,7 @@ class Query(Mechanism):
         """For observer `signal`, a discrete pair: the others send certain codes, and only the cell of y is released.
 
         See :meth:`.signal_lower_bound.SignalTest.outcomes`. Of the codes that are tried, those are taken whose two laws on coarse
-        cells overlap least: :math:`\\sum\\sqrt{pq}`, multiplied over the rounds, falls the fastest.
+        cells have the greatest epsilon at this level of delta, or are the furthest apart where none reaches it.
         """
         if self.pair:
             return ((self, 1),)
@@ -111,7 +111,14 @@ class Query(Mechanism):
         if alone is None or alone.missing > 0 or alone.d + alone.s == 0:
             return ()
         steepest = signal_lower_bound.steepest(observers.mixture_model(self.system, self.observer)[0], self.device)
-        mixture = min(alone.tilted(steepest), key=lambda test: _overlap(*test.outcomes(_BEYOND_CELLS * level, _COARSE_CELLS)))
+
+        tests = alone.tilted(steepest)
+        laws = [test.outcomes(_BEYOND_CELLS * level, _COARSE_CELLS) for test in tests]
+        told = apart = [float(np.sum(np.maximum(p - q, 0.0))) for p, q in laws]
+        if level < max(apart):  # it is an upper bound, which none of these laws may reach
+            reached = min(level, min(apart) / 2)
+            told = [max(_epsilon_of_laws(p, q, reached), _epsilon_of_laws(q, p, reached)) for p, q in laws]
+        mixture = tests[int(np.argmax(told))]
         p, q = mixture.outcomes(_BEYOND_CELLS * level)
         if p.size < 2:
             return ()
@@ -289,9 +296,12 @@ class Laws:
         return self._parts[negligible][device]
 
 
-def _overlap(p: FloatArray, q: FloatArray) -> float:
-    """The Bhattacharyya coefficient of two discrete laws."""
-    return float(np.sum(np.sqrt(p * q)))
+def _epsilon_of_laws(p: FloatArray, q: FloatArray, delta: float) -> float:
+    """The epsilon of two discrete laws at a delta below their distance."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        order = np.argsort(-np.log(p / q), kind="stable")
+        # the tangents of delta in exp(epsilon) are P - exp(epsilon) Q of the outcomes of greatest loss
+        return float(np.nanmax(np.log((np.cumsum(p[order]) - delta) / np.cumsum(q[order])), initial=-np.inf))
 
 
 def _shortened(epsilon: FloatArray) -> FloatArray:

@@ -228,7 +228,7 @@ def epsilon_bracket(
     ...     receiver_noise_variance=0.1, dimension=8, delta=1e-3, adjacency="silent", observer="signal")
     >>> low, high = epsilon_bracket(system, device=0)
     >>> float(low), float(high)
-    (2.1033..., 3.47753...)
+    (3.35208..., 3.47753...)
     """
     resolved = _observer(system, observer)
     if isinstance(system, HomogeneousSystems):
