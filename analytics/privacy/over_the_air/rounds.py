@@ -103,7 +103,7 @@ class Query(Mechanism):
         """For observer `signal`, a discrete pair: the others send certain codes, and only the cell of y is released.
 
         See :meth:`.signal_lower_bound.SignalTest.outcomes`. Of the codes that are tried, those are taken whose two laws on coarse
-        cells have the greatest epsilon at this level of delta, or are the furthest apart where none reaches it.
+        cells have the greatest epsilon at this level of delta, or at a lesser one that all of them reach.
         """
         if self.pair:
             return ((self, 1),)
@@ -114,10 +114,9 @@ class Query(Mechanism):
 
         tests = alone.tilted(steepest)
         laws = [test.outcomes(_BEYOND_CELLS * level, _COARSE_CELLS) for test in tests]
-        told = apart = [float(np.sum(np.maximum(p - q, 0.0))) for p, q in laws]
-        if level < max(apart):  # it is an upper bound, which none of these laws may reach
-            reached = min(level, min(apart) / 2)
-            told = [max(_epsilon_of_laws(p, q, reached), _epsilon_of_laws(q, p, reached)) for p, q in laws]
+        # the level is an upper bound, which these laws may not reach at any epsilon
+        reached = min(level, min(float(np.sum(np.maximum(p - q, 0.0))) for p, q in laws) / 2)
+        told = [max(_epsilon_of_laws(p, q, reached), _epsilon_of_laws(q, p, reached)) for p, q in laws]
         mixture = tests[int(np.argmax(told))]
         p, q = mixture.outcomes(_BEYOND_CELLS * level)
         if p.size < 2:

@@ -527,7 +527,7 @@ def test_codes_of_one_query_by_quadrature():
             pairs = [pair if way == "forward" else pair[::-1] for pair in laws]
             truth = [float(np.sum(np.maximum(one - math.exp(eps) * other, 0.0)) * step) for one, other in pairs]
             low = float(curve.bracket(epsilon=eps, direction=way)[0])
-            assert 0.9 * truth[-1] - 1e-4 <= low <= max(truth) + 1e-5
+            assert 0.85 * truth[-1] - 1e-4 <= low <= max(truth) + 1e-5
 
 
 def test_laws_that_differ_by_less_than_their_rounding_are_complete():
