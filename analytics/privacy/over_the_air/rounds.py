@@ -53,6 +53,7 @@ _DIRECT = 240  # values of the others' noise up to which the divergence is compu
 _FEW = 8  # points in a decade of epsilon at which a costly curve is first evaluated
 _BEYOND_CELLS = 1e-6  # share of delta that may lie outside the fine cells
 _COARSE_CELLS = 4  # so many times fewer cells in either direction, to compare codes
+_MOST_REACHED = 0.75  # share of the greatest distance of two laws at which they are compared, at most
 _DOUBTFUL = 1e-13  # where delta is below _NEGLIGIBLE / _DOUBTFUL, no value of the noise is left out
 
 
@@ -103,7 +104,7 @@ class Query(Mechanism):
         """For observer `signal`, a discrete pair: the others send certain codes, and only the cell of y is released.
 
         See :meth:`.signal_lower_bound.SignalTest.outcomes`. Of the codes that are tried, those are taken whose two laws on coarse
-        cells have the greatest epsilon at this level of delta, or at a lesser one that all of them reach.
+        cells have the greatest epsilon at this level of delta, or at a lesser one that some of them reach.
         """
         if self.pair:
             return ((self, 1),)
@@ -115,7 +116,7 @@ class Query(Mechanism):
         tests = alone.tilted(steepest)
         laws = [test.outcomes(_BEYOND_CELLS * level, _COARSE_CELLS) for test in tests]
         # the level is an upper bound, which these laws may not reach at any epsilon
-        reached = min(level, min(float(np.sum(np.maximum(p - q, 0.0))) for p, q in laws) / 2)
+        reached = min(level, _MOST_REACHED * max(float(np.sum(np.maximum(p - q, 0.0))) for p, q in laws))
         told = [max(_epsilon_of_laws(p, q, reached), _epsilon_of_laws(q, p, reached)) for p, q in laws]
         mixture = tests[int(np.argmax(told))]
         p, q = mixture.outcomes(_BEYOND_CELLS * level)
@@ -296,7 +297,7 @@ class Laws:
 
 
 def _epsilon_of_laws(p: FloatArray, q: FloatArray, delta: float) -> float:
-    """The epsilon of two discrete laws at a delta below their distance."""
+    """The epsilon of two discrete laws at delta; negative, or minus infinity, where they are no further apart."""
     with np.errstate(divide="ignore", invalid="ignore"):
         order = np.argsort(-np.log(p / q), kind="stable")
         # the tangents of delta in exp(epsilon) are P - exp(epsilon) Q of the outcomes of greatest loss
