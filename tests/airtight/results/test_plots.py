@@ -190,9 +190,13 @@ free = ["noise_variance", "decoder_gain", "alignment"]
     line = next(each for each in axes.get_lines() if each.get_label() == "no scheme is below")
     assert line.get_drawstyle() == "steps-pre" and line.get_ydata().tolist() == [end[0] for end in ends]
     described = airtight.load(file)
+    helped = replace(described, inference=described.inference.replace(colluding=1))
+    against_one = frontier_designs.traced(helped, ["epsilon_at_most=2,8"]).points
+    for alone, point in zip(result.points, against_one, strict=True):  # who is safe from helpers is safe without them
+        assert point["any_scheme"] == alone["any_scheme"] <= alone["value"] <= point["value"] * (1 + 1e-6)
     with pytest.raises(airtight.ParameterError, match="colluding"):
-        helped = replace(described, inference=described.inference.replace(colluding=1))
-        frontier_designs.traced(helped, ["epsilon_at_most=2,8"])
+        named = replace(described, inference=described.inference.replace(colluding=[1]))
+        frontier_designs.traced(named, ["epsilon_at_most=2,8"])
     energy = replace(described.design, minimise="energy", epsilon_at_most=50.0, error_at_most=0.9)
     points = frontier_designs.traced(replace(described, design=energy), ["error_at_most=0.8,0.9"]).points
     assert points[0]["any_scheme"] == airtight.energy_floor(described, 0.8) <= points[0]["value"]

@@ -97,7 +97,7 @@ def test_every_refuted_row_of_expressions_is_rebuilt_by_plain_python(all_of_them
     exact = {o.id for o in found if "too near to a decimal" in o.note}
     assert len(exact) <= 1 and certified == (symbolic - exact) | {"FDP-D2-eps1"} and len(symbolic) >= 60
     assert done.stdout.count(": refuted at") == len(symbolic - exact)
-    assert "computed by code" in next(o.note for o in found if o.id == "FDP-T1")
+    assert "computed by Python code" in next(o.note for o in found if o.id == "FDP-T1")
     assert "identity" in next(o.note for o in found if o.id == "CB-A1")
     claim = json.loads((out / "FDP-D2" / "claim.json").read_text())
     assert claim["paper"]["id"] == "feature-dp" and len(claim["source_sha256"]) == 64
@@ -756,7 +756,7 @@ def test_a_folder_without_certificates_is_no_check(tmp_path):
 
 def test_certifying_nothing_fails_and_writes_nothing(tmp_path):
     result = run("certify", "FDP-T1", "--out", str(tmp_path / "out"))
-    assert result.exit_code == 1 and "computed by code" in " ".join(result.stdout.split()) and "rebuilds" not in result.stdout
+    assert result.exit_code == 1 and "computed by Python code" in " ".join(result.stdout.split()) and "rebuilds" not in result.stdout
     assert not [path for path in (tmp_path / "out").rglob("*") if not path.name.startswith(".")]
 
 
