@@ -1,0 +1,458 @@
+"""Proofs that the machine does not find and does check: a chain of expressions, lemmas used at expressions, and cases.
+
+A derivation is given by hand and believed in nothing. Every link of its chain is proved on the whole domain: both ends are
+one expression, or their difference is a sum of differences of lemmas, or boxes settle it. A lemma has a domain of its own, is
+proved there once, and is used at expressions that are proved to stay in that domain. So a false claim has no derivation.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from itertools import pairwise, product
+from typing import Any
+
+import sympy as sp
+
+from airtight.analytics.forms.domain import Parameter, Range, exact
+from airtight.validate.claims.proving.boxes import Defined, Proof, Status
+from airtight.validate.claims.proving.identity import identical
+from airtight.validate.claims.proving.proof import BOXES, prove
+from airtight.validate.claims.relation import Relation, Sign, at_least, at_most, one_each, relation
+
+_KINKED = (sp.Max, sp.Min, sp.Abs, sp.Piecewise, sp.sign, sp.floor, sp.ceiling)
+_DEFINED = 20_000  # boxes that may be looked at to see that both sides have values
+
+
+@dataclass(frozen=True, eq=False)
+class Lemma:
+    """An inequality on a domain of its own, which derivations use at expressions.
+
+    Attributes
+    ----------
+    relation : Relation or inequality of SymPy
+        In parameters, whose ranges are the domain; it is used inside the ranges only, not at their extra values.
+    given : sequence of inequalities of SymPy
+        Hypotheses, each of them <= or >=.
+    derivation : Derivation or None
+        How it is proved, where the machine finds no proof.
+
+    Examples
+    --------
+    >>> from airtight.analytics.forms.domain import parameter
+    >>> t = parameter("t", 0.0, 1.0)
+    >>> Lemma(t**2 <= t).proof().proved, Lemma(t**2 >= t).proof().proved
+    (True, False)
+    """
+
+    relation: Any
+    given: Sequence[Any] = ()
+    derivation: Derivation | None = None
+
+    def proof(self) -> Proof:
+        """Its proof on its own domain, made once."""
+        return _proof_of(self)
+
+    def prove(self) -> Proof:
+        """A new proof."""
+        domain = {s.name: replace(s.range, extra=()) for s in self._symbols().values()}
+        return derived(relation(self.relation), domain, self.given, self.derivation)
+
+    def at(self, **values: Any) -> Use:
+        """The lemma at expressions, one for each of its parameters.
+
+        Parameters
+        ----------
+        **values : expression or number
+            In the parameters of the claim.
+        """
+        symbols, made = self._symbols(), relation(self.relation)
+        if values.keys() != symbols.keys():
+            raise TypeError(f"values of {sorted(values)}: must be of {sorted(symbols)}")
+        at = {symbols[name]: sp.sympify(value) for name, value in values.items()}
+        low, high = (side.xreplace(at) for side in _ordered(made))
+        needed = [condition for name, symbol in symbols.items() for condition in _inside(at[symbol], symbol.range)]
+        return Use(self, low, high, (*needed, *(relation(condition.xreplace(at)) for condition in self.given)))
+
+    def _symbols(self) -> dict[str, Parameter]:
+        made = relation(self.relation)
+        symbols = one_each([made.actual, made.claimed, *self.given])
+        if strange := [name for name, symbol in symbols.items() if not isinstance(symbol, Parameter)]:
+            raise TypeError(f"{strange[0]}: a symbol of a lemma must be a parameter, which has a range")
+        return symbols  # type: ignore[return-value]
+
+
+@dataclass(frozen=True, eq=False)
+class Monotone:
+    """A function that rises, or falls, in one of its parameters: its derivative has one sign on all of its domain.
+
+    Attributes
+    ----------
+    function : sympy.Expr
+        Smooth, in parameters.
+    symbol : Parameter
+    slope : sympy.Expr or None
+        Its derivative in a form of which the sign can be seen; SymPy must find both one expression.
+    everywhere : bool
+        For all real values, positive ones where a parameter's range is positive, and not in the ranges only: the sign must then
+        follow from the signs of the factors of the slope.
+
+    Examples
+    --------
+    >>> from airtight.analytics.forms.domain import parameter
+    >>> t = parameter("t", 0.0, 1.0)
+    >>> Monotone(sp.exp(t) - t, t).proof().proved, Monotone(t**2 - t, t).proof().proved
+    (True, False)
+    """
+
+    function: sp.Expr
+    symbol: Parameter
+    slope: sp.Expr | None = None
+    everywhere: bool = False
+
+    def proof(self) -> Proof:
+        """The proof that the derivative has the sign that it has in the middle of the domain, made once."""
+        return _proof_of(self)
+
+    def prove(self) -> Proof:
+        """A new proof."""
+        domain = {s.name: replace(s.range, extra=()) for s in self._symbols().values()}
+        if self.function.has(*_KINKED) or any(s.range.integer for s in self._symbols().values()):
+            return Proof(Status.OPEN, reason="a function that is monotone must be smooth, its parameters real")
+        found, slope = sp.diff(self.function, self.symbol), self._slope()
+        if found is not slope and not identical(found, slope):
+            return Proof(Status.OPEN, reason="the derivative is another expression than the slope")
+        if self.everywhere:
+            seen = _smooth(self.function) and _positive(slope if self.rises() else -slope, ())
+            return Proof(Status.PROVED if seen else Status.OPEN, reason="" if seen else "the sign of the slope is not seen")
+        if not _has_values(self.function, domain, ()):
+            return Proof(Status.OPEN, reason="the function may have no value somewhere in its domain")
+        return prove(at_least(slope, 0) if self.rises() else at_most(slope, 0), domain)
+
+    def rises(self) -> bool:
+        """Whether it rises in the middle of the domain."""
+        slope = self._slope()
+        middle = {s: sp.Rational(exact(s.range.at(0.5))) for s in slope.free_symbols}
+        return bool(sp.N(slope.xreplace(middle)) >= 0)
+
+    def at(self, lower: Any, upper: Any, **others: Any) -> Use:
+        """The inequality between its values where the parameter is `lower` and where it is `upper`.
+
+        Parameters
+        ----------
+        lower, upper : expression or number
+            Proved to be in this order, and in the range.
+        **others : expression or number
+            The other parameters, at both.
+        """
+        symbols = self._symbols()
+        at = {symbols[name]: sp.sympify(value) for name, value in others.items()}
+        if at.keys() != set(symbols.values()) - {self.symbol}:
+            raise TypeError(f"values of {sorted(others)}: must be of the other parameters of {sorted(symbols)}")
+        ends = [sp.sympify(end) for end in (lower, upper)]
+        low, high = (self.function.xreplace({**at, self.symbol: end}) for end in ends)
+        every = [*at.items(), *((self.symbol, end) for end in ends)]
+        inside: list[Any] = []
+        for symbol, value in every:
+            if not self.everywhere:
+                inside += _inside(value, symbol.range)
+            elif symbol.is_nonnegative and not symbol.is_positive:
+                inside.append(at_least(value, 0))
+            elif symbol.is_positive or symbol is not self.symbol:  # the ends are real where their order is shown
+                inside.append(_Seen(value, positive=bool(symbol.is_positive)))
+        return Use(self, *((low, high) if self.rises() else (high, low)), (at_most(*ends), *inside))
+
+    def _slope(self) -> sp.Expr:
+        return sp.diff(self.function, self.symbol) if self.slope is None else self.slope
+
+    def _symbols(self) -> dict[str, Parameter]:
+        return one_each([self.function, self._slope(), self.symbol])  # type: ignore[return-value]
+
+
+@lru_cache(maxsize=256)
+def _proof_of(lemma: Lemma | Monotone) -> Proof:
+    return lemma.prove()
+
+
+@dataclass(frozen=True, eq=False)
+class Use:
+    """A lemma at expressions: `low` is at most `high` where `needed` holds."""
+
+    lemma: Lemma | Monotone
+    low: sp.Expr
+    high: sp.Expr
+    needed: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """That an expression is a real number, or a positive one."""
+
+    expression: sp.Expr
+    positive: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """An expression of a chain, and what shows that it is at least the one before.
+
+    Attributes
+    ----------
+    expression : sympy.Expr
+    uses : sequence of Use, or of pairs (factor, Use)
+        The difference to the expression before is the sum of the differences of the lemmas, each times its factor, which is
+        proved not negative. Without any the machine proves the link itself.
+    """
+
+    expression: Any
+    uses: Sequence[Any] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Derivation:
+    """How a claim is proved.
+
+    Attributes
+    ----------
+    through : sequence of Step or sympy.Expr
+        Expressions between the smaller and the greater side, in this order.
+    uses : sequence
+        What shows the last link, as those of :class:`Step`.
+    facts : sequence
+        Inequalities of SymPy that are proved first and are hypotheses then; a pair is one with its derivation.
+    cases : sequence of sympy.Expr
+        The claim is proved where each of these is at least 0 and where it is at most 0, in all combinations.
+    boxes : int
+        The most boxes of one link.
+
+    Examples
+    --------
+    >>> from airtight.analytics.forms.domain import parameter
+    >>> x, t = parameter("x", 0.0, 5.0), parameter("t", 0.0, 1.0)
+    >>> below = Lemma(t * (1 - t) <= sp.Rational(1, 4))
+    >>> claimed = at_most(sp.tanh(x) - sp.tanh(x) ** 2, sp.Rational(1, 4))
+    >>> derived(claimed, {}, (), Derivation(uses=[below.at(t=sp.tanh(x))])).proved
+    True
+    """
+
+    through: Sequence[Any] = ()
+    uses: Sequence[Any] = ()
+    facts: Sequence[Any] = ()
+    cases: Sequence[sp.Expr] = ()
+    boxes: int = BOXES
+
+
+def derived(made: Relation, domain: Mapping[str, Range], given: Sequence[Any], derivation: Derivation | None) -> Proof:
+    """A proof of a relation by a derivation; without one the proof that the machine finds.
+
+    Parameters
+    ----------
+    made : Relation
+    domain : mapping of str to Range
+        Where a parameter does not bring its own.
+    given : sequence
+        Further hypotheses: conditions of SymPy.
+    derivation : Derivation or None
+
+    Examples
+    --------
+    >>> from airtight.analytics.forms.domain import parameter
+    >>> x = parameter("x", -1.0, 1.0)
+    >>> derived(at_most(abs(x), 1 - abs(x) + abs(x) ** 2 / 2), {}, (), Derivation(cases=[x])).status.value
+    'refuted'
+    """
+    if derivation is None:
+        return prove(made, domain, given)
+    started = time.perf_counter()
+    proof = _checked(made, {**made.domain(), **domain}, given, derivation)
+    return replace(proof, seconds=time.perf_counter() - started)
+
+
+def _checked(made: Relation, domain: Mapping[str, Range], given: Sequence[Any], derivation: Derivation) -> Proof:
+    if not made.symbolic or any(not isinstance(condition, sp.Basic) for condition in given):
+        return Proof(Status.OPEN, "derivation", reason="a side or a hypothesis is computed by code")
+    task = _Links(domain, tuple(given), derivation.boxes)
+    for fact in derivation.facts:
+        condition, how = fact if isinstance(fact, tuple) else (fact, None)
+        if not task.take(derived(relation(condition), domain, task.given, how), f"{condition}"):
+            return task.proof()
+        task.given = (*task.given, condition)
+    parts = [((expression >= 0), (expression <= 0)) for expression in derivation.cases]
+    for conditions in product(*parts):
+        if not task.chain(made, derivation, tuple(c for c in conditions if isinstance(c, sp.core.relational.Relational))):
+            return task.proof()
+    whole = Proof(Status.PROVED)
+    if not (_has_values(made.actual, domain, given) and _has_values(made.claimed, domain, given)):
+        whole = Proof(Status.OPEN, reason="a side may be undefined somewhere in the domain")
+    task.take(whole, "both sides")
+    return task.proof()
+
+
+@dataclass
+class _Links:
+    """The links of a derivation that are proved, on one domain."""
+
+    domain: Mapping[str, Range]
+    given: tuple[Any, ...]
+    boxes: int
+    total: int = 0
+    depth: int = 0
+    only_identities: bool = True
+    failed: Proof | None = None
+    seen: set[int] = field(default_factory=set)
+
+    def take(self, proof: Proof, what: str) -> bool:
+        """Count a proof; keep the first that fails."""
+        self.total, self.depth = self.total + proof.boxes, max(self.depth, proof.depth)
+        if not proof.proved and self.failed is None:
+            refuted = proof.status is Status.REFUTED
+            reason = proof.reason or (f"false at {proof.counterexample}" if refuted else "not shown")
+            self.failed = Proof(Status.OPEN, reason=f"{what}: {reason}")
+        return proof.proved
+
+    def proof(self) -> Proof:
+        method = "identity" if self.only_identities else "derivation"
+        if self.failed is not None:
+            return replace(self.failed, method="derivation", boxes=self.total, depth=self.depth)
+        return Proof(Status.PROVED, method, self.total, self.depth)
+
+    def chain(self, made: Relation, derivation: Derivation, conditions: tuple[Any, ...]) -> bool:
+        """Every link, from the smaller side to the greater one, in one of the cases."""
+        low, high = _ordered(made)
+        steps = [Step(low), *(s if isinstance(s, Step) else Step(s) for s in derivation.through), Step(high, derivation.uses)]
+        for number, (one, other) in enumerate(pairwise(steps), 1):
+            at = " and ".join(map(str, conditions))
+            what = f"link {number}" + (f" where {at}" if at else "")
+            ends = [_resolved(step.expression, (*conditions, *self.given)) for step in (one, other)]
+            if made.sign is Sign.EQUAL or not other.uses:
+                if identical(*ends) or _same(*ends):
+                    continue
+                if made.sign is not Sign.EQUAL and any(_says(c, *ends) for c in (*self.given, *conditions)):
+                    self.only_identities = False
+                    continue
+                self.only_identities = False
+                if made.sign is Sign.EQUAL:
+                    return self.take(Proof(Status.OPEN, reason="SymPy does not bring the difference to 0"), what)
+                if not self.take(prove(at_most(*ends), self.domain, (*self.given, *conditions), boxes=self.boxes), what):
+                    return False
+            elif not self.used(ends, other.uses, conditions, what):
+                return False
+        return True
+
+    def used(self, ends: list[sp.Expr], uses: Sequence[Any], conditions: tuple[Any, ...], what: str) -> bool:
+        """A link by lemmas: the difference is theirs, their factors are not negative, and what they need holds."""
+        self.only_identities = False
+        weighted = [use if isinstance(use, tuple) else (sp.Integer(1), use) for use in uses]
+        rest = ends[1] - ends[0]
+        for factor, use in weighted:
+            low, high = (_resolved(side, (*conditions, *self.given)) for side in (use.low, use.high))
+            rest -= factor * (high - low)
+        if not _same(rest, sp.Integer(0)):
+            return self.take(Proof(Status.OPEN, reason="the lemmas do not add up to the difference"), what)
+        for factor, use in weighted:
+            if id(use.lemma) not in self.seen and not self.take(use.lemma.proof(), f"{what}: a lemma"):
+                return False
+            self.seen.add(id(use.lemma))
+            if not all(self.holds(c, conditions, what) for c in (at_least(factor, 0), *use.needed)):
+                return False
+        return True
+
+    def holds(self, needed: Any, conditions: tuple[Any, ...], what: str) -> bool:
+        """What a lemma needs: a hypothesis, or proved."""
+        if isinstance(needed, _Seen):
+            seen = _positive(needed.expression, (*self.given, *conditions), only_real=not needed.positive)
+            reason = "" if seen else f"{needed.expression} is not seen to be {'positive' if needed.positive else 'real'}"
+            return self.take(Proof(Status.PROVED if seen else Status.OPEN, reason=reason), what)
+        low, high = _ordered(needed)
+        if needed.sign is Sign.EQUAL:
+            return self.take(Proof(Status.OPEN, reason="an equation is no hypothesis of a lemma"), what)
+        known = (*self.given, *conditions)
+        if low == high or any(_says(condition, low, high) for condition in known):
+            return True
+        return self.take(prove(at_most(low, high), self.domain, known, boxes=self.boxes), f"{what}: {low} <= {high}")
+
+
+def _ordered(made: Relation) -> tuple[sp.Expr, sp.Expr]:
+    """The smaller side and the greater one."""
+    return (made.claimed, made.actual) if made.sign is Sign.AT_LEAST else (made.actual, made.claimed)
+
+
+def _inside(value: sp.Expr, allowed: Range) -> Iterator[Relation]:
+    """What says that an expression stays in a range."""
+    if allowed.integer and not value.is_integer:
+        raise TypeError(f"{value}: must be an integer")
+    if isinstance(value, Parameter) and not value.range.extra:
+        if allowed.low <= value.range.low and value.range.high <= allowed.high:
+            return
+    yield at_least(value, sp.Rational(exact(allowed.low)))
+    yield at_most(value, sp.Rational(exact(allowed.high)))
+
+
+def _says(condition: Any, low: sp.Expr, high: sp.Expr) -> bool:
+    """Whether a hypothesis is low <= high, or stronger, in other words."""
+    if not isinstance(condition, sp.Le | sp.Lt | sp.Ge | sp.Gt):
+        return False
+    spare = (high - low) - (condition.gts - condition.lts)
+    return bool(spare.is_number and spare.is_nonnegative) or _same(spare, sp.Integer(0))
+
+
+def _smooth(function: sp.Expr) -> bool:
+    """Whether a function has derivatives for all real values of its parameters, positive ones where that is declared."""
+    below = {power.base for power in function.atoms(sp.Pow) if not power.exp.is_nonnegative or not power.exp.is_integer}
+    below = {base for base in below if base is not sp.E} | {logarithm.args[0] for logarithm in function.atoms(sp.log)}
+    known = function.atoms(sp.Function) <= function.atoms(sp.exp, sp.log, sp.erf, sp.erfc, sp.tanh, sp.sinh, sp.cosh, sp.atan)
+    return known and all(_positive(base, ()) for base in below)
+
+
+def _positive(expression: sp.Expr, conditions: Sequence[Any], *, only_real: bool = False) -> bool:
+    """Whether SymPy sees that an expression is positive, or real, where these conditions hold; erfc is positive."""
+    for condition in conditions:
+        if isinstance(condition, sp.Le | sp.Lt | sp.Ge | sp.Gt):
+            number, rest = (condition.gts - condition.lts).as_coeff_Add()
+            if isinstance(condition, sp.Lt | sp.Gt) and number == 0 or number < 0:
+                expression = expression.subs(rest, sp.Dummy(positive=True))
+    expression = expression.replace(lambda e: isinstance(e, sp.erfc) and e.args[0].is_real, lambda e: sp.Dummy(positive=True))
+    return bool(expression.is_real if only_real else expression.is_positive)
+
+
+def _same(one: sp.Expr, other: sp.Expr) -> bool:
+    """Whether two expressions are one after their products are multiplied out."""
+    difference = one - other
+    return bool(difference == 0 or sp.expand(difference) == 0 or identical(difference, sp.Integer(0)))
+
+
+def _resolved(expression: Any, conditions: Sequence[Any]) -> sp.Expr:
+    """The expression where the conditions hold: without those Max, Min and Abs of which they say the value."""
+    expression = sp.sympify(expression)
+    for condition in conditions:
+        if isinstance(condition, sp.Le | sp.Lt | sp.Ge | sp.Gt):
+            expression = expression.replace(lambda e: isinstance(e, sp.Max | sp.Min | sp.Abs), _chosen(condition.gts - condition.lts))
+    return expression
+
+
+def _chosen(positive: sp.Expr) -> Callable[[Any], sp.Expr]:
+    """What a Max, Min or Abs is where this expression is not negative."""
+
+    def ordered(small: sp.Expr, great: sp.Expr) -> bool:
+        ratio = sp.cancel((great - small) / positive)
+        return bool(ratio.is_number and ratio.is_nonnegative)
+
+    def chosen(e: Any) -> sp.Expr:
+        if isinstance(e, sp.Abs):
+            inner = e.args[0]
+            return inner if ordered(sp.Integer(0), inner) else -inner if ordered(inner, sp.Integer(0)) else e
+        kept = list(e.args)
+        for one in e.args:
+            rivals = [other for other in kept if other is not one]
+            less = (lambda other, one=one: ordered(one, other)) if isinstance(e, sp.Max) else (lambda other, one=one: ordered(other, one))
+            if any(map(less, rivals)):
+                kept = rivals
+        return e.func(*kept)
+
+    return chosen
+
+
+def _has_values(side: sp.Expr, domain: Mapping[str, Range], given: Sequence[Any]) -> bool:
+    return Defined(side, sp.Integer(0), domain, given, _DEFINED).run().proved
