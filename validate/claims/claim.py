@@ -334,7 +334,7 @@ class Claim:
     computed : Relation or None
         The same relation as the package computes it, if both sides of `relation` are expressions. The trial compares the
         two at all its points; a proof proves `relation`.
-    derivation : Derivation or None
+    derivation : Derivation, a function that makes one, or None
         How the machine proves the relation, or its form, where it finds no proof by itself:
         :mod:`airtight.validate.claims.proving.derivation`.
     implementation : Implementation or None

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import pairwise, product
+from itertools import pairwise
 from typing import Any
 
 import sympy as sp
@@ -19,10 +19,15 @@ import sympy as sp
 from airtight.analytics.forms.domain import Parameter, Range, exact
 from airtight.validate.claims.proving.boxes import Defined, Proof, Status
 from airtight.validate.claims.proving.identity import identical
-from airtight.validate.claims.proving.proof import BOXES, prove
+from airtight.validate.claims.proving.proof import BOXES, beyond_assumptions, prove
 from airtight.validate.claims.relation import Relation, Sign, at_least, at_most, one_each, relation
 
 _KINKED = (sp.Max, sp.Min, sp.Abs, sp.Piecewise, sp.sign, sp.floor, sp.ceiling)
+_SMOOTH = (
+    *(sp.Add, sp.Mul, sp.Pow, sp.Symbol, sp.Number, sp.NumberSymbol),
+    *(sp.exp, sp.log, sp.erf, sp.erfc, sp.tanh, sp.sinh, sp.cosh, sp.atan),
+    *(sp.Max, sp.Min, sp.Abs),  # these have values everywhere
+)
 _DEFINED = 20_000  # boxes that may be looked at to see that both sides have values
 
 
@@ -125,7 +130,8 @@ class Monotone:
         if found is not slope and not identical(found, slope):
             return Proof(Status.OPEN, reason="the derivative is another expression than the slope")
         if self.everywhere:
-            seen = _smooth(self.function) and _positive(slope if self.rises() else -slope, ())
+            signed = slope if self.rises() else -slope
+            seen = _smooth(self.function) and bool(signed.is_nonnegative or _positive(signed, ()))
             return Proof(Status.PROVED if seen else Status.OPEN, reason="" if seen else "the sign of the slope is not seen")
         if not _has_values(self.function, domain, ()):
             return Proof(Status.OPEN, reason="the function may have no value somewhere in its domain")
@@ -222,8 +228,9 @@ class Derivation:
         What shows the last link, as those of :class:`Step`.
     facts : sequence
         Inequalities of SymPy that are proved first and are hypotheses then; a pair is one with its derivation.
-    cases : sequence of sympy.Expr
-        The claim is proved where each of these is at least 0 and where it is at most 0, in all combinations.
+    split : sympy.Expr or None
+        The claim is proved where this is at least 0 and where it is at most 0, by `above` and by `below`, after the facts.
+    above, below : Derivation
     boxes : int
         The most boxes of one link.
 
@@ -240,11 +247,13 @@ class Derivation:
     through: Sequence[Any] = ()
     uses: Sequence[Any] = ()
     facts: Sequence[Any] = ()
-    cases: Sequence[sp.Expr] = ()
+    split: sp.Expr | None = None
+    above: Derivation | None = None
+    below: Derivation | None = None
     boxes: int = BOXES
 
 
-def derived(made: Relation, domain: Mapping[str, Range], given: Sequence[Any], derivation: Derivation | None) -> Proof:
+def derived(made: Relation, domain: Mapping[str, Range], given: Sequence[Any], derivation: Any = None) -> Proof:
     """A proof of a relation by a derivation; without one the proof that the machine finds.
 
     Parameters
@@ -254,37 +263,46 @@ def derived(made: Relation, domain: Mapping[str, Range], given: Sequence[Any], d
         Where a parameter does not bring its own.
     given : sequence
         Further hypotheses: conditions of SymPy.
-    derivation : Derivation or None
+    derivation : Derivation, a function that makes one, or None
 
     Examples
     --------
     >>> from airtight.analytics.forms.domain import parameter
     >>> x = parameter("x", -1.0, 1.0)
-    >>> derived(at_most(abs(x), 1 - abs(x) + abs(x) ** 2 / 2), {}, (), Derivation(cases=[x])).status.value
-    'refuted'
+    >>> derived(at_most(abs(x), 1 - abs(x) + abs(x) ** 2 / 2), {}, (), Derivation(split=x)).proved
+    False
     """
     if derivation is None:
         return prove(made, domain, given)
     started = time.perf_counter()
-    proof = _checked(made, {**made.domain(), **domain}, given, derivation)
+    how = derivation() if callable(derivation) else derivation
+    proof = _checked(made, {**made.domain(), **domain}, given, how)
     return replace(proof, seconds=time.perf_counter() - started)
 
 
 def _checked(made: Relation, domain: Mapping[str, Range], given: Sequence[Any], derivation: Derivation) -> Proof:
     if not made.symbolic or any(not isinstance(condition, sp.Basic) for condition in given):
         return Proof(Status.OPEN, "derivation", reason="a side or a hypothesis is computed by code")
+    steps = [s.expression if isinstance(s, Step) else s for s in derivation.through]
+    if beyond := beyond_assumptions([made.actual, made.claimed, *map(sp.sympify, steps)], domain):
+        return Proof(Status.OPEN, "derivation", reason=beyond)
     task = _Links(domain, tuple(given), derivation.boxes)
     for fact in derivation.facts:
         condition, how = fact if isinstance(fact, tuple) else (fact, None)
         if not task.take(derived(relation(condition), domain, task.given, how), f"{condition}"):
             return task.proof()
         task.given = (*task.given, condition)
-    parts = [((expression >= 0), (expression <= 0)) for expression in derivation.cases]
-    for conditions in product(*parts):
-        if not task.chain(made, derivation, tuple(c for c in conditions if isinstance(c, sp.core.relational.Relational))):
-            return task.proof()
-    whole = Proof(Status.PROVED)
-    if not (_has_values(made.actual, domain, given) and _has_values(made.claimed, domain, given)):
+    if derivation.split is None:
+        task.chain(made, derivation)
+    else:
+        for condition, how in ((derivation.split >= 0, derivation.above), (derivation.split <= 0, derivation.below)):
+            if condition != sp.false:
+                known = task.given if condition == sp.true else (*task.given, condition)
+                task.take(_checked(made, domain, known, how or Derivation()), f"where {condition}")
+    if task.failed is not None:
+        return task.proof()
+    whole = Proof(Status.PROVED, "identity")
+    if not all(_has_values(side, domain, task.given) for side in (made.actual, made.claimed)):
         whole = Proof(Status.OPEN, reason="a side may be undefined somewhere in the domain")
     task.take(whole, "both sides")
     return task.proof()
@@ -306,6 +324,7 @@ class _Links:
     def take(self, proof: Proof, what: str) -> bool:
         """Count a proof; keep the first that fails."""
         self.total, self.depth = self.total + proof.boxes, max(self.depth, proof.depth)
+        self.only_identities &= proof.method == "identity"
         if not proof.proved and self.failed is None:
             refuted = proof.status is Status.REFUTED
             reason = proof.reason or (f"false at {proof.counterexample}" if refuted else "not shown")
@@ -318,36 +337,35 @@ class _Links:
             return replace(self.failed, method="derivation", boxes=self.total, depth=self.depth)
         return Proof(Status.PROVED, method, self.total, self.depth)
 
-    def chain(self, made: Relation, derivation: Derivation, conditions: tuple[Any, ...]) -> bool:
-        """Every link, from the smaller side to the greater one, in one of the cases."""
+    def chain(self, made: Relation, derivation: Derivation) -> bool:
+        """Every link, from the smaller side to the greater one."""
         low, high = _ordered(made)
         steps = [Step(low), *(s if isinstance(s, Step) else Step(s) for s in derivation.through), Step(high, derivation.uses)]
         for number, (one, other) in enumerate(pairwise(steps), 1):
-            at = " and ".join(map(str, conditions))
-            what = f"link {number}" + (f" where {at}" if at else "")
-            ends = [_resolved(step.expression, (*conditions, *self.given)) for step in (one, other)]
+            what = f"link {number}"
+            ends = [_resolved(step.expression, self.given) for step in (one, other)]
             if made.sign is Sign.EQUAL or not other.uses:
                 if identical(*ends) or _same(*ends):
                     continue
-                if made.sign is not Sign.EQUAL and any(_says(c, *ends) for c in (*self.given, *conditions)):
+                if made.sign is not Sign.EQUAL and any(_says(c, *ends) for c in self.given):
                     self.only_identities = False
                     continue
                 self.only_identities = False
                 if made.sign is Sign.EQUAL:
                     return self.take(Proof(Status.OPEN, reason="SymPy does not bring the difference to 0"), what)
-                if not self.take(prove(at_most(*ends), self.domain, (*self.given, *conditions), boxes=self.boxes), what):
+                if not self.take(prove(at_most(*ends), self.domain, self.given, boxes=self.boxes), what):
                     return False
-            elif not self.used(ends, other.uses, conditions, what):
+            elif not self.used(ends, other.uses, what):
                 return False
         return True
 
-    def used(self, ends: list[sp.Expr], uses: Sequence[Any], conditions: tuple[Any, ...], what: str) -> bool:
+    def used(self, ends: list[sp.Expr], uses: Sequence[Any], what: str) -> bool:
         """A link by lemmas: the difference is theirs, their factors are not negative, and what they need holds."""
         self.only_identities = False
         weighted = [use if isinstance(use, tuple) else (sp.Integer(1), use) for use in uses]
         rest = ends[1] - ends[0]
         for factor, use in weighted:
-            low, high = (_resolved(side, (*conditions, *self.given)) for side in (use.low, use.high))
+            low, high = (_resolved(side, self.given) for side in (use.low, use.high))
             rest -= factor * (high - low)
         if not _same(rest, sp.Integer(0)):
             return self.take(Proof(Status.OPEN, reason="the lemmas do not add up to the difference"), what)
@@ -355,23 +373,28 @@ class _Links:
             if id(use.lemma) not in self.seen and not self.take(use.lemma.proof(), f"{what}: a lemma"):
                 return False
             self.seen.add(id(use.lemma))
-            if not all(self.holds(c, conditions, what) for c in (at_least(factor, 0), *use.needed)):
+            if not all(self.holds(c, what) for c in (at_least(factor, 0), *use.needed)):
                 return False
         return True
 
-    def holds(self, needed: Any, conditions: tuple[Any, ...], what: str) -> bool:
+    def holds(self, needed: Any, what: str) -> bool:
         """What a lemma needs: a hypothesis, or proved."""
         if isinstance(needed, _Seen):
-            seen = _positive(needed.expression, (*self.given, *conditions), only_real=not needed.positive)
+            seen = _positive(needed.expression, self.given, only_real=not needed.positive)
             reason = "" if seen else f"{needed.expression} is not seen to be {'positive' if needed.positive else 'real'}"
             return self.take(Proof(Status.PROVED if seen else Status.OPEN, reason=reason), what)
         low, high = _ordered(needed)
         if needed.sign is Sign.EQUAL:
             return self.take(Proof(Status.OPEN, reason="an equation is no hypothesis of a lemma"), what)
-        known = (*self.given, *conditions)
-        if low == high or any(_says(condition, low, high) for condition in known):
+        if low == high or any(_says(condition, low, high) for condition in self.given):
             return True
-        return self.take(prove(at_most(low, high), self.domain, known, boxes=self.boxes), f"{what}: {low} <= {high}")
+        if (isinstance(high, sp.Max) and low in high.args) or (isinstance(low, sp.Min) and high in low.args):
+            return True
+        if low == 0 and isinstance(high, sp.Mul):
+            return all(self.holds(at_least(factor, 0), what) for factor in high.args)
+        if low == 0 and _positive(high, self.given):
+            return True
+        return self.take(prove(at_most(low, high), self.domain, self.given, boxes=self.boxes), f"{what}: {low} <= {high}")
 
 
 def _ordered(made: Relation) -> tuple[sp.Expr, sp.Expr]:
@@ -383,9 +406,6 @@ def _inside(value: sp.Expr, allowed: Range) -> Iterator[Relation]:
     """What says that an expression stays in a range."""
     if allowed.integer and not value.is_integer:
         raise TypeError(f"{value}: must be an integer")
-    if isinstance(value, Parameter) and not value.range.extra:
-        if allowed.low <= value.range.low and value.range.high <= allowed.high:
-            return
     yield at_least(value, sp.Rational(exact(allowed.low)))
     yield at_most(value, sp.Rational(exact(allowed.high)))
 
@@ -395,24 +415,33 @@ def _says(condition: Any, low: sp.Expr, high: sp.Expr) -> bool:
     if not isinstance(condition, sp.Le | sp.Lt | sp.Ge | sp.Gt):
         return False
     spare = (high - low) - (condition.gts - condition.lts)
-    return bool(spare.is_number and spare.is_nonnegative) or _same(spare, sp.Integer(0))
+    return bool(spare.is_number and spare.is_nonnegative) or sp.expand(spare) == 0
 
 
-def _smooth(function: sp.Expr) -> bool:
-    """Whether a function has derivatives for all real values of its parameters, positive ones where that is declared."""
+def _smooth(function: sp.Expr, conditions: Sequence[Any] = ()) -> bool:
+    """Whether a function has values and derivatives for all real values of its parameters, positive ones where that is declared,
+    that meet the conditions."""
     below = {power.base for power in function.atoms(sp.Pow) if not power.exp.is_nonnegative or not power.exp.is_integer}
     below = {base for base in below if base is not sp.E} | {logarithm.args[0] for logarithm in function.atoms(sp.log)}
-    known = function.atoms(sp.Function) <= function.atoms(sp.exp, sp.log, sp.erf, sp.erfc, sp.tanh, sp.sinh, sp.cosh, sp.atan)
-    return known and all(_positive(base, ()) for base in below)
+    known = all(isinstance(part, _SMOOTH) for part in sp.preorder_traversal(function))
+    return known and all(_positive(base, conditions) for base in below)
 
 
 def _positive(expression: sp.Expr, conditions: Sequence[Any], *, only_real: bool = False) -> bool:
     """Whether SymPy sees that an expression is positive, or real, where these conditions hold; erfc is positive."""
-    for condition in conditions:
-        if isinstance(condition, sp.Le | sp.Lt | sp.Ge | sp.Gt):
-            number, rest = (condition.gts - condition.lts).as_coeff_Add()
-            if isinstance(condition, sp.Lt | sp.Gt) and number == 0 or number < 0:
-                expression = expression.subs(rest, sp.Dummy(positive=True))
+    known = [(isinstance(c, sp.Lt | sp.Gt), c.gts - c.lts) for c in conditions if isinstance(c, sp.Le | sp.Lt | sp.Ge | sp.Gt)]
+    for strict, surplus in known:
+        spare = expression - surplus
+        if spare.is_number and (spare.is_positive or (strict and spare.is_zero)):
+            return True
+    if not only_real and isinstance(expression, sp.Mul | sp.Min) and all(_positive(e, conditions) for e in expression.args):
+        return True
+    if not only_real and isinstance(expression, sp.Max) and any(_positive(e, conditions) for e in expression.args):
+        return True
+    for strict, surplus in sorted(known, key=lambda pair: -sp.count_ops(pair[1])):  # else a part of one replaces it first
+        number, rest = surplus.as_coeff_Add()
+        if number < 0 or (strict and number == 0):
+            expression = expression.subs(rest, sp.Dummy(positive=True))
     expression = expression.replace(lambda e: isinstance(e, sp.erfc) and e.args[0].is_real, lambda e: sp.Dummy(positive=True))
     return bool(expression.is_real if only_real else expression.is_positive)
 
@@ -428,7 +457,8 @@ def _resolved(expression: Any, conditions: Sequence[Any]) -> sp.Expr:
     expression = sp.sympify(expression)
     for condition in conditions:
         if isinstance(condition, sp.Le | sp.Lt | sp.Ge | sp.Gt):
-            expression = expression.replace(lambda e: isinstance(e, sp.Max | sp.Min | sp.Abs), _chosen(condition.gts - condition.lts))
+            chosen = _chosen(condition.gts - condition.lts)
+            expression = expression.replace(lambda e: isinstance(e, sp.Max | sp.Min | sp.Abs), chosen)
     return expression
 
 
@@ -437,7 +467,7 @@ def _chosen(positive: sp.Expr) -> Callable[[Any], sp.Expr]:
 
     def ordered(small: sp.Expr, great: sp.Expr) -> bool:
         ratio = sp.cancel((great - small) / positive)
-        return bool(ratio.is_number and ratio.is_nonnegative)
+        return bool(ratio.is_nonnegative)
 
     def chosen(e: Any) -> sp.Expr:
         if isinstance(e, sp.Abs):
@@ -446,8 +476,7 @@ def _chosen(positive: sp.Expr) -> Callable[[Any], sp.Expr]:
         kept = list(e.args)
         for one in e.args:
             rivals = [other for other in kept if other is not one]
-            less = (lambda other, one=one: ordered(one, other)) if isinstance(e, sp.Max) else (lambda other, one=one: ordered(other, one))
-            if any(map(less, rivals)):
+            if any(ordered(one, other) if isinstance(e, sp.Max) else ordered(other, one) for other in rivals):
                 kept = rivals
         return e.func(*kept)
 
@@ -455,4 +484,4 @@ def _chosen(positive: sp.Expr) -> Callable[[Any], sp.Expr]:
 
 
 def _has_values(side: sp.Expr, domain: Mapping[str, Range], given: Sequence[Any]) -> bool:
-    return Defined(side, sp.Integer(0), domain, given, _DEFINED).run().proved
+    return _smooth(side, given) or Defined(side, sp.Integer(0), domain, given, _DEFINED).run().proved
