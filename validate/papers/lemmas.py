@@ -20,6 +20,7 @@ NOT_NEGATIVE = Lemma(at_least(parameter("number", 0.0, 1e6), 0))
 AT_MOST_ONE = Lemma(_share <= 1)
 ROOT_RISES = Monotone(sp.sqrt(_value), _value, everywhere=True)
 OVER_ROOT_FALLS = Monotone(_factor / sp.sqrt(_value), _value, everywhere=True)
+COTH_FALLS = Monotone(1 / sp.tanh(_value), _value, -1 / sp.sinh(_value) ** 2, everywhere=True)
 LOG_RISES = Monotone(sp.log(_value), _value, everywhere=True)
 
 # log cosh is smooth: its derivative rises, and by less than its argument

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise
 from typing import Any
 
@@ -229,7 +229,7 @@ class Derivation:
     facts : sequence
         Inequalities of SymPy that are proved first and are hypotheses then; a pair is one with its derivation.
     split : sympy.Expr or None
-        The claim is proved where this is at least 0 and where it is at most 0, by `above` and by `below`, after the facts.
+        The claim is proved where this is positive and where it is not, by `above` and by `below`, after the facts.
     above, below : Derivation
     boxes : int
         The most boxes of one link.
@@ -295,13 +295,14 @@ def _checked(made: Relation, domain: Mapping[str, Range], given: Sequence[Any], 
     if derivation.split is None:
         task.chain(made, derivation)
     else:
-        for condition, how in ((derivation.split >= 0, derivation.above), (derivation.split <= 0, derivation.below)):
+        for condition, how in ((derivation.split > 0, derivation.above), (derivation.split <= 0, derivation.below)):
             if condition != sp.false:
                 known = task.given if condition == sp.true else (*task.given, condition)
                 task.take(_checked(made, domain, known, how or Derivation()), f"where {condition}")
-    if task.failed is not None:
+    if task.failed is not None or derivation.split is not None:
         return task.proof()
     whole = Proof(Status.PROVED, "identity")
+    made = replace(made, **{name: _resolved(getattr(made, name), task.given) for name in ("actual", "claimed")})
     if not all(_has_values(side, domain, task.given) for side in (made.actual, made.claimed)):
         whole = Proof(Status.OPEN, reason="a side may be undefined somewhere in the domain")
     task.take(whole, "both sides")
@@ -345,9 +346,9 @@ class _Links:
             what = f"link {number}"
             ends = [_resolved(step.expression, self.given) for step in (one, other)]
             if made.sign is Sign.EQUAL or not other.uses:
-                if identical(*ends) or _same(*ends):
+                if _same(*ends):
                     continue
-                if made.sign is not Sign.EQUAL and any(_says(c, *ends) for c in self.given):
+                if made.sign is not Sign.EQUAL and self.known(*ends):
                     self.only_identities = False
                     continue
                 self.only_identities = False
@@ -377,6 +378,11 @@ class _Links:
                 return False
         return True
 
+    def known(self, low: sp.Expr, high: sp.Expr) -> bool:
+        """Whether low <= high is a hypothesis, or one of them the Min or the Max of both."""
+        among = (isinstance(high, sp.Max) and low in high.args) or (isinstance(low, sp.Min) and high in low.args)
+        return bool(low == high or among or any(_says(condition, low, high) for condition in self.given))
+
     def holds(self, needed: Any, what: str) -> bool:
         """What a lemma needs: a hypothesis, or proved."""
         if isinstance(needed, _Seen):
@@ -386,9 +392,7 @@ class _Links:
         low, high = _ordered(needed)
         if needed.sign is Sign.EQUAL:
             return self.take(Proof(Status.OPEN, reason="an equation is no hypothesis of a lemma"), what)
-        if low == high or any(_says(condition, low, high) for condition in self.given):
-            return True
-        if (isinstance(high, sp.Max) and low in high.args) or (isinstance(low, sp.Min) and high in low.args):
+        if self.known(low, high):
             return True
         if low == 0 and isinstance(high, sp.Mul):
             return all(self.holds(at_least(factor, 0), what) for factor in high.args)
@@ -436,6 +440,8 @@ def _positive(expression: sp.Expr, conditions: Sequence[Any], *, only_real: bool
             return True
     if not only_real and isinstance(expression, sp.Mul | sp.Min) and all(_positive(e, conditions) for e in expression.args):
         return True
+    if not only_real and isinstance(expression, sp.Pow) and expression.exp.is_real and _positive(expression.base, conditions):
+        return True
     if not only_real and isinstance(expression, sp.Max) and any(_positive(e, conditions) for e in expression.args):
         return True
     for strict, surplus in sorted(known, key=lambda pair: -sp.count_ops(pair[1])):  # else a part of one replaces it first
@@ -453,13 +459,34 @@ def _same(one: sp.Expr, other: sp.Expr) -> bool:
 
 
 def _resolved(expression: Any, conditions: Sequence[Any]) -> sp.Expr:
-    """The expression where the conditions hold: without those Max, Min and Abs of which they say the value."""
+    """The expression where the conditions hold: without those Max, Min, Abs and Piecewise of which they say the value."""
     expression = sp.sympify(expression)
     for condition in conditions:
-        if isinstance(condition, sp.Le | sp.Lt | sp.Ge | sp.Gt):
+        if isinstance(condition, sp.Le | sp.Lt | sp.Ge | sp.Gt) and expression.has(*_KINKED):
             chosen = _chosen(condition.gts - condition.lts)
             expression = expression.replace(lambda e: isinstance(e, sp.Max | sp.Min | sp.Abs), chosen)
+            expression = expression.replace(lambda e: isinstance(e, sp.Piecewise), partial(_branches, condition))
     return expression
+
+
+def _branches(known: Any, piecewise: sp.Piecewise) -> sp.Expr:
+    """A Piecewise where a condition holds: without the branches of which it says whether they count."""
+    branches = []
+    for value, condition in piecewise.args:
+        if _follows(condition, known):
+            return sp.Piecewise(*branches, (value, True))
+        if not _follows(sp.Not(condition), known):
+            branches.append((value, condition))
+    return sp.Piecewise(*branches)
+
+
+def _follows(condition: Any, known: Any) -> bool:
+    """Whether an inequality follows from another one because its surplus is a multiple of the other's."""
+    if condition == sp.true or not isinstance(condition, sp.Le | sp.Lt | sp.Ge | sp.Gt):
+        return bool(condition == sp.true)
+    ratio = sp.cancel((condition.gts - condition.lts) / (known.gts - known.lts))
+    strict = isinstance(condition, sp.Lt | sp.Gt)
+    return bool(ratio.is_positive if strict else ratio.is_nonnegative) and (not strict or isinstance(known, sp.Lt | sp.Gt))
 
 
 def _chosen(positive: sp.Expr) -> Callable[[Any], sp.Expr]:
