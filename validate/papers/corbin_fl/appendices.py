@@ -49,7 +49,7 @@ def _second_moment(mean: sp.Expr) -> sp.Expr:
 
 
 _A = 1 / share()  # alpha, in a form that is easy to enclose
-_COVARIANCE = sum(mass * one * two * _A**2 for (one, two), mass in limit_law().items()) - x * y
+_COVARIANCE = sum(mass * one * two * _A**2 for (one, two), mass in limit_law(_A).items()) - x * y
 _BROKEN = 2 * p * (1 - p)  # probability that exactly one of two drops out
 _VARIANCE = pairs * (_BROKEN * (1 - _BROKEN) ** 2 + (1 - _BROKEN) * _BROKEN**2)
 _PRINTED_VARIANCE = 2 * pairs * p * (1 - p) * (1 - 2 * p * (1 - p))
@@ -80,7 +80,7 @@ def _covariance_bound() -> Derivation:
         parts = [(_A - 1, NOT_NEGATIVE.at(number=2 - s)), (1 - one, NOT_NEGATIVE.at(number=1 - two))]
         return Derivation(through=[_A * s - _A**2 - x * y, Step(-((_A - 1) ** 2), parts)])
 
-    return by_sign_of_sum([at_least_one()], signed)
+    return by_sign_of_sum([at_least_one(_A)], signed)
 
 
 def _covariance(x: float, y: float, epsilon: float) -> float:

@@ -14,9 +14,7 @@ from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.forms import binary_quantizers as forms
 from airtight.analytics.forms.domain import Range, parameter, parameter_of
 from airtight.analytics.forms.quantity import Quantity
-from airtight.validate.claims.proving.derivation import Derivation, Lemma, Monotone
-from airtight.validate.claims.relation import at_most
-from airtight.validate.papers.lemmas import NOT_NEGATIVE
+from airtight.validate.claims.proving.derivation import Derivation, Monotone
 
 of_system = partial(parameter_of, FederatedSystem)
 epsilon = of_system("epsilon", 1e-2, 8.0, logarithmic=True, typical=(0.5, 5.0))
@@ -57,20 +55,19 @@ def kept(epsilon: sp.Expr = epsilon) -> sp.Expr:
     return 1 - sp.Max(1 - 2 * share(epsilon), 0) ** 2
 
 
-def limit_law(epsilon: sp.Expr = epsilon) -> dict[tuple[int, int], sp.Expr]:
-    """Probabilities of the outputs of a pair, in units of alpha: one shared number, uniform on [0, 1], decides both.
+def limit_law(stretch: sp.Expr) -> dict[tuple[int, int], sp.Expr]:
+    """Probabilities of the outputs of a pair over alpha, `stretch`: one shared number, uniform on [0, 1], decides both.
 
     The first is plus below (1 + x/alpha)/2, the second above (1 - y/alpha)/2: both are plus between, on (x + y)^+/(2 alpha).
     """
-    plus = sp.Max(0, x + y) * share(epsilon) / 2
-    first, second = ((1 + place * share(epsilon)) / 2 for place in (x, y))
+    plus = sp.Max(0, x + y) / stretch / 2
+    first, second = ((1 + place / stretch) / 2 for place in (x, y))
     return {(1, 1): plus, (1, -1): first - plus, (-1, 1): second - plus, (-1, -1): 1 - first - second + plus}
 
 
-def pair_error(epsilon: sp.Expr = epsilon) -> sp.Expr:
+def pair_error(stretch: sp.Expr) -> sp.Expr:
     """Mean squared error of the sum of a pair's outputs, with infinitely many shared bits."""
-    law = limit_law(epsilon).items()
-    return sum(mass * ((one + two) / share(epsilon) - x - y) ** 2 for (one, two), mass in law)
+    return sum(mass * (stretch * (one + two) - x - y) ** 2 for (one, two), mass in limit_law(stretch).items())
 
 
 def by_sign_of_sum(facts: Sequence[Any], made: Callable[[sp.Expr, sp.Expr, sp.Expr], Derivation]) -> Derivation:
@@ -78,22 +75,13 @@ def by_sign_of_sum(facts: Sequence[Any], made: Callable[[sp.Expr, sp.Expr, sp.Ex
     return Derivation(facts=facts, split=x + y, above=made(x + y, x, y), below=made(-x - y, -x, -y))
 
 
-def at_least_one(epsilon: sp.Expr = epsilon) -> Any:
-    """The fact that alpha is at least 1."""
-    return 1 / share(epsilon) >= 1, Derivation(through=[1 + 2 / (sp.exp(epsilon) - 1)])
+def at_least_one(stretch: sp.Expr, epsilon: sp.Expr = epsilon) -> Any:
+    """The fact that alpha, in either form, is at least 1."""
+    return stretch >= 1, Derivation(through=[1 + 2 / (sp.exp(epsilon) - 1)])
 
 
 _stretch, _sum = parameter("alpha", 1.0, 1e4, logarithmic=True), parameter("sum", 0.0, 2.0)
 PAIR_GAINS = Monotone(2 * _stretch * (_stretch - _sum), _stretch)  # what LDPQ's error of a pair exceeds that of CorBinQ by
-_over = sp.Max(_stretch - 2, 0) ** 2
-WORST_PAIR = Lemma(
-    at_most(2 * _stretch * _sum - _sum**2, _stretch**2 - _over),
-    derivation=Derivation(
-        split=_stretch - 2,
-        above=Derivation(uses=[(2 - _sum, NOT_NEGATIVE.at(number=2 * _stretch - _sum - 2))]),
-        below=Derivation(uses=[NOT_NEGATIVE.at(number=(_stretch - _sum) ** 2)]),
-    ),
-)
 
 
 def hockey_stick(p: dict[Any, Any], q: dict[Any, Any], odds: Any) -> Any:

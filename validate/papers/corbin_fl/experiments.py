@@ -12,10 +12,27 @@ from airtight.analytics.forms.domain import Range, parameter
 from airtight.analytics.forms.gaussian_mechanism import least_delta
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.validate.claims.claim import Claim, holds, holds_under, other_reading
+from airtight.validate.claims.proving.derivation import Derivation
 from airtight.validate.claims.relation import at_least, at_most
-from airtight.validate.papers.corbin_fl.common import SEED, WIDE, epsilon, kept, pairs, printed, quantity, share, x, y
+from airtight.validate.papers.corbin_fl.common import (
+    PAIR_GAINS,
+    SEED,
+    WIDE,
+    at_least_one,
+    by_sign_of_sum,
+    epsilon,
+    kept,
+    pair_error,
+    pairs,
+    printed,
+    quantity,
+    share,
+    x,
+    y,
+)
 from airtight.validate.papers.corbin_fl.common import alpha as a
 from airtight.validate.papers.corbin_fl.mean_estimation import over_all_pairings
+from airtight.validate.papers.lemmas import NOT_NEGATIVE
 
 # outputs gamma_1, gamma_2 whose likelihood ratios on [-1, 1] are e^below, e^above
 below, above = (parameter(name, 1e-2, 8.0, logarithmic=True) for name in ("below", "above"))
@@ -37,6 +54,7 @@ def _augmented(epsilon: float, pairs_alone: int) -> float:
     return float(mean_estimation.worst(50, epsilon=epsilon, independent=2 * pairs_alone / 50))
 
 
+_CLOSED = "worst cases by name; tried are their closed forms (CB-T2*-pair; n clients are n/2 pairs: CB-T2*)"
 _EPSILON, _PAIR = {"epsilon": WIDE}, printed("worst pair")
 factor = parameter("factor", 1.0, 10.0)
 fewer, more = (parameter(name, 0, 25, integer=True) for name in ("fewer", "more"))
@@ -50,6 +68,17 @@ def _with_alone(count: sp.Expr) -> sp.Expr:
 def _A(epsilon: sp.Expr) -> sp.Expr:
     """alpha, in a form that is easy to enclose."""
     return 1 / sp.tanh(epsilon / 2)
+
+
+def _never_worse() -> Derivation:
+    """How CB-X8 is proved: 2 A (A - abs(s)) rises with A, and at 1 leaves 2 (1 - x)(1 - y)."""
+    A = _A(epsilon)
+
+    def signed(s: sp.Expr, one: sp.Expr, two: sp.Expr) -> Derivation:
+        parts = [PAIR_GAINS.at(lower=1, upper=A, sum=s), (2 * (1 - one), NOT_NEGATIVE.at(number=1 - two))]
+        return Derivation(through=[2 * A * s - s**2], uses=parts)
+
+    return by_sign_of_sum([at_least_one(A)], signed)
 
 
 CLAIMS = (
@@ -133,7 +162,7 @@ CLAIMS = (
         holds_under("True at the epsilon of the experiment; at epsilon = .1 five bits still cost up to a third."),
         {"epsilon": Range(1.0, 10.0)},
         statement=r"\max\mathrm{MSE}_{d=5} \le 1.07\,\max\mathrm{MSE}_\infty \quad(\epsilon \ge 1)",
-        unread="worst cases by name; tried are their values",
+        unread=_CLOSED,
         computed=at_most(
             lambda epsilon: mean_estimation.worst(2, epsilon=epsilon, bits=5),
             lambda epsilon: 1.07 * float(mean_estimation.worst(2, epsilon=epsilon)),
@@ -163,7 +192,7 @@ CLAIMS = (
         holds("The ratio does not depend on n; the absolute gain falls as 1/n."),
         {"pairs": Range(1, 500, integer=True), **_EPSILON},
         statement=r"2\max\mathrm{MSE}(\text{CorBin-FL}) \le \max\mathrm{MSE}(\text{LDP-FL}) \quad(n \text{ even})",
-        unread="worst cases by name; tried are their values",
+        unread=_CLOSED,
         computed=at_most(
             lambda pairs, epsilon: 2 * float(mean_estimation.worst(2 * pairs, epsilon=epsilon)),
             lambda pairs, epsilon: mean_estimation.worst_ldp(2 * pairs, epsilon=epsilon),
@@ -176,7 +205,7 @@ CLAIMS = (
         holds("alpha is 1.00009 at epsilon = 10."),
         {"epsilon": Range(10.0, 50.0)},
         statement=r"\max\mathrm{MSE}_{\epsilon \ge 10} \le 1.0002\,\max\mathrm{MSE}_{\epsilon=\infty}",
-        unread="worst cases by name; tried are their values",
+        unread=_CLOSED,
         computed=at_most(_worst, lambda epsilon: 1.0002 * _worst(math.inf)),
     ),
     Claim(
@@ -187,7 +216,7 @@ CLAIMS = (
         {**_EPSILON, "fewer": fewer.range, "more": more.range},
         given=[fewer <= more],
         statement=r"\max\mathrm{MSE}_\gamma \le \max\mathrm{MSE}_{\gamma'} \text{ for } \gamma \le \gamma'",
-        unread="worst cases by name; tried are their values",
+        unread=_CLOSED,
         computed=at_most(
             lambda epsilon, fewer, more: _augmented(epsilon, fewer),
             lambda epsilon, fewer, more: _augmented(epsilon, more),
@@ -200,7 +229,7 @@ CLAIMS = (
         holds("alpha^2/(2(alpha-1)) falls with alpha until alpha = 2; below that the ratio is 2."),
         {**_EPSILON, "factor": factor.range},
         statement=r"\frac{\max\mathrm{MSE}(\text{LDP-FL})}{\max\mathrm{MSE}(\text{CorBin-FL})}\text{ never rises with } \epsilon",
-        unread="worst cases by name; tried are their values",
+        unread=_CLOSED,
         computed=at_most(
             lambda epsilon, factor: mean_estimation.improvement(epsilon * factor),
             lambda epsilon, factor: mean_estimation.improvement(epsilon),
@@ -209,13 +238,13 @@ CLAIMS = (
     Claim(
         "CB-X8",
         "Experiment 8, Fig. 4: CorBinQ against LDPQ at every pair of inputs",
-        at_most(lambda x, y, epsilon: quantizers.pair_mse(x, y, epsilon=epsilon, bits=None), 2 * a**2 - x**2 - y**2),
+        at_most(pair_error(_A(epsilon)), 2 * _A(epsilon) ** 2 - x**2 - y**2),
         holds("The covariance is never positive."),
-        form=at_most(
-            sp.Max(*(2 * s * _A(epsilon) * (x + y) - (x + y) ** 2 for s in (1, -1))),
-            2 * _A(epsilon) ** 2 - x**2 - y**2,
+        computed=at_most(
+            lambda x, y, epsilon: quantizers.pair_mse(x, y, epsilon=epsilon, bits=None), 2 * a**2 - x**2 - y**2
         ),
+        derivation=_never_worse,
         statement=r"m_\infty(w_1, w_2) \le 2A^2 - x_1^2 - x_2^2",
-        where={"A": a, "x_1": x, "x_2": y},
+        where={"A": a, "x_1": x, "x_2": y, r"m_\infty": sp.Lambda((x, y), pair_error(_A(epsilon)))},
     ),
 )

@@ -5,12 +5,24 @@ from __future__ import annotations
 from itertools import permutations
 
 import numpy as np
+import sympy as sp
 
 from airtight.analytics.federated.corbin import mean_estimation, quantizers
 from airtight.analytics.forms.domain import Range
 from airtight.validate.claims.claim import Claim, holds
+from airtight.validate.claims.proving.derivation import Derivation
 from airtight.validate.claims.relation import at_least, at_most, equal
-from airtight.validate.papers.corbin_fl.common import SEED, epsilon, kept, pairs, quantity
+from airtight.validate.papers.corbin_fl.common import (
+    SEED,
+    alpha,
+    by_sign_of_sum,
+    epsilon,
+    kept,
+    pair_error,
+    pairs,
+    quantity,
+)
+from airtight.validate.papers.lemmas import NOT_NEGATIVE
 
 _DOMAIN = {"clients": Range(2, 6, integer=True), "epsilon": epsilon.range, "seed": SEED}
 
@@ -34,6 +46,21 @@ def over_all_pairings(clients: int, epsilon: float, seed: int) -> float:
             total += s * (2 * A - s)
         values.append(total / clients**2)
     return float(np.mean(values))
+
+
+def _greatest() -> Derivation:
+    """How CB-T2*-pair is proved: 4 (A - 1) is above by (2 - s)(2 A - s - 2), A^2 by (A - s)^2."""
+
+    def great(s: sp.Expr, *_: sp.Expr) -> Derivation:
+        spare = 2 * alpha - s - 2
+        parts = [(2, NOT_NEGATIVE.at(number=alpha - 2)), NOT_NEGATIVE.at(number=2 - s)]
+        known = (spare >= 0, Derivation(uses=parts))
+        return Derivation(facts=[known], through=[2 * alpha * s - s**2], uses=[(2 - s, NOT_NEGATIVE.at(number=spare))])
+
+    def small(s: sp.Expr, *_: sp.Expr) -> Derivation:
+        return Derivation(through=[2 * alpha * s - s**2], uses=[NOT_NEGATIVE.at(number=(alpha - s) ** 2)])
+
+    return Derivation(split=alpha - 2, above=by_sign_of_sum([], great), below=by_sign_of_sum([], small))
 
 
 CLAIMS = (
@@ -68,6 +95,19 @@ CLAIMS = (
         _DOMAIN,
         statement=r"\mathrm{MSE} \le \frac{2r^2(\alpha-1)}n \ (\alpha \ge 2),\quad \frac{r^2\alpha^2}{2n}\ (\alpha \le 2)"
         r"\quad(n \text{ even})",
+    ),
+    Claim(
+        "CB-T2*-pair",
+        "ours: the greatest error of a pair, infinitely many shared bits",
+        at_most(pair_error(alpha), quantity("worst pair")),
+        holds("2A abs(s) - s^2 is greatest at s = 2r or at s = A, and attained there."),
+        statement=r"E\bigl(\bar W_1 + \bar W_2 - x_1 - x_2\bigr)^2 \le r^2\alpha^2\ (\alpha \le 2),"
+        r"\quad 4r^2(\alpha-1)\ (\alpha \ge 2)",
+        computed=at_most(
+            lambda x, y, epsilon: quantizers.pair_mse(x, y, epsilon=epsilon, bits=None),
+            lambda epsilon, **_: 4 * float(mean_estimation.worst(2, epsilon=epsilon)),
+        ),
+        derivation=_greatest,
     ),
     Claim(
         "CB-rem",

@@ -76,7 +76,7 @@ def _farther() -> Derivation:
     """How CB-X8-gap is proved: alpha falls with epsilon, and 2 alpha (alpha - abs(s)) rises with alpha."""
     nearer, farther = 1 / share(epsilon), 1 / share(_MORE)
     falls = COTH_FALLS.at(lower=epsilon / 2, upper=_MORE / 2)
-    facts = [at_least_one(epsilon), at_least_one(_MORE), (farther <= nearer, Derivation(uses=[falls]))]
+    facts = [at_least_one(nearer), at_least_one(farther, _MORE), (farther <= nearer, Derivation(uses=[falls]))]
     return by_sign_of_sum(
         facts, lambda s, *_: Derivation(uses=[PAIR_GAINS.at(lower=farther, upper=nearer, sum=s)])
     )
