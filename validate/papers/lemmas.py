@@ -21,6 +21,10 @@ AT_MOST_ONE = Lemma(_share <= 1)
 ROOT_RISES = Monotone(sp.sqrt(_value), _value, everywhere=True)
 OVER_ROOT_FALLS = Monotone(_factor / sp.sqrt(_value), _value, everywhere=True)
 COTH_FALLS = Monotone(1 / sp.tanh(_value), _value, -1 / sp.sinh(_value) ** 2, everywhere=True)
+_base = parameter("odds", 1.0, 1e3)
+POWER_BELOW, POWER_ABOVE = Lemma(_base**_share <= _base), Lemma(at_least(_base**_share, 1))
+_count, _low, _high = parameter("count", 1, 30, integer=True), parameter("low", 0.0, 1.0), parameter("high", 0.0, 1.0)
+POWERS_RISE = Lemma(_low**_count <= _high**_count, [_low <= _high])
 LOG_RISES = Monotone(sp.log(_value), _value, everywhere=True)
 
 # log cosh is smooth: its derivative rises, and by less than its argument

@@ -231,6 +231,8 @@ class Derivation:
     split : sympy.Expr or None
         The claim is proved where this is positive and where it is not, by `above` and by `below`, after the facts.
     above, below : Derivation
+    each : Parameter or None
+        An integer of few values: the claim is proved at each of them, after the facts, by the rest of the derivation.
     boxes : int
         The most boxes of one link.
 
@@ -250,6 +252,7 @@ class Derivation:
     split: sp.Expr | None = None
     above: Derivation | None = None
     below: Derivation | None = None
+    each: Parameter | None = None
     boxes: int = BOXES
 
 
@@ -289,17 +292,26 @@ def _checked(made: Relation, domain: Mapping[str, Range], given: Sequence[Any], 
     task = _Links(domain, tuple(given), derivation.boxes)
     for fact in derivation.facts:
         condition, how = fact if isinstance(fact, tuple) else (fact, None)
+        if condition == sp.true:
+            continue
         if not task.take(derived(relation(condition), domain, task.given, how), f"{condition}"):
             return task.proof()
         task.given = (*task.given, condition)
-    if derivation.split is None:
+    if derivation.each is not None:
+        rest = replace(derivation, each=None, facts=())
+        for value in domain[derivation.each.name].values:
+            at = {derivation.each: sp.Integer(int(value))}
+            sides = {name: getattr(made, name).xreplace(at) for name in ("actual", "claimed")}
+            known = [c for c in (condition.xreplace(at) for condition in task.given) if c != sp.true]
+            task.take(_checked(replace(made, **sides), domain, known, rest), f"at {derivation.each} = {value}")
+    elif derivation.split is None:
         task.chain(made, derivation)
     else:
         for condition, how in ((derivation.split > 0, derivation.above), (derivation.split <= 0, derivation.below)):
             if condition != sp.false:
                 known = task.given if condition == sp.true else (*task.given, condition)
                 task.take(_checked(made, domain, known, how or Derivation()), f"where {condition}")
-    if task.failed is not None or derivation.split is not None:
+    if task.failed is not None or derivation.split is not None or derivation.each is not None:
         return task.proof()
     whole = Proof(Status.PROVED, "identity")
     made = replace(made, **{name: _resolved(getattr(made, name), task.given) for name in ("actual", "claimed")})
@@ -379,7 +391,9 @@ class _Links:
         return True
 
     def known(self, low: sp.Expr, high: sp.Expr) -> bool:
-        """Whether low <= high is a hypothesis, or one of them the Min or the Max of both."""
+        """Whether low <= high is a hypothesis, or follows from hypotheses for the arguments of a Max or Min."""
+        if isinstance(low, sp.Max) and low != high:
+            return all(self.known(one, high) for one in low.args)
         among = (isinstance(high, sp.Max) and low in high.args) or (isinstance(low, sp.Min) and high in low.args)
         return bool(low == high or among or any(_says(condition, low, high) for condition in self.given))
 
@@ -425,10 +439,12 @@ def _says(condition: Any, low: sp.Expr, high: sp.Expr) -> bool:
 def _smooth(function: sp.Expr, conditions: Sequence[Any] = ()) -> bool:
     """Whether a function has values and derivatives for all real values of its parameters, positive ones where that is declared,
     that meet the conditions."""
-    below = {power.base for power in function.atoms(sp.Pow) if not power.exp.is_nonnegative or not power.exp.is_integer}
-    below = {base for base in below if base is not sp.E} | {logarithm.args[0] for logarithm in function.atoms(sp.log)}
+    powers = [power for power in function.atoms(sp.Pow) if not (power.exp.is_integer and power.exp.is_nonnegative)]
+    other = [c.lhs - c.rhs for c in conditions if isinstance(c, sp.Ne)]
+    bases = {power.base for power in powers if not (power.exp.is_integer and power.base in other)}
+    bases |= {logarithm.args[0] for logarithm in function.atoms(sp.log)}
     known = all(isinstance(part, _SMOOTH) for part in sp.preorder_traversal(function))
-    return known and all(_positive(base, conditions) for base in below)
+    return known and all(_positive(base, conditions) for base in bases - {sp.E})
 
 
 def _positive(expression: sp.Expr, conditions: Sequence[Any], *, only_real: bool = False) -> bool:
@@ -461,6 +477,8 @@ def _same(one: sp.Expr, other: sp.Expr) -> bool:
 def _resolved(expression: Any, conditions: Sequence[Any]) -> sp.Expr:
     """The expression where the conditions hold: without those Max, Min, Abs and Piecewise of which they say the value."""
     expression = sp.sympify(expression)
+    if expression.has(sp.Sum):
+        expression = expression.doit()
     for condition in conditions:
         if isinstance(condition, sp.Le | sp.Lt | sp.Ge | sp.Gt) and expression.has(*_KINKED):
             chosen = _chosen(condition.gts - condition.lts)
@@ -493,8 +511,7 @@ def _chosen(positive: sp.Expr) -> Callable[[Any], sp.Expr]:
     """What a Max, Min or Abs is where this expression is not negative."""
 
     def ordered(small: sp.Expr, great: sp.Expr) -> bool:
-        ratio = sp.cancel((great - small) / positive)
-        return bool(ratio.is_nonnegative)
+        return bool((great - small).is_nonnegative or sp.cancel((great - small) / positive).is_nonnegative)
 
     def chosen(e: Any) -> sp.Expr:
         if isinstance(e, sp.Abs):

@@ -22,6 +22,10 @@ mu = parameter("mu", 1e-6, 0.2, logarithmic=True, latex=r"\mu")
 curvature = parameter("curvature", 0.01, 1.0, logarithmic=True, latex="c")
 step = parameter("step", 0.05, 1.95, latex=r"\eta")
 iterations = parameter("iterations", 1, 30, integer=True, latex="j")
+gradient, move = parameter("g", -3.0, 3.0), parameter("h", -2.0, 2.0, extra=(0.0,))
+bend = parameter("curvature", 0.1, 5.0)
+_LOSS = bend * sp.log(sp.cosh(w))
+_MODIFIED = _LOSS.subs(w, w + move) - (sp.diff(_LOSS, w) - xi * gradient) * move  # (4) for this local loss
 _PLACE, _SEED = w.range, Range(0, 10**6, integer=True)
 _small = 2 * share / spread  # xi = share * 2 mu/L
 
@@ -118,15 +122,14 @@ CLAIMS = (
     Claim(
         "UF-E4",
         "Eq. (4)",
-        equal(_slope, lambda xi, g, curvature, w, h: curvature * (math.tanh(w + h) - math.tanh(w)) + xi * g),
+        equal(sp.diff(_MODIFIED, move), bend * (sp.tanh(w + move) - sp.tanh(w)) + xi * gradient),
         defined(
             "The gradient of F is the local gradient minus its value at h = 0 plus xi times the global gradient; at h "
             "= 0 only the last term remains."
         ),
-        {"xi": xi.range, "g": _PLACE, "curvature": Range(0.1, 5.0), "w": _PLACE, "h": Range(-2.0, 2.0, extra=(0.0,))},
+        computed=equal(_slope, lambda xi, g, curvature, w, h: curvature * (math.tanh(w + h) - math.tanh(w)) + xi * g),
         statement=r"\mathcal F_k(w,h) = \mathcal L_k(w+h) - (\nabla\mathcal L_k(w) - \xi\nabla\mathcal G(w))^\top h",
         scale=absolute("of the loss's slope"),
-        tolerance=1e-8,
     ),
     Claim(
         "UF-E5",
