@@ -298,11 +298,14 @@ def _checked(made: Relation, domain: Mapping[str, Range], given: Sequence[Any], 
             return task.proof()
         task.given = (*task.given, condition)
     if derivation.each is not None:
-        rest = replace(derivation, each=None, facts=())
         for value in domain[derivation.each.name].values:
             at = {derivation.each: sp.Integer(int(value))}
             sides = {name: getattr(made, name).xreplace(at) for name in ("actual", "claimed")}
             known = [c for c in (condition.xreplace(at) for condition in task.given) if c != sp.true]
+            steps = [s.expression if isinstance(s, Step) else s for s in derivation.through]
+            if derivation.uses or any(isinstance(s, Step) and s.uses for s in derivation.through):
+                raise TypeError("each: a derivation at each value of a parameter has no uses of its own, but in its facts")
+            rest = Derivation([sp.sympify(s).xreplace(at) for s in steps], split=derivation.split, boxes=derivation.boxes)
             task.take(_checked(replace(made, **sides), domain, known, rest), f"at {derivation.each} = {value}")
     elif derivation.split is None:
         task.chain(made, derivation)
@@ -511,7 +514,8 @@ def _chosen(positive: sp.Expr) -> Callable[[Any], sp.Expr]:
     """What a Max, Min or Abs is where this expression is not negative."""
 
     def ordered(small: sp.Expr, great: sp.Expr) -> bool:
-        return bool((great - small).is_nonnegative or sp.cancel((great - small) / positive).is_nonnegative)
+        difference = great - small
+        return bool(difference == positive or difference.is_nonnegative or sp.cancel(difference / positive).is_nonnegative)
 
     def chosen(e: Any) -> sp.Expr:
         if isinstance(e, sp.Abs):
