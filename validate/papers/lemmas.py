@@ -16,7 +16,7 @@ from airtight.validate.claims.relation import at_least
 
 _value, _factor = (parameter(name, 1e-6, 1e6, logarithmic=True) for name in ("value", "factor"))
 _share, _real = parameter("share", 0.0, 1.0), parameter("real", -50.0, 50.0)
-NOT_NEGATIVE = Lemma(at_least(parameter("number", 0.0, 1e6), 0))
+NOT_NEGATIVE = Lemma(at_least(parameter("number", 0.0, 1e9), 0))
 AT_MOST_ONE = Lemma(_share <= 1)
 ROOT_RISES = Monotone(sp.sqrt(_value), _value, everywhere=True)
 OVER_ROOT_FALLS = Monotone(_factor / sp.sqrt(_value), _value, everywhere=True)

@@ -232,7 +232,8 @@ class Derivation:
         The claim is proved where this is positive and where it is not, by `above` and by `below`, after the facts.
     above, below : Derivation
     each : Parameter or None
-        An integer of few values: the claim is proved at each of them, after the facts, by the rest of the derivation.
+        An integer of few values: the claim is proved at each of them, after the facts, by what `at_each` makes of the value.
+    at_each : function
     boxes : int
         The most boxes of one link.
 
@@ -253,6 +254,7 @@ class Derivation:
     above: Derivation | None = None
     below: Derivation | None = None
     each: Parameter | None = None
+    at_each: Callable[[int], Derivation] | None = None
     boxes: int = BOXES
 
 
@@ -302,10 +304,7 @@ def _checked(made: Relation, domain: Mapping[str, Range], given: Sequence[Any], 
             at = {derivation.each: sp.Integer(int(value))}
             sides = {name: getattr(made, name).xreplace(at) for name in ("actual", "claimed")}
             known = [c for c in (condition.xreplace(at) for condition in task.given) if c != sp.true]
-            steps = [s.expression if isinstance(s, Step) else s for s in derivation.through]
-            if derivation.uses or any(isinstance(s, Step) and s.uses for s in derivation.through):
-                raise TypeError("each: a derivation at each value of a parameter has no uses of its own, but in its facts")
-            rest = Derivation([sp.sympify(s).xreplace(at) for s in steps], split=derivation.split, boxes=derivation.boxes)
+            rest = derivation.at_each(int(value)) if derivation.at_each else Derivation()
             task.take(_checked(replace(made, **sides), domain, known, rest), f"at {derivation.each} = {value}")
     elif derivation.split is None:
         task.chain(made, derivation)
@@ -336,6 +335,7 @@ class _Links:
     only_identities: bool = True
     failed: Proof | None = None
     seen: set[int] = field(default_factory=set)
+    shown: set[tuple[sp.Expr, sp.Expr]] = field(default_factory=set)
 
     def take(self, proof: Proof, what: str) -> bool:
         """Count a proof; keep the first that fails."""
@@ -409,13 +409,16 @@ class _Links:
         low, high = _ordered(needed)
         if needed.sign is Sign.EQUAL:
             return self.take(Proof(Status.OPEN, reason="an equation is no hypothesis of a lemma"), what)
-        if self.known(low, high):
+        if (low, high) in self.shown or self.known(low, high):
             return True
         if low == 0 and isinstance(high, sp.Mul):
             return all(self.holds(at_least(factor, 0), what) for factor in high.args)
         if low == 0 and _positive(high, self.given):
             return True
-        return self.take(prove(at_most(low, high), self.domain, self.given, boxes=self.boxes), f"{what}: {low} <= {high}")
+        proof = prove(at_most(low, high), self.domain, self.given, boxes=self.boxes)
+        if proof.proved:
+            self.shown.add((low, high))
+        return self.take(proof, f"{what}: {low} <= {high}")
 
 
 def _ordered(made: Relation) -> tuple[sp.Expr, sp.Expr]:

@@ -8,15 +8,15 @@ from dataclasses import replace
 import sympy as sp
 
 from airtight.analytics.federated.corbin import dropout, mean_estimation, quantizers
-from airtight.analytics.forms.domain import Range, parameter
+from airtight.analytics.forms.domain import Range, over, parameter
 from airtight.analytics.forms.gaussian_mechanism import least_delta
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.validate.claims.claim import Claim, holds, holds_under, other_reading
-from airtight.validate.claims.proving.derivation import Derivation
+from airtight.validate.claims.proving.derivation import Derivation, Lemma, Step
 from airtight.validate.claims.relation import at_least, at_most
 from airtight.validate.papers.corbin_fl.common import (
+    IN_RADII,
     PAIR_GAINS,
-    SEED,
     WIDE,
     at_least_one,
     by_sign_of_sum,
@@ -31,7 +31,15 @@ from airtight.validate.papers.corbin_fl.common import (
     y,
 )
 from airtight.validate.papers.corbin_fl.common import alpha as a
-from airtight.validate.papers.corbin_fl.mean_estimation import over_all_pairings
+from airtight.validate.papers.corbin_fl.mean_estimation import (
+    MEAN_ERROR,
+    PAIR_BELOW,
+    PAIR_BEYOND,
+    at_count,
+    each_pair,
+    over_all_pairings,
+    updates,
+)
 from airtight.validate.papers.lemmas import NOT_NEGATIVE
 
 # outputs gamma_1, gamma_2 whose likelihood ratios on [-1, 1] are e^below, e^above
@@ -56,6 +64,7 @@ def _augmented(epsilon: float, pairs_alone: int) -> float:
 
 _CLOSED = "worst cases by name; tried are their closed forms (CB-T2*-pair; n clients are n/2 pairs: CB-T2*)"
 _EPSILON, _PAIR = {"epsilon": WIDE}, printed("worst pair")
+one_or_two = parameter("pairs", 1, 2, integer=True)
 factor = parameter("factor", 1.0, 10.0)
 fewer, more = (parameter(name, 0, 25, integer=True) for name in ("fewer", "more"))
 
@@ -68,6 +77,32 @@ def _with_alone(count: sp.Expr) -> sp.Expr:
 def _A(epsilon: sp.Expr) -> sp.Expr:
     """alpha, in a form that is easy to enclose."""
     return 1 / sp.tanh(epsilon / 2)
+
+
+def _odd() -> Derivation:
+    """How CB-T2n is proved, 2 n^2 times: n (A^2 + 2 A - 1) - (n - 1) m - 2 A^2 for the greatest error m of a pair."""
+    A = _A(epsilon)
+
+    def at(pairs: int) -> Derivation:
+        n = 2 * pairs + 1
+
+        def through(m: sp.Expr, lemma: Lemma) -> Step:
+            return Step(((n - 1) * m / 2 + A**2) / n**2, each_pair(n, lemma))
+
+        unit = sp.Rational(1, 2 * n**2)
+        far = [((n - 2) * unit * A, NOT_NEGATIVE.at(number=A - 2)), NOT_NEGATIVE.at(number=(3 * n - 4) * unit)]
+        near = [
+            ((n - 3) * unit, NOT_NEGATIVE.at(number=2 * A - 1)),
+            ((A - 1) * unit, NOT_NEGATIVE.at(number=5 - A)),
+            NOT_NEGATIVE.at(number=2 * unit),
+        ]
+        return Derivation(
+            split=A - 2,
+            above=Derivation(through=[through(4 * A - 4, PAIR_BEYOND)], uses=far),
+            below=Derivation(through=[through(A**2, PAIR_BELOW)], uses=near),
+        )
+
+    return Derivation(facts=[at_least_one(A)], each=one_or_two, at_each=at)
 
 
 def _never_worse() -> Derivation:
@@ -111,14 +146,20 @@ CLAIMS = (
         "CB-T2n",
         "Theorem 2, n odd",
         at_most(
-            lambda pairs, epsilon, seed: over_all_pairings(2 * pairs + 1, epsilon, seed),
-            quantity("Theorem 2, MSE", clients=2 * pairs + 1),
+            at_count(one_or_two, {k: MEAN_ERROR[2 * k + 1] for k in (1, 2)}),
+            quantity("Theorem 2, MSE", clients=2 * one_or_two + 1),
         ),
         holds_under(
             "The paper tacitly assumes n even. If one client is left over and quantizes alone, the bound holds for n "
             ">= 3 (at n = 1 it is below the true r^2 alpha^2)."
         ),
-        {"pairs": Range(1, 2, integer=True), "seed": SEED},
+        over(one_or_two, epsilon, *updates[:5]),
+        computed=at_most(
+            lambda pairs, **point: over_all_pairings(2 * pairs + 1, **point),
+            quantity("Theorem 2, MSE", clients=2 * one_or_two + 1),
+        ),
+        derivation=_odd,
+        where={**IN_RADII, "n": 2 * one_or_two + 1},
         statement=r"\mathrm{MSE} \le \frac{r^2}{2n}((\sqrt2-1)\alpha+1)((\sqrt2+1)\alpha-1)\quad(n \ge 3 \text{ odd})",
         slack=1.28,
     ),

@@ -123,7 +123,7 @@ def _only_failures() -> Derivation:
             (_REMOVED[3] <= q * fail, Derivation(uses=[bound])),
         ],
         each=reverse,
-        through=[sp.Piecewise((sp.Max(0, _REMOVED[3]), sp.Eq(reverse, 1)), (q * fail, True))],
+        at_each=lambda value: Derivation(through=[sp.Max(0, _REMOVED[3]) if value else q * fail]),
     )
 
 
