@@ -447,10 +447,16 @@ def _smooth(function: sp.Expr, conditions: Sequence[Any] = ()) -> bool:
     that meet the conditions."""
     powers = [power for power in function.atoms(sp.Pow) if not (power.exp.is_integer and power.exp.is_nonnegative)]
     other = [c.lhs - c.rhs for c in conditions if isinstance(c, sp.Ne)]
-    bases = {power.base for power in powers if not (power.exp.is_integer and power.base in other)}
+    kept = {power.base for power in powers if power.exp.is_integer and any(_zero(power.base, one) for one in other)}
+    bases = {power.base for power in powers} - kept
     bases |= {logarithm.args[0] for logarithm in function.atoms(sp.log)}
     known = all(isinstance(part, _SMOOTH) for part in sp.preorder_traversal(function))
     return known and all(_positive(base, conditions) for base in bases - {sp.E})
+
+
+def _zero(one: sp.Expr, other: sp.Expr) -> bool:
+    """Whether two expressions are 0 together, being the same or of opposite sign."""
+    return bool(sp.expand(one - other) == 0 or sp.expand(one + other) == 0)
 
 
 def _positive(expression: sp.Expr, conditions: Sequence[Any], *, only_real: bool = False) -> bool:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import product
+from typing import Any
 
 import numpy as np
 import sympy as sp
 
 from airtight.analytics.federated.corbin import quantizers
-from airtight.analytics.forms.domain import Range, parameter
+from airtight.analytics.forms.domain import parameter
 from airtight.validate.claims.claim import Claim, false, holds
 from airtight.validate.claims.proving.derivation import Derivation, Step
 from airtight.validate.claims.relation import absolute, at_least, at_most, equal, relative_to
@@ -64,6 +66,15 @@ def _least_output(epsilon: float) -> float:
     return high
 
 
+entry = parameter("entry", 0, 3, integer=True)  # both minus, then plus for the second, for the first, for both
+_PRINTED_LAW = ((-x - y) / (2 * _A), (1 + y / _A) / 2, (1 + x / _A) / 2, 0)
+
+
+def _entries(law: Sequence[Any]) -> sp.Expr:
+    *first, last = law
+    return sp.Piecewise(*((mass, sp.Eq(entry, k)) for k, mass in enumerate(first)), (last, True))
+
+
 def _limit_law(x: float, y: float, epsilon: float) -> np.ndarray:
     return quantizers.pair_law(x, y, epsilon=epsilon, bits=None)
 
@@ -115,10 +126,11 @@ CLAIMS = (
     Claim(
         "CB-E21",
         "App. B, Eq. (10)-(12), (18), (19), (21), (22)",
-        equal(lambda entry, **point: _limit_law(**point).flat[entry], _printed_law),
+        equal(_entries([limit_law(_A)[signs] for signs in product((-1, 1), repeat=2)]), _entries(_PRINTED_LAW)),
         holds("The Frechet bound: the probability that both send plus is as small as the marginals allow."),
-        {"x": x.range, "y": y.range, "epsilon": epsilon.range, "entry": Range(0, 3, integer=True)},
         given=[x + y <= 0],
+        computed=equal(lambda entry, **point: _limit_law(**point).flat[int(entry)], _printed_law),
+        derivation=Derivation(each=entry),
         statement=r"P_{1,1} = \frac{2c-w-w'}{2r\alpha},\ P_{1,2} = \frac12+\frac{w'-c}{2r\alpha},\ "
         r"P_{2,1} = \frac12+\frac{w-c}{2r\alpha},\ P_{2,2} = 0\qquad (w+w' \le 2c)",
         scale=absolute("", 1e-2),
