@@ -30,6 +30,7 @@ from airtight.validate.papers.corbin_fl.common import (
 )
 from airtight.validate.papers.lemmas import NOT_NEGATIVE
 
+_ANY_NUMBER = "Proved for up to six clients; for any number of them by hand."
 clients = parameter("clients", 2, 6, integer=True, latex="n")
 few_pairs = parameter("pairs", 1, 3, integer=True)
 updates = [parameter(f"x{k}", -1.0, 1.0, latex=f"x_{k}") for k in range(1, 7)]  # those of the first clients count
@@ -153,7 +154,7 @@ CLAIMS = (
         at_most(
             at_count(few_pairs, {k: MEAN_ERROR[2 * k] for k in (1, 2, 3)}), quantity("Theorem 2, MSE", clients=2 * few_pairs)
         ),
-        holds("True and loose: the bound is quadratic in alpha, but the worst case is linear."),
+        holds(f"True and loose: the bound is quadratic in alpha, but the worst case is linear. {_ANY_NUMBER}"),
         over(few_pairs, epsilon, *updates),
         computed=at_most(
             lambda pairs, **point: over_all_pairings(2 * pairs, **point), quantity("Theorem 2, MSE", clients=2 * few_pairs)
@@ -171,7 +172,7 @@ CLAIMS = (
         "CB-T2*",
         "ours: the exact mean over uniform pairings, n even or odd",
         equal(at_count(clients, MEAN_ERROR), at_count(clients, {n: _closed_form(n) for n in range(2, 7)})),
-        holds("Every pair is drawn with the same probability; compared with all pairings."),
+        holds(f"Every pair is drawn with the same probability; compared with all pairings. {_ANY_NUMBER}"),
         over(clients, epsilon, *updates),
         computed=equal(
             over_all_pairings,
@@ -187,7 +188,7 @@ CLAIMS = (
         "CB-T2*-worst",
         "ours: the worst case over the updates",
         at_most(at_count(clients, MEAN_ERROR), ((1 - _even) * _A**2 + (clients - 1 + _even) / 2 * _WORST) / clients**2),
-        holds("2A abs(s) - s^2 is greatest at s = 2r or at s = A; attained by equal updates."),
+        holds(f"2A abs(s) - s^2 is greatest at s = 2r or at s = A; attained by equal updates. {_ANY_NUMBER}"),
         over(clients, epsilon, *updates),
         computed=at_most(over_all_pairings, lambda clients, epsilon, **_: mean_estimation.worst(clients, epsilon=epsilon)),
         derivation=_worst,

@@ -182,7 +182,10 @@ CLAIMS = (
         "UF-E5*",
         "ours: exact local solutions, equal weights, xi < 2 mu/L",
         at_most(_SHRUNK, 1 - 2 * _small / spread * (1 - spread * _small / 2)),
-        holds_under("The step is a gradient step with a preconditioner between 1/L and 1/mu."),
+        holds_under(
+            "The step is a gradient step with a preconditioner between 1/L and 1/mu. Proved for four quadratics of one "
+            "variable; for any losses by hand."
+        ),
         given=[c <= spread for c in curvatures],
         computed=at_most(_shrunk, 1 - 2 * _small / spread * (1 - spread * _small / 2)),
         derivation=_preconditioned,
