@@ -131,6 +131,7 @@ CLAIMS = (
         given=[x + y <= 0],
         computed=equal(lambda entry, **point: _limit_law(**point).flat[int(entry)], _printed_law),
         derivation=Derivation(each=entry),
+        unread="four entries, tried by index",
         statement=r"P_{1,1} = \frac{2c-w-w'}{2r\alpha},\ P_{1,2} = \frac12+\frac{w'-c}{2r\alpha},\ "
         r"P_{2,1} = \frac12+\frac{w-c}{2r\alpha},\ P_{2,2} = 0\qquad (w+w' \le 2c)",
         scale=absolute("", 1e-2),

@@ -161,7 +161,7 @@ CLAIMS = (
         derivation=_odd,
         where={**IN_RADII, "n": 2 * one_or_two + 1},
         statement=r"\mathrm{MSE} \le \frac{r^2}{2n}((\sqrt2-1)\alpha+1)((\sqrt2+1)\alpha-1)\quad(n \ge 3 \text{ odd})",
-        slack=1.28,
+        slack=1.5,
     ),
     Claim(
         "CB-X1-mse",

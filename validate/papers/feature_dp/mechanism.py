@@ -252,6 +252,7 @@ CLAIMS = (
         ),
         computed=equal(*both(_sides)),
         derivation=Derivation(each=form),
+        unread="four equations, tried by index",
         statement=r"\left(\tfrac{2t}L - \tfrac M3\right)^2 = \left(\tfrac{2t}L - M\right)^2 = \tfrac M9 + \tfrac{4V}L,"
         r"\quad t^2 = L\left(V + \tfrac{Mt}3\right),\quad \tfrac{t^2}2 = L\left(V + \tfrac{Mt}3\right)",
     ),

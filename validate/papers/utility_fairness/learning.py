@@ -160,6 +160,7 @@ CLAIMS = (
             "The gradient of F is the local gradient minus its value at h = 0 plus xi times the global gradient; at h "
             "= 0 only the last term remains."
         ),
+        unread="a definition; its slope is tried for one loss",
         computed=equal(_slope, lambda xi, g, curvature, w, h: curvature * (math.tanh(w + h) - math.tanh(w)) + xi * g),
         statement=r"\mathcal F_k(w,h) = \mathcal L_k(w+h) - (\nabla\mathcal L_k(w) - \xi\nabla\mathcal G(w))^\top h",
         scale=absolute("of the loss's slope"),
