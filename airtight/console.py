@@ -173,10 +173,12 @@ def groups(rows: Sequence[tuple[float, ...]], labels: Sequence[str] = ()) -> lis
     [('0-1', (1.0,)), ('2', (2.0,))]
     >>> groups([(1.0,), (2.0,), (2.0,)], ["0 hall", "1 roof", "2 yard"])
     [('0 hall', (1.0,)), ('1-2', (2.0,))]
+    >>> groups([(float("nan"),), (float("nan"),)])
+    [('0-1', (nan,))]
     """
     runs: list[tuple[int, int, tuple[float, ...]]] = []
     for k, row in enumerate(rows):
-        if runs and runs[-1][2] == row:
+        if runs and all(x == y or (x != x and y != y) for x, y in zip(runs[-1][2], row, strict=True)):  # NaN equals NaN
             runs[-1] = (runs[-1][0], k, row)
         else:
             runs.append((k, k, row))

@@ -47,13 +47,16 @@ def load(path: str | Path, *, devices: str | Path | None = None, features: str |
     return fleet_csv.load(file("path", path), table, channel=True, features=views)[0]
 
 
-def opened(source: Any) -> SystemFile:
-    """The system file that a verb is given: itself, its path, or a value type as if a file held it alone."""
+def opened(source: Any, *, uncertain: bool = False) -> SystemFile:
+    """The system file that a verb is given: itself, its path, or a value type as if a file held it alone.
+
+    A verb says whether it counts what is `uncertain`; a file that has it is an error for all others.
+    """
     match source:
         case SystemFile():
             return source
         case str() | Path():
-            return load(source)
+            return fleet_csv.load(Path(source), None, channel=True, uncertain=uncertain)[0]
         case InferenceSystem():
             return SystemFile("system", inference=source)
         case FederatedSystem():

@@ -102,11 +102,11 @@ def _read(system: Source) -> InferenceSystem | SystemFile:
     return system if isinstance(system, InferenceSystem) else _file(system)
 
 
-def _file(system: Any) -> SystemFile:
+def _file(system: Any, *, uncertain: bool = False) -> SystemFile:
     """The system file that a verb is given, or whose path; a value type counts as a file that holds it alone."""
     from airtight import loading
 
-    return loading.opened(system)
+    return loading.opened(system, uncertain=uncertain)
 
 
 def _features(system: Source, features: Features | None) -> Features:
@@ -150,13 +150,13 @@ def bounds(source: Source | FederatedSystem | DeviceFleet) -> Bounds:
     ...     receiver_noise_variance=0.1, dimension=784, delta=1e-5, adjacency="silent", rounds=20)
     >>> result = airtight.bounds(system)
     >>> result.headline[0]
-    'system: PRIVATE (epsilon 7.902, all devices); useful or not by the codes: add [inference.features]...'
+    'system: PRIVATE (epsilon 7.902, all devices); usefulness depends on the codes: add [inference.features]...'
     >>> result.to_dict()["never_send"]
     []
     """
     from airtight.results.bounds import Bounds
 
-    return Bounds.of(_file(source))
+    return Bounds.of(_file(source, uncertain=True))
 
 
 @_own_errstate

@@ -54,7 +54,8 @@ class ParameterError(AirtightError, ValueError):
         self.allowed = allowed
         self.index = index or None
         place = f"{name}[{', '.join(map(str, index))}]" if index else name
-        super().__init__(f"{place} = {_shown(value)}: must be {allowed}")
+        given = f"{place}: missing; must be" if value is None else f"{place} = {_shown(value)}: must be"
+        super().__init__(f"{given} {allowed}")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.name, self.value, self.allowed, self.index)

@@ -35,7 +35,8 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md")
 
 PROGRAMS = re.findall(r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), re.DOTALL)
 
-TASKS = ("privacy", "channel", "design", "fleet", "exchange", "train")  # sweeps and packages are tried beside their code
+TASKS = ("privacy", "channel", "design", "frontier", "fleet", "exchange", "train")
+# sweeps and packages are tried beside their code
 TOLD = [*(f"tutorial-{name}" for name in ("privacy", "channel", "theorem")), *(f"howto-{task}" for task in TASKS)]
 RUN = ["README.md", *(f"docs/{name}.md" for name in ("concepts", "python", *TOLD))]
 
@@ -120,7 +121,7 @@ def test_the_first_numbers_name_their_observer():
         *told[1:],
         *said("README.md", "If silent devices keep sending noise, epsilon is #."),
         *said("README.md", "# after ten rounds"),
-        *said("README.md", "# if any three devices help the server"),
+        *said("README.md", "#, any three help"),
     ]
     assert all(truth <= one <= truth + 0.01 for one, truth in zip(shown, (high, idle, ten, helped), strict=True))
     longest = airtight.theorem1_region(PAPER, form="eq23", observer="others", device=0).dimension_upper

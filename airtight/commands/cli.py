@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
@@ -218,6 +218,11 @@ def main() -> None:
     is_flag=True,
     help="Print the link budget instead: path loss, received power, margin, probability, energy.",
 )
+@click.option(
+    "--theorem1",
+    is_flag=True,
+    help="Print instead in which dimensions Theorem 1 is true, and the least constants with which it would be.",
+)
 @click.option("--rounds", metavar="T,T,T", help="Print epsilon after these numbers of rounds instead, such as 1,10,100.")
 @click.option("--budget", "limit", type=float, metavar="EPSILON", help="With --rounds: say how many rounds keep this epsilon.")
 @OUT
@@ -229,6 +234,7 @@ def bounds(
     devices: Path | None,
     features: Path | None,
     link: bool,
+    theorem1: bool,
     rounds: str | None,
     limit: float | None,
     out: Path | None,
@@ -260,9 +266,14 @@ def bounds(
 
     if (devices is not None or features is not None) and len(files) > 1:
         raise click.UsageError(f"{'--features' if devices is None else '--devices'}: with one FILE")
-    descriptions = {str(file): fleets.load(file, devices, channel=True, features=features)[0] for file in files}
+    uncertain = not (link or theorem1) and rounds is None
+    descriptions = {
+        str(file): fleets.load(file, devices, channel=True, uncertain=uncertain, features=features)[0] for file in files
+    }
     if link and any(option is not None for option in (out, rounds, plot)):
         raise click.UsageError("--link: not together with --out, --plot or --rounds")
+    if theorem1 and (link or any(option is not None for option in (out, rounds, plot))):
+        raise click.UsageError("--theorem1: not together with --link, --out, --plot or --rounds")
     if (rounds is not None or plot is not None) and len(files) > 1:
         raise click.UsageError(f"{'--plot' if rounds is None else '--rounds'}: with one FILE")
     if rounds is not None:
@@ -271,6 +282,9 @@ def bounds(
         return
     if limit is not None:
         raise click.UsageError("--budget: needs --rounds")
+    if theorem1:
+        _theorem1({as_given(Path(file), devices, features): held for file, held in descriptions.items()}, complete, as_json)
+        return
 
     def write(by_file: dict[str, Any]) -> object:
         """The JSON of all files, written to the file of --out."""
@@ -341,6 +355,30 @@ def _over_rounds(
         print_json(by_system)
     else:
         bounds_screen.over_rounds(given, by_system)
+
+
+def _theorem1(descriptions: Mapping[str, SystemFile], complete: bool, as_json: bool) -> None:
+    """Print where Theorem 1 is true for each system of some files."""
+    from airtight.analytics.privacy.over_the_air.amplification import TheoremForm
+    from airtight.analytics.privacy.over_the_air.theorem1_region import theorem1_region
+    from airtight.report.screens import bounds_screen
+
+    trees = {}
+    for number, (given, description) in enumerate(descriptions.items()):
+        if not description.systems:
+            raise SystemFileError(f"{description.name}: inference: missing; Theorem 1 is about it")
+        with progress("theorem 1", len(description.systems)) as advance:
+            regions = {}
+            for name, system in description.systems.items():
+                regions[name] = {form.value: theorem1_region(system.replace(rounds=1), form=form) for form in TheoremForm}
+                advance(name)
+        trees[given] = regions
+        if not as_json:
+            if number:
+                click.echo()
+            bounds_screen.theorem1(given, description, regions, complete=complete)
+    if as_json:
+        print_json(trees if len(trees) > 1 else next(iter(trees.values())))
 
 
 @main.group(cls=_WholeHelp, short_help="One design problem: weights, energy or a quantizer.")
@@ -646,14 +684,19 @@ def try_(
         from airtight.report import page
 
         page.tried(out, file.stem, evidence, seed=seed, effort=effort)
-        _certified(ids, out / "certificates", Source(str(file)), quiet=as_json)
-    if as_json:
-        print_json([e.as_json() for e in evidence])
-    else:
+    if not as_json:
+        from airtight.console import say, screen
         from airtight.report import verdicts
 
         steps = [] if out is not None else [(f"airtight try {file} --out trial", "a page and certificates")]
         verdicts.verdicts(evidence, steps=steps)
+        if out is not None:
+            screen().print()
+            say(screen(), f"Written: {out / 'index.html'}, {out / 'evidence.json'}.")
+    if out is not None:
+        _certified(ids, out / "certificates", Source(str(file)), quiet=as_json)
+    if as_json:
+        print_json([e.as_json() for e in evidence])
     broken = [e for e in evidence if e.error]
     for e in broken:
         click.echo(f"airtight: {file}: {e.claim.id}: {e.fault}", err=True)
@@ -697,6 +740,7 @@ def _certified(ids: Sequence[str], out: Path, source: Source, *, quiet: bool, li
 
     from airtight.validate.claims import audit
     from airtight.validate.claims.certificates import writing
+    from airtight.validate.claims.sources import INSTALLED
 
     wanted = audit.selected(ids, source)
     certificates = []
@@ -710,7 +754,7 @@ def _certified(ids: Sequence[str], out: Path, source: Source, *, quiet: bool, li
     from airtight.console import next_step, say, screen
 
     console = screen()
-    verb = "verdict is" if certified == 1 else "verdicts are"
+    verb = f"verdict{'' if len(certificates) == 1 else 's'} {'is' if certified == 1 else 'are'}"
     say(
         console,
         f"{certified} of {len(certificates)} {verb} certified in {out}; {len(certificates) - certified} skipped.",
@@ -724,7 +768,7 @@ def _certified(ids: Sequence[str], out: Path, source: Source, *, quiet: bool, li
         for note, count in skipped.most_common(_REASONS):
             say(console, f"{count} skipped: {note}", indent=2)
     steps = [(f"python {out / 'check.py'}", "rebuilds them with nothing installed")] if certified else []
-    if not listed:
+    if not listed and source == INSTALLED:
         steps.append((f"airtight certify --out {out} --all", "a line for each claim"))
     if steps:
         next_step(console, *steps)

@@ -77,11 +77,17 @@ def curve(
 
 def _read(file: Path) -> PrivacyCurve:
     """The curve that a file of JSON describes."""
+    from airtight.analytics.checks import ParameterError
     from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
 
     try:
         return PrivacyCurve.from_json(untrusted.content(file, _MOST).decode())
     except UnicodeDecodeError as error:
         raise click.UsageError(f"{file}: must be the UTF-8 text that to_json writes") from error
+    except ParameterError as error:
+        if error.name != "text":
+            raise click.UsageError(f"{file}: {error}") from error
+        expected = f"must be the JSON that PrivacyCurve.to_json writes; for a system file use airtight bounds {file}"
+        raise click.UsageError(f"{file}: {expected}") from error
     except (OSError, ValueError) as error:
         raise click.UsageError(f"{file}: {getattr(error, 'strerror', None) or error}") from error

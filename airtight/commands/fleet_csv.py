@@ -88,6 +88,7 @@ def load(
     *,
     leave_out: bool = False,
     channel: bool = False,
+    uncertain: bool = False,
     features: Path | None = None,
 ) -> tuple[SystemFile, list[Row], list[SkippedDevice]]:
     """Read a system file whose devices, in one of its tables, come from a CSV file.
@@ -102,8 +103,8 @@ def load(
         By default [inference] where the file has it, and [energy] otherwise.
     leave_out : bool
         Whether devices with a value out of range are left out and listed instead of refused.
-    channel : bool
-        Whether the caller computes over a channel; see :func:`airtight.system_file.config.load`.
+    channel, uncertain : bool
+        Whether the caller computes over a channel and counts what is uncertain; see :func:`airtight.system_file.config.load`.
     features : Path, optional
         CSV file that takes the place of the key `table` of [inference.features].
 
@@ -121,7 +122,7 @@ def load(
     """
     raw, rows, left = tables(path, devices, table, leave_out=leave_out, features=features)
     try:
-        system_file = described(raw, path, channel=channel)
+        system_file = described(raw, path, channel=channel, uncertain=uncertain)
         names = system_file.fleet_names if _own_table(raw, table) == "energy" else system_file.names
         return system_file, rows or numbered(len(names), names), left
     except SystemFileError as error:

@@ -46,17 +46,17 @@ class SystemCard:
     helpers : str
         The devices that help the server; empty where none does.
     delta : float
-        Of all queries together.
+        Of all rounds together.
     rounds : int
     channel : bool
         True if the guarantee covers an observer who sees every antenna.
     epsilon, lower : ndarray, shape (K,)
-        Epsilon after all queries, never below the truth, and a lower bound of the true one.
+        Epsilon after all rounds, never below the truth, and a lower bound of the true one.
     device : int
         The least protected one, whom the following speak of.
     advantage, detections : float or None
         Of the best attack, at most: detections less false alarms, and detections at 1 % false alarms. None where a channel that
-        stays the same for all queries, or colluders of whom no set is the worst at every epsilon, leave no curve.
+        stays the same for all rounds, or colluders of whom no set is the worst at every epsilon, leave no curve.
     any_scheme : AnyScheme or None
         What no scheme with this privacy can beat, for the worst codes within the clips; None where nothing is proved.
     """
@@ -85,7 +85,7 @@ class SystemCard:
     @classmethod
     def of(cls, name: str, system: InferenceSystem) -> SystemCard:
         channel, count = system.channel, system.rounds
-        seen = observers.resolved(system, system.observer)
+        observer = observers.resolved(system, system.observer)
         lower, epsilon = (np.atleast_1d(end) for end in system_privacy.epsilon_bracket(system)[:2])
         k = int(np.argmax(np.where(system.partners, -1.0, epsilon)))
         advantage = detections = None
@@ -93,15 +93,15 @@ class SystemCard:
             curve = system_privacy.curve(system, device=k)
             advantage, detections = curve.advantage(), float(curve.tpr(FPR))
         silent = headline.never_send(system)
-        said = headline.sentences(f"{headline.of_privacy(system, epsilon)}.", system)
+        sentences = headline.sentences(f"{headline.of_privacy(system, epsilon)}.", system)
         return cls(
-            headline=said if len(silent) < system.devices else said[-1:],
+            headline=sentences if len(silent) < system.devices else sentences[-1:],
             never_send=silent,
             name=name,
             adjacency=system.adjacency.value,
-            observer=seen.value,
+            observer=observer.value,
             protects=QUESTIONS[system.adjacency].format(k),
-            sees=f"receives the sum {SEEN[seen]}",
+            sees=f"receives the sum {SEEN[observer]}",
             helpers=headline.helpers(system),
             delta=system.delta,
             rounds=count,
@@ -124,9 +124,9 @@ class SystemCard:
     @property
     def sentences(self) -> list[str]:
         """What a reader who knows no differential privacy is told."""
-        queries = "one query" if self.rounds == 1 else f"{self.rounds:,} queries together"
+        after = "one round" if self.rounds == 1 else f"{self.rounds:,} rounds together"
         out = [
-            f"The server {self.sees}. From {queries} it should learn little about {self.protects}; the other devices' data may "
+            f"The server {self.sees}. From {after} it should learn little about {self.protects}; the other devices' data may "
             "be known to it.",
         ]
         if self.helpers:
@@ -146,8 +146,8 @@ class SystemCard:
         if self.advantage is not None and self.detections is not None:
             guess, detected = rounded_up((1 + self.advantage) / 2), rounded_up(100 * self.detections)
             out.append(
-                f"Whoever guesses at even odds is right with probability {guess} at best. An attack that raises {FPR:.0%} false "
-                f"alarms detects at most {detected} % of the cases."
+                f"An attacker who must tell both cases apart is right with probability {guess} at most (chance: 0.5). "
+                f"An attack with {FPR:.0%} false alarms detects at most {detected} % of the cases."
             )
         if self.any_scheme is not None and self.any_scheme.error > 0:
             out.append(f"The price of a round, for the worst codes: {self.any_scheme.sentence}")

@@ -89,12 +89,12 @@ def ledger(evidence: Sequence[Evidence], tried: Sequence[Paper]) -> dict[str, st
     >>> list(pages)
     ['ledger.md', 'ledger/feature-dp.md']
     """
-    made = {"ledger.md": _index(evidence, tried)}
+    pages = {"ledger.md": _index(evidence, tried)}
     corrects: dict[str, list[str]] = {}
     for e in evidence:
         corrects.setdefault(e.claim.ruling.corrected_by, []).append(e.claim.id)
     for paper in tried:
-        here = [e for e in evidence if e.claim.paper == paper.id]
+        of_paper = [e for e in evidence if e.claim.paper == paper.id]
         lines = [
             f"# {paper.title}",
             "",
@@ -102,7 +102,7 @@ def ledger(evidence: Sequence[Evidence], tried: Sequence[Paper]) -> dict[str, st
             "",
         ]
         lines += ["| item | where | verdict | severity | why |", "|---|---|---|---|---|"]
-        lines += [row(e) for e in here]
+        lines += [row(e) for e in of_paper]
         lines += [
             _cells(r.id, r.location, f"see {e.claim.id}", "", "")
             for e in evidence
@@ -110,14 +110,14 @@ def ledger(evidence: Sequence[Evidence], tried: Sequence[Paper]) -> dict[str, st
             if r.paper == paper.id
         ]
         lines += [_cells(i.id, i.location, f"**{i.verdict.value}**", "", i.reason) for i in paper.items]
-        for e in here:
+        for e in of_paper:
             lines += ["", f"## {e.claim.id}", "", "$$" + e.claim.statement + "$$", ""]
             lines += [*computed(e.claim), *_sides(e.claim), *_source(e.claim), *box(e.claim), *hypotheses(e.claim)]
             lines += _evidence(e)
             if e.claim.id in corrects:
                 lines += ["", f"Corrects {', '.join(corrects[e.claim.id])}."]
-        made[f"ledger/{paper.id}.md"] = "\n".join(lines) + "\n"
-    return made
+        pages[f"ledger/{paper.id}.md"] = "\n".join(lines) + "\n"
+    return pages
 
 
 def _index(evidence: Sequence[Evidence], tried: Sequence[Paper]) -> str:
@@ -157,10 +157,11 @@ def _of_packages(evidence: Sequence[Evidence], tried: Sequence[Paper]) -> list[s
     claims = sum(e.claim.paper in names for e in evidence)
     items = claims + sum(len(paper.items) for paper in others)
     listed = ", ".join(f"[{paper.id}](ledger/{paper.id}.md)" for paper in others)
-    rest = len(evidence) + sum(len(paper.items) for paper in tried) - items
-    said = f"airtight itself has {rest} of these items, {len(evidence) - claims} of them claims that `airtight verify` tries. "
-    said += f"Packages of their own ({{doc}}`howto-extend`) bring the other {items}, {claims} of them claims: {listed}."
-    return ["", said] if others else []
+    own_items = len(evidence) + sum(len(paper.items) for paper in tried) - items
+    sentence = f"airtight itself has {own_items} of these items, "
+    sentence += f"{len(evidence) - claims} of them claims that `airtight verify` tries. "
+    sentence += f"Packages of their own ({{doc}}`howto-extend`) bring the other {items}, {claims} of them claims: {listed}."
+    return ["", sentence] if others else []
 
 
 def row(e: Evidence) -> str:
@@ -181,9 +182,9 @@ def _compared(evidence: Sequence[Evidence]) -> str:
     standings = [standing(claim) for claim in closed]
     derived, compared, partly = (standings.count(kind) for kind in (Standing.DERIVED, Standing.COMPARED, Standing.PARTLY))
     return (
-        f"Of {len(closed)} statements that have a closed form {derived} are made from the expressions that are tried, {compared} "
-        f"are read back from their LaTeX and compared with them at random points, {partly} on one side; the others say why "
-        "not. Where a side is computed by code, the other is compared if it is written out."
+        f"{len(closed)} claims have a closed form. For {derived} of them the LaTeX is printed from the tested expressions. For "
+        f"{compared} it is parsed and compared with them at random points, and for {partly} one side is; the others say why not. "
+        "Where a side is computed by code, the other side is compared if it is written out."
     )
 
 
@@ -240,33 +241,33 @@ tightness
 def _evidence(e: Evidence) -> list[str]:
     """Paragraphs: what was found, where it fails, what is true instead."""
     claim = e.claim
-    said = f"**{e.said}**" + (f" ({e.fault})" if e.fault else "")
+    verdict = f"**{e.said}**" + (f" ({e.fault})" if e.fault else "")
     if e.witness is None:
         if claim.relation.sign is Sign.EQUAL:
             if e.how is How.IDENTITY:
-                return [f"{said}: an identity, by SymPy; both sides agree at all {e.evaluations} points too."]
-            return [f"{said}: both sides agree at all {e.evaluations} points ({e.how.value}).{_by_hand(e)}"]
-        least = (
+                return [f"{verdict}: an identity, by SymPy; both sides agree at all {e.evaluations} points too."]
+            return [f"{verdict}: both sides agree at all {e.evaluations} points ({e.how.value}).{_by_hand(e)}"]
+        nearest = (
             f"tightness {e.tightness:.4g}"
             if claim.scale.name == "ratio"
             else f"nearest {e.margin:.4g} {claim.scale.unit}"
         )
         at = ", ".join(f"`{name} = {value:.6g}`" for name, value in e.tightest.items())
-        many = "all" if e.how is How.ENUMERATED else "among"
+        extent = "all" if e.how is How.ENUMERATED else "among"
         proved = f" {'Its form is proved' if e.form else 'Proved'} on {e.boxes} boxes." if e.boxes is not None else ""
-        return [f"{said}: {least} {many} {e.evaluations} points{', at ' + at if at else ''}.{proved}{_by_hand(e)}"]
+        return [f"{verdict}: {nearest} {extent} {e.evaluations} points{', at ' + at if at else ''}.{proved}{_by_hand(e)}"]
     proof = "certified in ball arithmetic" if e.witness.certified else "not certified"
-    lines = [f"{said}: {witnessed(claim, e.witness)} ({proof})."]
+    lines = [f"{verdict}: {witnessed(claim, e.witness)} ({proof})."]
     if e.near_paper is not None:  # the simplest witness may be degenerate: it comes second
-        near = f"nearest to the paper's own parameters, {witnessed(claim, e.near_paper)}"
-        lines = [f"{said}: {near}.", "", f"Simplest: {witnessed(claim, e.witness)} ({proof})."]
+        near_paper = f"nearest to the paper's own parameters, {witnessed(claim, e.near_paper)}"
+        lines = [f"{verdict}: {near_paper}.", "", f"Simplest: {witnessed(claim, e.witness)} ({proof})."]
     elif isinstance(claim.near, str) and claim.near:
         lines += ["", f"The paper's own parameters: {claim.near}."]
     if e.extent is not None and claim.domain:
         regime = "" if e.extent.regime is None else f", on {e.extent.regime:.0%} of the paper's regime"
-        what = "a factor of " if claim.scale.name == "ratio" else ""
+        unit_of_ratio = "a factor of " if claim.scale.name == "ratio" else ""
         chosen = ", chosen where it fails" if claim.chosen else ""
-        worst = f"by {what}{number(e.extent.median)} in the median, {number(e.extent.worst)} at worst"
+        worst = f"by {unit_of_ratio}{number(e.extent.median)} in the median, {number(e.extent.worst)} at worst"
         lines += [
             "",
             f"It fails on {e.extent.domain:.0%} of the domain{chosen}{regime}, {worst}.",
@@ -386,18 +387,18 @@ def main(folder: str, names: Sequence[str] = ()) -> None:
     if not Path(folder).is_dir():
         raise ParameterError("FOLDER", folder, "a folder")
     by_id = {e.claim.id: e for e in evidence.shipped().evidence} if names else {}
-    tried = {claim.id for claim in audit.selected(names)}
-    if missing := INSTALLED.claims().keys() - by_id.keys() - tried:
+    tried_ids = {claim.id for claim in audit.selected(names)}
+    if missing := INSTALLED.claims().keys() - by_id.keys() - tried_ids:
         raise ParameterError(
             "ID", " ".join(names), f"also {', '.join(sorted(missing))}, of which there is no evidence yet"
         )
     list_of_sums = Path(folder) / "certificates.sha256"
-    known = list_of_sums.read_text(encoding="utf-8") if names and list_of_sums.exists() else ""
+    previous_sums = list_of_sums.read_text(encoding="utf-8") if names and list_of_sums.exists() else ""
     with ProcessPoolExecutor(2, get_context("spawn")) as pool:
         by_id |= {e.claim.id: e for e in audit.run(names, executor=pool)}
-        sums = writing.published(pool, names=tried, known=known)
+        sums = writing.published(pool, names=tried_ids, known=previous_sums)
     ordered = [by_id[name] for name in INSTALLED.claims()]
-    made = {
+    files = {
         **ledger(ordered, list(INSTALLED.papers().values())),
         "parameters.md": parameters(),
         "reference.md": reference(),
@@ -406,14 +407,14 @@ def main(folder: str, names: Sequence[str] = ()) -> None:
         "certificates.sha256": sums,
     }
     if not names:
-        made["quantities.md"] = registry(
+        files["quantities.md"] = registry(
             [(each, worst(each, samples=300)) for each in quantities().values()], INSTALLED.claims().values()
         )
-    pages = {Path(folder) / name: text for name, text in made.items()}
+    pages = {Path(folder) / name: text for name, text in files.items()}
     kept: dict[Path, list[Evidence]] = {}
     for e in ordered:
         kept.setdefault(INSTALLED.records(e.claim.paper) / evidence.NAME, []).append(e)
-    pages |= {file: evidence.text(rows) for file, rows in kept.items() if any(e.claim.id in tried for e in rows)}
+    pages |= {file: evidence.text(rows) for file, rows in kept.items() if any(e.claim.id in tried_ids for e in rows)}
     for path, text in pages.items():
         path.parent.mkdir(exist_ok=True)
         with whole(path) as stream:

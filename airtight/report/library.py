@@ -59,14 +59,14 @@ def data(evidence: Sequence[Evidence]) -> dict[str, Any]:
 
 def schema() -> dict[str, Any]:
     """JSON Schema of ledger.json, with the allowed words of verdicts and severities."""
-    made: dict[str, Any] = json.loads(
+    tree: dict[str, Any] = json.loads(
         files("airtight.report").joinpath("templates/ledger.schema.json").read_text("utf-8")
     )
-    parts = made["definitions"]["claim"]["properties"]
+    parts = tree["definitions"]["claim"]["properties"]
     for name, words in (("verdict", Verdict), ("expected", Verdict), ("how", How)):
         parts[name] = {"enum": [word.value for word in words]}
     parts["severity"] = {"enum": [*(kind.value for kind in Severity), None]}
-    return made
+    return tree
 
 
 def write(out: Path, pyodide: Path | None = None) -> list[Path]:
@@ -84,15 +84,15 @@ def write(out: Path, pyodide: Path | None = None) -> list[Path]:
     if checked and runs and pyodide is not None:
         pages["pyodide.js"] = in_browser.script(pyodide)
     tree = json.dumps(as_json(data(evidence)), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    made = {
+    files_of_ledger = {
         "index.html": index(evidence, checked=checked),
         **pages,
         "ledger.json": tree,
         "ledger.schema.json": json.dumps(schema(), indent=1) + "\n",
     }
-    made["ro-crate-metadata.json"] = json.dumps(crate(sorted(made)), indent=1) + "\n"
+    files_of_ledger["ro-crate-metadata.json"] = json.dumps(crate(sorted(files_of_ledger)), indent=1) + "\n"
     with OutputFolder(out) as folder:
-        return folder.write(made)
+        return folder.write(files_of_ledger)
 
 
 def claim_page(e: Evidence, evidence: Sequence[Evidence], *, certified: bool, runs: bool = False) -> str:
@@ -100,14 +100,14 @@ def claim_page(e: Evidence, evidence: Sequence[Evidence], *, certified: bool, ru
 
     It links the certificate if the claim is `certified`, and its check in the browser if that `runs`.
     """
-    by_id = {one.claim.id: one for one in evidence}
-    made = page.environment().get_template("claim.html")
-    html = made.render(
+    by_id = {other.claim.id: other for other in evidence}
+    template = page.environment().get_template("claim.html")
+    html = template.render(
         e=e,
         paper=INSTALLED.papers()[e.claim.paper],
         refuted=e.verdict in FAILING,
         corrected=by_id.get(e.claim.ruling.corrected_by),
-        corrects=[one.claim for one in evidence if one.claim.ruling.corrected_by == e.claim.id],
+        corrects=[other.claim for other in evidence if other.claim.ruling.corrected_by == e.claim.id],
         certified=certified,
         runs=runs,
         up=lambda name: f"../{address(name)}",
@@ -118,9 +118,9 @@ def claim_page(e: Evidence, evidence: Sequence[Evidence], *, certified: bool, ru
 
 def index(evidence: Sequence[Evidence], *, checked: bool = False) -> str:
     """The page that lists every claim with a link to its own page, with search and filters; `checked`: check.html is there."""
-    made = page.environment().get_template("library.html")
-    shown = page.listed(evidence)
-    return page.secured(made.render(version=version("airtight-dp"), address=address, checked=checked, **shown))
+    template = page.environment().get_template("library.html")
+    listed = page.listed(evidence)
+    return page.secured(template.render(version=version("airtight-dp"), address=address, checked=checked, **listed))
 
 
 def crate(names: Sequence[str]) -> dict[str, Any]:
@@ -134,7 +134,7 @@ def crate(names: Sequence[str]) -> dict[str, Any]:
         "description": "Every numbered statement of the papers: a verdict, a witness or how it is known, what is true instead.",
         "version": version("airtight-dp"),
         "license": "https://spdx.org/licenses/MIT.html",
-        "about": [{"@id": one["@id"]} for one in about],
+        "about": [{"@id": entry["@id"]} for entry in about],
         "hasPart": [{"@id": name} for name in names],
     }
     descriptor = {

@@ -159,8 +159,8 @@ def _erfcx() -> list[list[float]]:
             x = _MIDDLE * t / (1 - t)
             return (1 + 2 * x) * special.erfcx(x)
 
-        found: list[float] = chebyshev.cheb2poly(chebyshev.chebinterpolate(value, _DEGREE)).tolist()
-        return found
+        coefficients: list[float] = chebyshev.cheb2poly(chebyshev.chebinterpolate(value, _DEGREE)).tolist()
+        return coefficients
 
     return [polynomial(part) for part in range(_PARTS_OF_ERFCX)]
 
@@ -176,17 +176,17 @@ def start(name: str, system: InferenceSystem, privacy: Privacy) -> dict[str, Any
     The page shows `report`, Python's numbers for the file's own devices and channel, until a control moves. What it computes
     then has the values of the worst device for all devices; `differs` says in words in what that is not the file's system.
     """
-    k, over = int(np.argmax(privacy.asked_once)), Channel() if system.channel is None else system.channel
-    states = min(over.states, _MOST_STATES)
+    k, channel = int(np.argmax(privacy.asked_once)), Channel() if system.channel is None else system.channel
+    states = min(channel.states, _MOST_STATES)
     vectors = {name: getattr(system, name) for name in ("participation", "noise_variance", "weight", "clip")}
-    if over.max_power is not None:  # a gain of mean 1 meets the limit in units of the mean gain
-        vectors["max_power"] = np.broadcast_to(over.max_power, (system.devices,)) * over.gain_means(system.devices)
-    alike = all(np.ptp(vector) == 0 for vector in vectors.values())
+    if channel.max_power is not None:  # a gain of mean 1 meets the limit in units of the mean gain
+        vectors["max_power"] = np.broadcast_to(channel.max_power, (system.devices,)) * channel.gain_means(system.devices)
+    equal_devices = all(np.ptp(vector) == 0 for vector in vectors.values())
     rounds = min(system.rounds, _MOST_ROUNDS)
     differs = {
-        f"all devices alike, each as device {k}, the least protected of the file": not alike,
-        f"{states} of the {over.states} states of the file": states < over.states,
-        "an observer who knows the channel, and learns no less": not over.known,
+        f"all devices alike, each as device {k}, the least protected of the file": not equal_devices,
+        f"{states} of the {channel.states} states of the file": states < channel.states,
+        "an observer who knows the channel, and learns no less": not channel.known,
         f"{_MOST_ROUNDS} rounds at most": rounds < system.rounds,
     }
     values = {
@@ -207,7 +207,7 @@ def start(name: str, system: InferenceSystem, privacy: Privacy) -> dict[str, Any
         },
         "place": _place(system),
         "differs": [text for text, true in differs.items() if true],
-        "alike": alike,
+        "alike": equal_devices,
         "unserved": unserved(system.channel),
         **values,
         "devices": system.devices,
@@ -217,14 +217,14 @@ def start(name: str, system: InferenceSystem, privacy: Privacy) -> dict[str, Any
         "adjacency": system.adjacency.value,
         "observer": observers.resolved(system, system.observer).value,
         "idle_noise": system.idle_noise,
-        "model": over.model.value,
-        "antennas": over.antennas,
-        "law": law_text(over),
-        "known": over.known,
-        "fresh": over.fresh,
+        "model": channel.model.value,
+        "antennas": channel.antennas,
+        "law": law_text(channel),
+        "known": channel.known,
+        "fresh": channel.fresh,
         "states": states,
-        "seed": over.seed,
-        "streams": _streams(over, (states, system.devices)) if states * system.devices**2 <= _MOST_PAIRS else None,
+        "seed": channel.seed,
+        "streams": _streams(channel, (states, system.devices)) if states * system.devices**2 <= _MOST_PAIRS else None,
     }
 
 
@@ -234,14 +234,14 @@ def _report_numbers(system: InferenceSystem, privacy: Privacy, observer: Observe
     The closed form is proved against the observer that `auto` stands for. Against one who sees more, the exact value stands in
     its place, because it must never lie below that.
     """
-    asked = observers.resolved(system, privacy.observer)
+    resolved = observers.resolved(system, privacy.observer)
     by_observer = {
         Observer.PARTICIPANTS: privacy.observers.participants,
         Observer.OTHERS: privacy.observers.others,
         Observer.SIGNAL: privacy.observers.signal.epsilon,
     }
     once = by_observer[observer]
-    after_rounds = None if privacy.composed is None or observer is not asked else privacy.composed.epsilon
+    after_rounds = None if privacy.composed is None or observer is not resolved else privacy.composed.epsilon
     sees_more = observer.sees_device and not observers.default_observer(system).sees_device
     epsilons = {"exact": once, "rounds": once if privacy.composed is None else after_rounds}
     if channel_privacy.adds_nothing(system):

@@ -6,7 +6,7 @@ import math
 
 from markupsafe import Markup
 
-from airtight.results.numerals import plain, rounded_down, rounded_up
+from airtight.results.numerals import plain, rounded_down, rounded_up, share
 
 _NOTHING = 1e-9  # a gap or a slack below this, in its unit, is rounding error and is shown as 0
 
@@ -44,6 +44,17 @@ def below(value: float, digits: int = 4) -> Markup:
     '<span title="0.98765">0.987</span>'
     """
     return _typeset(value, rounded_down(float(value), digits))
+
+
+def probability(value: float) -> Markup:
+    """A probability that is a lower bound as HTML, rounded down.
+
+    Examples
+    --------
+    >>> str(probability(0.160348)), str(probability(3.6e-42))
+    ('<span title="0.160348">0.1603</span>', '<span title="3.6e-42">&lt; 0.001</span>')
+    """
+    return _typeset(value, share(float(value)).replace("<", "&lt;"))
 
 
 def in_table(text: str) -> str:

@@ -301,8 +301,8 @@ def figure_index(figures: Sequence[Rendered]) -> str:
 
 def audit_page(title: str, evidence: Sequence[Evidence], audited: str, *, home: bool) -> str:
     """The page of all verdicts, refuted ones first, with search and filters; `home` says whether a report stands beside it."""
-    made = environment().get_template("audit.html")
-    return secured(made.render(title=title, home=home, **edition(), audit=audited, **listed(evidence)))
+    template = environment().get_template("audit.html")
+    return secured(template.render(title=title, home=home, **edition(), audit=audited, **listed(evidence)))
 
 
 def listed(evidence: Sequence[Evidence]) -> dict[str, Any]:
@@ -334,12 +334,13 @@ def tried(out: Path, title: str, evidence: Sequence[Evidence], *, seed: int, eff
 @cache
 def environment() -> Environment:
     """The templates of the pages, with filters for numbers, formulas and prose."""
-    made = Environment(loader=PackageLoader("airtight.report"), autoescape=True, undefined=StrictUndefined)
-    made.filters |= {one.__name__: one for one in (numbers.shown, numbers.small, numbers.above, numbers.below)}
-    made.filters["mathml"] = cache(lambda latex: mathml(latex, "block"))
-    made.filters["prose"], made.filters["marked"] = _prose, _marked
-    made.globals["truth"] = rows.truth
-    return made
+    templates = Environment(loader=PackageLoader("airtight.report"), autoescape=True, undefined=StrictUndefined)
+    filters = (numbers.shown, numbers.small, numbers.above, numbers.below, numbers.probability)
+    templates.filters |= {one.__name__: one for one in filters}
+    templates.filters["mathml"] = cache(lambda latex: mathml(latex, "block"))
+    templates.filters["prose"], templates.filters["marked"] = _prose, _marked
+    templates.globals["truth"] = rows.truth
+    return templates
 
 
 def mathml(latex: str, display: str = "inline") -> Markup:

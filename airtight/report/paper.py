@@ -95,17 +95,17 @@ class Latex:
             return f"\\paragraph{{{self.inline(heading[1])}}}" + (f"\n{self(rest)}" if rest else "")
         if block.startswith("- "):
             items = re.split(r"^- ", block, flags=re.M)[1:]
-            made = "".join(f"\\item {self.inline(' '.join(item.split()))}\n" for item in items)
-            return f"\\begin{{itemize}}\n{made}\\end{{itemize}}"
+            list_items = "".join(f"\\item {self.inline(' '.join(item.split()))}\n" for item in items)
+            return f"\\begin{{itemize}}\n{list_items}\\end{{itemize}}"
         return self.inline(block)
 
     def inline(self, text: str) -> str:
         """Convert the text of one paragraph."""
-        made, end, text = "", 0, text.replace("\\*", "\0")
+        converted, end, text = "", 0, text.replace("\\*", "\0")
         for element in _INLINE.finditer(text):
-            made += escaped(text[end : element.start()]) + self._part(element)
+            converted += escaped(text[end : element.start()]) + self._part(element)
             end = element.end()
-        return made + escaped(text[end:])
+        return converted + escaped(text[end:])
 
     def _part(self, element: re.Match[str]) -> str:
         group = element.lastgroup
@@ -124,13 +124,13 @@ class Latex:
         return f"\\{command}{{{self.inline(inner)}}}"
 
     def _role(self, role: str, target: str) -> str:
-        shown, _, address = target.rpartition(" <")
+        label, _, address = target.rpartition(" <")
         address = address.rstrip(">")
-        if role == "ref" and (there := self.refer(address)) is not None:
-            return there
+        if role == "ref" and (reference := self.refer(address)) is not None:
+            return reference
         if role == "doc":
             return f"the page \\texttt{{{escaped(address)}}} of the documentation"
-        return self.inline(shown) if shown else f"\\texttt{{{escaped(address.lstrip('~'))}}}"
+        return self.inline(label) if label else f"\\texttt{{{escaped(address.lstrip('~'))}}}"
 
     def _link(self, text: str, url: str) -> str:
         if not url.startswith(_DOI):
@@ -159,10 +159,10 @@ def entry(doi: str, text: str) -> str:
     }
     """
     parts = text.split(", ")
-    who = [part for part in parts if re.match(r"([A-Z]\.[ -]?)+ ?[A-Z]", part)]
+    authors = [part for part in parts if re.match(r"([A-Z]\.[ -]?)+ ?[A-Z]", part)]
     year = next((part for part in reversed(parts) if re.fullmatch(r"\d{4}", part)), "")
-    where = ", ".join(part for part in parts if part not in (*who, year))
-    fields = {"author": " and ".join(who), "howpublished": escaped(where), "year": year, "note": f"doi: {doi}"}
+    where = ", ".join(part for part in parts if part not in (*authors, year))
+    fields = {"author": " and ".join(authors), "howpublished": escaped(where), "year": year, "note": f"doi: {doi}"}
     return f"@misc{{{key(doi)},\n" + "".join(f"  {n} = {{{v}}},\n" for n, v in fields.items() if v) + "}"
 
 
@@ -220,16 +220,16 @@ class _Document:
         """The whole document without its bibliography."""
         stands = [e for e in self.evidence if e.verdict not in FAILING]
         true = [e for e in stands if e.verdict is not Verdict.UNSETTLED and (e.how is not How.SEARCHED or e.form)]
-        tried = [e for e in stands if e not in true]
-        here = {e.claim.id for e in self.evidence}
-        left = [e for e in self.evidence if e.verdict in REFUTED and e.claim.ruling.corrected_by not in here]
+        only_searched = [e for e in stands if e not in true]
+        in_paper = {e.claim.id for e in self.evidence}
+        refuted = [e for e in self.evidence if e.verdict in REFUTED and e.claim.ruling.corrected_by not in in_paper]
         read = [
-            e for e in self.evidence if e.verdict is Verdict.OTHER_READING and e.claim.ruling.corrected_by not in here
+            e for e in self.evidence if e.verdict is Verdict.OTHER_READING and e.claim.ruling.corrected_by not in in_paper
         ]
         parts = [
             ("What is true", self.theorems(true)),
-            ("Tried, not proved", [self.plain("tried", e) for e in tried]),
-            ("Refuted", [self.plain("refuted", e) for e in left]),
+            ("Tried, not proved", [self.plain("tried", e) for e in only_searched]),
+            ("Refuted", [self.plain("refuted", e) for e in refuted]),
             ("False in another reading only", [self.plain("read", e) for e in read]),
         ]
         body = [f"\\section{{{title}}}\n\n" + "\n\n".join(paragraphs) for title, paragraphs in parts if paragraphs]
@@ -264,12 +264,13 @@ class _Document:
         section = proofs.of(first.claim, self.known) if first.how is How.ARGUED else None
         names = ", ".join(e.claim.id for e in rows)
         label = f"\\label{{{section.label}}}" if section else ""
-        given = self.latex(section.hypotheses) if section else self.domain(first)
-        made = [f"\\begin{{theorem}}[{{{escaped(names)}}}]{label}", f"\\emph{{Hypotheses.}} {given}" if given else ""]
-        made += [self.statement(e) for e in rows]
-        made += ["\\end{theorem}", "\\begin{proof}", self.proof(first, section), "\\end{proof}"]
-        made += [self.corrected(e) for e in rows]
-        return "\n".join(line for line in made if line)
+        hypotheses_text = self.latex(section.hypotheses) if section else self.domain(first)
+        lines = [f"\\begin{{theorem}}[{{{escaped(names)}}}]{label}"]
+        lines += [f"\\emph{{Hypotheses.}} {hypotheses_text}"] if hypotheses_text else []
+        lines += [self.statement(e) for e in rows]
+        lines += ["\\end{theorem}", "\\begin{proof}", self.proof(first, section), "\\end{proof}"]
+        lines += [self.corrected(e) for e in rows]
+        return "\n".join(line for line in lines if line)
 
     def proof(self, e: Evidence, section: Section | None) -> str:
         if section is not None:
@@ -286,8 +287,8 @@ class _Document:
 
     def statement(self, e: Evidence) -> str:
         """A formula, its place in the paper, and the meaning of its symbols."""
-        said = [f"\\textbf{{{escaped(e.claim.id)}}} ({escaped(e.claim.location)}).", f"\\fit{{{e.claim.statement}}}"]
-        return "\n".join([*said, self.latex("\n".join(computed(e.claim)).strip())]).strip()
+        opening = [f"\\textbf{{{escaped(e.claim.id)}}} ({escaped(e.claim.location)}).", f"\\fit{{{e.claim.statement}}}"]
+        return "\n".join([*opening, self.latex("\n".join(computed(e.claim)).strip())]).strip()
 
     def corrected(self, e: Evidence) -> str:
         """The refuted statements that this one replaces, and those that are true only in the reading of this one."""
@@ -311,13 +312,13 @@ class _Document:
         """A claim without proof."""
         if kind != "tried":
             link = self.refer(e.claim.argued.partition("#")[2]) if e.how is How.ARGUED else None
-            said = self.refutation(e) + (f" That the exhibit is one is proved in {link}." if link else "")
+            parts_of_item = self.refutation(e) + (f" That the exhibit is one is proved in {link}." if link else "")
         else:
             standing = f"{escaped(e.claim.reason)} It {e.known}."
             if e.verdict is Verdict.UNSETTLED:
                 standing = f"Not settled: {escaped(e.fault or f'{e.evaluations} evaluations were too few')}."
-            said = f"{self.domain(e)}\n{self.statement(e)}\n{standing}"
-        return f"\\begin{{{kind}}}\n{said}\n\\end{{{kind}}}" + (f"\n{self.corrected(e)}" if kind == "tried" else "")
+            parts_of_item = f"{self.domain(e)}\n{self.statement(e)}\n{standing}"
+        return f"\\begin{{{kind}}}\n{parts_of_item}\n\\end{{{kind}}}" + (f"\n{self.corrected(e)}" if kind == "tried" else "")
 
     def rest(self, printed: set[str]) -> str:
         """The sections that the proofs cite and that are no theorems here, and the sections that these cite in turn."""

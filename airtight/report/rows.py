@@ -17,8 +17,8 @@ _LONGEST = 700  # characters; longer LaTeX is not printed, because no reader can
 
 def computed(claim: Claim) -> list[str]:
     """Meaning of the symbols of a statement, and the tried expressions where they are not compared with the statement."""
-    said = [f"${name} = {_meant(meaning)}$" for name, meaning in legend(claim).items()]
-    lines = ["where " + ", ".join(one for one in said if len(one) <= _LONGEST) + ".", ""] if said else []
+    definitions = [f"${name} = {_meant(meaning)}$" for name, meaning in legend(claim).items()]
+    lines = ["where " + ", ".join(one for one in definitions if len(one) <= _LONGEST) + ".", ""] if definitions else []
     if claim.unread:
         written = claim.relation.latex() if claim.relation.symbolic else ""
         lines += ["Tried as", "", "$$" + written + "$$", ""] if 0 < len(written) <= _LONGEST else []

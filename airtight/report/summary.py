@@ -47,8 +47,8 @@ class Sentence:
 
 def _said(tone: str, text: str, *values: Any) -> Sentence:
     """A sentence whose numbers are shown with four digits."""
-    told = (shown(value) if isinstance(value, float) else value for value in values)
-    return Sentence(Markup(text).format(*told), tone)
+    texts = (shown(value) if isinstance(value, float) else value for value in values)
+    return Sentence(Markup(text).format(*texts), tone)
 
 
 def of_inference(system: InferenceSystem, bounds: InferenceBounds, schemes: dict[str, float]) -> list[Sentence]:
@@ -95,24 +95,24 @@ def _of_claim(privacy: Privacy) -> Sentence:
     name, claim = claimed(privacy)
     true = above(float(np.max(privacy.asked_once)))
     if claim.vacuous:
-        text = "{} says nothing of this system: its t = {} is not below the mean noise {}. The truth is ε {} {}."
+        text = "{} gives no ε for this system: its t = {} is not below the mean noise {}. The true ε {} {}."
         return _said("bad", text, name, claim.t, claim.mean_noise, relation(privacy.observer), true)
     first = privacy.published.theorem1
     start = Markup(name)
     if first.vacuous:
-        text = "Theorem 1 itself says nothing (its t = {} is not below the mean noise {}). With the t of its proof it"
+        text = "Theorem 1 itself gives no ε (its t = {} is not below the mean noise {}). With the t of its proof it"
         start = _said("", text, first.t, first.mean_noise).text
     k = int(np.argmax(claim.true_delta / claim.delta))
-    epsilon, promised, real = (float(x[k]) for x in (claim.epsilon, claim.delta, claim.true_delta))
-    if real > promised and not refuted(privacy):
+    epsilon, promised, true_delta = (float(x[k]) for x in (claim.epsilon, claim.delta, claim.true_delta))
+    if true_delta > promised and not refuted(privacy):
         text = (
             "{} is true here as its authors mean it, for a server that sees y alone: ε = {} at δ = {}. For one that also sees "
             "who takes part the true δ at that ε is {}, {} times as much."
         )
-        return _said("", text, start, epsilon, promised, real, shown(real / promised, 2))
-    if real > promised:
+        return _said("", text, start, epsilon, promised, true_delta, shown(true_delta / promised, 2))
+    if true_delta > promised:
         text = "{} is false here: it promises ε = {} at δ = {}, but at that ε the true δ is {}, {} times as much."
-        return _said("bad", text, start, epsilon, promised, real, shown(real / promised, 2))
+        return _said("bad", text, start, epsilon, promised, true_delta, shown(true_delta / promised, 2))
     text = "{} is true here, and loose: it claims ε = {}, the truth is ε {} {}."
     return _said("", text, start, float(np.max(claim.epsilon)), relation(privacy.observer), true)
 
@@ -123,15 +123,15 @@ def _of_protection(system: InferenceSystem, privacy: Privacy, schemes: dict[str,
     leaves = system.adjacency is Adjacency.ABSENT and not system.idle_noise
     if leaves and schemes["idle noise"] < _NOISE_LEAVES * float(true[k]):
         text = (
-            "A device that stays away takes its noise along, which gives it away: if all that stay away sent noise all the same, "
-            "ε of device {} were {}."
+            "A device that stays silent also stops its noise, which reveals it. If silent devices kept sending noise, ε of "
+            "device {} would be {}."
         )
         return _said("bad", text, k, above(schemes["idle noise"]))
     if not np.isfinite(true[k]):
         return _said("bad", "No finite ε holds for device {} at δ = {}.", k, privacy.exact.delta)
     right = (1 + float(system_privacy.delta(system, 0.0, rounds=1, observer=privacy.observer)[k])) / 2
     tone = "bad" if right > _TOLD else "good" if right < _HIDDEN else ""
-    text = "A server that guesses from one query {}, at even odds, is right with probability {} at most."
+    text = "A server that guesses from one round {} is right with probability {} at most (chance: 0.5)."
     return _said(tone, text, QUESTIONS[system.adjacency].format(k), above(right, 3))
 
 
@@ -146,21 +146,21 @@ def over_channel(system: InferenceSystem, bounds: InferenceBounds) -> dict[str, 
     if not np.isfinite(true[k]):
         sentences.append(_said("bad", "No finite ε holds for device {} at δ = {}.", k, privacy.exact.delta))
     else:
-        text = "In one query ε {} {} for device {}. In the median state of the channel it is {}, which is no guarantee."
+        text = "In one round ε {} {} for device {}. In the median state of the channel it is {}, which is no guarantee."
         median = float(channel.epsilon_quantiles["0.5"][k])
         sentences.append(_said("", text, relation(privacy.observer), above(true[k]), k, above(median)))
     if channel.fading is not None:
         sure, confidence = np.max(channel.fading.epsilon), f"{channel.fading.confidence:.0%}"
-        text = "For the law of the fading, of which the {} states are a sample, ε is at most {} with {} confidence, against {}."
+        text = "{} drawn channels stand for the fading. For the fading itself ε is at most {} with {} confidence, against {}."
         if not np.isfinite(sure):
-            text = "{} states are too few to bound ε for the law of the fading: {}, with {} confidence, against {}."
+            text = "{} drawn channels are too few to bound ε for the fading itself: {}, with {} confidence, against {}."
         sentences.append(_said("", text, channel.states, above(sure), confidence, channel.fading.observer))
     if channel.antennas_alike:
         text = "There is no fading: all antennas receive a device alike. Where they do not, ε is greater."
         sentences.append(_said("bad", text))
     if privacy.composed is not None:
         worst = int(np.argmax(privacy.composed.epsilon))
-        text = "After {} queries ε is {} for device {}."
+        text = "After {} rounds ε is {} for device {}."
         sentences.append(_said("", text, privacy.composed.rounds, above(privacy.composed.epsilon[worst]), worst))
     if np.any(channel.outage > 0):
         text = "The power limit keeps device {} silent with probability {}."
@@ -169,7 +169,7 @@ def over_channel(system: InferenceSystem, bounds: InferenceBounds) -> dict[str, 
         text = "An eavesdropper with {} looks of its own: ε = {}."
         sentences.append(_said("", text, channel.eavesdropper.antennas, above(np.max(channel.eavesdropper.epsilon))))
     if channel.decoder is not None:
-        text = "The best combination of the looks has a mean squared error of {}, against {} of an output that ignores them."
+        text = "The best combination of the antennas has a mean squared error of {}; a constant answer has {}."
         better = channel.decoder.mse < channel.decoder.constant_output
         sentences.append(_said("good" if better else "bad", text, channel.decoder.mse, channel.decoder.constant_output))
     columns = {"sends": channel.participation, **observer_columns(channel), **quantile_columns(channel)}
@@ -195,13 +195,11 @@ def _of_use(mse: Distortion) -> Sentence:
     nothing = mse.constant_output
     if not mse.beats_constant:
         text = (
-            "The target feature of the file, decoded, is worse than nothing: its mean squared error {} exceeds the {} of an "
-            "output that ignores what is received; {} % of it is from {}."
+            "The decoded feature is worse than a constant answer: mean squared error {} against {}. {} % of the error is from {}."
         )
         return _said("bad", text, mse.exact, nothing, share, cause)
     text = (
-        "The target feature of the file, decoded, has a mean squared error of {}, against {} of an output that ignores what is "
-        "received; {} % of it is from {}."
+        "The decoded feature has a mean squared error of {}; a constant answer has {}. {} % of the error is from {}."
     )
     return _said("good", text, mse.exact, nothing, share, cause)
 
@@ -226,7 +224,7 @@ def of_federation(system: FederatedSystem, bounds: FederatedBounds) -> list[Sent
             "least {} for one parameter at every ε."
         )
         out.append(_said("bad", text, bounds.server.delta_one_parameter))
-    claim = Markup("says nothing: its condition fails")
+    claim = Markup("gives no ε: its condition fails")
     if central.published_condition:
         claim = Markup("claims {}").format(shown(central.published_epsilon))
     whole = _said(
@@ -237,7 +235,7 @@ def of_federation(system: FederatedSystem, bounds: FederatedBounds) -> list[Sent
         whole = Markup("no finite ε for a paired client")
         if alone is not None and np.isfinite(alone.update):
             whole += _said("", ", {} for one alone", above(alone.update)).text
-    text = "Against who sees only the mean, a whole update of {} parameters has {}; Theorem 3 {}."
+    text = "Against an observer who sees only the mean, a whole update of {} parameters has {}; Theorem 3 {}."
     out.append(_said("", text, f"{system.parameters:,}", whole, claim))
     text = "The worst error of the mean is {}, {} % of that of independent quantizers; Theorem 2 prints {}."
     share = f"{100 * mse.corbin_worst / mse.ldp:.0f}"
@@ -254,9 +252,9 @@ def of_fleet(rows: Sequence[EnergyResult | None], cut: Comparison | None, infeas
     finite = [gap for gap in lost if np.isfinite(gap)]
     out = [_said("good", "Every one of the {} devices can keep its deadline.", len(known))]
     if lost:
-        most = _said("", " and loses up to {} of utility", max(finite)).text if finite else ""
+        greatest_loss = _said("", " and loses up to {} of utility", max(finite)).text if finite else ""
         out.append(
-            _said("bad", "What Theorem 2 tells them to do is not optimal for {} of {}{}.", len(lost), len(known), most)
+            _said("bad", "What Theorem 2 tells them to do is not optimal for {} of {}{}.", len(lost), len(known), greatest_loss)
         )
     if cut is not None:
         text = "The spread of the energies is {} % below that of the benchmark, their mean {} %."
@@ -264,7 +262,7 @@ def of_fleet(rows: Sequence[EnergyResult | None], cut: Comparison | None, infeas
     return out
 
 
-_USEFUL = 0.01  # accuracy above that of an output that ignores y, from which a system counts as better
+_USEFUL = 0.01  # accuracy above that of a constant answer, from which a system counts as better
 SEEN = {
     Observer.PARTICIPANTS: "and sees who takes part",
     Observer.OTHERS: "and sees who of the others takes part",
@@ -283,7 +281,7 @@ class Card:
     observer : Observer
         What the server sees besides y.
     claimed, true, composed : ndarray, shape (K,)
-        Epsilon claimed by Theorem 1, the exact one, and the exact one after `rounds` queries (None for one query).
+        Epsilon claimed by Theorem 1, the exact one, and the exact one after `rounds` (None for one).
     theorem : str
         Name of the printed form that the claim is taken from.
     worst : int
@@ -350,16 +348,16 @@ class Card:
 
     @property
     def light(self) -> tuple[str, str]:
-        """Whether the system is better than an output that ignores y, as a CSS class and in words."""
+        """Whether the system is better than a constant answer, as a CSS class and in words."""
         mse, accuracy = self.bounds.distortion, self.bounds.accuracy
         if mse is None or accuracy is None:
             return "soft", ""
         useful = accuracy.exact - accuracy.constant_output > _USEFUL
         if mse.beats_constant and useful:
-            return "good", "better than nothing"
+            return "good", "better than a constant answer"
         if mse.beats_constant or useful:
-            return "warn", "hardly better than nothing"
-        return "bad", "worse than nothing"
+            return "warn", "hardly better than a constant answer"
+        return "bad", "worse than a constant answer"
 
 
 def card(name: str, system: InferenceSystem, bounds: InferenceBounds, schemes: dict[str, InferenceSystem]) -> Card:
@@ -371,12 +369,12 @@ def card(name: str, system: InferenceSystem, bounds: InferenceBounds, schemes: d
     others = {kind: float(system_privacy.epsilon(other, device=worst)) for kind, other in schemes.items()}
     rounds, composed = _composed(privacy)
     columns = [claim.epsilon, true] if composed is None else [claim.epsilon, true, composed]
-    seen = observers.resolved(system, privacy.observer)
+    observer = observers.resolved(system, privacy.observer)
     return Card(
         name=name,
         line=_line(system),
         adjacency=privacy.adjacency,
-        observer=seen,
+        observer=observer,
         delta=privacy.exact.delta,
         claimed=claim.epsilon,
         theorem=theorem,

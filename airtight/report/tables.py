@@ -45,8 +45,8 @@ def privacy_rows(privacy: Privacy, labels: Sequence[str] = ()) -> list[tuple[str
 
 def observer_rows(privacy: Privacy, labels: Sequence[str] = ()) -> list[tuple[str, tuple[float, ...]]]:
     """Epsilon for the observers participants, others and signal (both ends), one row for each run of equal devices."""
-    seen = privacy.observers
-    columns = (seen.participants, seen.others, seen.signal.lower, seen.signal.epsilon)
+    by_observer = privacy.observers
+    columns = (by_observer.participants, by_observer.others, by_observer.signal.lower, by_observer.signal.epsilon)
     return groups(list(zip(*columns, strict=True)), labels)
 
 
@@ -60,7 +60,7 @@ def meter_rows(meter: Meter) -> dict[str, Any]:
 
 
 def observer_columns(part: ChannelBounds) -> dict[str, FloatArray]:
-    """Epsilon of one query over a channel by observer, and for the law of the fading."""
+    """Epsilon of one round over a channel by observer, and for the law of the fading."""
     listener, fading = part.eavesdropper, part.fading
     return {
         "participants": part.epsilon.participants,
@@ -119,20 +119,20 @@ def _channel(console: Console, part: ChannelBounds, labels: Sequence[str]) -> No
             ("devices", *columns),
             ((label, [show(x) for show, x in zip(shown, values, strict=True)]) for label, values in rows),
         )
-    said = []
+    sentences = []
     if part.fading is not None:
-        said.append(
+        sentences.append(
             f"{part.fading.confidence:.0%} sure: an upper bound for the fading itself, not only for the {part.states} drawn "
             f"channels, against {part.fading.observer}; infinite where too few are drawn"
         )
     if part.antennas_alike:
-        said.append("no fading: all antennas receive a device alike; where they do not, epsilon is greater")
+        sentences.append("no fading: all antennas receive a device alike; where they do not, epsilon is greater")
     if part.decoder is not None:
-        said.append(
+        sentences.append(
             f"best combination of the antenna signals: error {plain(part.decoder.mse)} (constant "
             f"{plain(part.decoder.constant_output)}), accuracy at least {share(part.decoder.accuracy)}"
         )
-    notes(console, said)
+    notes(console, sentences)
 
 
 def _inference(console: Console, name: str, part: InferenceBounds, labels: Sequence[str]) -> None:
@@ -148,10 +148,10 @@ def _inference(console: Console, name: str, part: InferenceBounds, labels: Seque
         ("devices", "published (Theorem 1)", "published (Eq. 23)", "proven", "exact"),
         upper(privacy_rows(privacy, labels)),
     )
-    asked = "" if privacy.observer is Observer.AUTO else f" (asked for: {privacy.observer})"
+    request_note = "" if privacy.observer is Observer.AUTO else f" (asked for: {privacy.observer})"
     _listed(
         console,
-        f"the same by what the server sees{asked}",
+        f"the same by what the server sees{request_note}",
         ("devices", "participants", "others", "signal, at least", "signal, at most"),
         [
             (label, [rounded_up(a), rounded_up(b), rounded_down(low), rounded_up(high)])
@@ -159,22 +159,22 @@ def _inference(console: Console, name: str, part: InferenceBounds, labels: Seque
         ],
     )
     if privacy.composed is not None:
-        total = privacy.composed
-        how = ", estimated" if total.estimated else ""
+        composed = privacy.composed
+        estimate_note = ", estimated" if composed.estimated else ""
         _listed(
             console,
-            f"{total.rounds:,} rounds, seen by {total.observer}{how}",
+            f"{composed.rounds:,} rounds, seen by {composed.observer}{estimate_note}",
             ("devices", "epsilon, at least", "epsilon, at most"),
             [
                 (label, [rounded_down(low), rounded_up(high)])
-                for label, (low, high) in groups(list(zip(total.lower, total.epsilon, strict=True)), labels)
+                for label, (low, high) in groups(list(zip(composed.lower, composed.epsilon, strict=True)), labels)
             ],
         )
-    said = []
+    sentences = []
     for label, claim in (("Theorem 1", privacy.published.theorem1), ("Eq. (23)", privacy.published.eq23)):
         verdict = "vacuous" if claim.vacuous else f"claims delta at most {rounded_up(max(claim.delta))}"
-        said.append(f"{label}: t = {plain(claim.t)}, mean noise {plain(claim.mean_noise)}: {verdict}")
-    notes(console, said)
+        sentences.append(f"{label}: t = {plain(claim.t)}, mean noise {plain(claim.mean_noise)}: {verdict}")
+    notes(console, sentences)
     if part.distortion is not None and part.accuracy is not None:
         _task(console, part.distortion, part.accuracy)
 
@@ -271,10 +271,10 @@ def _over_seeds(row: dict[str, Any], name: str) -> tuple[str, str]:
 
 def _seeds(rows: dict[str, Any], rest: str, kind: str = "") -> str:
     """The remark that explains the columns over seeds."""
-    said = next(iter(rows.values()))["over_seeds"]
-    if len(said["seeds"]) == 1:
-        return f"one seed ({said['seeds'][0]}), no intervals"
-    return f"{len(said['seeds'])} paired seeds, differences from {kind}{said['base']}, intervals of 95 % each; {rest}"
+    statistics = next(iter(rows.values()))["over_seeds"]
+    if len(statistics["seeds"]) == 1:
+        return f"one seed ({statistics['seeds'][0]}), no intervals"
+    return f"{len(statistics['seeds'])} paired seeds, differences from {kind}{statistics['base']}, intervals of 95 % each; {rest}"
 
 
 def _schemes(part: dict[str, Any]) -> TrainingPart:
@@ -364,12 +364,12 @@ def federated(console: Console, name: str, part: FederatedBounds) -> None:
         "the server, who sees both outputs of a pair: no finite epsilon has a delta below "
         f"{rounded_down(server.delta_one_parameter)}"
     )
-    said = [
+    sentences = [
         *([seen] if math.isinf(server.epsilon_one_parameter) else []),
         f"removing a client is always seen: delta = {plain(central.removal_delta)}",
         f"bits of a client and round: {bits.published.total:,} as printed, {bits.seeded.total:,} with the key as seed",
     ]
-    notes(console, said)
+    notes(console, sentences)
 
 
 def _task(console: Console, mse: Distortion, accuracy: Accuracy) -> None:
@@ -380,13 +380,13 @@ def _task(console: Console, mse: Distortion, accuracy: Accuracy) -> None:
     table.add_row("accuracy, at least", *map(share, (accuracy.published, accuracy.markov, accuracy.exact, chance)))
     console.print(table)
     causes = ", ".join(f"{name.replace('_', ' ')} {plain(value)}" for name, value in asdict(mse.breakdown).items())
-    said = [
+    sentences = [
         f"best decoder gain {plain(mse.best_gain)}: error {plain(mse.at_best_gain)}; any decoder, if the target were normal: "
         f"at least {rounded_down(mse.any_decoder)}",
         f"exact error by cause: {causes}",
         f"accuracy by the formula of the short paper: {share(accuracy.short_paper)}",
     ]
-    notes(console, said)
+    notes(console, sentences)
 
 
 def selection_rows(selection: Selection, labels: Sequence[str] = ()) -> list[tuple[str, tuple[float, ...]]]:

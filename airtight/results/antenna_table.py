@@ -19,7 +19,7 @@ ANTENNAS = (1, 2, 4, 8)
 
 @dataclass(frozen=True)
 class AntennaTable:
-    """The price of an antenna for one query, with few states, and what it is a price at.
+    """The price of an antenna for one round, with few states, and what it is a price at.
 
     Attributes
     ----------
@@ -59,8 +59,8 @@ class AntennaTable:
             epsilon=target,
             features=None if task is None else task.samples,
         )
-        seen = observers.resolved(system, system.observer)
-        return cls(target, system.delta, system.adjacency, seen, few.states, price)
+        observer = observers.resolved(system, system.observer)
+        return cls(target, system.delta, system.adjacency, observer, few.states, price)
 
     @property
     def rows(self) -> list[tuple[Any, ...]]:

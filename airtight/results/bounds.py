@@ -133,7 +133,7 @@ def each(description: SystemFile) -> Iterator[tuple[str, Part]]:
     """Yield name and result of each part as it is computed: the system, its variants, federation, fleet, tables of packages."""
     for name, system in description.systems.items():
         scores, groups = (description.scores, description.groups) if system is description.inference else (None, ())
-        yield name, InferenceBounds.of(system, description.task, scores, groups)
+        yield name, InferenceBounds.of(system, description.task, scores, groups, description.uncertainty)
     if description.federated is not None:
         yield description.name, FederatedBounds.of(description.federated)
     if description.energy is not None:

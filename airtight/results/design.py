@@ -244,7 +244,7 @@ class DesignResult(Result):
     error_of : str
         The codes that the error and `baseline` are for: those of the features, or the worst ones within the clips.
     energy : float
-        Energy of all devices for one query.
+        Energy of all devices for one round.
     energy_of : str
         The codes that it is for: those of the features (mean over the tasks), or codes as long as the clips.
     baseline : BaselineErrors, optional
@@ -290,14 +290,14 @@ class DesignResult(Result):
 
     def tidy(self) -> dict[str, object]:
         """The numbers of the table."""
-        asked: dict[str, Any] = {"observer": self.observer, "rounds": self.rounds}
-        priced = {} if self.prices is None else {name: row for each in self.prices for name, row in each.tidy().items()}
+        conditions: dict[str, Any] = {"observer": self.observer, "rounds": self.rounds}
+        priced = {} if self.prices is None else {name: row for price in self.prices for name, row in price.tidy().items()}
         return {
             "minimised": self.minimised,
             "value": Entry(value=self.value, lower=math.nan if self.lower_bound is None else self.lower_bound),
             "gap": self.gap,
             "bound_for": self.bound_for,
-            "epsilon": Entry(value=self.epsilon, face=Face.EXACT, **asked),
+            "epsilon": Entry(value=self.epsilon, face=Face.EXACT, **conditions),
             "never_send": silent(self.never_send),
             "error": self.error,
             "accuracy": self.accuracy,
@@ -328,17 +328,17 @@ class DesignResult(Result):
                 constant["accuracy"] = nothing.accuracy
             baseline = BaselineErrors(constant_output=constant, published_design=described_numbers)
         variables = {name.value: _plain(getattr(solved.system, name.value)) for name in free}
-        system, asked = solved.system, solved.request or solved.system
+        system, conditions = solved.system, solved.request or solved.system
         constant_error = None if nothing is None else nothing.error
         value = rounded_up(solved.value) if solved.minimised is Goal.EPSILON else plain(solved.value)
         least = f"LEAST {solved.minimised.value.upper()} {value}"
-        known = "the best found; nothing is proved"
+        certainty = "the best found; nothing is proved"
         if solved.lower_bound is not None and solved.bound_for is not None:
-            known = f"{solved.bound_for.none} has less than {rounded_down(solved.lower_bound)}"
+            certainty = f"{solved.bound_for.none} has less than {rounded_down(solved.lower_bound)}"
         use = headline.of_use(solved.error, constant_error) if worst is None else headline.of_use(None, None, worst.beside)
-        said = f"{least} ({known}); {headline.of_privacy(system, solved.epsilon)}; {use}."
+        summary = f"{least} ({certainty}); {headline.of_privacy(system, solved.epsilon)}; {use}."
         return cls(
-            headline=headline.sentences(said, system),
+            headline=headline.sentences(summary, system),
             never_send=headline.never_send(system),
             minimised=solved.minimised.value,
             value=solved.value,
@@ -347,8 +347,8 @@ class DesignResult(Result):
             bound_for=None if solved.bound_for is None else solved.bound_for.value,
             variables=variables,
             epsilon=solved.epsilon,
-            rounds=asked.rounds,
-            observer=observers.resolved(system, asked.observer),
+            rounds=conditions.rounds,
+            observer=observers.resolved(system, conditions.observer),
             accuracy=solved.accuracy,
             error=solved.error,
             error_of=solved.error_of,
@@ -525,13 +525,13 @@ class CalibrationResult(Result):
 
     def tidy(self) -> dict[str, object]:
         """The numbers of the table."""
-        asked: dict[str, Any] = {"observer": self.observer, "rounds": self.rounds}
+        conditions: dict[str, Any] = {"observer": self.observer, "rounds": self.rounds}
         return {
             "adjacency": self.adjacency,
             "delta": self.delta,
             self.variable: self.value,
-            "target": Entry(value=self.target, **asked),
-            "epsilon": Entry(value=self.epsilon, face=Face.EXACT, **asked),
+            "target": Entry(value=self.target, **conditions),
+            "epsilon": Entry(value=self.epsilon, face=Face.EXACT, **conditions),
             "never_send": silent(self.never_send),
             "monotone": self.monotone,
             "unsettled": {str(i): {"least": low, "greatest": high} for i, (low, high) in enumerate(self.unsettled)},
@@ -546,15 +546,15 @@ class CalibrationResult(Result):
         values = high if low == high else f"{low} to {high}"
         sought = result.variable.key.replace("_", " ").upper()
         who = "other device" if np.any(system.partners) else "device"
-        said = f"{sought} {values} keeps epsilon at most {target:g} for every {who} that sends"
+        summary = f"{sought} {values} keeps epsilon at most {target:g} for every {who} that sends"
         if not result.settled:
-            said += f" (the search was stopped: {BEYOND[result.variable]} may do)"
+            summary += f" (the search was stopped: {BEYOND[result.variable]} may do)"
         error = constant = None
         if task is not None and task.fits(system):
             error = combiner.whole_mse(system, task.features)
             constant = decoding.constant_output(task.features)
         return cls(
-            headline=headline.sentences(f"{said}; {headline.of_use(error, constant, _worst(system))}.", system),
+            headline=headline.sentences(f"{summary}; {headline.of_use(error, constant, _worst(system))}.", system),
             never_send=headline.never_send(system),
             variable=result.variable.value,
             value=result.value,

@@ -143,8 +143,8 @@ class EnergyResult:
         theorem = (Theorem2(**row) for row in _rows(Theorem2, printed))
         prices = (found.prices.of(k) for k in range(found.gap.size))
         return [
-            cls(**row, certificate=certificate, published=other, price=DeadlinePrice(energy=energy, utility=utility))
-            for row, certificate, other, (energy, utility) in zip(
+            cls(**row, certificate=certificate, published=theorem_2, price=DeadlinePrice(energy=energy, utility=utility))
+            for row, certificate, theorem_2, (energy, utility) in zip(
                 _rows(cls, found), certificates, theorem, prices, strict=True
             )
         ]

@@ -224,10 +224,10 @@ def _exact(system: FederatedSystem, client: Client, others: int) -> UpdateEpsilo
             rounds=rounds,
         )
 
-    one = epsilon(1, 1)
-    update = one if system.parameters == 1 else epsilon(system.parameters, 1)
-    many = update if system.rounds == 1 else epsilon(system.parameters, system.rounds)
-    return UpdateEpsilon(one_parameter=one, update=update, all_rounds=many)
+    one_parameter = epsilon(1, 1)
+    update = one_parameter if system.parameters == 1 else epsilon(system.parameters, 1)
+    all_parameters = update if system.rounds == 1 else epsilon(system.parameters, system.rounds)
+    return UpdateEpsilon(one_parameter=one_parameter, update=update, all_rounds=all_parameters)
 
 
 @dataclass(frozen=True, kw_only=True)

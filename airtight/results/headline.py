@@ -10,15 +10,17 @@ import numpy as np
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.guarantee import Adjacency, Observer
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.results.numerals import plain, prose, rounded_up, rounds
+from airtight.results.numerals import plain, prose, rounded_down, rounded_up, rounds
 
 if TYPE_CHECKING:
     from airtight.analytics.privacy.over_the_air.meter import Meter
+    from airtight.system_file.contents import Uncertainty
 
 # Epsilon above which a system is called not private: an attacker's odds may change by e^10 = 22,000. Ponomareva et al., How to
 # DP-fy ML (2023), end their second tier, "reasonable privacy", here.
 PRIVATE = 10.0
 ESTIMATE = "Epsilon is an estimate here (docs/accuracy.md)."
+_NOTHING = "such an epsilon guarantees practically nothing"
 TELLING = 0.8  # detections less false alarms of a proved attack: nine guesses of ten are right at even odds
 NEIGHBOURS = {
     Adjacency.ABSENT: "a device is gone, and its noise too",
@@ -54,8 +56,10 @@ def who_sends(system: InferenceSystem) -> str:
         return f"{len(silent)} of {count} devices never send: {devices(silent)} ({reason})."
     if np.all(p == 1):
         return f"All {count} devices always send."
-    low, high = float(np.min(p)), float(np.max(p))
-    return f"{count} devices send with probability {low:.3g}{'' if low == high else f' to {high:.3g}'}."
+    low, high = (f"{value:.3g}" for value in (np.min(p), np.max(p)))
+    if low == "1":  # though not all of them always send
+        return f"{count} devices send with probability at least {rounded_down(float(np.min(p)), 3)}."
+    return f"{count} devices send with probability {low}{'' if low == high else f' to {high}'}."
 
 
 def devices(indices: Sequence[int]) -> str:
@@ -76,8 +80,8 @@ def devices(indices: Sequence[int]) -> str:
     return f"device{'' if len(indices) == 1 else 's'} {text}"
 
 
-def of_privacy(system: InferenceSystem, epsilon: FloatArray) -> str:
-    """The verdict on the worst epsilon after all rounds, without a full stop."""
+def of_privacy(system: InferenceSystem, epsilon: FloatArray, *, attacked: bool = True) -> str:
+    """The verdict on the worst epsilon after all rounds, without a full stop; an attack on the system is tried if `attacked`."""
     epsilon, honest = np.atleast_1d(epsilon), np.flatnonzero(~system.partners)
     worst = int(honest[np.argmax(epsilon[honest])])
     value = float(epsilon[worst])
@@ -89,7 +93,8 @@ def of_privacy(system: InferenceSystem, epsilon: FloatArray) -> str:
         senders = epsilon[~system.partners & ~system.never_sends]  # silence is no protection, and lowers no median
         of = f"worst device {worst}; median {rounded_up(float(np.median(senders)))}"
     if value > PRIVATE:
-        return f"NOT PRIVATE (epsilon {rounded_up(value)}, {of}): {_leaks(system, worst)}"
+        leaks = _leaks(system, worst) if attacked else _NOTHING
+        return f"NOT PRIVATE (epsilon {rounded_up(value)}, {of}): {leaks}"
     return f"PRIVATE (epsilon {rounded_up(value)}, {of})"
 
 
@@ -100,7 +105,7 @@ def _leaks(system: InferenceSystem, device: int) -> str:
     advantage, _ = system_privacy.delta_bracket(system, 0.0, rounds=1, device=device)
     if float(advantage) >= TELLING:
         return "the server learns practically everything"
-    return "such an epsilon guarantees practically nothing"
+    return _NOTHING
 
 
 def of_use(error: float | None, constant: float | None, worst: tuple[float, float] | None = None) -> str:
@@ -114,33 +119,34 @@ def of_use(error: float | None, constant: float | None, worst: tuple[float, floa
     ('USEFUL (error 1.93, constant 8.25)', 'USELESS (error 2104.4, constant 2104.4)')
     """
     if error is not None and constant is not None:
-        here, nothing = prose(error), prose(constant)
-        if here == nothing:  # what decides is not to look equal
-            here, nothing = plain(error, 9), plain(constant, 9)
-        return f"{'USEFUL' if error < constant else 'USELESS'} (error {here}, constant {nothing})"
+        error_text, constant_text = prose(error), prose(constant)
+        if error_text == constant_text:  # what decides is not to look equal
+            error_text, constant_text = plain(error, 9), plain(constant, 9)
+        return f"{'USEFUL' if error < constant else 'USELESS'} (error {error_text}, constant {constant_text})"
     if worst is None:
         return "usefulness unknown: no [inference.features]"
-    most, nothing_known = worst
-    digits = 4 if rounded_up(most) != rounded_up(nothing_known) else 9
-    numbers = f"error at most {rounded_up(most, digits)}, constant {plain(nothing_known, digits)}"
-    if most < nothing_known:
+    greatest_error, constant_output = worst
+    digits = 4 if rounded_up(greatest_error) != rounded_up(constant_output) else 9
+    numbers = f"error at most {rounded_up(greatest_error, digits)}, constant {plain(constant_output, digits)}"
+    if greatest_error < constant_output:
         return f"USEFUL for any codes within the clips ({numbers})"
-    return f"useful or not by the codes: add [inference.features] (worst codes: {numbers})"
+    return f"usefulness depends on the codes: add [inference.features] (worst codes: {numbers})"
 
 
 def of_question(system: InferenceSystem) -> str:
     """After how many rounds, at which delta, for which neighbours and against whom epsilon holds."""
     from airtight.analytics.privacy.over_the_air import observers
 
-    seen = observers.resolved(system, system.observer)
-    over = "" if system.channel is None else " Its channel is counted."
-    against = server(seen, helpers(system))
-    return f"After {rounds(system.rounds)}, delta {plain(system.delta)}, against {against}. {neighbours(system.adjacency)}{over}"
+    observer = observers.resolved(system, system.observer)
+    channel_note = "" if system.channel is None else " Its channel is counted."
+    against = server(observer, helpers(system))
+    after = f"After {rounds(system.rounds)}, delta {plain(system.delta)}, against {against}."
+    return f"{after} {neighbours(system.adjacency)}{channel_note}"
 
 
-def server(seen: Observer, helped: str = "") -> str:
+def server(observer: Observer, helped: str = "") -> str:
     """Against whom epsilon holds: what the server sees, and who helps it."""
-    return SERVERS[seen] + (f", with the help of {helped}" if helped else "")
+    return SERVERS[observer] + (f", with the help of {helped}" if helped else "")
 
 
 def neighbours(adjacency: Adjacency) -> str:
@@ -170,6 +176,7 @@ def of_system(
     error: float | None,
     constant: float | None,
     worst: tuple[float, float] | None,
+    uncertainty: Uncertainty | None = None,
 ) -> list[str]:
     """The sentences of a system: verdict, question, who sends.
 
@@ -181,15 +188,19 @@ def of_system(
         Mean squared error, and that of the best answer that ignores the signal.
     worst : (float, float), optional
         The same two numbers of the worst codes, where there is no error.
+    uncertainty : NoiseRange or Scenarios, optional
+        What epsilon counts beside the system.
     """
     if np.all(system.never_sends | system.partners):  # nobody's protection is asked
         return [who_sends(system)]
-    return sentences(f"{of_privacy(system, epsilon)}; {of_use(error, constant, worst)}.", system)
+    verdict = of_privacy(system, epsilon, attacked=uncertainty is None)  # the attack is one on the nominal system
+    return sentences(f"{verdict}; {of_use(error, constant, worst)}.", system, uncertainty)
 
 
-def sentences(verdict: str, system: InferenceSystem) -> list[str]:
+def sentences(verdict: str, system: InferenceSystem, uncertainty: Uncertainty | None = None) -> list[str]:
     """The verdict, the question that it answers and whether epsilon is an estimate, and who sends."""
     from airtight.analytics.privacy.over_the_air import system_privacy
 
-    estimate = f" {ESTIMATE}" if system_privacy.estimated(system) else ""
-    return [verdict, of_question(system) + estimate, who_sends(system)]
+    estimated = system_privacy.estimated(system) if uncertainty is None else uncertainty.estimated(system)
+    counted = "" if uncertainty is None else f" {uncertainty.sentence}"
+    return [verdict, of_question(system) + counted + (f" {ESTIMATE}" if estimated else ""), who_sends(system)]

@@ -20,6 +20,8 @@ from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.inference.transmission import transmit_energy
 from airtight.analytics.limits import minimax
+from airtight.analytics.privacy.accounting.numerical_composition import DEFAULT_RELATIVE_WIDTH
+from airtight.analytics.privacy.accounting.privacy_curve import Bracket
 from airtight.analytics.privacy.over_the_air import amplification, feature_aware, observers, system_privacy
 from airtight.analytics.privacy.over_the_air.amplification import TheoremForm
 from airtight.analytics.privacy.over_the_air.groups import group_epsilon
@@ -29,7 +31,7 @@ from airtight.results import headline
 from airtight.results.numerals import plain, rounded_down, rounded_up
 from airtight.results.numerals import rounds as in_words
 from airtight.results.result import Result, silent
-from airtight.system_file.contents import Scores, Task
+from airtight.system_file.contents import Scores, Task, Uncertainty
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -155,8 +157,10 @@ class Observers:
     estimated: bool = field(default=False, repr=False)
 
     @classmethod
-    def of(cls, system: InferenceSystem) -> Observers:
-        """The upper end for `signal` is epsilon for `others`."""
+    def of(cls, system: InferenceSystem, uncertainty: Uncertainty | None = None) -> Observers:
+        """The upper end for `signal` is epsilon for `others`; of what is uncertain it is infinite where nothing is proved."""
+        if uncertainty is not None:
+            return cls._of_uncertain(system.replace(rounds=1), uncertainty)
         signal = system_privacy.epsilon_bracket(system, rounds=1, observer=Observer.SIGNAL)
         participants = np.asarray(system_privacy.epsilon(system, rounds=1, observer=Observer.PARTICIPANTS))
         others = np.asarray(signal.upper)
@@ -165,6 +169,26 @@ class Observers:
             others=others,
             signal=SignalBracket(lower=np.asarray(signal.lower), epsilon=others),
             estimated=system_privacy.estimated(system, rounds=1, observer=Observer.SIGNAL),
+        )
+
+    @classmethod
+    def _of_uncertain(cls, system: InferenceSystem, uncertainty: Uncertainty) -> Observers:
+        seen = observers.resolved(system, system.observer)
+
+        def bracket(observer: Observer) -> Bracket:
+            try:
+                return uncertainty.bracket(system.replace(observer=observer))
+            except ParameterError:
+                if seen.sees_device == observer.sees_device:
+                    raise  # it is this one that the user asks about
+                return Bracket.of(np.zeros(system.devices), np.full(system.devices, np.inf), DEFAULT_RELATIVE_WIDTH)
+
+        signal = bracket(Observer.SIGNAL)
+        return cls(
+            participants=np.asarray(bracket(Observer.PARTICIPANTS).upper),
+            others=np.asarray(signal.upper),
+            signal=SignalBracket(lower=np.asarray(signal.lower), epsilon=np.asarray(signal.upper)),
+            estimated=uncertainty.estimated(system.replace(observer=Observer.SIGNAL)),
         )
 
     def of_auto(self, system: InferenceSystem) -> FloatArray:
@@ -193,14 +217,14 @@ class Composed:
     estimated: bool = False
 
     @classmethod
-    def of(cls, system: InferenceSystem) -> Composed:
-        lower, upper = system_privacy.epsilon_bracket(system)
+    def of(cls, system: InferenceSystem, uncertainty: Uncertainty | None = None) -> Composed:
+        lower, upper = (system_privacy.epsilon_bracket(system) if uncertainty is None else uncertainty.bracket(system))[:2]
         return cls(
             rounds=system.rounds,
             observer=observers.resolved(system, system.observer),
             epsilon=upper,
             lower=lower,
-            estimated=system_privacy.estimated(system),
+            estimated=system_privacy.estimated(system) if uncertainty is None else uncertainty.estimated(system),
         )
 
 
@@ -225,14 +249,14 @@ class Colluding:
     estimated: bool = False
 
     @classmethod
-    def of(cls, system: InferenceSystem) -> Colluding:
-        lower, upper = system_privacy.epsilon_bracket(system)
+    def of(cls, system: InferenceSystem, uncertainty: Uncertainty | None = None) -> Colluding:
+        lower, upper = (system_privacy.epsilon_bracket(system) if uncertainty is None else uncertainty.bracket(system))[:2]
         named = system.colluding
         return cls(
             devices=named if isinstance(named, int) else list(named),
             epsilon=upper,
             lower=lower,
-            estimated=system_privacy.estimated(system),
+            estimated=system_privacy.estimated(system) if uncertainty is None else uncertainty.estimated(system),
         )
 
 
@@ -277,6 +301,9 @@ class Privacy:
 
     Where devices collude, `colluding` is there too, and all exact values count it; what is published knows no colluders, and
     nothing is proven in closed form. Where the file has groups of devices, `groups` is there.
+
+    `uncertain` names the key of [inference] that leaves the noise or the participation open: all exact values count it, what is
+    published is at the nominal noise or the mean participation, and nothing is proven in closed form.
     """
 
     adjacency: Adjacency
@@ -289,11 +316,14 @@ class Privacy:
     composed: Composed | None = None
     colluding: Colluding | None = None
     groups: GroupBounds | None = None
+    uncertain: str | None = None
 
     @classmethod
-    def of(cls, system: InferenceSystem, groups: Sequence[Sequence[int]] = ()) -> Privacy:
-        seen = Observers.of(system)
-        if channel_privacy.adds_nothing(system) and not system.colluding:
+    def of(
+        cls, system: InferenceSystem, groups: Sequence[Sequence[int]] = (), uncertainty: Uncertainty | None = None
+    ) -> Privacy:
+        by_observer = Observers.of(system, uncertainty)
+        if channel_privacy.adds_nothing(system) and not system.colluding and uncertainty is None:
             proven = EpsilonDelta.of(amplification.proven(system.one_round))
         else:
             proven = EpsilonDelta(epsilon=np.full(system.devices, np.inf), delta=np.full(system.devices, system.delta))
@@ -305,11 +335,12 @@ class Privacy:
                 theorem1=TheoremBound.of(system, TheoremForm.THEOREM1), eq23=TheoremBound.of(system, TheoremForm.EQ23)
             ),
             proven=proven,
-            exact=Exact(epsilon=seen.of_auto(system), delta=system.delta),
-            observers=seen,
-            composed=Composed.of(system) if system.rounds > 1 else None,
-            colluding=Colluding.of(system) if system.colluding else None,
+            exact=Exact(epsilon=by_observer.of_auto(system), delta=system.delta),
+            observers=by_observer,
+            composed=Composed.of(system, uncertainty) if system.rounds > 1 else None,
+            colluding=Colluding.of(system, uncertainty) if system.colluding else None,
             groups=GroupBounds.of(system, groups) if groups else None,
+            uncertain=None if uncertainty is None else uncertainty.key,
         )
 
     def tidy(self) -> dict[str, object]:
@@ -317,22 +348,24 @@ class Privacy:
         once: dict[str, Any] = {"rounds": 1}
         printed: dict[str, Any] = {"face": Face.PUBLISHED, "observer": Observer.SIGNAL, **once}
         true: dict[str, Any] = {"face": Face.EXACT, **once}
-        seen, signal = self.observers, self.observers.signal
-        proved: dict[str, Any] = {} if seen.estimated else {"lower": signal.lower, "upper": signal.epsilon}
+        by_observer, signal = self.observers, self.observers.signal
+        proved: dict[str, Any] = {} if by_observer.estimated else {"lower": signal.lower, "upper": signal.epsilon}
         epsilon = [
             Entry(value=self.published.theorem1.epsilon, **printed),
             Entry(value=self.proven.epsilon, face=Face.PROVEN, observer=self.auto, **once),
-            Entry(value=seen.participants, observer=Observer.PARTICIPANTS, **true),
-            Entry(value=seen.others, observer=Observer.OTHERS, **true),
+            Entry(value=by_observer.participants, observer=Observer.PARTICIPANTS, **true),
+            Entry(value=by_observer.others, observer=Observer.OTHERS, **true),
             Entry(value=signal.epsilon, observer=Observer.SIGNAL, **true, **proved),
         ]
-        if (many := self.composed) is not None:
-            proved = {} if many.estimated else {"lower": many.lower, "upper": many.epsilon}
-            asked: dict[str, Any] = {"observer": many.observer, "rounds": many.rounds}
-            epsilon.append(Entry(value=many.epsilon, face=Face.EXACT, **asked, **proved))
+        if (composed := self.composed) is not None:
+            proved = {} if composed.estimated else {"lower": composed.lower, "upper": composed.epsilon}
+            conditions: dict[str, Any] = {"observer": composed.observer, "rounds": composed.rounds}
+            epsilon.append(Entry(value=composed.epsilon, face=Face.EXACT, **conditions, **proved))
         rows: dict[str, object] = {"adjacency": self.adjacency, "delta": self.exact.delta, "epsilon": epsilon}
         if self.colluding is not None:
             rows["colluding"] = str(self.colluding.devices)
+        if self.uncertain is not None:
+            rows["uncertain"] = self.uncertain
         if self.groups is not None:
             rows["groups"] = str(self.groups.devices)
             rows["group_epsilon"] = [
@@ -714,7 +747,7 @@ class Selection:
 
 @dataclass(frozen=True, kw_only=True)
 class EpsilonByObserver:
-    """The least epsilon of every device for one query, at the system's delta, by what the server sees beside the looks.
+    """The least epsilon of every device for one round, at the system's delta, by what the server sees beside the looks.
 
     Attributes
     ----------
@@ -778,7 +811,7 @@ class Decoder:
 
 @dataclass(frozen=True, kw_only=True)
 class FadingBounds:
-    """Epsilon of one query for the law that the states of a channel are drawn from.
+    """Epsilon of one round for the law that the states of a channel are drawn from.
 
     Attributes
     ----------
@@ -925,12 +958,13 @@ class InferenceBounds:
         task: Task | None = None,
         scores: Scores | None = None,
         groups: Sequence[Sequence[int]] = (),
+        uncertainty: Uncertainty | None = None,
     ) -> InferenceBounds:
         """The results for one system; without the task where that has another number of devices or dimensions.
 
         Over a channel, distortion and accuracy are those of the first antenna alone, where devices invert it perfectly.
         """
-        channel, privacy = system.channel, Privacy.of(system, groups)
+        channel, privacy = system.channel, Privacy.of(system, groups, uncertainty)
         of_channel = None if channel is None else ChannelBounds.of(system, channel, privacy.observers, task)
         selection = None if scores is None else Selection.of(system, scores)
         aligned = channel is None or (channel.looks is None and channel.csi_error == 0)
@@ -944,9 +978,10 @@ class InferenceBounds:
             selection=selection,
             channel=of_channel,
         )
-        worst = WorstCase.of(system) if part.error is None else None
+        # what no scheme can beat is about the nominal system, whose epsilon is a smaller one
+        worst = WorstCase.of(system) if part.error is None and uncertainty is None else None
         beside = None if worst is None else worst.beside
-        said = headline.of_system(system, privacy.asked, part.error, part.constant, beside)
+        said = headline.of_system(system, privacy.asked, part.error, part.constant, beside, uncertainty)
         return replace(part, headline=said, worst_case=worst)
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -1079,23 +1114,24 @@ class EpsilonOverRounds(Result):
         """How epsilon of the worst device grows, and how long the budget lasts."""
         worst, last = self.worst(self.asked), int(self.rounds[-1])
         if len({*self.never_send, *self.partners}) == self.epsilon[self.asked].shape[1]:
-            who = "NO DEVICE BUT THOSE THAT HELP THE SERVER" if self.partners else "NO DEVICE"
-            return [f"{who} EVER SENDS: nothing is learned, and nothing is protected."]
+            subject = "NO DEVICE BUT THOSE THAT HELP THE SERVER" if self.partners else "NO DEVICE"
+            return [f"{subject} EVER SENDS: nothing is learned, and nothing is protected."]
         if not np.isfinite(worst[-1]):
             grown = f"NOT PRIVATE after {last} rounds (no finite epsilon)"
         else:
             first, end = (f"{rounded_up(worst[i])} AFTER {in_words(int(self.rounds[i])).upper()}" for i in (0, -1))
             grown = f"EPSILON {first}" + ("" if self.rounds.size == 1 else f", {end}")
         against = headline.server(self.asked, self.helpers)
-        said = [f"{grown} (worst device, delta {plain(self.delta)}, against {against}). {headline.neighbours(self.adjacency)}"]
+        condition = f"worst device, delta {plain(self.delta)}, against {against}"
+        sentences = [f"{grown} ({condition}). {headline.neighbours(self.adjacency)}"]
         if self.budget is not None:
             kept = self.rounds_within[self.asked]
             at_least = "at least " if kept == last else ""
-            said.append(f"A budget of {self.budget:g} lasts {at_least}{in_words(kept)}.")
+            sentences.append(f"A budget of {self.budget:g} lasts {at_least}{in_words(kept)}.")
         if self.never_send:
-            who = headline.devices(self.never_send).capitalize()
-            said.insert(1, f"{who} never send: their epsilon is no protection by noise.")
-        return said
+            subject = headline.devices(self.never_send).capitalize()
+            sentences.insert(1, f"{subject} never send: their epsilon is no protection by noise.")
+        return sentences
 
     def tidy(self) -> dict[str, object]:
         """The numbers of the table."""

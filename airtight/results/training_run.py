@@ -57,12 +57,12 @@ def run_all(
     task = None if source is None else data.load(source, seed=seed)
     for kind in chosen.mechanisms:
 
-        def told(number: int, done: Round, kind: Mechanism = kind) -> None:
+        def report_round(number: int, done: Round, kind: Mechanism = kind) -> None:
             spent = f", epsilon {system.epsilon * (number + 1):g} a parameter" if kind.private else ""
             advance(f"{kind.value}: accuracy {done.validation:.3f}{spent}")
 
         path = _checkpoint(checkpoints, kind.value)
-        runs.append(run(system, chosen.settings, kind, checkpoint=path, progress=told, task=task))
+        runs.append(run(system, chosen.settings, kind, checkpoint=path, progress=report_round, task=task))
     return runs
 
 

@@ -126,7 +126,7 @@ def _report(file: str, plan: Sweep, out: Path, store: Path, outcome: Outcome) ->
     console = screen()
     say(console, f"{out}: {plan.cells} points; {', '.join(ranges) or 'stored'}.", style="bold")
     if out == store:
-        say(console, f"{outcome.computed} blocks computed, {outcome.kept} kept.")
+        say(console, f"Blocks of points: {outcome.computed} computed now, {outcome.kept} kept from before.")
     steps = [(f"airtight bounds {file}", "one system with its verdict")]
     if out == store:
         steps.insert(0, (f"python -c \"import xarray; print(xarray.open_zarr('{out}'))\"", "all numbers, by axis"))

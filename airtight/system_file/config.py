@@ -27,7 +27,7 @@ from airtight.solvers.design.requirements import (
     Requirements,
 )
 from airtight.system_file import package_tables, units
-from airtight.system_file.contents import Scores, SystemFile, Task
+from airtight.system_file.contents import NoiseRange, Scenarios, Scores, SystemFile, Task
 from airtight.system_file.package_tables import PackageTable
 from airtight.system_file.tables import (
     ChannelTable,
@@ -38,6 +38,7 @@ from airtight.system_file.tables import (
     FederatedTable,
     FileTables,
     InferenceTable,
+    ScenariosTable,
     SelectionTable,
     Table,
     TrainingTable,
@@ -117,18 +118,19 @@ def installed() -> dict[str, PackageTable]:
     return package_tables.installed(frozenset([*FileTables.model_fields, *dir(FileTables)]))
 
 
-def load(path: str | Path, *, channel: bool = False) -> SystemFile:
+def load(path: str | Path, *, channel: bool = False, uncertain: bool = False) -> SystemFile:
     """Read and check a system file; ``-`` is standard input, where paths are relative to the working directory.
 
     A caller that computes over a channel says so; for all others a file with the table [inference.channel] is an error, lest
-    its privacy be computed without it.
+    its privacy be computed without it. So is one with `noise_variance_range` or [inference.scenarios] for a caller who does not
+    say that it counts what is `uncertain`.
 
     Raises
     ------
     SystemFileError
         When the file cannot be read, is not TOML, or contains a key or a value that is not allowed.
     """
-    return described(read(path), Path(path), channel=channel)
+    return described(read(path), Path(path), channel=channel, uncertain=uncertain)
 
 
 def read(path: str | Path) -> dict[str, Any]:
@@ -186,7 +188,12 @@ def _content(path: Path, key: str, name: str, files: Mapping[str, bytes]) -> byt
 
 
 def described(
-    raw: dict[str, Any], path: Path, *, channel: bool = False, files: Mapping[str, bytes] | None = None
+    raw: dict[str, Any],
+    path: Path,
+    *,
+    channel: bool = False,
+    uncertain: bool = False,
+    files: Mapping[str, bytes] | None = None,
 ) -> SystemFile:
     """Check the tables of a system file; `path` is the file, for error messages and for relative paths in it.
 
@@ -201,7 +208,7 @@ def described(
         raw = units.linearised(raw)
     except ParameterError as error:
         raise SystemFileError(f"{path}: {error}") from None
-    raw = _participation_by_power(path, raw, channel)
+    raw = _participation_by_scenario(path, _participation_by_power(path, raw, channel), uncertain)
     try:
         tables = {} if raw.keys() <= FileTables.model_fields.keys() else installed()
     except SourceError as error:
@@ -245,6 +252,29 @@ def _participation_by_power(path: Path, raw: dict[str, Any], channel: bool) -> d
                 f"{path}: {where}.participation = {keys['participation']!r}: must be absent: max_power decides it"
             )
     return {**raw, "inference": {**inference, "participation": 1.0}}
+
+
+_UNCERTAIN = {  # keys and tables that what is uncertain must not stand beside: nothing counts both
+    "noise_variance_range": ("scenarios", "channel", "variants", "groups", "selection"),
+    "scenarios": ("participation", "channel", "variants", "groups", "selection", "features"),
+}
+
+
+def _participation_by_scenario(path: Path, raw: dict[str, Any], uncertain: bool) -> dict[str, Any]:
+    """The tables with a participation where scenarios decide it, whose mean takes its place; refuses what is counted nowhere."""
+    inference = raw.get("inference")
+    if not isinstance(inference, dict):
+        return raw
+    for name in _UNCERTAIN.keys() & inference.keys():
+        if not uncertain:
+            raise SystemFileError(
+                f"{path}: inference.{name}: this command takes one noise variance and independent participation; "
+                "`airtight bounds FILE` and airtight.bounds(path) count it"
+            )
+        for other in _UNCERTAIN[name]:
+            if other in inference:
+                raise SystemFileError(f"{path}: inference.{other}: must be absent beside inference.{name}")
+    return {**raw, "inference": {**inference, "participation": 1.0}} if "scenarios" in inference else raw
 
 
 class _Errors:
@@ -293,7 +323,11 @@ def _checked(path: Path, raw: dict[str, Any], tables: Mapping[str, PackageTable]
 
 
 def _inference(path: Path, table: InferenceTable, complaints: _Errors, files: Mapping[str, bytes]) -> dict[str, Any]:
-    base = table.model_dump(exclude={"variants", "features", "selection", "channel", "names", "groups"})
+    of_file = {"variants", "features", "selection", "scenarios", "channel", "names", "groups", "noise_variance_range"}
+    base = table.model_dump(exclude=of_file)
+    uncertainty = _scenarios(path, table.scenarios, table.devices)
+    if uncertainty is not None:
+        base["participation"] = np.minimum(uncertainty.probability @ uncertainty.participation, 1.0)
     if table.channel is not None:
         base["channel"] = _channel(path, table.channel, files)
         if base["channel"].decides_participation:
@@ -310,7 +344,39 @@ def _inference(path: Path, table: InferenceTable, complaints: _Errors, files: Ma
         "scores": complaints.unless(_scores, table.selection, system.devices),
         "names": complaints.unless(_names, table, "inference", system.devices),
         "groups": complaints.unless(_groups, table, system),
+        "uncertainty": complaints.unless(_noise_range, table, system) or uncertainty,
     }
+
+
+def _noise_range(path: Path, table: InferenceTable, system: InferenceSystem) -> NoiseRange | None:
+    if table.noise_variance_range is None:
+        return None
+    from airtight.analytics.privacy.over_the_air import uncertain_noise
+
+    try:
+        low, high = uncertain_noise.ends(system, table.noise_variance_range)
+    except ParameterError as error:
+        raise SystemFileError(f"{path}: inference.{error}") from None
+    outside = np.flatnonzero((system.noise_variance < low) | (system.noise_variance > high))
+    if outside.size:
+        k = int(outside[0])
+        raise SystemFileError(
+            f"{path}: inference.noise_variance = {system.noise_variance[k]:g} (device {k}): must be in its noise_variance_range "
+            f"[{low[k]:g}, {high[k]:g}]"
+        )
+    return NoiseRange(np.stack([low, high], axis=1))
+
+
+def _scenarios(path: Path, table: ScenariosTable | None, devices: int) -> Scenarios | None:
+    if table is None:
+        return None
+    from airtight.analytics.privacy.over_the_air import scenarios
+
+    try:
+        rows = [checks.vector("participation", row, devices, "[0, 1]") for row in table.participation]
+        return Scenarios(*scenarios.checked(table.probability, rows, devices), table.hidden)
+    except ParameterError as error:
+        raise SystemFileError(f"{path}: inference.scenarios.{error}") from None
 
 
 def _groups(path: Path, table: InferenceTable, system: InferenceSystem) -> tuple[tuple[int, ...], ...]:
@@ -526,6 +592,7 @@ def keys(table: Sequence[str], added: Mapping[str, PackageTable] | None = None) 
         "inference": InferenceTable,
         "inference.features": FeaturesTable,
         "inference.selection": SelectionTable,
+        "inference.scenarios": ScenariosTable,
         "inference.channel": ChannelTable,
         "inference.channel.eavesdropper": EavesdropperTable,
         "inference.variants": VariantTable,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem
@@ -13,6 +13,9 @@ from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.solvers.design.requirements import Requirements
 from airtight.validate.experiments.training.training_plan import Plan
+
+if TYPE_CHECKING:
+    from airtight.analytics.privacy.accounting.privacy_curve import Bracket
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,61 @@ class Scores:
     greatest: float | None
 
 
+_WIDTH = 0.01  # relative distance of both ends where the worst noise is searched for: each halving of it doubles the time
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseRange:
+    """Noise variances that are known to lie in a range only: [low, high], or a row of both for each device."""
+
+    ends: FloatArray
+    key = "noise_variance_range"
+    sentence = "Epsilon is the greatest over all noise variances in noise_variance_range."
+    note = "Errors, energy and the published bound: at noise_variance."
+
+    def bracket(self, system: InferenceSystem) -> Bracket:
+        """Both bounds of each device's greatest epsilon over the range."""
+        from airtight.analytics.privacy.accounting.numerical_composition import DEFAULT_RELATIVE_WIDTH
+        from airtight.analytics.privacy.over_the_air import observers, uncertain_noise
+
+        visible = system.idle_noise or observers.resolved(system, system.observer).sees_device
+        return uncertain_noise.epsilon_over_noise(system, self.ends, width=DEFAULT_RELATIVE_WIDTH if visible else _WIDTH)
+
+    def estimated(self, system: InferenceSystem) -> bool:
+        """Whether these rest on an error that is estimated."""
+        from airtight.analytics.privacy.over_the_air import system_privacy, uncertain_noise
+
+        quiet = system.replace(noise_variance=uncertain_noise.ends(system, self.ends)[0])
+        return system_privacy.estimated(quiet)
+
+
+@dataclass(frozen=True, eq=False)
+class Scenarios:
+    """Participation that depends on a scenario: the probability of each, and a row of the participations in it."""
+
+    probability: FloatArray
+    participation: FloatArray
+    hidden: bool
+    key = "scenarios"
+    sentence = "Epsilon counts the scenarios, which correlate participation."
+    note = "The published bound is about independent participation: here, with the mean of each device over the scenarios."
+
+    def bracket(self, system: InferenceSystem) -> Bracket:
+        """Both bounds of each device's epsilon."""
+        from airtight.analytics.privacy.over_the_air import scenarios
+
+        return scenarios.epsilon_over_scenarios(system, self.probability, self.participation, hidden=self.hidden)
+
+    def estimated(self, system: InferenceSystem) -> bool:
+        """Whether these rest on an error that is estimated."""
+        from airtight.analytics.privacy.over_the_air import system_privacy
+
+        return any(system_privacy.estimated(system.replace(participation=row)) for row in self.participation)
+
+
+Uncertainty: TypeAlias = NoiseRange | Scenarios
+
+
 @dataclass(frozen=True)
 class SystemFile:
     """The contents of a system file; a table that the file omits is None.
@@ -70,6 +128,9 @@ class SystemFile:
         Names of the devices of [inference] and of [energy], where the input has them.
     groups : tuple of tuple of int
         Devices of one person each, of [inference].
+    uncertainty : NoiseRange or Scenarios, optional
+        What [inference] leaves open of the noise or of the participation. `inference` has the nominal noise, and the mean
+        participation; only :func:`airtight.bounds` counts the rest.
     """
 
     name: str
@@ -85,6 +146,7 @@ class SystemFile:
     names: tuple[str, ...] = ()
     fleet_names: tuple[str, ...] = ()
     groups: tuple[tuple[int, ...], ...] = ()
+    uncertainty: Uncertainty | None = None
 
     @property
     def labels(self) -> list[str]:

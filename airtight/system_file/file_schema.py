@@ -134,10 +134,11 @@ def _in_decibels(table: dict[str, Any], rows: dict[str, parameters.Parameter[Any
 
 
 def _decided(inference: dict[str, Any]) -> None:
-    """Participation is required unless the power limit of the channel decides it, and then it must be absent."""
+    """Participation is required unless scenarios or the power limit of the channel decide it, and then it must be absent."""
     inference["required"].remove("participation")
     limited = {"required": ["channel"], "properties": {"channel": {"required": ["max_power"]}}}
-    inference["if"], inference["then"] = limited, {"not": {"required": ["participation"]}}
+    inference["if"] = {"anyOf": [limited, {"required": ["scenarios"]}]}
+    inference["then"] = {"not": {"required": ["participation"]}}
     inference["else"] = {"required": ["participation"]}
 
 

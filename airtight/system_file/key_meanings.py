@@ -38,6 +38,13 @@ _WORDS = {  # keys that are no parameter of a value type: meaning, and what is a
     "inference.observer": ("what the server sees beside the signal", " | ".join(Observer)),
     "inference.names": ("names of the devices, which stand beside their numbers", "list of different texts, one per device"),
     "inference.groups": ("devices of one person each, of which `bounds` shows epsilon together", "list of lists of devices"),
+    "inference.noise_variance_range": (
+        "least and greatest noise variance; `bounds` shows the greatest epsilon over all between",
+        "list [low, high] of numbers in [0, inf), or one such list per device",
+    ),
+    "scenarios.probability": ("of each scenario, drawn once for all rounds", "list of numbers in [0, 1], of sum 1"),
+    "scenarios.participation": ("p_k in each scenario", "list of numbers in [0, 1], or of lists of one per device"),
+    "scenarios.hidden": ("whether the scenario is hidden from the server", "true | false"),
     "energy.names": ("names of the devices, which stand beside their numbers", "list of different texts, one per device"),
     "energy.beta": ("beta_1 and beta_2 (J) of the utility of learning", "list of two numbers, or of two lists"),
     "training.hidden": ("sizes of the hidden layers", "list of integers in [1, 1000000]"),
@@ -186,7 +193,7 @@ def explained(path: Path) -> list[KeyMeaning]:
         When the file cannot be read, or is no valid system file.
     """
     raw = config.read(path)
-    config.described(raw, path, channel=True)
+    config.described(raw, path, channel=True, uncertain=True)
     present = frozenset(raw)
     keys: list[KeyMeaning] = []
     for table, held in _tables(raw):

@@ -30,17 +30,18 @@ from airtight.analytics.inference.fading import Fading
 from airtight.analytics.inference.system import InferenceSystem
 
 
-def _number_or_list(value: object) -> object:
-    def number(x: object) -> bool:
-        return isinstance(x, int | float) and not isinstance(x, bool)
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
-    if number(value) or (isinstance(value, list) and value and all(map(number, value))):
+
+def _number_or_list(value: object) -> object:
+    if _is_number(value) or (isinstance(value, list) and value and all(map(_is_number, value))):
         return value
     raise ValueError("must be a number or a list of one number per device")
 
 
 def _number(value: object) -> object:
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if _is_number(value):
         return value
     raise ValueError("must be a number")
 
@@ -71,9 +72,28 @@ def _grouped(value: object) -> object:
     raise ValueError("must be a list of lists of devices, by number or name, none empty")
 
 
+def _range(value: object) -> object:
+    pairs: list[object] = [value]
+    if isinstance(value, list) and all(isinstance(pair, list) for pair in value):
+        pairs = value or [value]
+    if all(isinstance(pair, list) and len(pair) == 2 and all(map(_is_number, pair)) for pair in pairs):
+        return value
+    raise ValueError("must be a list [low, high], or one such list per device")
+
+
+def _rows(value: object) -> object:
+    if isinstance(value, list) and value:
+        return [_number_or_list(row) for row in value]
+    raise ValueError("must be a list with a number, or a list of one number per device, for each scenario")
+
+
 NUMBER: dict[str, Any] = {"type": "number"}
 PER_DEVICE = {"anyOf": [NUMBER, {"type": "array", "items": NUMBER, "minItems": 1}]}
 _TWO = {"type": "array", "items": PER_DEVICE, "minItems": 2, "maxItems": 2}
+_BOTH = {"type": "array", "items": NUMBER, "minItems": 2, "maxItems": 2}
+_RANGE = {"anyOf": [_BOTH, {"type": "array", "items": _BOTH, "minItems": 1}]}
+Range = Annotated[Any, BeforeValidator(_range), WithJsonSchema(_RANGE)]
+Rows = Annotated[Any, BeforeValidator(_rows), WithJsonSchema({"type": "array", "items": PER_DEVICE, "minItems": 1})]
 Pair = Annotated[Any, BeforeValidator(_pair), WithJsonSchema(_TWO)]
 PerDevice = Annotated[Any, BeforeValidator(_number_or_list), WithJsonSchema(PER_DEVICE)]
 Number = Annotated[Any, BeforeValidator(_number), WithJsonSchema(NUMBER)]
@@ -165,6 +185,14 @@ class SelectionTable(Table):
     greatest_score: Number | None = None
 
 
+class ScenariosTable(Table):
+    """[inference.scenarios]: participations that are correlated by what a scenario decides; see :mod:`.scenarios`."""
+
+    probability: list[Number]
+    participation: Rows
+    hidden: bool = True
+
+
 class EavesdropperTable(Table):
     """[inference.channel.eavesdropper]."""
 
@@ -203,7 +231,7 @@ class ChannelTable(Table):
 
 
 class InferenceTable(Table):
-    """[inference]; a power limit of the channel stands for `participation`."""
+    """[inference]; a power limit of the channel, or the scenarios, stand for `participation`."""
 
     value_type = InferenceSystem
 
@@ -226,9 +254,11 @@ class InferenceTable(Table):
     names: Names | None = None
     colluding: Devices = 0
     groups: Groups | None = None
+    noise_variance_range: Range | None = None
     variants: dict[str, VariantTable] = Field(default_factory=dict)
     features: FeaturesTable | None = None
     selection: SelectionTable | None = None
+    scenarios: ScenariosTable | None = None
     channel: ChannelTable | None = None
 
 

@@ -168,12 +168,14 @@ class _Saddle:
 
 def _log1p_rest(z: NDArray[Any], one_plus_z: NDArray[Any]) -> NDArray[Any]:
     """log(1 + z) - z, real or complex, given 1 + z; its rounding error is relative to abs(z)^2 / 2 where z is small."""
+    out = np.asarray(np.log(one_plus_z) - z)
     small = np.abs(z) < 0.1
-    small_z = np.where(small, z, 0.0)
+    small_z = z[small]
     series = np.zeros_like(small_z)
     for k in range(17, 1, -1):
         series = small_z * series + (-1) ** (k + 1) / k
-    return np.where(small, small_z * small_z * series, np.log(one_plus_z) - z)
+    out[small] = small_z * small_z * series
+    return out
 
 
 def _slopes(

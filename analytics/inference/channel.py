@@ -441,9 +441,8 @@ class Channel(Described):
             return system
         sends = self.participation(system)
         if not np.any(sends > 0):
-            raise ParameterError(
-                "max_power", checks.array_text(np.asarray(self.max_power)), "enough for some device to send at times"
-            )
+            allowed = "enough for some device to send at times (a lower alignment needs less)"
+            raise ParameterError("max_power", checks.array_text(np.asarray(self.max_power)), allowed)
         return system.derived(participation=sends)
 
     def check(self, system: Transmitters) -> None:

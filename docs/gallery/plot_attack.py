@@ -3,7 +3,7 @@ What an attacker reaches
 ========================
 
 The best attack's true positives against its false positives: whether a device's feature is in what the server
-received, once and after a hundred queries.
+received, once and after a hundred rounds.
 """
 
 import matplotlib.pyplot as plt
@@ -27,7 +27,7 @@ system = airtight.InferenceSystem(
 one = airtight.curve(system)
 false = np.geomspace(1e-4, 1.0, 40)
 for count in (1, 10, 100):
-    plt.loglog(false, one.compose(count).tpr(false), label=f"{count} queries")
+    plt.loglog(false, one.compose(count).tpr(false), label=f"{count} rounds")
 plt.loglog(false, false, color="gray", linestyle=":", label="guessing")
 plt.xlabel("false positives")
 plt.ylabel("true positives")

@@ -2,7 +2,7 @@
 Who looks, and how long the code is
 ===================================
 
-One device that takes part in one query of ten, among nineteen that always do. Hidden in the sum it is well protected
+One device that takes part in one round of ten, among nineteen that always do. Hidden in the sum it is well protected
 by a short code; a long one betrays the noise that it brings along.
 """
 

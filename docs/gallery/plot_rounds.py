@@ -1,5 +1,5 @@
 """
-Two hundred queries
+Two hundred rounds
 ===================
 
 Epsilon grows with the number of rounds. The plot shows a safe upper bound for three kinds of neighbours.
@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 
 import airtight
 
-queries = [1, 3, 10, 30, 100, 300]
+rounds = [1, 3, 10, 30, 100, 300]
 for adjacency in ("silent", "replace", "absent"):
     system = airtight.InferenceSystem(
         devices=12,
@@ -27,8 +27,8 @@ for adjacency in ("silent", "replace", "absent"):
     )
     one = airtight.curve(system)
     label = adjacency + (", idle noise" if system.idle_noise else "")
-    plt.loglog(queries, [one.compose(count).epsilon(system.delta) for count in queries], marker="o", label=label)
-plt.xlabel("queries T")
+    plt.loglog(rounds, [one.compose(count).epsilon(system.delta) for count in rounds], marker="o", label=label)
+plt.xlabel("rounds T")
 plt.ylabel("epsilon at delta = 1e-5")
 plt.legend(title="neighbour")
 plt.show()

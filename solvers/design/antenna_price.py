@@ -146,11 +146,11 @@ def antenna_price(
         raise ParameterError("noise_variance", 0.0, "positive for some device")
     if system.colluding:
         raise ParameterError("colluding", system.colluding, "0 where antennas are priced")
-    known = features is not None
+    has_features = features is not None
     tasks = () if features is None else (features,) if isinstance(features, Features) else tuple(features)
     for task in tasks:
         checks.instance("features", task, Features)
-    asked: dict[str, Any] = {
+    options: dict[str, Any] = {
         "rounds": system.rounds if rounds is None else rounds,
         "observer": system.observer if observer is None else observer,
     }
@@ -159,32 +159,32 @@ def antenna_price(
     factor_bound, error_bound = np.full((2, counts.size), np.nan)
     method = [_LOCAL] * counts.size
     for i, count in enumerate(counts):
-        one = replace(channel, antennas=int(count))
-        given = one.with_participation(system)
-        at_noise[i] = np.max(system_privacy.epsilon(given.derived(channel=one), **asked))
-        error[i] = _error(given, one, features)[1]
+        with_count = replace(channel, antennas=int(count))
+        sending = with_count.with_participation(system)
+        at_noise[i] = np.max(system_privacy.epsilon(sending.derived(channel=with_count), **options))
+        error[i] = _error(sending, with_count, features)[1]
         try:
-            kept = channel_noise.calibrate(system, one, epsilon, **asked).system
+            kept = channel_noise.calibrate(system, with_count, epsilon, **options).system
         except InfeasibleError:
             factors[i] = kept_error[i] = np.inf
             method[i] = _NONE
             continue
         factors[i] = np.max(kept.noise_variance) / np.max(system.noise_variance)
-        kept_error[i] = _error(kept, one, features)[1]
-        below = channel_noise.too_quiet(kept, one, epsilon, **asked)
+        kept_error[i] = _error(kept, with_count, features)[1]
+        below = channel_noise.too_quiet(kept, with_count, epsilon, **options)
         if below is not None:
             method[i] = _GLOBAL
             factor_bound[i] = np.max(below.noise_variance) / np.max(system.noise_variance) * (1 - 2 * UNIT)
-            error_bound[i] = _error(below, one, features)[0]
+            error_bound[i] = _error(below, with_count, features)[0]
     return AntennaPrice(
         antennas=counts,
         epsilon=at_noise,
         noise_factor=factors,
         noise_factor_bound=factor_bound,
-        error=error if known else None,
-        error_kept=kept_error if known else None,
-        error_bound=error_bound if known else None,
-        constant_output=decoding.constant_output(tasks) if known else None,
+        error=error if has_features else None,
+        error_kept=kept_error if has_features else None,
+        error_bound=error_bound if has_features else None,
+        constant_output=decoding.constant_output(tasks) if has_features else None,
         method=tuple(method),
     )
 
@@ -218,10 +218,10 @@ def turning_noise(
         upper one lower, or the other way round; None where both ends agree. There may be further turns in between.
     """
     low, high = (checks.scalar("between", value, "(0, inf)") for value in between)
-    given: dict[str, Any] = {"epsilon": epsilon, "features": features, "rounds": rounds, "observer": observer}
+    options: dict[str, Any] = {"epsilon": epsilon, "features": features, "rounds": rounds, "observer": observer}
 
     def helps(noise: float) -> bool | None:
-        return antenna_price(system.replace(receiver_noise_variance=noise), antennas, **given).helps
+        return antenna_price(system.replace(receiver_noise_variance=noise), antennas, **options).helps
 
     at_low = helps(low)
     if at_low == helps(high):

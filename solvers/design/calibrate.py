@@ -115,7 +115,7 @@ class Family:
 
     Parameters
     ----------
-    asked : Target
+    target : Target
     at : callable
         The system at a scale.
     best : callable
@@ -130,7 +130,7 @@ class Family:
 
     def __init__(
         self,
-        asked: Target,
+        target: Target,
         at: Callable[[float], InferenceSystem],
         best: Callable[[float, float, int], InferenceSystem],
         start: float,
@@ -138,7 +138,7 @@ class Family:
         *,
         monotone: bool,
     ) -> None:
-        self.asked, self.at, self.best = asked, at, best
+        self.target, self.at, self.best = target, at, best
         self.variable, self.monotone = variable, monotone
         self.least, self.where, self.worst = math.inf, math.nan, 0
         self.last: tuple[float, FloatArray] | None = None
@@ -147,7 +147,7 @@ class Family:
     def epsilons(self, scale: float) -> FloatArray:
         """Upper bounds of the epsilon of all devices; the last result is cached."""
         if self.last is None or self.last[0] != scale:
-            self.last = scale, self.asked.upper(self.at(scale))
+            self.last = scale, self.target.upper(self.at(scale))
         return self.last[1]
 
     def settles(self, scale: float) -> bool:
@@ -156,17 +156,17 @@ class Family:
         self.worst = int(np.argmax(reached))
         if reached[self.worst] < self.least:
             self.least, self.where = float(reached[self.worst]), scale
-        keeps = bool(reached[self.worst] <= self.asked.epsilon)
+        keeps = bool(reached[self.worst] <= self.target.epsilon)
         if keeps:
             self._remember(scale, reached)
         return keeps
 
     def _remember(self, scale: float, reached: FloatArray) -> None:
         """Keep a scale, as the answer if the search is stopped: nothing is proved of those beyond it."""
-        noise, best = self.variable is Variable.NOISE, self.asked.best
-        here = self.calibration(scale, reached, [(0.0, scale) if noise else (scale, 1.0)], settled=False)
-        if best is None or (np.max(here.value) < np.max(best.value) if noise else np.max(here.value) > np.max(best.value)):
-            self.asked.best = here
+        noise, best = self.variable is Variable.NOISE, self.target.best
+        current = self.calibration(scale, reached, [(0.0, scale) if noise else (scale, 1.0)], settled=False)
+        if best is None or (np.max(current.value) < np.max(best.value) if noise else np.max(current.value) > np.max(best.value)):
+            self.target.best = current
 
     def calibration(
         self, scale: float, reached: FloatArray, unsettled: Sequence[tuple[float, float]], *, settled: bool = True
@@ -178,14 +178,14 @@ class Family:
 
     def excess(self, scale: float) -> float:
         """An upper bound of the excess of the worst device."""
-        return self.asked.excess(self.at(scale), self.worst)
+        return self.target.excess(self.at(scale), self.worst)
 
     def kept(self, scale: float) -> bool:
         """Whether all devices keep the target; all are evaluated only if the worst known device keeps it."""
         if self.excess(scale) > 0:
             return False
-        alone = self.asked.upper(self.at(scale), np.array([self.worst]))
-        return bool(alone[0] <= self.asked.epsilon) and self.settles(scale)
+        worst_epsilon = self.target.upper(self.at(scale), np.array([self.worst]))
+        return bool(worst_epsilon[0] <= self.target.epsilon) and self.settles(scale)
 
     def searched(self, low: float, high: float) -> None:
         """Look for the scale of least epsilon: on a geometric grid, then around its best point by golden sections."""
@@ -203,20 +203,20 @@ class Family:
 
     def broken(self, low: float, high: float) -> bool:
         """Whether it is proved that every scale of the cell exceeds the target."""
-        if self.variable is Variable.NOISE and high < math.inf and self.asked.broken(self.at(high), self.worst, quieter=True):
+        if self.variable is Variable.NOISE and high < math.inf and self.target.broken(self.at(high), self.worst, quieter=True):
             return True
-        return self.asked.broken(self.best(low, high, self.worst), self.worst)
+        return self.target.broken(self.best(low, high, self.worst), self.worst)
 
-    def edge(self, bad: float, good: float) -> float:
+    def edge(self, exceeding: float, keeping: float) -> float:
         """The first scale that keeps the target, between one that does not and one that does, to relative 2e-6."""
-        x, end = math.log(bad), math.log(good)
+        x, end = math.log(exceeding), math.log(keeping)
         step = math.copysign(_NEAR, end - x)
         while True:
             worst = self.worst
-            if self.excess(math.exp(x)) > 0 and self.excess(good) <= 0:
+            if self.excess(math.exp(x)) > 0 and self.excess(keeping) <= 0:
                 x = optimize.brentq(lambda x: self.excess(math.exp(x)), x, end, xtol=_NEAR / 4)
             if abs(end - x) <= abs(step):
-                return good
+                return keeping
             if self.kept(math.exp(x)):
                 return math.exp(x)
             if self.worst == worst:  # the same device: it exceeds the target only by the error of the evaluation
@@ -225,31 +225,31 @@ class Family:
     def first(self, start: float, stop: float) -> tuple[float | None, list[tuple[float, float]]]:
         """The first scale from start to stop that keeps the target, and the cells before it without a proof."""
         sign = math.copysign(1.0, stop - start)
-        here, ratio = start, _WIDE
+        position, ratio = start, _WIDE
         unsettled: list[tuple[float, float]] = []
         for _ in range(_CELLS):
-            if here == stop:
+            if position == stop:
                 return None, joined(unsettled)
-            there = sign * min(sign * here * ratio**sign, sign * stop)
-            low, high = min(here, there), max(here, there)
+            next_position = sign * min(sign * position * ratio**sign, sign * stop)
+            low, high = min(position, next_position), max(position, next_position)
             if self.broken(low, high):
-                here, ratio = there, ratio**_GROWTH
+                position, ratio = next_position, ratio**_GROWTH
                 continue
             if high > low * _CELL:
                 ratio = math.sqrt(high / low)
                 continue
-            if self.kept(there):
-                first_kept = self.edge(here, there)
-                proved_end = self._proved(here, first_kept)
+            if self.kept(next_position):
+                first_kept = self.edge(position, next_position)
+                proved_end = self._proved(position, first_kept)
                 return first_kept, joined([*unsettled, (min(proved_end, first_kept), max(proved_end, first_kept))])
             if not self.broken(low, high):  # `kept` may have found another worst device
                 unsettled.append((low, high))
-            here = there
-        return None, joined([*unsettled, (min(here, stop), max(here, stop))])
+            position = next_position
+        return None, joined([*unsettled, (min(position, stop), max(position, stop))])
 
-    def _proved(self, far: float, near: float) -> float:
-        """The scale between `far` and `near` up to which it is proved, from `far` on, that the target is exceeded."""
-        proved_end, unproved_end = far, near
+    def _proved(self, exceeding: float, keeping: float) -> float:
+        """The scale up to which it is proved, from `exceeding` towards `keeping`, that the target is exceeded."""
+        proved_end, unproved_end = exceeding, keeping
         for _ in range(_EDGES):
             middle = (proved_end + unproved_end) / 2
             if self.broken(min(proved_end, middle), max(proved_end, middle)):
@@ -380,20 +380,20 @@ def calibrate(
     """
     variable_kind = checks.choice("variable", variable, Variable)
     observer_kind = checks.choice("observer", observer, Observer)
-    target = checks.scalar("epsilon", epsilon, "(0, inf)")
+    epsilon_limit = checks.scalar("epsilon", epsilon, "(0, inf)")
     budget = budgeted(effort, "evaluations", progress=progress)
-    asked = Target(target, checks.count("rounds", rounds), observer_kind.seeing_others, budget)
+    target = Target(epsilon_limit, checks.count("rounds", rounds), observer_kind.seeing_others, budget)
     search = {Variable.CLIP: _clips, Variable.NOISE: _noise, Variable.PARTICIPATION: _participation}[variable_kind]
     try:
-        return search(system, asked)
+        return search(system, target)
     except (EffortSpent, KeyboardInterrupt) as stop:
-        return stopped(stop, asked.best, effort)
+        return stopped(stop, target.best, effort)
 
 
-def budgeted(effort: int | None, what: str, *, progress: bool) -> Effort:
-    """The budget of a calibration in `what`; unlimited by default."""
+def budgeted(effort: int | None, unit: str, *, progress: bool) -> Effort:
+    """The budget of a calibration in `unit`; unlimited by default."""
     count = None if effort is None else checks.count("effort", effort)
-    return Effort(sys.maxsize if count is None else count, spent=reported(count, what, progress=progress))
+    return Effort(sys.maxsize if count is None else count, spent=reported(count, unit, progress=progress))
 
 
 def stopped(stop: BaseException, best: Calibration | None, effort: int | None) -> Calibration:
@@ -415,8 +415,8 @@ def stopped(stop: BaseException, best: Calibration | None, effort: int | None) -
     return best
 
 
-def _noise(system: InferenceSystem, asked: Target) -> Calibration:
-    sees_participants = observers.resolved(system, asked.observer).sees_device
+def _noise(system: InferenceSystem, target: Target) -> Calibration:
+    sees_participants = observers.resolved(system, target.observer).sees_device
     noise_leaves = system.adjacency is Adjacency.ABSENT and not system.idle_noise
     longest = float(np.max(system.weight * system.clip))
     if longest == 0 and not noise_leaves:
@@ -435,7 +435,7 @@ def _noise(system: InferenceSystem, asked: Target) -> Calibration:
 
     receiver_noise = system.decoded_receiver_noise
     monotone = (sees_participants and not noise_leaves) or system.idle_noise or receiver_noise == 0
-    family = Family(asked, at, most_private, unit, Variable.NOISE, monotone=monotone)
+    family = Family(target, at, most_private, unit, Variable.NOISE, monotone=monotone)
     if family.kept(0.0):
         return _result(family, 0.0)
     if monotone:
@@ -450,11 +450,11 @@ def _noise(system: InferenceSystem, asked: Target) -> Calibration:
     if scale is None:
         family.searched(start, stop)
         raise _infeasible(family, system)
-    quietest = [] if family.asked.broken(family.at(start), family.worst, quieter=True) else [(0.0, start)]
+    quietest = [] if family.target.broken(family.at(start), family.worst, quieter=True) else [(0.0, start)]
     return _result(family, scale, joined([*quietest, *unsettled]))
 
 
-def _participation(system: InferenceSystem, asked: Target) -> Calibration:
+def _participation(system: InferenceSystem, target: Target) -> Calibration:
     greatest_probability = float(np.max(system.participation))
     profile = system.participation / greatest_probability if greatest_probability > 0 else np.ones(system.devices)
     if not np.any(system.weight > 0) and (system.adjacency is not Adjacency.ABSENT or system.idle_noise):
@@ -471,37 +471,37 @@ def _participation(system: InferenceSystem, asked: Target) -> Calibration:
         return replace(system, participation=changed)
 
     monotone = system.idle_noise or not np.any(system.noise_variance > 0)
-    family = Family(asked, at, most_private, 1.0, Variable.PARTICIPATION, monotone=monotone)
+    family = Family(target, at, most_private, 1.0, Variable.PARTICIPATION, monotone=monotone)
     if family.kept(1.0):
         return _result(family, 1.0)
-    rare = system.delta / asked.rounds / 2  # delta is at most T p
+    rare = system.delta / target.rounds / 2  # delta is at most T p
     scale, unsettled = family.first(1.0, rare)
     return _result(family, rare if scale is None else scale, unsettled)
 
 
-def _clips(system: InferenceSystem, asked: Target) -> Calibration:
+def _clips(system: InferenceSystem, target: Target) -> Calibration:
     if np.any(system.weight == 0):
         k = int(np.flatnonzero(system.weight == 0)[0])
         raise ParameterError("weight", 0.0, "positive: otherwise epsilon does not depend on the clip", (k,))
-    if asked.rounds == 1 and not system.colluding:
-        value = caps.greatest_clips(system, asked.epsilon, observer=asked.observer)
+    if target.rounds == 1 and not system.colluding:
+        value = caps.greatest_clips(system, target.epsilon, observer=target.observer)
     else:
-        value = _composed_clips(system, asked)
+        value = _composed_clips(system, target)
     without_clip = np.flatnonzero(np.isnan(value) | (value == 0))
     if without_clip.size:
         raise InfeasibleError(
-            f"epsilon = {asked.epsilon:g}: no clip of device {without_clip[0]} keeps it (adjacency {system.adjacency})"
+            f"epsilon = {target.epsilon:g}: no clip of device {without_clip[0]} keeps it (adjacency {system.adjacency})"
         )
     for step in _STEPS:
         kept = replace(system, clip=np.where(np.isfinite(value), value, system.clip))
-        epsilons = asked.upper(kept)
-        if np.all(epsilons <= asked.epsilon):
+        epsilons = target.upper(kept)
+        if np.all(epsilons <= target.epsilon):
             break
-        value = np.where(epsilons > asked.epsilon, value * (1 - step), value)
+        value = np.where(epsilons > target.epsilon, value * (1 - step), value)
     return Calibration(Variable.CLIP, value, epsilons, kept, True)
 
 
-def _composed_clips(system: InferenceSystem, asked: Target) -> FloatArray:
+def _composed_clips(system: InferenceSystem, target: Target) -> FloatArray:
     """The greatest clips over several rounds or against colluders: one root for each class of devices with equal parameters.
 
     One round without colluders has a method of its own, :func:`airtight.solvers.weights.caps.greatest_clips`.
@@ -511,16 +511,16 @@ def _composed_clips(system: InferenceSystem, asked: Target) -> FloatArray:
     total_variance = float(np.sum(system.received_noise_variance)) + system.receiver_noise_variance
     clips = np.empty(first.size)
     for row, k in enumerate(first):
-        if system.participation[k] * asked.rounds <= system.delta:  # delta is at most T p
+        if system.participation[k] * target.rounds <= system.delta:  # delta is at most T p
             clips[row] = np.inf
             continue
 
         def excess(x: float, k: int = int(k)) -> float:
             clip = system.clip.copy()
             clip[k] = math.exp(x)
-            return asked.excess(replace(system, clip=clip), k)
+            return target.excess(replace(system, clip=clip), k)
 
-        if asked.excess(replace(system, weight=0.0), int(k)) > 0:
+        if target.excess(replace(system, weight=0.0), int(k)) > 0:
             clips[row] = np.nan
             continue
         low = high = 0.5 * math.log(total_variance or 1.0) - math.log(system.alignment * system.weight[k])
@@ -557,7 +557,7 @@ def _result(family: Family, scale: float, unsettled: Sequence[tuple[float, float
     """The result at a scale that keeps the target, corrected where its evaluation erred by rounding."""
     for step in _STEPS:
         reached = family.epsilons(scale)
-        if np.all(reached <= family.asked.epsilon):
+        if np.all(reached <= family.target.epsilon):
             break
         scale *= 1 + step if family.variable is Variable.NOISE else 1 - step
     return family.calibration(scale, reached, unsettled)
@@ -569,8 +569,8 @@ def _infeasible(family: Family, system: InferenceSystem) -> InfeasibleError:
     if system.adjacency is Adjacency.ABSENT and not system.idle_noise:
         levers = ["idle_noise = true (an absent device takes its noise away)", 'adjacency = "silent"']
     return InfeasibleError(
-        f"epsilon = {family.asked.epsilon:g}: no noise was found that keeps it (adjacency {system.adjacency}, "
-        f"dimension {system.dimension}, {family.asked.rounds} rounds); "
+        f"epsilon = {family.target.epsilon:g}: no noise was found that keeps it (adjacency {system.adjacency}, "
+        f"dimension {system.dimension}, {family.target.rounds} rounds); "
         f"the least epsilon found over all scales of the noise is {family.least:.6g}, at a variance of {family.where:.3g}; "
         f"to reach less: {' or '.join(levers)}",
         least_epsilon=family.least,

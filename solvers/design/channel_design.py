@@ -98,7 +98,7 @@ def design(
     1.3072 True True
     """
     started = time.monotonic()
-    seen, rounds = observers.resolved(system, observer), checks.count("rounds", rounds)
+    resolved, rounds = observers.resolved(system, observer), checks.count("rounds", rounds)
     purpose = None if features is None else Purpose.of(features, margin, ideal_accuracy)
     if requirements.power_at_most is not None:
         raise ParameterError(
@@ -112,7 +112,7 @@ def design(
     if purpose is None and (requirements.minimise is Goal.ERROR or requirements.error_at_most is not None):
         raise ParameterError("features", None, "given over a channel where the error is limited or least")
     joint.consistent(system, requirements, purpose)
-    problem = _Problem(system, channel, requirements, purpose, rounds, seen, progress)
+    problem = _Problem(system, channel, requirements, purpose, rounds, resolved, progress)
     try:
         answer = problem.by_noise() if problem.is_scale_of_noise else None
         if answer is None:
@@ -154,8 +154,8 @@ class _Problem:
     @property
     def is_scale_of_noise(self) -> bool:
         """Whether the least noise that keeps epsilon is optimal, if it keeps the other limits."""
-        alone = {f for f in self.wanted.free if f is not Free.GAIN} == {Free.NOISE}
-        return alone and Goal.EPSILON in self.wanted.kept and self.wanted.minimise is not Goal.EPSILON
+        only_noise = {f for f in self.wanted.free if f is not Free.GAIN} == {Free.NOISE}
+        return only_noise and Goal.EPSILON in self.wanted.kept and self.wanted.minimise is not Goal.EPSILON
 
     def keeps_the_rest(self, candidate: InferenceSystem) -> bool:
         """Whether the limits on error and energy do not bind; where one does, the least noise is no answer."""
@@ -168,11 +168,11 @@ class _Problem:
         limit = self.wanted.epsilon_at_most
         if limit is None or not channel_noise.monotone(self.system, self.channel, self.observer):
             return None
-        asked: dict[str, Any] = {"rounds": self.rounds, "observer": self.observer}
-        calibrated = channel_noise.calibrate(self.system, self.channel, limit, **asked).system
+        options: dict[str, Any] = {"rounds": self.rounds, "observer": self.observer}
+        calibrated = channel_noise.calibrate(self.system, self.channel, limit, **options).system
         if not self.keeps_the_rest(calibrated):
             return None
-        below = channel_noise.too_quiet(calibrated, self.channel, limit, **asked)
+        below = channel_noise.too_quiet(calibrated, self.channel, limit, **options)
         if below is None:
             return calibrated, LOCAL, True
         return calibrated, Known(Method.SCALE, self.value(below), Designs.SCALED), True

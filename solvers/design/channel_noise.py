@@ -85,18 +85,18 @@ def calibrate(
     0.0924
     """
     target, rounds = checks.scalar("epsilon", epsilon, "(0, inf)"), checks.count("rounds", rounds)
-    seen = observers.resolved(system, observer)
+    resolved = observers.resolved(system, observer)
     greatest = float(np.max(system.noise_variance))
     profile = system.noise_variance / greatest if greatest > 0 else np.ones(system.devices)
     length = float(np.max(system.weight * system.clip))
     if length == 0 and not (system.adjacency is Adjacency.ABSENT and not system.idle_noise):
         raise ParameterError("weight", 0.0, "positive for some device: otherwise epsilon does not depend on the noise")
     budget = budgeted(effort, "scales", progress=progress)
-    tried: dict[float, tuple[InferenceSystem, FloatArray]] = {}
+    evaluated: dict[float, tuple[InferenceSystem, FloatArray]] = {}
 
     def excess(scale: float) -> float:
         """Logarithm of the ratio of the worst epsilon to the target; infinite where no device could send."""
-        if scale not in tried:
+        if scale not in evaluated:
             try:
                 at = channel.with_participation(replace(system, noise_variance=scale * profile))
             except ParameterError as error:
@@ -106,14 +106,15 @@ def calibrate(
             if budget.exhausted:
                 raise EffortSpent
             budget.spend(1)
-            tried[scale] = at, np.atleast_1d(system_privacy.epsilon(at.derived(channel=channel), rounds=rounds, observer=seen))
+            epsilon_at = system_privacy.epsilon(at.derived(channel=channel), rounds=rounds, observer=resolved)
+            evaluated[scale] = at, np.atleast_1d(epsilon_at)
         with np.errstate(divide="ignore", over="ignore"):
-            return float(np.log(np.max(tried[scale][1]) / target))
+            return float(np.log(np.max(evaluated[scale][1]) / target))
 
-    falls = monotone(system, channel, seen)
+    falls = monotone(system, channel, resolved)
 
     def calibration(scale: float, *, settled: bool = True) -> Calibration:
-        at, reached_by = tried[scale]
+        at, reached_by = evaluated[scale]
         unsettled = () if falls and settled else ((0.0, scale),)
         return Calibration(Variable.NOISE, np.asarray(at.noise_variance), reached_by, at, falls, unsettled, settled)
 
@@ -121,14 +122,14 @@ def calibrate(
     try:
         scale = _least(excess, first)
     except (EffortSpent, KeyboardInterrupt) as stop:
-        least_kept = min((scale for scale in tried if excess(scale) <= 0), default=None)
+        least_kept = min((scale for scale in evaluated if excess(scale) <= 0), default=None)
         return stopped(stop, None if least_kept is None else calibration(least_kept, settled=False), effort)
     if scale is None:
-        least = min(tried, key=lambda t: float(np.max(tried[t][1])))
-        reached = float(np.max(tried[least][1]))
+        best_scale = min(evaluated, key=lambda t: float(np.max(evaluated[t][1])))
+        reached = float(np.max(evaluated[best_scale][1]))
         raise InfeasibleError(
             f"epsilon = {target:g}: no noise that was tried keeps it over this channel ({rounds} rounds); the least epsilon "
-            f"found is {reached:.6g}, at a variance of {least:.3g}",
+            f"found is {reached:.6g}, at a variance of {best_scale:.3g}",
             least_epsilon=reached,
         )
     return calibration(scale)
@@ -139,8 +140,8 @@ def monotone(system: InferenceSystem, channel: Channel, observer: Observer) -> b
     p = channel.with_participation(system).participation
     random = bool(np.any((p > 0) & (p < 1)))
     stays = system.adjacency is not Adjacency.ABSENT or system.idle_noise
-    shown = not random or observer.sees_device or system.idle_noise
-    return stays and shown and not channel.decides_participation
+    sending_is_known = not random or observer.sees_device or system.idle_noise
+    return stays and sending_is_known and not channel.decides_participation
 
 
 def too_quiet(
@@ -160,14 +161,15 @@ def too_quiet(
     >>> bool(np.all(too_quiet(calibrated, channel, 1.0).noise_variance > 0.9999 * calibrated.noise_variance))
     True
     """
-    seen = observers.resolved(system, observer)
-    if not monotone(system, channel, seen):
+    resolved = observers.resolved(system, observer)
+    if not monotone(system, channel, resolved):
         return None
     if not np.any(system.noise_variance > 0):
         return system
-    for share in _BELOW:
-        below = replace(system, noise_variance=system.noise_variance * (1 - share))
-        if np.max(system_privacy.epsilon_bracket(below.derived(channel=channel), rounds=rounds, observer=seen).lower) > epsilon:
+    for fraction in _BELOW:
+        below = replace(system, noise_variance=system.noise_variance * (1 - fraction))
+        bracket = system_privacy.epsilon_bracket(below.derived(channel=channel), rounds=rounds, observer=resolved)
+        if np.max(bracket.lower) > epsilon:
             return below
     return None
 
@@ -176,22 +178,22 @@ def _least(excess: Callable[[float], float], first: float) -> float | None:
     """The least scale that keeps the target, where it is kept from some scale on; None where none is found."""
     if excess(0.0) <= 0:
         return 0.0
-    good = first
-    while not excess(good) <= 0:
-        good *= _FACTOR
-        if good > _RANGE * first:
+    keeping = first
+    while not excess(keeping) <= 0:
+        keeping *= _FACTOR
+        if keeping > _RANGE * first:
             return None
-    bad = good / _FACTOR
-    while (at_bad := excess(bad)) <= 0:
-        good, bad = bad, bad / _FACTOR
-        if bad < first / _RANGE:
-            return good
+    exceeding = keeping / _FACTOR
+    while (excess_there := excess(exceeding)) <= 0:
+        keeping, exceeding = exceeding, exceeding / _FACTOR
+        if exceeding < first / _RANGE:
+            return keeping
     # epsilon is nearly a power of the scale, so that few secants of logarithms suffice
-    low, high = float(np.log(bad)), float(np.log(good))
-    scales = {high: good}
+    low, high = float(np.log(exceeding)), float(np.log(keeping))
+    scales = {high: keeping}
 
     def at_log(log_scale: float) -> float:
         scales[log_scale] = float(np.exp(log_scale))
         return excess(scales[log_scale])
 
-    return scales[falling_root(at_log, low, at_bad, high, (low + high) / 2, lambda _: _NEAR)[1]]
+    return scales[falling_root(at_log, low, excess_there, high, (low + high) / 2, lambda _: _NEAR)[1]]

@@ -186,9 +186,9 @@ class _Scale:
         """None where the losses given a state and a set are no shifted Gaussian laws."""
         p = system.participation
         random = np.flatnonzero((p > 0) & (p < 1))
-        drawn, seen = channel.draw(system), observers.resolved(system, request.observer)
+        drawn, observer = channel.draw(system), observers.resolved(system, request.observer)
         a, rounds = drawn.coefficients, request.rounds
-        sampled = bool(random.size) and not seen.sees_device
+        sampled = bool(random.size) and not observer.sees_device
         if not channel.known or channel.decides_participation or drawn.sends is not None:
             return None
         if rounds > 1 and (random.size or (channel.fresh and bool(np.any(a != a[:1])))):
@@ -295,5 +295,5 @@ class _Scale:
                 np.where(turns, special.log_ndtr(-math.sqrt(2 * epsilon)), np.max(tail, axis=0)),
             )
             factor = 1.0 if self.sampled else self.share[k]
-            by_limit = [factor * np.einsum("j,sj->", self.weights, np.exp(self.limit + one)) for one in tails]
+            by_limit = [factor * np.einsum("j,sj->", self.weights, np.exp(self.limit + tail_bound)) for tail_bound in tails]
             yield by_limit[0] / by_scale[1] * (1 - _FACTOR), by_limit[1] / by_scale[0] * (1 + _FACTOR)

@@ -46,13 +46,13 @@ class _Requirement:
         tpr: tuple[float, float] | None,
     ) -> _Requirement:
         """From the arguments of :func:`calibrate_curve`, of which exactly one requirement must be given."""
-        given = {
+        arguments = {
             "epsilon and delta": epsilon is not None or delta is not None,
             "advantage": advantage is not None,
             "tpr": tpr is not None,
         }
-        if sum(given.values()) != 1:
-            named = [name for name, is_given in given.items() if is_given]
+        if sum(arguments.values()) != 1:
+            named = [name for name, is_given in arguments.items() if is_given]
             raise ParameterError(
                 "requirement", " and ".join(named) or "none", "one of: epsilon with delta; advantage; tpr"
             )

@@ -94,10 +94,10 @@ class Known:
         bounds = [option.lower for option in options if option.lower is not None]
         if len(bounds) < len(options):
             return LOCAL
-        least = options[bounds.index(min(bounds))]
+        weakest = options[bounds.index(min(bounds))]
         # the least bound holds for the designs for which all of them do
-        narrowest = next((one.bound_for for one in options if one.bound_for is not Designs.ALL), Designs.ALL)
-        return Known(least.method, least.lower, narrowest)
+        narrowest = next((known.bound_for for known in options if known.bound_for is not Designs.ALL), Designs.ALL)
+        return Known(weakest.method, weakest.lower, narrowest)
 
 
 LOCAL = Known(Method.LOCAL)

@@ -216,8 +216,8 @@ def _one_price(a: FloatArray, s2: FloatArray, budget: float, floor: FloatArray) 
     :math:`\sum s_t^2/\max(V_{\min,t}, \sqrt{\lambda s_t^2/a_t})` falls with lambda and is known in closed form between two
     breaks, where one more round takes its least noise.
     """
-    here = s2 > 0
-    a, s2, floor = a[here], s2[here], floor[here]
+    spends = s2 > 0
+    a, s2, floor = a[spends], s2[spends], floor[spends]
     breaks = floor * floor * a / s2  # up to this price a round keeps its least noise
     order = np.argsort(-breaks)
     root, fixed = (
@@ -267,8 +267,8 @@ def _several_prices(a: FloatArray, s2: FloatArray, B: FloatArray, floor: FloatAr
 
 def _price_beside(a: FloatArray, s2: FloatArray, budget: float, floor: FloatArray, others: FloatArray) -> float:
     """The price with which a device spends its budget beside the prices of the others; 0 if it does not spend it."""
-    here = s2 > 0
-    a, s2, floor, others = a[here], s2[here], floor[here], others[here]
+    spends = s2 > 0
+    a, s2, floor, others = a[spends], s2[spends], floor[spends], others[spends]
 
     def excess(root: float) -> float:
         with np.errstate(divide="ignore"):

@@ -64,18 +64,18 @@ def calibrate(
     Against any m colluders every device keeps epsilon whichever others collude. Devices that are named as colluders keep the
     values that they have: what they send protects nobody from them, and nothing is asked of their own epsilon.
     """
-    count, seen = _asked(system, rounds, observer)
-    options: _Options = {"rounds": count, "observer": seen, "progress": progress}
+    count, resolved = _asked(system, rounds, observer)
+    options: _Options = {"rounds": count, "observer": resolved, "progress": progress}
     if np.any(system.partners):
-        return _among_honest(system, lambda alone: calibrate(alone, epsilon, variable=variable, effort=effort, **options))
-    with _in_the_best(lambda best: replace(best, system=_whole(best.system, system, count, seen))):
+        return _among_honest(system, lambda honest: calibrate(honest, epsilon, variable=variable, effort=effort, **options))
+    with _in_the_best(lambda best: replace(best, system=_whole(best.system, system, count, resolved))):
         if system.channel is None:
             result = calibration.calibrate(system.one_round, epsilon, variable=variable, effort=effort, **options)
         elif checks.choice("variable", variable, Variable) is not Variable.NOISE:
             raise ParameterError("variable", str(variable), "noise over a channel")
         else:
             result = channel_noise.calibrate(system.one_round, system.channel, epsilon, effort=effort, **options)
-    whole = _whole(result.system, system, count, seen)
+    whole = _whole(result.system, system, count, resolved)
     if np.all(whole.never_sends):
         raise InfeasibleError(
             f"epsilon = {epsilon:g}: it is kept only where no device ever sends (participation at most delta = "
@@ -101,18 +101,18 @@ def design(
     Over a channel see :func:`airtight.solvers.design.channel_design.design`. `rounds` and `observer` are by default those of
     the system.
     """
-    count, seen = _asked(system, rounds, observer)
+    count, resolved = _asked(system, rounds, observer)
     if system.colluding and system.channel is not None:
         raise ParameterError("colluding", system.colluding, "0 where a design is sought over a channel (`calibrate` counts them)")
     _demand_purpose(system, requirements)
-    options: _Options = {"rounds": count, "observer": seen, "progress": progress}
+    options: _Options = {"rounds": count, "observer": resolved, "progress": progress}
     task: _OfTask = {"margin": margin, "ideal_accuracy": ideal_accuracy}
-    with _in_the_best(lambda best: replace(best, system=_whole(best.system, system, count, seen))):
+    with _in_the_best(lambda best: replace(best, system=_whole(best.system, system, count, resolved))):
         if system.channel is None:
             result = joint.design(system.one_round, requirements, features, **task, **options)
         else:
             result = channel_design.design(system.one_round, system.channel, requirements, features, **task, **options)
-    whole = _whole(result.system, system, count, seen)
+    whole = _whole(result.system, system, count, resolved)
     if np.all(whole.never_sends):
         raise InfeasibleError(
             f"the {result.minimised} is least where no device ever sends (participation at most delta = {system.delta:g}): add "
@@ -127,7 +127,7 @@ def _among_honest(system: InferenceSystem, solved: Callable[[InferenceSystem], C
         raise ParameterError("colluding", system.colluding, "0 or a number of devices where a channel is calibrated")
     honest = ~system.partners
     columns = {name: getattr(system, name)[honest] for name in ("participation", "noise_variance", "weight", "clip")}
-    alone = system.derived(devices=int(np.sum(honest)), channel_gain=1.0, colluding=0, **columns)
+    honest_system = system.derived(devices=int(np.sum(honest)), channel_gain=1.0, colluding=0, **columns)
 
     def among_all(result: Calibration) -> Calibration:
         held = getattr(system, result.variable.key)
@@ -138,7 +138,7 @@ def _among_honest(system: InferenceSystem, solved: Callable[[InferenceSystem], C
         return replace(result, value=value, epsilon=reached, system=whole)
 
     with _in_the_best(among_all):
-        result = solved(alone)
+        result = solved(honest_system)
     return among_all(result)
 
 

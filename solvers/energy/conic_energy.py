@@ -117,9 +117,9 @@ def energy_problem(
     """
     checks.instance("fleet", fleet, DeviceFleet)
     k = checks.count("device", device, f"[0, {np.size(Problem.of(fleet).T) - 1}]")
-    one = Problem.of(fleet)[[k]]
-    problem, named, variables = stated(*units(one))
-    for name, value in parameters(one).items():
+    of_device = Problem.of(fleet)[[k]]
+    problem, named, variables = stated(*units(of_device))
+    for name, value in parameters(of_device).items():
         named[name].value = value
     return problem, variables
 

@@ -64,7 +64,7 @@ def of_deadline(fleet: DeviceFleet, x: FloatArray, Z: FloatArray, *, whole: bool
         energy, utility = _of_fixed_iterations(problem, x, Z)
         return DeadlinePrices((energy, energy), (utility, utility))
     sides = []
-    here = _derivatives(problem, x, Z)
+    derivatives = _derivatives(problem, x, Z)
     for sign in (1, -1):
         moved = replace(problem, T=problem.T * (1 + sign * _BESIDE))
         feasible = moved.x_min + moved.t_min <= moved.T
@@ -72,10 +72,10 @@ def of_deadline(fleet: DeviceFleet, x: FloatArray, Z: FloatArray, *, whole: bool
             beside_x, beside_Z = exact.exact_cases(replace(moved, T=np.where(feasible, moved.T, problem.T)))[:2]
             beside = _derivatives(moved, beside_x, beside_Z)
         out = []
-        for k, (at_deadline, moved_away) in enumerate(zip(here, beside, strict=True)):
-            same = np.abs(at_deadline - moved_away) <= _SMOOTH * np.maximum(np.abs(at_deadline), np.abs(moved_away))
+        for k, (at_deadline, moved_away) in enumerate(zip(derivatives, beside, strict=True)):
+            smooth = np.abs(at_deadline - moved_away) <= _SMOOTH * np.maximum(np.abs(at_deadline), np.abs(moved_away))
             lost = (np.nan, np.inf)[k]  # there is no plan on the left: no energy, and a utility of -inf
-            out.append(np.where(feasible, np.where(same, at_deadline, moved_away), lost))
+            out.append(np.where(feasible, np.where(smooth, at_deadline, moved_away), lost))
         sides.append(out)
     return DeadlinePrices((sides[0][0], sides[1][0]), (sides[0][1], sides[1][1]))
 

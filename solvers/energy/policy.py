@@ -110,8 +110,8 @@ def policy(fleet: DeviceFleet, *, device: int = 0, greatest: float | None = None
     """
     allowed = checks.scalar("loss", loss, "(0, 1)")
     k = checks.count("device", device, f"[0, {fleet.devices - 1}]")
-    one = {name: np.array([getattr(fleet, name)[k]]) for name in parameters.of(DeviceFleet)}
-    least = _least_gain(one)
+    fields = {name: np.array([getattr(fleet, name)[k]]) for name in parameters.of(DeviceFleet)}
+    least = _least_gain(fields)
     top = max(1e3, _SPAN * least) if greatest is None else checks.scalar("greatest", greatest, "(0, 1e100]")
     if not least < top:
         raise InfeasibleError(f"device {k}: no gain up to {top:g} is enough for the deadline; the least is {least:g}")
@@ -122,12 +122,12 @@ def policy(fleet: DeviceFleet, *, device: int = 0, greatest: float | None = None
     greatest_loss = 0.0
     for halving in range(_HALVINGS):
         middle = np.sqrt(low * high)
-        entry, excess = _entries(one, low, middle, high)
-        alone = (middle <= low) | (
+        entry, excess = _entries(fields, low, middle, high)
+        indivisible = (middle <= low) | (
             middle >= high
         )  # no gain between the ends, and the right one belongs to the next entry
-        excess = np.where(alone, 0.0, excess)
-        done = (excess <= allowed) | alone | (halving == _HALVINGS - 1)
+        excess = np.where(indivisible, 0.0, excess)
+        done = (excess <= allowed) | indivisible | (halving == _HALVINGS - 1)
         kept.append(tuple(column[done] for column in entry))
         greatest_loss = max(greatest_loss, float(np.max(excess[done], initial=0.0)))
         low, high = np.concatenate([low[~done], middle[~done]]), np.concatenate([middle[~done], high[~done]])
@@ -138,19 +138,19 @@ def policy(fleet: DeviceFleet, *, device: int = 0, greatest: float | None = None
     gain, iterations, product = gain[order], iterations[order], product[order]
     new = np.append(True, (np.diff(iterations) != 0) | (product[1:] != product[:-1]))
     return Policy(
-        gain[new], iterations[new].astype(np.int64), product[new], float(one["max_power"][0]), top, greatest_loss
+        gain[new], iterations[new].astype(np.int64), product[new], float(fields["max_power"][0]), top, greatest_loss
     )
 
 
-def _fleet(one: dict[str, FloatArray], gain: FloatArray) -> DeviceFleet:
+def _fleet(fields: dict[str, FloatArray], gain: FloatArray) -> DeviceFleet:
     """The device once for every gain."""
-    held: dict[str, Any] = {name: np.broadcast_to(value, gain.shape) for name, value in one.items()}
+    held: dict[str, Any] = {name: np.broadcast_to(value, gain.shape) for name, value in fields.items()}
     return DeviceFleet(**{**held, "channel_gain": gain})
 
 
-def _least_gain(one: dict[str, FloatArray]) -> float:
+def _least_gain(fields: dict[str, FloatArray]) -> float:
     """The least double at which the deadline can be kept with whole iterations; infinite where there is none."""
-    whole = {**one, "min_iterations": np.ceil(one["min_iterations"])}
+    whole = {**fields, "min_iterations": np.ceil(fields["min_iterations"])}
 
     def feasible(gain: float) -> bool:
         return bool(_fleet(whole, np.array([gain])).feasible[0])
@@ -170,21 +170,21 @@ def _least_gain(one: dict[str, FloatArray]) -> float:
 
 
 def _entries(
-    one: dict[str, FloatArray], low: FloatArray, middle: FloatArray, high: FloatArray
+    fields: dict[str, FloatArray], low: FloatArray, middle: FloatArray, high: FloatArray
 ) -> tuple[tuple[FloatArray, FloatArray, FloatArray], FloatArray]:
     """The best entries of the left ends, and the greater one of their relative losses in the middle and at the right end."""
-    best = utility.solve(_fleet(one, low), integer=True)
-    at_most = best.power >= one["max_power"]
+    best = utility.solve(_fleet(fields, low), integer=True)
+    at_most = best.power >= fields["max_power"]
     products = np.stack([best.power * low, np.where(at_most, np.inf, best.power * low)])
     losses = np.zeros(products.shape)
     for gain in (middle, high):
-        fleet = _fleet(one, gain)
-        other = utility.solve(fleet, integer=True)
+        fleet = _fleet(fields, gain)
+        best_there = utility.solve(fleet, integer=True)
         problem = Problem.of(fleet)
         for i, product in enumerate(products):
             power = np.minimum(product / gain, fleet.max_power)
             reached = problem.utility(best.iterations * problem.A, fleet.log_rate(power))
-            losses[i] = np.maximum(losses[i], (other.utility - reached) / other.scale)
+            losses[i] = np.maximum(losses[i], (best_there.utility - reached) / best_there.scale)
     choice = np.argmin(losses, axis=0)
     columns = np.arange(low.size)
     return (low, best.iterations, products[choice, columns]), losses[choice, columns]

@@ -277,13 +277,13 @@ def minimise(qp: QuadraticProgram, constraints: Constraints) -> Extended:
         When the weights that the solver finds are not proved to be optimal, and nothing is proved to be infeasible.
     """
     stated = _Stated.of(qp, constraints)
-    weights, here, iterations = np.full(qp.d.size, np.nan), list[_Cut](), 0
+    weights, first_cuts, iterations = np.full(qp.d.size, np.nan), list[_Cut](), 0
     best: tuple[_Answer, OptimalityCertificate] | None = None
     for number, (answer, cuts) in enumerate(stated.answers(elastic=False)):
         iterations += answer.iterations
         if number == 0:
-            weights, here = answer.w, cuts
-        certified = _certified(qp, weights, answer, cuts, here)
+            weights, first_cuts = answer.w, cuts
+        certified = _certified(qp, weights, answer, cuts, first_cuts)
         if certified.primal_residual > _VIOLATION:
             break
         if best is None or certified.duality_gap < best[1].duality_gap:
@@ -298,7 +298,7 @@ def minimise(qp: QuadraticProgram, constraints: Constraints) -> Extended:
         raise ConvergenceError(
             f"constraints: the weights that were found are proved optimal up to {best[1].duality_gap:.3g} only"
         )
-    return Extended(weights, best[0].multipliers, best[1], iterations, tuple(cut.tangent for cut in here))
+    return Extended(weights, best[0].multipliers, best[1], iterations, tuple(cut.tangent for cut in first_cuts))
 
 
 def _violation(cuts: Sequence[_Cut], qp: QuadraticProgram) -> float:
@@ -318,7 +318,7 @@ def _violation(cuts: Sequence[_Cut], qp: QuadraticProgram) -> float:
 
 
 def _certified(
-    qp: QuadraticProgram, w: FloatArray, answer: _Answer, cuts: Sequence[_Cut], here: Sequence[_Cut]
+    qp: QuadraticProgram, w: FloatArray, answer: _Answer, cuts: Sequence[_Cut], first_cuts: Sequence[_Cut]
 ) -> OptimalityCertificate:
     """The certificate of the extended problem: that of its Lagrangian with the cuts, and what the constraints add."""
     slope, constant = _combined(cuts, answer.of_rows, w.size)
@@ -327,7 +327,7 @@ def _certified(
     # F(w) - D = [L(w) - D] - l(w), where l <= 0 at feasible weights
     gap = proved.duality_gap - (constant + float(slope @ w))
     scale = certificate(qp, w, answer.multipliers).scale
-    primal = max(proved.primal_residual, _violation(here, qp))
+    primal = max(proved.primal_residual, _violation(first_cuts, qp))
     return replace(proved, primal_residual=primal, duality_gap=gap, scale=scale)
 
 

@@ -40,8 +40,8 @@ class PrivacyCap:
     epsilon: float
     cap: Cap
 
-    def growth(self, here: FloatArray) -> FloatArray:
-        """dw_max/depsilon of every device, by central differences; `here` is w_max, infinite where every weight keeps the cap.
+    def growth(self, w_max: FloatArray) -> FloatArray:
+        """dw_max/depsilon of every device, by central differences; w_max is infinite where every weight keeps the cap.
 
         Where a smaller cap is out of reach the rule has three points to the right.
         """
@@ -51,9 +51,9 @@ class PrivacyCap:
 
         with np.errstate(invalid="ignore"):
             more, less = at(1), at(-1)
-            lost = np.isnan(less) & np.isfinite(here)
-            rise = np.where(lost, (4 * more - at(2) - 3 * here) / 2 if np.any(lost) else 0.0, (more - less) / 2)
-        return np.where(np.isfinite(here), rise / (_STEP * self.epsilon), 0.0)
+            lost = np.isnan(less) & np.isfinite(w_max)
+            rise = np.where(lost, (4 * more - at(2) - 3 * w_max) / 2 if np.any(lost) else 0.0, (more - less) / 2)
+        return np.where(np.isfinite(w_max), rise / (_STEP * self.epsilon), 0.0)
 
 
 @dataclass(frozen=True)
@@ -124,11 +124,11 @@ def _extremes(
     if program.sums_to_one:
         blocks.append(sparse.csc_matrix(-np.ones((K, 1))))
         limits.append((None, None))
-    for one in further:
-        size = np.max(np.abs(one.jacobian), axis=0, initial=0.0)
-        active = np.full(size.size, True) if one.equality else one.value >= -_AT_BOUND * np.maximum(size, 1e-300)
-        blocks.append(sparse.csc_matrix(one.jacobian[:, active]))
-        limits += [(None, None) if one.equality else (0, None)] * int(np.count_nonzero(active))
+    for constraint in further:
+        size = np.max(np.abs(constraint.jacobian), axis=0, initial=0.0)
+        active = np.full(size.size, True) if constraint.equality else constraint.value >= -_AT_BOUND * np.maximum(size, 1e-300)
+        blocks.append(sparse.csc_matrix(constraint.jacobian[:, active]))
+        limits += [(None, None) if constraint.equality else (0, None)] * int(np.count_nonzero(active))
     rows = sparse.hstack(blocks, format="csc")
     cost = np.zeros(rows.shape[1])
     cost[: at.size] = growth[at]

@@ -27,6 +27,7 @@ from airtight.results.numerals import rounded_down, rounded_up
 from airtight.validate.attack import system_attack
 from airtight.validate.number_tables import TableError, read_arrays
 
+ROOT = Path(__file__).parents[2]
 CHANNEL = """
 [inference]
 devices = 1
@@ -340,3 +341,37 @@ def test_each_variant_over_rounds_names_its_neighbours(tmp_path):
     assert shown.count("Neighbours (absent)") == 2 and shown.count("Neighbours (silent)") == 1
     assert shown.count("with the help of device 1") == 1
     assert "with the help of device 1 (gone)" in " ".join(run("bounds", file).stdout.split())
+
+
+def test_equal_rows_without_a_number_are_one():
+    assert groups([(1.0, math.nan)] * 3) == [("0-2", (1.0, pytest.approx(math.nan, nan_ok=True)))]
+
+
+def test_a_device_that_nearly_always_sends_is_not_said_to_always_send():
+    file = airtight.load(ROOT / "examples" / "good.toml")
+    system = file.inference.replace(participation=0.99996)
+    assert headline.who_sends(system) == "12 devices send with probability at least 0.999."
+
+
+def test_an_attack_names_the_observer_of_the_file(tmp_path):
+    for observer, noted in (("auto", False), ("participants", True)):
+        file = written(tmp_path, GOOD.replace("0.5, 1.0", "0.5, 0.9") + f'observer = "{observer}"\n')
+        done = run("attack", file, "--samples", "1000")
+        assert done.exit_code == 0, done.output
+        assert ("The file's observer is participants" in " ".join(done.stdout.split())) is noted
+
+
+def test_a_refuted_claim_counts_as_refuted_where_the_file_says_that_it_holds(tmp_path):
+    file = tmp_path / "claims.py"
+    file.write_text(
+        "from airtight import Claim, at_most, holds, parameter\n"
+        'x = parameter("x", 0.5, 2.0)\n'
+        'CLAIMS = [Claim("R1", "Eq. (1)", at_most(2 * x, x), holds("as printed"))]\n'
+    )
+    shown = run("try", file).stdout
+    assert "1 claim is refuted" in shown and re.search(r"not refuted +0\n", shown)
+    assert re.search(r"against the ruling +1\n", shown)
+
+
+def test_a_system_file_is_no_curve(tmp_path):
+    assert refused(run("curve", written(tmp_path, GOOD)), "for a system file use airtight bounds")

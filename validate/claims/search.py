@@ -605,8 +605,8 @@ class _Search:
         factor = claim.scale.factor(self.margin - claim.allowance)
         tried = f"a proof was tried, and stays open: {proof.reason}. " if proof is not None and claim.form is None else ""
         return (
-            f"never nearer to a violation than {factor:.4g}, where a slack of {claim.slack:g} is stated. {tried}Say "
-            f"slack={_rounded_up(factor):g} if the claim is known to be as far from tight as that"
+            f"no violation found, and the sides stay a factor {factor:.4g} apart (stated slack: {claim.slack:g}), so the search "
+            f"alone decides nothing. {tried}State slack={_rounded_up(factor):g} if the claim is known to be that loose"
         )
 
     def _idle(self) -> str:

@@ -30,7 +30,7 @@ def _neighbours(system: InferenceSystem, channel: Channel) -> dict[str, Inferenc
 
 
 def epsilon_against_antennas(system: InferenceSystem, channel: Channel) -> Figure:
-    """Epsilon of one query of the worst device against the number of antennas, for each adjacency, with few states."""
+    """Epsilon of one round of the worst device against the number of antennas, for each adjacency, with few states."""
     import matplotlib as mpl
 
     few = replace(channel, states=min(channel.states, STATES))
@@ -45,7 +45,7 @@ def epsilon_against_antennas(system: InferenceSystem, channel: Channel) -> Figur
             line = "--" if "idle" in name else "-"
             shown = [value if np.isfinite(value) and value > 0 else np.nan for value in values]
             axes.plot(counts, shown, "o" + line, color=_COLOURS[name], markersize=4, label=name)
-        axes.set(xlabel="antennas", ylabel="epsilon of one query", xscale="log", yscale="log", xticks=counts)
+        axes.set(xlabel="antennas", ylabel="epsilon of one round", xscale="log", yscale="log", xticks=counts)
         axes.set_xticklabels([str(M) for M in counts])
         axes.minorticks_off()
         axes.legend(fontsize=8)

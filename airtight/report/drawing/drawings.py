@@ -40,7 +40,7 @@ _TITLES = {
     "epsilon-against-dimension": "Exact epsilon against the encoded dimension",
     "epsilon-for-observers": "Exact epsilon against the encoded dimension for three observers",
     "epsilon-against-participation": "Exact epsilon against the participation probability",
-    "epsilon-against-antennas": "Epsilon of one query against the number of antennas",
+    "epsilon-against-antennas": "Epsilon of one round against the number of antennas",
     "epsilon-over-states": "Epsilon given the state of the channel",
     "mse-breakdown": "Mean squared error by cause",
     "frontier": "What can be had: designs over what is kept",

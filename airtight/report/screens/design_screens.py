@@ -73,8 +73,8 @@ def _one_more(result: CalibrationResult, before: InferenceSystem) -> list[str]:
     from airtight.solvers.design import whole_system
     from airtight.solvers.errors import InfeasibleError
 
-    m, seen = before.colluding, observers.resolved(before, before.observer)
-    quick = before.channel is None and before.rounds == 1 and seen.sees_device and result.variable == "noise"
+    m, observer = before.colluding, observers.resolved(before, before.observer)
+    quick = before.channel is None and before.rounds == 1 and observer.sees_device and result.variable == "noise"
     if not (quick and isinstance(m, int) and 0 < m < before.devices - 1):
         return []
     try:
@@ -91,6 +91,8 @@ def _proved(result: CalibrationResult, *, complete: bool) -> list[str]:
     from airtight.results.design import BEYOND
 
     beyond = BEYOND[result.variable]
+    if result.variable == "noise" and not np.any(result.value):
+        return ["No noise of the devices is needed."]
     if not result.unsettled:
         return [f"Proved: no {beyond} keeps the target."]
     low, high = result.unsettled[0][0], result.unsettled[-1][1]
@@ -98,7 +100,7 @@ def _proved(result: CalibrationResult, *, complete: bool) -> list[str]:
     if not result.settled or (low == 0 and len(result.unsettled) == 1):  # as over a channel: nothing below is known
         return [undecided]
     shown = [f"undecided: {rounded_down(a, 9)} to {rounded_up(b, 9)}" for a, b in result.unsettled] if complete else []
-    return [f"{undecided} Outside this range none does (proved).", *shown]
+    return [f"{undecided} Outside this range no {beyond} does (proved).", *shown]
 
 
 def design(
@@ -185,20 +187,20 @@ def _shown(value: Any) -> str:
 
 
 def _known(result: DesignResult, *, complete: bool) -> list[str]:
-    said = []
+    sentences = []
     if result.lower_bound is not None and result.bound_for is not None and result.gap is not None:
         none = Designs(result.bound_for).none
         share_of = f", {100 * result.gap / result.value:.2g} % of it" if result.value > 0 else ""
-        said.append(
+        sentences.append(
             f"Proved: {none} has less than {rounded_down(result.lower_bound)} (gap {rounded_up(result.gap, 2)}{share_of}). "
             f"{_upper(result.method)}{', over ' + domain if (domain := Method(result.method).domain) else ''}."
         )
     else:
-        said.append("Nothing is proved of other designs: a better one may exist.")
+        sentences.append("Nothing is proved of other designs: a better one may exist.")
     if result.any_scheme is not None and result.any_scheme.error > 0:
-        said.append(result.any_scheme.sentence)
+        sentences.append(result.any_scheme.sentence)
     if not result.settled:
-        said.append(
+        sentences.append(
             "Not settled: the search ended, by its effort or by Ctrl-C, before the gap was reached; this is the best found."
         )
     if result.baseline is not None and result.baseline.published_design:
@@ -208,13 +210,13 @@ def _known(result: DesignResult, *, complete: bool) -> list[str]:
             for key in ("epsilon", "error")
             if key in now
         ]
-        said.append(f"As the file describes the system: {', '.join(before)}.")
+        sentences.append(f"As the file describes the system: {', '.join(before)}.")
     if complete:
         accuracy = "" if result.accuracy is None else f"; accuracy at least {share(result.accuracy)}"
-        said.append(f"Energy of a round, {plain(result.energy)}, is that of {result.energy_of}{accuracy}.")
-        said += [f"Price: {price}" for price in result.prices or ()]
-        said.append(f"{result.boxes} boxes, {result.seconds:.3g} s")
-    return said
+        sentences.append(f"Energy of a round, {plain(result.energy)}, is that of {result.energy_of}{accuracy}.")
+        sentences += [f"Price: {price}" for price in result.prices or ()]
+        sentences.append(f"{result.boxes} boxes, {result.seconds:.3g} s")
+    return sentences
 
 
 def _upper(text: str) -> str:
@@ -241,8 +243,8 @@ def federated_design(path: str, name: str, result: FederatedDesignResult, *, com
     table.add_row("bits of a client and round", f"{result.bits:,}", "0")
     console.print(table)
     gap = rounded_up(result.gap, 2)
-    said = [f"{_upper(result.method)}: no design has less than {rounded_down(result.lower_bound)} (gap {gap})."]
-    notes(console, [*said, *([f"{result.seconds:.3g} s"] if complete else [])])
+    sentences = [f"{_upper(result.method)}: no design has less than {rounded_down(result.lower_bound)} (gap {gap})."]
+    notes(console, [*sentences, *([f"{result.seconds:.3g} s"] if complete else [])])
     next_step(console, (f"airtight train {path} --part federated", "test accuracy with these values in the file"))
 
 
@@ -299,22 +301,23 @@ def frontier(path: str, name: str, result: FrontierResult, over: Sequence[str]) 
     """Print one design for every combination of constraints."""
     console = screen()
     sought = f"{'greatest' if result.sought == 'utility' else 'least'} {result.sought}"
-    kept = [one["value"] for one in result.points if one["value"] is not None]
+    kept = [point["value"] for point in result.points if point["value"] is not None]
     span = f"; {sought} {plain(min(kept))} to {plain(max(kept))}" if kept else ""
     headline(console, name, [f"{len(kept)} of {len(result.points)} combinations of limits can be kept{span}."])
-    columns = [key for key in result.points[0] if any(one.get(key) is not None for one in result.points)]
-    shown = [key for key in columns if key != result.sought]  # its column is called value
-    table = Sheet([{"value": sought}.get(key, key.replace("_", " ")) for key in shown], left=())
+    columns = [key for key in result.points[0] if any(point.get(key) is not None for point in result.points)]
+    filled = [key for key in columns if key != result.sought]  # its column is called value
+    table = Sheet([{"value": sought}.get(key, key.replace("_", " ")) for key in filled], left=())
     shown_as = {"any_scheme": rounded_down}
-    for one in result.points:
-        table.add_row(*("" if (value := one.get(key)) is None else shown_as.get(key, plain)(value) for key in shown))
+    for point in result.points:
+        table.add_row(*("" if (value := point.get(key)) is None else shown_as.get(key, plain)(value) for key in filled))
     console.print(table)
-    proved = any(one["bound"] is not None for one in result.points)
-    said = [f"Bounds are for {result.bound_for}." if proved else "Nothing is proved of other designs: there may be better ones."]
-    if any(one.get("any_scheme") for one in result.points):
-        said.append(f"No scheme, whatever its code and decoder, is below the {result.sought} of the column any scheme.")
+    proved = any(point["bound"] is not None for point in result.points)
+    unproved = "Nothing is proved of other designs: there may be better ones."
+    sentences = [f"Bounds are for {result.bound_for}." if proved else unproved]
+    if any(point.get("any_scheme") for point in result.points):
+        sentences.append(f"No scheme, whatever its code and decoder, is below the {result.sought} of the column any scheme.")
     if len(kept) < len(result.points):
-        said.append("A row with an infinite bound is impossible (proved); an empty row without it was not found.")
-    notes(console, said)
-    axes = " ".join(f"--frontier {one}" for one in over)
+        sentences.append("A row with an infinite bound is impossible (proved); an empty row without it was not found.")
+    notes(console, sentences)
+    axes = " ".join(f"--frontier {point}" for point in over)
     next_step(console, (f"airtight design {path} {axes} --plot frontier.svg", "drawn"))

@@ -40,23 +40,23 @@ def weights(
     columns = {"weight": result.w, "greatest allowed weight": result.w_max}
     table = Sheet(("devices", *columns))
     places = ("greatest", "median", "least")
-    for label, (w, most) in device_rows(columns, by=result.w, labels=labels, complete=complete, places=places):
-        table.add_row(label, plain(w), rounded_down(most))
+    for label, (w, greatest) in device_rows(columns, by=result.w, labels=labels, complete=complete, places=places):
+        table.add_row(label, plain(w), rounded_down(greatest))
     console.print(table)
-    said = [
+    sentences = [
         f"Error {plain(result.exact_mse)}; printed formula {plain(result.published_mse)}; sum {plain(float(result.w.sum()))}."
     ]
     if result.price is not None:
-        said.append(f"Price of privacy: {result.price}.")
+        sentences.append(f"Price of privacy: {result.price}.")
     if complete:
-        said.append(
+        sentences.append(
             f"Duality gap {proof.duality_gap:.2g}, residuals {proof.primal_residual:.2g}, {proof.dual_residual:.2g}"
             + ("" if proof.proved_gap is None else f"; in rational arithmetic at most {rounded_up(proof.proved_gap, 2)}")
             + "."
         )
         converged = "" if result.converged else ", did not converge"
-        said.append(f"{result.method}: {result.iterations} iterations, {result.seconds:.3g} s{converged}.")
-    notes(console, said)
+        sentences.append(f"{result.method}: {result.iterations} iterations, {result.seconds:.3g} s{converged}.")
+    notes(console, sentences)
     steps = [(f"airtight design {path}", "weights, clips and noise together, with a [design] table")]
     if not complete:
         steps.insert(0, (f"airtight solve weights {path} --all", "every weight"))
@@ -103,13 +103,13 @@ def energy(
     console.print(table)
     if complete:
         _plans(rows, labels)
-    said = [f"Energy: mean {plain(float(spent.mean()))} mJ, standard deviation {plain(float(spent.std()))} mJ."]
+    sentences = [f"Energy: mean {plain(float(spent.mean()))} mJ, standard deviation {plain(float(spent.std()))} mJ."]
     prices = np.array([1e3 * row.price.energy.rising for row in rows])
     if np.all(np.isfinite(prices)):
         least, most = float(prices.min()), float(prices.max())
         value = plain(least) if least == most else f"{plain(least)} to {plain(most)}"
-        said.append(f"A second more of the deadline changes the energy by dE/dT = {value} mW.")
-    notes(console, said)
+        sentences.append(f"A second more of the deadline changes the energy by dE/dT = {value} mW.")
+    notes(console, sentences)
     steps = [(f"airtight solve energy {path} --plan plan.csv", "the plan, a device a row")]
     if not complete:
         steps.append((f"airtight solve energy {path} --all", "rates, cases, prices of the deadline"))
@@ -132,10 +132,10 @@ def _plans(rows: Sequence[EnergyResult], labels: Sequence[str]) -> None:
         )
     console = screen()
     console.print(table)
-    said = ["Prices are 0 where the deadline does not bind, and – where the plan is not optimal."]
+    sentences = ["Prices are 0 where the deadline does not bind, and – where the plan is not optimal."]
     if any(row.price.energy.one_sided or row.price.utility.one_sided for row in rows):
-        said.append("* degenerate: the price holds for a longer deadline, and another for a shorter one.")
-    notes(console, said)
+        sentences.append("* degenerate: the price holds for a longer deadline, and another for a shorter one.")
+    notes(console, sentences)
 
 
 def _price(price: ShadowPrice, factor: float = 1.0) -> str:
@@ -144,15 +144,15 @@ def _price(price: ShadowPrice, factor: float = 1.0) -> str:
 
 def quantizer(path: str, name: str, result: QuantizerResult) -> None:
     """Print the outputs of a quantizer, their probabilities at both ends and in the middle, and its certificate."""
-    said = [
+    sentences = [
         f"Mean error {plain(result.mean_mse)}.",
         f"No alphabet of any size is below {rounded_down(result.lower_bound)}"
         f" ({'certified' if result.proved else 'not certified'}).",
     ]
     if result.bits_bound is not None:
-        said.append(f"No alphabet of {2**result.bits} outputs is below {rounded_down(result.bits_bound)} (certified).")
+        sentences.append(f"No alphabet of {2**result.bits} outputs is below {rounded_down(result.bits_bound)} (certified).")
     verdict = f"WORST ERROR {plain(result.worst_mse)} with {result.bits} bits (one bit, LDP-FL: {plain(result.ldp_mse)})."
-    _law(path, name, [verdict, f"Epsilon {rounded_up(result.epsilon)}, exact, over all inputs."], result, said)
+    _law(path, name, [verdict, f"Epsilon {rounded_up(result.epsilon)}, exact, over all inputs."], result, sentences)
 
 
 def pair(path: str, name: str, result: PairResult) -> None:

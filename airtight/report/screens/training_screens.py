@@ -29,14 +29,14 @@ def attacked(
     """Print for the kinds of devices the epsilon that the attack has shown, the exact and the published one."""
     console = screen()
     worst = max(result.devices, key=lambda one: one.attack)
-    most = max(one.exact for one in result.devices)
+    greatest = max(one.exact for one in result.devices)
     refuted = [one for one in result.devices if one.refuted]
     headline(
         console,
         name,
         [
             f"EPSILON AT LEAST {rounded_down(worst.attack)} (attack, {_those(worst, labels)}), AT MOST "
-            f"{rounded_up(most)} (proof).",
+            f"{rounded_up(greatest)} (proof).",
             of_question(system.replace(rounds=result.rounds, observer="auto")),
             *([f"Theorem 1 is REFUTED for {devices([k for one in refuted for k in one.devices])}."] if refuted else []),
         ],
@@ -54,15 +54,22 @@ def attacked(
     )
     shown = result.devices if complete or len(result.devices) <= FEW else [worst]
     for one in shown:
-        own = [_least(one.attack_on_features)] if on_features else []
+        from_features = [_least(one.attack_on_features)] if on_features else []
         stated = "" if one.published_epsilon is None else plain(one.published_epsilon)
         claims = [stated, _least(one.attack_at_published_delta)] if published else []
-        table.add_row(_numbers(one, labels), rounded_down(one.attack), *own, rounded_up(one.exact), *claims)
+        table.add_row(_numbers(one, labels), rounded_down(one.attack), *from_features, rounded_up(one.exact), *claims)
     console.print(table)
-    said = [f"Each number of the attack: {result.samples:,} samples, {100 * result.confidence:g} % confidence."]
+    sentences = [f"Each number of the attack: {result.samples:,} samples, {100 * result.confidence:g} % confidence."]
+    from airtight.analytics.privacy.over_the_air import observers
+
+    if observers.resolved(system, system.observer) is not observers.resolved(system, "auto"):
+        sentences.append(
+            f"The attack and its bound are for the server of the first lines. The file's observer is {system.observer!s}: "
+            "airtight bounds has its epsilon."
+        )
     if len(shown) < len(result.devices):
-        said.append(f"The device of which the attack shows most; {len(result.devices) - 1} further kinds: --all.")
-    notes(console, said)
+        sentences.append(f"The device of which the attack shows most; {len(result.devices) - 1} further kinds: --all.")
+    notes(console, sentences)
     next_step(console, (f"airtight attack {path} --samples {10 * result.samples}", "closer, ten times as long"))
 
 
@@ -116,8 +123,8 @@ def trained(path: str, name: str, result: list[TrainingAttack]) -> None:
 def training(path: str, name: str, tree: dict[str, Any]) -> None:
     """Print the results of ``train``, part by part, from its JSON."""
     console = screen()
-    for said in _learned(tree):
-        say(console, f"{name}: {said}", style="bold")
+    for sentence in _learned(tree):
+        say(console, f"{name}: {sentence}", style="bold")
     for part, headings, rows, foot in training_rows(tree):
         table = Sheet(headings, part, left=headings[:1])
         for label, values in rows:
@@ -129,7 +136,7 @@ def training(path: str, name: str, tree: dict[str, Any]) -> None:
 
 def _learned(tree: dict[str, Any]) -> list[str]:
     """The best of each part beside what it is compared with."""
-    said = []
+    sentences = []
     if "federated" in tree:
         accuracy = {
             kind: one["over_seeds"]["test_accuracy"]["mean"] for kind, one in tree["federated"]["mechanisms"].items()
@@ -139,15 +146,15 @@ def _learned(tree: dict[str, Any]) -> list[str]:
         epsilon = tree["federated"]["mechanisms"][best]["epsilon_spent_one_parameter"]
         beside = f" (without privacy {accuracy['vanilla']:.3f})" if "vanilla" in accuracy and best != "vanilla" else ""
         spent = f", epsilon {rounded_up(epsilon)} for one parameter" if np.isfinite(epsilon) else ", no finite epsilon"
-        said.append(f"TEST ACCURACY {accuracy[best]:.3f} with {best}{beside}{spent}.")
+        sentences.append(f"TEST ACCURACY {accuracy[best]:.3f} with {best}{beside}{spent}.")
     if "inference" in tree:
         schemes = {kind: one["over_seeds"]["accuracy"]["mean"] for kind, one in tree["inference"]["schemes"].items()}
         best = max(schemes, key=lambda kind: schemes[kind])
-        said.append(
+        sentences.append(
             f"ACCURACY {schemes[best]:.3f} with Scheme {best} (without channel {tree['inference']['ideal_accuracy']:.3f})."
         )
     if "energy" in tree:
         accuracy = {kind: one["over_seeds"]["test_accuracy"]["mean"] for kind, one in tree["energy"].items()}
         best = max(accuracy, key=lambda kind: accuracy[kind])
-        said.append(f"TEST ACCURACY {accuracy[best]:.3f} under energy policy {best}.")
-    return said
+        sentences.append(f"TEST ACCURACY {accuracy[best]:.3f} under energy policy {best}.")
+    return sentences

@@ -192,7 +192,7 @@
     return bare(s, law) ? Infinity : shown ? 0 : yield* oneQuery(s, law);
   }
 
-  // least eps of the least protected device for one query: the mean of delta over states and sets, never of eps; and its law
+  // least eps of the least protected device for one round: the mean of delta over states and sets, never of eps; and its law
   function* greatestEpsilon(s) {
     const laws = yield* receivedOver(s), target = Math.log(s.delta);
     const exposure = ({ noise, weights }) => weights.reduce((sum, w, i) => sum + Math.exp(w) / noise[i], 0);
@@ -207,7 +207,7 @@
     return { ...found, laws };
   }
 
-  // T queries: a fresh state for each, or one for all, where who takes part lasts or is certain: then they are one query of T times the length
+  // T rounds: a fresh state for each, or one for all, where who takes part lasts or is certain: then they are one round of T times the length
   const lasting = (s) => several(s) && s.rounds > 1 && !s.fresh && !(rollCall(s) && !limited(s));
   const lastingRefused = (s) => lasting(s) && !limited(s) && s.participation < 1;
   function* overRoundsAndStates(s, { law, laws }, kept) {

@@ -1,4 +1,4 @@
-  // One query of K devices alike: the formulas of airtight.analytics.privacy. Constants are set before; the whole stands in one function.
+  // One round of K devices alike: the formulas of airtight.analytics.privacy. Constants are set before; the whole stands in one function.
   const TAU = 2 * Math.PI, HALF = Math.SQRT1_2;
 
   // a function on [0, 1] by a polynomial on each of so many equal parts, as airtight.report.live makes them
@@ -184,7 +184,7 @@
   const unamplified = (eps, p) => (eps < 1
     ? Math.log1p(Math.expm1(eps) / p) : eps - Math.log(p) + Math.log1p(-(1 - p) * Math.exp(-eps)));
 
-  // log delta(eps) of one query, by order: with the device against without it, and the reverse where that may be another
+  // log delta(eps) of one round, by order: with the device against without it, and the reverse where that may be another
   function orders(s, law = received(s)) {
     const p = s.participation, d = law.distance, log = Math.log(p);
     if (p <= 0) return [() => -Infinity];
@@ -256,7 +256,7 @@
     return law.noise[0] === 0 && s.participation * Math.exp(law.weights[0]) >= s.delta && (s.adjacency === "absent" || law.own === 0);
   }
 
-  // least eps of one query; a hidden device takes longer, and has no more than a visible one
+  // least eps of one round; a hidden device takes longer, and has no more than a visible one
   function* oneQuery(s, law = received(s)) {
     if (rollCall(s)) return s.participation > s.delta ? Infinity : 0;
     const target = Math.log(s.delta);

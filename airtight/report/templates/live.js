@@ -86,7 +86,7 @@
     at("scope").textContent = numbers
       ? `The file's own system${start.alike ? "" : ", its unlike devices included"}: the numbers of the report, from Python.`
         + (start.unserved ? ` The controls cannot change it, because ${start.unserved}: ask airtight bounds.` : whole ? "" : " Figures appear when a control moves.")
-      : `Computed in this page${differs && `, and not for the file's system: ${differs}`}. The report's ε of one query is ${exact.text} (${exact.whose}).`;
+      : `Computed in this page${differs && `, and not for the file's system: ${differs}`}. The report's ε of one round is ${exact.text} (${exact.whose}).`;
     at("back").hidden = Boolean(numbers) && now.observer === start.observer;
     at("controls").hidden = Boolean(start.unserved);
   }
@@ -96,8 +96,8 @@
       at(id).textContent = numbers[id]?.text ?? "–";
       at(id).title = numbers[id]?.value ?? "";
     }
-    at("one").textContent = numbers.upper ? "at most, one query" : "exact, one query";
-    at("all").textContent = numbers.upper || now.rounds > 1 ? "at most, after T queries" : "after T queries";
+    at("one").textContent = numbers.upper ? "at most, one round" : "exact, one round";
+    at("all").textContent = numbers.upper || now.rounds > 1 ? "at most, after T rounds" : "after T rounds";
     at("whose").textContent = numbers.exact.whose;
     at("why").textContent = numbers.rounds ? `T = ${start.shown.rounds}; ${numbers.rounds.whose}` : `T = ${start.shown.rounds}: ask airtight bounds, with observer = "${now.observer}"`;
     at("whom").textContent = whom(now, start.place);
@@ -106,14 +106,14 @@
 
   function compute(numbers) {
     const s = described(now), over = airtight.several(s), refused = airtight.refusal(s), later = !refused && airtight.lastingRefused(s);
-    at("refused").textContent = refused || (later ? "Over a channel that lasts the page serves T queries only where all take part: choose p = 1 or a fresh state, or ask airtight bounds." : "");
+    at("refused").textContent = refused || (later ? "Over a channel that lasts the page serves T rounds only where all take part: choose p = 1 or a fresh state, or ask airtight bounds." : "");
     at("file").innerHTML = over && !airtight.limited(s) ? `The same states in a file: <code>[inference.channel] ${inFile(s)}</code>` : "";
     if (!numbers) {
       const upper = (s.observer === "signal" && !s.idle_noise && !airtight.limited(s)) || (over && !s.known);
       for (const id of ["theorem1", "eq23"]) at(id).textContent = over ? "–" : digits(claimed(s, id));
       at("proven").textContent = over ? "–" : upward(airtight.proven(s));
-      at("one").textContent = upper ? "at most, one query" : "exact, one query";
-      at("all").textContent = upper || oneOrder(s) ? "at most, after T queries" : "after T queries";
+      at("one").textContent = upper ? "at most, one round" : "exact, one round";
+      at("all").textContent = upper || oneOrder(s) ? "at most, after T rounds" : "after T rounds";
       at("whom").textContent = whom(s, AT(s) + (over ? "; claimed and proven are of one look, and say nothing here" : ""));
       at("exact").textContent = refused ? "–" : "…";
       at("rounds").textContent = refused || later ? "–" : "…";
@@ -155,7 +155,7 @@
       if (over > 5e-5) at("why").textContent += over > FAR ? "; from above, and far from exact" : `; too great by some ${(100 * over).toPrecision(1)} % (measured)`;
     }
     yield* againstAntennas(system, numbers);
-    const overT = row[0] === "rounds";  // claimed and proven are of one query: not drawn beside what T of them give away
+    const overT = row[0] === "rounds";  // claimed and proven are of one round: not drawn beside what T of them give away
     const lines = overT || several ? { exact: [] } : { claimed: [], proven: [], exact: [] }, points = took < SLOW ? POINTS : FEW;
     for (let i = 0; i < points; i++) {
       const t = i / (points - 1), s = described({ ...system, [row[0]]: place(row, t) });
@@ -168,7 +168,7 @@
     plot(row, lines);
   }
 
-  // the small figure: epsilon of one query for 1, 2, 4 and 8 antennas, and where it ends
+  // the small figure: epsilon of one round for 1, 2, 4 and 8 antennas, and where it ends
   function* againstAntennas(system, numbers) {
     const counts = [...new Set([...ANTENNAS, system.antennas])].sort((a, b) => a - b), values = [];
     for (const antennas of counts) {
@@ -188,7 +188,7 @@
     if (drawn(limit)) parts.push(`<line x1="56" x2="315" y1="${Y(limit)}" y2="${Y(limit)}" stroke="var(--soft)" stroke-dasharray="2 3"/>`);
     at("few-lines").innerHTML = parts.join("");
     const said = counts.map((m, i) => `${m}: ${Number.isNaN(values[i]) ? "not served" : numbers && m === system.antennas ? numbers.exact.text : upward(values[i])}`).join(", ");
-    at("few-said").textContent = `ε of one query against antennas, ${system.adjacency}, the server sees ${SEEN[system.observer]}${said ? `; ${said}` : ""}. `
+    at("few-said").textContent = `ε of one round against antennas, ${system.adjacency}, the server sees ${SEEN[system.observer]}${said ? `; ${said}` : ""}. `
       + `${drawn(limit) ? "Dashed" : "Limit"}: ${upward(limit)}, ${!airtight.faded(system) ? "the devices' noise alone, as all antennas receive the same" : "the device's own noise alone"}.`;
   }
 

@@ -1,11 +1,11 @@
-  // T queries: the loss of one on a grid, raised to the power T. Chords of a convex curve lie above it, so does what comes out.
+  // T rounds: the loss of one on a grid, raised to the power T. Chords of a convex curve lie above it, so does what comes out.
   const CUT = 1e-7, FLOOR = 1e-12;  // shares of delta: what losses beyond the grid may cost, and what is added to the curve
   const ROOM = 1e-6;  // relative: how closely the curve is computed here
   const CELLS = 4096, ROUGH = 512;  // of the grid, at most, and where a tilt is looked for
   const DEVIATION = 1000, LONGEST = 1 << 17;  // cells to a deviation of the sum of T losses, and of a transform
   const NODES = 24, CLOSE = 1e-3, HOPELESS = 3, DEPTH = 6;  // of a polynomial; what half of them may miss; halvings of a piece
 
-  // delta(eps) of one query on the grid, each order, and the same from half as many chords; yields, for it may take a while
+  // delta(eps) of one round on the grid, each order, and the same from half as many chords; yields, for it may take a while
   function* onGrid(s, law, kept) {
     const key = JSON.stringify([{ ...s, rounds: 0 }, law.device]), curves = orders(s, { ...law, room: ROOM }), floor = s.delta * FLOOR;
     if (kept.key === key) return kept;
@@ -169,7 +169,7 @@
     }
   }
 
-  // least eps after T queries, and a function that says by what share it may be too great
+  // least eps after T rounds, and a function that says by what share it may be too great
   function* overRounds(s, kept = {}, law = received(s)) {
     const { rounds } = s, exactly = (value) => ({ value, above: () => 0 });
     if (rollCall(s)) return exactly(-Math.expm1(rounds * Math.log1p(-s.participation)) > s.delta ? Infinity : 0);

@@ -206,7 +206,7 @@ class _Window:
 
 
 def _law_of_chords(curve: FloatArray, step: float) -> LossDistribution:
-    """Law whose curve is the chords of a symmetric curve: the mass at -y is exp(-y) times the mass at y."""
+    """Loss distribution from the dots of a symmetric curve; its mass at -y is exp(-y) times that at y."""
     width, ratio = np.expm1(step), np.exp(step)
     drop = np.append(curve[:-1] - curve[1:], 0.0)
     error = 16 * UNIT * ratio * curve / width  # rounding of the second differences: the masses are raised by it
@@ -223,8 +223,8 @@ def _inverse(curve: FloatArray, level: float, step: float) -> float:
         return np.inf
     if i == 0:
         return 0.0
-    share = (curve[i - 1] - level) / (curve[i - 1] - curve[i])
-    return float(((i - 1) * step + np.log1p(share * np.expm1(step))) * (1 + 8 * UNIT))
+    fraction = (curve[i - 1] - level) / (curve[i - 1] - curve[i])
+    return float(((i - 1) * step + np.log1p(fraction * np.expm1(step))) * (1 + 8 * UNIT))
 
 
 def _cumulants(laws: Sequence[LossDistribution], tilts: FloatArray) -> FloatArray:

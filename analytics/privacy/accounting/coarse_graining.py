@@ -44,8 +44,8 @@ class Merged:
     @classmethod
     def of(cls, p: FloatArray, q: FloatArray, doubt: float) -> Merged:
         """From two laws on the same outcomes; probability zero means that an outcome is impossible."""
-        both = (p > _LEAST) & (q > _LEAST)
-        return cls(p[both], q[both], (float(np.sum(p[q == 0])), float(np.sum(q[p == 0]))), doubt)
+        positive = (p > _LEAST) & (q > _LEAST)
+        return cls(p[positive], q[positive], (float(np.sum(p[q == 0])), float(np.sum(q[p == 0]))), doubt)
 
     def cumulants(self, tilts: FloatArray) -> FloatArray:
         """Logarithm of E_P[exp(tilt L); L finite] at each tilt; minus infinity where no loss is finite."""
@@ -74,7 +74,7 @@ class Merged:
             if remaining:
                 base = base.added(base, tilt)
             widest = max(widest, base.p.size)
-        only = [-np.expm1(count * np.log1p(-min(each, 1 - UNIT))) for each in self.only]
+        only = [-np.expm1(count * np.log1p(-min(mass, 1 - UNIT))) for mass in self.only]
         return product.merged((float(only[0]), float(only[1])), count * (self.doubt + 8 * (widest + 8) * UNIT))
 
 
@@ -85,16 +85,16 @@ def mixture(parts: Iterable[tuple[float, Merged]], tilt: float) -> Merged:
     """
     weighted_pairs = list(parts)
     p, q = (
-        np.concatenate([share * law for share, law in laws])
+        np.concatenate([probability * law for probability, law in laws])
         for laws in (
-            [(share, pair.p) for share, pair in weighted_pairs],
-            [(share, pair.q) for share, pair in weighted_pairs],
+            [(probability, pair.p) for probability, pair in weighted_pairs],
+            [(probability, pair.q) for probability, pair in weighted_pairs],
         )
     )
-    known = (p > _LEAST) & (q > _LEAST)
-    only = [sum(share * pair.only[i] for share, pair in weighted_pairs) for i in (0, 1)]
+    positive = (p > _LEAST) & (q > _LEAST)
+    only = [sum(probability * pair.only[i] for probability, pair in weighted_pairs) for i in (0, 1)]
     doubt = max(pair.doubt for _, pair in weighted_pairs) + 2 * p.size * UNIT
-    return _Binned.of(Merged(p[known], q[known]), tilt).merged((only[0], only[1]), doubt)
+    return _Binned.of(Merged(p[positive], q[positive]), tilt).merged((only[0], only[1]), doubt)
 
 
 @dataclass(frozen=True)
@@ -122,8 +122,8 @@ class _Binned:
         return cls(p, q, step, deviation)._window(tilt)
 
     def merged(self, only: tuple[float, float], doubt: float) -> Merged:
-        known = (self.p > _LEAST) & (self.q > _LEAST)
-        return Merged(self.p[known], self.q[known], only, doubt)
+        positive = (self.p > _LEAST) & (self.q > _LEAST)
+        return Merged(self.p[positive], self.q[positive], only, doubt)
 
     def added(self, other: _Binned, tilt: float) -> _Binned:
         """Laws of the sum of two independent bin numbers; the finer bins are first made as coarse as the others."""
@@ -149,13 +149,13 @@ class _Binned:
         beyond the first or the last one whose probabilities exceed `_LEAST`.
         """
         number = np.arange(self.p.size)
-        known = np.flatnonzero((self.p > _LEAST) & (self.q > _LEAST))
-        if not known.size:
+        positive = np.flatnonzero((self.p > _LEAST) & (self.q > _LEAST))
+        if not positive.size:
             return _Binned(np.zeros(1), np.zeros(1), self.step, self.deviation)
-        known_numbers = known.astype(float)
-        means_and_spreads = [_tilted(self.p[known], self.q[known], known_numbers, t) for t in (0.0, tilt)]
-        low = max(min(mean - _SIDE * spread for mean, spread in means_and_spreads) - 1, known_numbers[0])
-        high = min(max(mean + _SIDE * spread for mean, spread in means_and_spreads) + 1, known_numbers[-1])
+        bin_numbers = positive.astype(float)
+        means_and_spreads = [_tilted(self.p[positive], self.q[positive], bin_numbers, t) for t in (0.0, tilt)]
+        low = max(min(mean - _SIDE * spread for mean, spread in means_and_spreads) - 1, bin_numbers[0])
+        high = min(max(mean + _SIDE * spread for mean, spread in means_and_spreads) + 1, bin_numbers[-1])
         first, last = int(np.floor(low)), int(np.ceil(high))
         inside = np.clip(number, first, last) - first
         p, q = (np.bincount(inside, law).astype(float) for law in (self.p, self.q))

@@ -120,16 +120,16 @@ class ConvexBand:
         """Add nodes until the integral over epsilon of `weight` times the width is at most `allowed`, if they gain much."""
         before, nodes = np.inf, 1
         for _ in range(_ROUNDS):
-            cost, own = self._costs(weight)
-            doubt = float(np.sum(own))
-            remaining = max(allowed - doubt, _BESIDES * max(allowed, doubt - _LARGE * allowed))
-            total = float(np.sum(cost))
-            worth = total <= before * (nodes / self.nodes.size) ** _GAIN
-            if total <= remaining or not worth or self.nodes.size > _MOST:
+            cell_cost, node_cost = self._costs(weight)
+            from_nodes = float(np.sum(node_cost))
+            remaining = max(allowed - from_nodes, _BESIDES * max(allowed, from_nodes - _LARGE * allowed))
+            from_cells = float(np.sum(cell_cost))
+            worth = from_cells <= before * (nodes / self.nodes.size) ** _GAIN
+            if from_cells <= remaining or not worth or self.nodes.size > _MOST:
                 return
-            before, nodes = total, self.nodes.size
+            before, nodes = from_cells, self.nodes.size
             # cost / parts^2 adds up to a share of what remains, with the least number of parts
-            roots = np.cbrt(cost)
+            roots = np.cbrt(cell_cost)
             parts = roots * np.sqrt(np.sum(roots) / (_AIM * remaining))
             halvings = np.clip(np.round(np.log2(np.maximum(parts, 1.0))), 0, _MOST_HALVINGS)
             self._add(2 ** halvings.astype(np.int64))
@@ -141,10 +141,10 @@ class ConvexBand:
         at = self.nodes[:-1, None] + length * place
         lower, upper = self(at.ravel())
         width = np.maximum(upper - lower, 0.0).reshape(at.shape)
-        doubt = np.maximum(self._upper - self._lower, 0.0)
-        own = np.minimum(doubt[:-1, None] + place * np.diff(doubt)[:, None], width)
+        width_at_nodes = np.maximum(self._upper - self._lower, 0.0)
+        node_width = np.minimum(width_at_nodes[:-1, None] + place * np.diff(width_at_nodes)[:, None], width)
         scaled = weight(at) * length / _PLACES
-        return np.sum((width - own) * scaled, axis=1), np.sum(own * scaled, axis=1)
+        return np.sum((width - node_width) * scaled, axis=1), np.sum(node_width * scaled, axis=1)
 
     def _add(self, parts: IntArray) -> None:
         """Divide each cell into parts of equal length."""

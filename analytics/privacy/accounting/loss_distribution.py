@@ -64,10 +64,10 @@ _SEARCHED = (3.0, 6.0, 9.0, 20.0, 40.0)
 _LEAST_WINDOW_TILT = 1e-3  # least tilt, in units of one over the window: kernels lose so many digits by cancellation
 _CLOSE = 1e-2  # relative error of a tilt
 _LEFT_OUT = -46.0  # log of the powers of a transform that count as 0
-_KERNEL_ERROR = 64 * UNIT  # relative error of a kernel and a product; it has some twenty operations without cancellation
+_KERNEL_ERROR = 96 * UNIT  # relative error of a kernel, a phase, a product and a pairwise sum: some sixty operations in all
 _SMALL = 1e-6  # share of a bound up to which errors do not call for another tilt
-_LAST = 1e-14  # relative step at which the search for an epsilon ends
-_MOVES = 13  # greatest number of steps, each four times the one before, that confirm what was found
+_LAST = 1e-12  # relative step at which the search for an epsilon ends
+_MOVES = 13  # greatest number of steps, each at least four times the one before, that confirm what was found
 _ROUGH = 1e-6  # relative length of an interval at which the search ends if errors are no small share of the bound
 # frequencies that one search reads, if the fewest steps do not need more; frequencies from which on one tilt is tried only
 _READ, _FEWEST_STEPS, _LONG = 1 << 20, 12, 1 << 15
@@ -457,8 +457,8 @@ class Product:
             return infinite_delta
         return min(spectrum.delta(epsilon, upper=False) + infinite_delta, 1.0)
 
-    def least_epsilon(self, delta: float, start: float = 0.0) -> float:
-        """Lower bound of the least epsilon >= 0 at delta, if no law's curve is above that of its release."""
+    def least_epsilon(self, delta: float, start: float = 0.0, near: float = np.nan) -> float:
+        """Lower bound of the least epsilon >= 0 at delta, sought from `near`, if no law's curve exceeds that of its release."""
         if delta >= 1:
             return 0.0
         # what is left of delta for the finite losses, rounded up: a greater delta has a lesser epsilon
@@ -470,10 +470,10 @@ class Product:
         # exactly at the probability of an infinite loss: all finite losses have to lie below epsilon
         if finite_delta == 0:
             return max(self.greatest * (1 - 4 * UNIT), 0.0)
-        return self._epsilon_of(finite_delta, start, upper=False)
+        return self._epsilon_of(finite_delta, start, near, upper=False)
 
-    def epsilon(self, delta: float, start: float = 0.0) -> float:
-        """Upper bound of the least epsilon >= 0 at delta; the tilts that are tried begin near `start`."""
+    def epsilon(self, delta: float, start: float = 0.0, near: float = np.nan) -> float:
+        """Upper bound of the least epsilon >= 0 at delta; the tilts that are tried begin near `start`, the epsilons at `near`."""
         if delta >= 1:
             return 0.0
         trimmed = self._trimmed(delta / self.count)
@@ -486,9 +486,9 @@ class Product:
         greatest = max(trimmed.greatest * (1 + 4 * UNIT), 0.0)
         if finite_delta == 0:
             return greatest
-        return min(trimmed._epsilon_of(finite_delta, start, upper=True), greatest)
+        return min(trimmed._epsilon_of(finite_delta, start, near, upper=True), greatest)
 
-    def _epsilon_of(self, delta: float, start: float, *, upper: bool) -> float:
+    def _epsilon_of(self, delta: float, start: float, near: float, *, upper: bool) -> float:
         """Bound of the epsilon at which the finite losses make `delta`: 0 or Chernoff's where there is no other.
 
         Any tilt gives a valid bound. The mean under the first one is near epsilon where the loss is nearly normal; otherwise the
@@ -503,7 +503,8 @@ class Product:
             spectrum = _Spectrum.of(self, tilt, max(mean - spread, 0.0), max(mean, 0.0))
             if spectrum is None:
                 break
-            epsilon, about, reliable = spectrum.epsilon(delta, upper=upper)
+            epsilon, about, reliable = spectrum.epsilon(delta, near, upper=upper)
+            near = about if about > 0 else near
             best = min(best, epsilon) if upper else max(best, epsilon)
             if reliable or not tilt > _LEAST_TILT or spectrum.frequency.size > _LONG:
                 break
@@ -611,7 +612,7 @@ class Product:
 
     def _root(self, rising: Rising, start: float) -> float:
         """As :func:`root_of_tilts`; under a great tilt all mass is at the greatest loss, and no more change follows."""
-        return root_of_tilts(self.cumulant, rising, start, most=self.greatest - _AT_THE_END * self.step)
+        return root_of_tilts(self.cumulant, rising, start, greatest_mean=self.greatest - _AT_THE_END * self.step)
 
     def _tail(self, tilt: float, *, lower: bool = False) -> _Tail:
         """Upper tails of the composed law under P and Q; all errors are added, or subtracted if `lower`."""
@@ -753,6 +754,31 @@ class _Reach:
 
 
 @dataclass(frozen=True)
+class _Kernel:
+    r"""The powers of a transform, times the two parts of :math:`B(y) = (1 - e^{-y})a + b` of :class:`_Spectrum`.
+
+    The numerator of B is :math:`1 - e^{-y} + r(e^{-y} - e^{-h}) = (1-r)(1-e^{-y}) + r(1-e^{-h})`, without cancellation at a
+    great y; so :math:`a = 1/(1-re^{-h})` and :math:`b = r(1-e^{-h})a/(1-r)`. The modulus of B is at most
+    :math:`(1-e^{-y})|a| + |b|`.
+    """
+
+    rest: np.ndarray
+    constant: np.ndarray
+    sizes: tuple[float, float]  # sums of the moduli of either
+    errors: tuple[float, float]  # what the error of the powers makes of either, with the frequencies that are left out
+
+    @classmethod
+    def of(cls, spectrum: _Spectrum, rest: np.ndarray, constant: np.ndarray) -> _Kernel:
+        sizes, errors = [], []
+        for part in (rest, constant):
+            size = np.abs(part)
+            sizes.append(float(np.sum(np.abs(spectrum.power) * size)))
+            # at frequency 0 the kernel is the greatest
+            errors.append(float(spectrum.error @ size) + 2 * math.exp(_LEFT_OUT) * float(size[0]))
+        return cls(spectrum.power * rest, spectrum.power * constant, (sizes[0], sizes[1]), (errors[0], errors[1]))
+
+
+@dataclass(frozen=True)
 class _Spectrum:
     r"""The transform of a composed law under a tilt t; it gives delta at any epsilon as a sum over few frequencies.
 
@@ -830,6 +856,18 @@ class _Spectrum:
         power, error = weight * power, weight * grown
         return cls(reach, low, tilt, value, rounding, length, longest, first, kept, power, error)
 
+    @cached_property
+    def _kernel(self) -> _Kernel:
+        """What does not depend on epsilon in the sum."""
+        h, t = self.reach.product.step, self.tilt
+        angle = 2 * np.pi / self.length * self.frequency
+        decay, next_decay = math.exp(-t * h), math.exp(-(1 + t) * h)
+        cosine, sine, half = np.cos(angle), np.sin(angle), np.sin(angle / 2)
+        # 1 - r without cancellation: -expm1(-th) cos + 2 sin^2(half) ...
+        one_less = -math.expm1(-t * h) * cosine + 2 * half * half - 1j * decay * sine
+        next_less = -math.expm1(-(1 + t) * h) * cosine + 2 * half * half - 1j * next_decay * sine
+        return _Kernel.of(self, 1 / next_less, decay * (cosine + 1j * sine) * -math.expm1(-h) / (one_less * next_less))
+
     def _sums(self, epsilon: float) -> tuple[float, float, float, int, int]:
         """The sum of the class's formula without its first factor, its derivative in epsilon, its error, k_0 and m."""
         h, t, epsilon = self.reach.product.step, self.tilt, epsilon - self.reach.product.offset
@@ -838,35 +876,25 @@ class _Spectrum:
         if number <= 0:
             return 0.0, 0.0, 0.0, start, 0
         y = max(start * h - epsilon, 0.0)
-        turn = 2 * np.pi / self.length
-        angle = turn * self.frequency
-        # (j k) mod N in integers, so that the angle of the power is exact to rounding; k mod N first, as j k may exceed 2^63
-        phase = turn * (self.frequency * ((start - self.first) % self.length) % self.length)
-        end_phase = turn * (self.frequency * ((start - self.first + number) % self.length) % self.length)
-        decay, next_decay = math.exp(-t * h), math.exp(-(1 + t) * h)
-        cosine, sine, half = np.cos(angle), np.sin(angle), np.sin(angle / 2)
-        # 1 - r without cancellation: -expm1(-th) cos + 2 sin^2(half) ...
-        one_less = -math.expm1(-t * h) * cosine + 2 * half * half - 1j * decay * sine
-        next_less = -math.expm1(-(1 + t) * h) * cosine + 2 * half * half - 1j * next_decay * sine
-        ratio = decay * (cosine + 1j * sine)
-
-        def geometric(at: float, at_phase: np.ndarray, factor: float) -> tuple[np.ndarray, np.ndarray]:
-            shift = factor * (np.cos(at_phase) + 1j * np.sin(at_phase))
-            under = math.exp(-at)
-            # 1 - e^-y + r (e^-y - e^-h) = (1 - r)(1 - e^-y) + r (1 - e^-h), without cancellation at a great y
-            numerator = one_less * -math.expm1(-at) + ratio * -math.expm1(-h)
-            return shift * numerator / (one_less * next_less), shift * under / next_less
-
-        kernel, slope = geometric(y, phase, 1.0)
-        size = np.abs(kernel)
+        value, slope, size, error = self._summed(start, y)
         if t * h * number < -_VANISHED:
-            tail, tail_slope = geometric(y + number * h, end_phase, math.exp(-t * h * number))
-            kernel, slope, size = kernel - tail, slope - tail_slope, size + np.abs(tail)
-        value = float(np.sum((self.power * kernel).real))
-        rounded = _KERNEL_ERROR * float(np.sum(np.abs(self.power) * size))
-        # at frequency 0 the kernel is the greatest
-        error = float(self.error @ size) + rounded + 2 * math.exp(_LEFT_OUT) * float(size[0])
-        return value, float(np.sum((self.power * slope).real)), error, start, number
+            factor = math.exp(-t * h * number)
+            tail, tail_slope, tail_size, tail_error = self._summed(start + number, y + number * h)
+            value, slope = value - factor * tail, slope - factor * tail_slope
+            size, error = size + factor * tail_size, error + factor * tail_error
+        return value, slope, error + _KERNEL_ERROR * size, start, number
+
+    def _summed(self, place: int, y: float) -> tuple[float, float, float, float]:
+        """The sum of the terms with B(y) at a place, its derivative in -y, the sum of their moduli, and the powers' error."""
+        kernel = self._kernel
+        # (j k) mod N in integers, so that the angle of the power is exact to rounding; k mod N first, as j k may exceed 2^63
+        phase = 2 * np.pi / self.length * (self.frequency * ((place - self.first) % self.length) % self.length)
+        cosine, sine = np.cos(phase), np.sin(phase)
+        of_rest = float(np.sum(cosine * kernel.rest.real - sine * kernel.rest.imag))
+        of_constant = float(np.sum(cosine * kernel.constant.real - sine * kernel.constant.imag))
+        share = -math.expm1(-y)
+        size, error = (share * of_rest_part + part for of_rest_part, part in (kernel.sizes, kernel.errors))
+        return share * of_rest + of_constant, math.exp(-y) * of_rest, size, error
 
     def _bounds(self, epsilon: float, *, upper: bool) -> tuple[float, float, bool]:
         """Log of the bound of delta, its derivative, and whether errors are a small share of it."""
@@ -898,11 +926,14 @@ class _Spectrum:
         """Bound of delta at epsilon, of the finite losses."""
         return float(np.exp(min(self._bounds(epsilon, upper=upper)[0], 0.0)))
 
-    def epsilon(self, delta: float, *, upper: bool) -> tuple[float, float, bool]:
-        """Bound of the epsilon >= 0 at delta, about that epsilon, and whether another tilt is unlikely to give a better bound."""
+    def epsilon(self, delta: float, near: float = np.nan, *, upper: bool) -> tuple[float, float, bool]:
+        """Bound of the epsilon >= 0 at delta, about that epsilon, and whether another tilt is unlikely to give a better bound.
+
+        It is sought from `near` on, and without it from the mean on.
+        """
         log_delta, greatest = math.log(delta), self.reach.product.greatest
         low, high = self.least, max(greatest, self.least)
-        epsilon = min(max(self.reach.mean, 0.0), high)
+        epsilon = float(near if low < near < high else min(max(self.reach.mean, 0.0), high))
         # where the bound of delta is on the safe side; a long transform is read at fewer epsilons
         confirmed, reliable = (np.inf if upper else 0.0), False
         for _ in range(max(min(_NEWTON_STEPS, _READ // max(self.frequency.size, 1)), _FEWEST_STEPS)):
@@ -922,6 +953,8 @@ class _Spectrum:
                 by_log, linear = epsilon - fall / slope, epsilon + math.expm1(min(-fall, _LARGE)) / slope
                 moves = [by_log, linear] if fall > 0 else [linear, by_log]
                 if abs(by_log - epsilon) <= _LAST * epsilon:
+                    # Newton's error is about the square of its step
+                    epsilon = by_log if low < by_log < high else epsilon
                     break
             else:
                 moves = []
@@ -930,14 +963,16 @@ class _Spectrum:
             inside = next((moved for moved in moves if low < moved < high), (low + high) / 2)
             epsilon = low if beyond else inside
         # moved outwards in growing steps until the bound of delta there confirms it
-        about, shift = epsilon, 2 * UNIT
+        about, shift = epsilon, float(2 * UNIT)
         for _ in range(_MOVES):
-            safe, _, reliable = self._bounds(epsilon, upper=upper)
+            safe, slope, reliable = self._bounds(epsilon, upper=upper)
             if (safe <= log_delta) if upper else (safe > log_delta):
                 return epsilon, about, reliable and (epsilon > self.least or epsilon == 0)
             if not upper and epsilon == 0:
                 break
-            epsilon = epsilon * (1 + shift) + 1e-300 if upper else epsilon * (1 - shift)
+            if slope * epsilon < 0 and np.isfinite(safe):  # at least as far as the error of the bound reaches
+                shift = max(shift, min(float(abs(safe - log_delta) / (-slope * epsilon)), _ROUGH))
+            epsilon = float(epsilon * (1 + shift) + 1e-300 if upper else epsilon * (1 - shift))
             shift *= 4
         return confirmed, about, not upper and about == 0
 
@@ -960,13 +995,13 @@ def root_of_tilts(
     rising: Rising,
     start: float = 0.0,
     *,
-    most: float = np.inf,
-    greatest: float = np.inf,
+    greatest_mean: float = np.inf,
+    greatest_tilt: float = np.inf,
 ) -> float:
     """The tilt at which an increasing function vanishes, to a percent and a deviation of the loss; 0 if it is positive at 0.
 
-    The function, of the tilt and the cumulants there, comes with its derivative. If it is negative until the mean exceeds `most`,
-    or the tilt `greatest`, that tilt. Newton's method from `start`, kept in an interval.
+    The function, of the tilt and the cumulants there, comes with its derivative. If it is negative until the mean exceeds
+    `greatest_mean`, or the tilt `greatest_tilt`, that tilt. Newton's method from `start`, kept in an interval.
     """
     at_zero = cumulants(0.0)
     if rising(0.0, *at_zero)[0] >= 0:
@@ -978,7 +1013,7 @@ def root_of_tilts(
         excess, derivative = rising(tilt, value, slope, curvature)
         if excess < 0:
             low = tilt
-            if slope > most or tilt > greatest:
+            if slope > greatest_mean or tilt > greatest_tilt:
                 return tilt
         else:
             high = tilt

@@ -208,10 +208,11 @@ class Composition:
             return 0.0, greatest
 
         singles = [(Composition(((release, 1),), self.reverse), count) for release, count in self.factors]
-        of_singles: list[float] = []
+        of_singles, found = list[float](), [np.nan, np.nan]
 
         def bounds_of(lower: Product, upper: Product) -> tuple[float, float]:
-            low, high = lower.least_epsilon(delta), upper.epsilon(delta)
+            found[:] = lower.least_epsilon(delta, near=found[0]), upper.epsilon(delta, near=found[1])
+            low, high = found
             # the composition dominates each of its releases: one alone may have made the delta
             if low < high / 2 and high > floor and not lower.impossible and not of_singles:
                 of_singles.extend(single._inverse(delta)[0] for single, _ in singles)
@@ -359,22 +360,22 @@ class Composition:
         low, high = np.full(epsilon.shape, self._infinite()[0]), np.ones(epsilon.shape)
         delta_floor = np.maximum(floor, _NOTHING)
         levels, tilts = self._levels_at(epsilon, delta_floor)
-        far = levels > 0
+        unresolved = levels > 0
         # a second pass at half the width where the first one was not close enough and many points share it
         for precision in (width, width / 2):
-            for level in np.unique(levels[far]):
-                here = far & (levels == level)
-                if precision < width and np.sum(here) <= _ONE_BY_ONE:
+            for level in np.unique(levels[unresolved]):
+                at_level = unresolved & (levels == level)
+                if precision < width and np.sum(at_level) <= _ONE_BY_ONE:
                     continue
                 if (grid := self._shared_grid(float(level), precision)) is not None:
-                    lower, upper = grid.deltas(epsilon[here])
-                    low[here], high[here] = np.maximum(low[here], lower), np.minimum(high[here], upper)
+                    lower, upper = grid.deltas(epsilon[at_level])
+                    low[at_level], high[at_level] = np.maximum(low[at_level], lower), np.minimum(high[at_level], upper)
             with np.errstate(divide="ignore", invalid="ignore"):
                 close = np.log(high) - np.log(low) <= width * np.maximum(tilts * epsilon, 1.0)
             # a table has its own step: no finer grid is possible
-            far &= ~(close | (high <= delta_floor) | (self._tabled & (high < 1)))
+            unresolved &= ~(close | (high <= delta_floor) | (self._tabled & (high < 1)))
         # what no shared grid covers is computed point by point
-        for i in np.flatnonzero(far | (levels == 0)):
+        for i in np.flatnonzero(unresolved | (levels == 0)):
             low[i], high[i] = self.delta(float(epsilon[i]), width)
         return np.minimum(low, high), high
 
@@ -387,9 +388,9 @@ class Composition:
         # level 0 marks deltas of 0 and 1, which have no grid
         levels = np.where(inside, _level_below(np.log(np.where(inside, delta, 1.0))), 0.0)
         for level in np.unique(levels[levels > 0]):
-            grid, here = self._shared_grid(float(level), width), levels == level
+            grid, at_level = self._shared_grid(float(level), width), levels == level
             if grid is not None:
-                low[here], high[here] = grid.epsilons(delta[here])
+                low[at_level], high[at_level] = grid.epsilons(delta[at_level])
         with np.errstate(invalid="ignore"):
             close = (high < np.inf) & ((high - low <= width * high) | self._tabled)
         for i in np.flatnonzero(~close):
@@ -490,7 +491,7 @@ class Composition:
 
     def _tilt(self, rising: Rising, level: float = 0.0) -> float:
         """The tilt where an increasing function of tilt and cumulants vanishes; 0 if it is positive at 0."""
-        return root_of_tilts(lambda tilt: self._cumulant(tilt, level), rising, greatest=_GREATEST_TILT)
+        return root_of_tilts(lambda tilt: self._cumulant(tilt, level), rising, greatest_tilt=_GREATEST_TILT)
 
     def _narrowed(
         self,

@@ -56,11 +56,11 @@ _STEPS = 60  # greatest number of golden sections
 _REACH = 1e-12  # relative length of the interval of epsilon at which the search ends
 
 
-def pointwise_max(one: tuple[FloatArray, FloatArray], other: tuple[FloatArray, FloatArray]) -> tuple[FloatArray, FloatArray]:
+def pointwise_max(first: tuple[FloatArray, FloatArray], second: tuple[FloatArray, FloatArray]) -> tuple[FloatArray, FloatArray]:
     """The maximum of two decreasing curves at the breaks of both; between breaks a curve keeps the value before."""
-    eps = np.union1d(one[0], other[0])
+    eps = np.union1d(first[0], second[0])
     return eps, np.maximum(
-        *(np.append(1.0, deltas)[np.searchsorted(breaks, eps, side="right")] for breaks, deltas in (one, other))
+        *(np.append(1.0, deltas)[np.searchsorted(breaks, eps, side="right")] for breaks, deltas in (first, second))
     )
 
 
@@ -269,11 +269,11 @@ class Bracket(tuple[FloatArray, FloatArray]):
         return self
 
     @classmethod
-    def of(cls, lower: FloatArray, upper: FloatArray, asked: float) -> Bracket:
-        """From bounds whose relative distance should be at most `asked`."""
+    def of(cls, lower: FloatArray, upper: FloatArray, width: float) -> Bracket:
+        """From bounds whose relative distance should be at most `width`."""
         with np.errstate(invalid="ignore"):
-            near = (upper < np.inf) & (upper - lower <= asked * upper)
-        return cls(lower, upper, np.asarray((lower == upper) | near))
+            narrow = (upper < np.inf) & (upper - lower <= width * upper)
+        return cls(lower, upper, np.asarray((lower == upper) | narrow))
 
     def __getnewargs__(self) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
         return self.lower, self.upper, self.reached
@@ -446,20 +446,20 @@ class PrivacyCurve(tidy.Tabular):
         if (epsilon is None) == (delta is None):
             raise ParameterError("epsilon, delta", (epsilon, delta), "one value and one None")
         if delta is not None:
-            level = real("delta", delta, "[0, inf]")
-            if level.size <= _FEW:
-                ends = _each(level.ravel(), lambda x: _greatest_epsilon(orders, x, goal))
+            deltas = real("delta", delta, "[0, inf]")
+            if deltas.size <= _FEW:
+                ends = _each(deltas.ravel(), lambda x: _greatest_epsilon(orders, x, goal))
             else:
-                ends = _greatest([order.epsilons(level.ravel(), goal) for order in orders])
-            return Bracket.of(ends[0].reshape(level.shape)[()], ends[1].reshape(level.shape)[()], goal)
+                ends = _greatest([order.epsilons(deltas.ravel(), goal) for order in orders])
+            return Bracket.of(ends[0].reshape(deltas.shape)[()], ends[1].reshape(deltas.shape)[()], goal)
         eps = real("epsilon", epsilon if epsilon is not None else 0.0, "[-inf, inf]")
         lower, upper = self._deltas(orders, eps.ravel(), goal)
         with np.errstate(divide="ignore", invalid="ignore"):
-            near = np.log(upper) - np.log(lower) <= goal
-        far = np.flatnonzero(~near)
-        for order in orders if far.size else []:
-            near[far] |= order.reached_at(np.abs(eps.ravel()[far]), lower[far], upper[far], goal)
-        return Bracket(lower.reshape(eps.shape)[()], upper.reshape(eps.shape)[()], near.reshape(eps.shape))
+            reached = np.log(upper) - np.log(lower) <= goal
+        wide = np.flatnonzero(~reached)
+        for order in orders if wide.size else []:
+            reached[wide] |= order.reached_at(np.abs(eps.ravel()[wide]), lower[wide], upper[wide], goal)
+        return Bracket(lower.reshape(eps.shape)[()], upper.reshape(eps.shape)[()], reached.reshape(eps.shape))
 
     def _deltas(self, orders: Iterable[OneSidedCurve], epsilon: FloatArray, width: float) -> tuple[FloatArray, FloatArray]:
         """Lower and upper bound of the greatest delta of the orders at each real epsilon."""
@@ -690,10 +690,10 @@ class PrivacyCurve(tidy.Tabular):
         ends = self.bracket(delta=_GDP_DELTAS).lower
         at_zero = float(self.bracket(epsilon=0.0).lower)
         # delta at the lower bound of an epsilon above 0 is at least the delta that was asked for
-        at, shown = np.append(ends, 0.0), np.append(_GDP_DELTAS, at_zero)
-        known = (shown > 0) & np.append(ends > 0, True)
+        epsilons, deltas = np.append(ends, 0.0), np.append(_GDP_DELTAS, at_zero)
+        informative = (deltas > 0) & np.append(ends > 0, True)
         with np.errstate(divide="ignore"):
-            mu = 1 / np.asarray(gaussian_mechanism.sigma(at[known], shown[known], sensitivity=1.0))
+            mu = 1 / np.asarray(gaussian_mechanism.sigma(epsilons[informative], deltas[informative], sensitivity=1.0))
         # the loss of a Gaussian is finite
         infinite = self.bracket(epsilon=np.inf).lower > 0
         lower = np.inf if infinite else float(np.max(mu, initial=0.0)) * (1 - 4 * UNIT)
@@ -710,8 +710,8 @@ class PrivacyCurve(tidy.Tabular):
         >>> laplace(0.5).compose(0).advantage(), round(float(laplace(0.5).compose(10).epsilon(1e-5)), 2)
         (0.0, 4.99)
         """
-        times = checks.count("count", count, "[0, inf)")
-        return PrivacyCurve(tuple((release, each * times) for release, each in self.factors if times))
+        repeats = checks.count("count", count, "[0, inf)")
+        return PrivacyCurve(tuple((release, factor_count * repeats) for release, factor_count in self.factors if repeats))
 
     @own_errstate
     def group(self, count: int) -> PrivacyCurve:
@@ -728,7 +728,7 @@ class PrivacyCurve(tidy.Tabular):
         [0.23, 1.02]
         """
         records = checks.count("count", count, "[1, 1000]")
-        return PrivacyCurve(tuple((of_group(release, records), each) for release, each in self.factors))
+        return PrivacyCurve(tuple((of_group(release, records), count_of_release) for release, count_of_release in self.factors))
 
     def to_json(self) -> str:
         """The releases as JSON: constructor, parameters and count of each; an infinite parameter is the text "inf".
@@ -862,10 +862,10 @@ class PrivacyCurve(tidy.Tabular):
     @own_errstate
     def table(self, system: str = "curve", *, deltas: ArrayLike = _TABLE_DELTAS) -> dict[str, NDArray[Any]]:
         """The tidy table by columns: a row for each delta, whose column stands in front."""
-        asked = np.atleast_1d(real("delta", deltas, "[0, inf]")).ravel()
-        lower, upper = self.bracket(delta=asked)
+        requested = np.atleast_1d(real("delta", deltas, "[0, inf]")).ravel()
+        lower, upper = self.bracket(delta=requested)
         epsilon = tidy.Entry(value=upper, lower=lower, upper=upper)
-        return tidy.over({"delta": asked}, tidy.columns([(system, {"epsilon": epsilon})]))
+        return tidy.over({"delta": requested}, tidy.columns([(system, {"epsilon": epsilon})]))
 
     def to_frame(self, system: str = "curve", *, deltas: ArrayLike = _TABLE_DELTAS) -> pandas.DataFrame:
         """Epsilon at each delta as a tidy DataFrame of pandas.
@@ -1035,8 +1035,8 @@ def randomized_response(epsilon: float, symbols: int = 2, *, unit: str = "") -> 
     >>> round(randomized_response(np.log(3)).advantage(), 6)
     0.5
     """
-    loss, answers = checks.scalar("epsilon", epsilon, "[0, inf]"), checks.count("symbols", symbols, "[2, inf)")
-    return PrivacyCurve.of(RandomizedResponse(loss, answers, unit) if loss < np.inf else Gaussian(loss, unit))
+    loss, symbol_count = checks.scalar("epsilon", epsilon, "[0, inf]"), checks.count("symbols", symbols, "[2, inf)")
+    return PrivacyCurve.of(RandomizedResponse(loss, symbol_count, unit) if loss < np.inf else Gaussian(loss, unit))
 
 
 @own_errstate
@@ -1321,15 +1321,15 @@ def _highest(delta: FloatArray, fall: FloatArray, alpha: FloatArray) -> FloatArr
     """The greatest at each alpha of the lines 1 - delta - fall alpha, which fall ever faster; infinitely steep ones count
     at 0 only."""
     start, finite = 1 - delta, np.flatnonzero(fall < np.inf)
-    most = _line(np.asarray(np.min(delta)), np.zeros(()))
+    highest_line = _line(np.asarray(np.min(delta)), np.zeros(()))
     if not finite.size:
-        return np.where(alpha > 0, 0.0, most)
+        return np.where(alpha > 0, 0.0, highest_line)
     hull = finite[concave_hull_indices(fall[finite], start[finite])]
     delta, start, fall = delta[hull], start[hull], fall[hull]
     best = (
         np.searchsorted(-np.diff(start) / np.diff(fall), -alpha) if start.size > 1 else np.zeros(alpha.shape, dtype=int)
     )
-    return np.where(alpha > 0, _line(delta[best], fall[best] * alpha), most)
+    return np.where(alpha > 0, _line(delta[best], fall[best] * alpha), highest_line)
 
 
 def concave_hull_indices(x: FloatArray, y: FloatArray) -> NDArray[np.int64]:

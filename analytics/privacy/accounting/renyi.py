@@ -244,11 +244,12 @@ def _of(release: Mechanism, a: float) -> tuple[Ends, Ends]:
     ends = []
     for reverse, (low, high) in enumerate(_computed(release, a)):
         pure = release.greatest_loss(reverse=bool(reverse))
-        both = max(pure, release.greatest_loss(reverse=not reverse))
-        most = min(high, pure * (1 + 4 * UNIT), a * both * both / 2 * (1 + 8 * UNIT) + (SMALLEST if both else 0.0))
+        greatest_pure = max(pure, release.greatest_loss(reverse=not reverse))
+        of_square = a * greatest_pure * greatest_pure / 2 * (1 + 8 * UNIT) + (SMALLEST if greatest_pure else 0.0)
+        upper = min(high, pure * (1 + 4 * UNIT), of_square)
         lines = ((a * mu * mu / 2 + shift) * (1 + 8 * UNIT) + (SMALLEST if mu else 0.0) for mu, shift in release.renyi_lines)
-        most = min(most, *lines)
-        ends.append((min(low, most), most))
+        upper = min(upper, *lines)
+        ends.append((min(low, upper), upper))
     return ends[0], ends[1]
 
 
@@ -289,8 +290,8 @@ def _of_both_orders(release: Mechanism, a: float) -> Ends | None:
             table = zip(release.orders, release.divergences, strict=True)
             return 0.0, min((bound for order, bound in table if order >= a), default=np.inf)
         case FixedSizeSampled():  # convex in the pair, so no more than the release on one sample shows
-            most = min(_of_curve(release, a, reverse=False)[1], _of(release.release, a)[0][1])
-            return min(_of(Subsampled(release.release, release.p), a)[0][0], most), most
+            upper = min(_of_curve(release, a, reverse=False)[1], _of(release.release, a)[0][1])
+            return min(_of(Subsampled(release.release, release.p), a)[0][0], upper), upper
     return None
 
 
@@ -308,11 +309,11 @@ def _of_response(eps: float, symbols: int, a: float) -> Ends:
 
 def _of_laws(p: FloatArray, q: FloatArray, a: float, doubt: float) -> Ends:
     """The divergence of a pair of finite laws, given by their logarithms; `doubt` bounds the error of each probability."""
-    here = p > -np.inf
-    if np.any(q[here] == -np.inf):
+    possible = p > -np.inf
+    if np.any(q[possible] == -np.inf):
         return np.inf, np.inf
-    terms = a * p[here] + (1 - a) * q[here]
-    low, high = _logarithm(terms, 3 + a * float(np.max(np.abs(p[here]))) + a * float(np.max(np.abs(q[here]))), a)
+    terms = a * p[possible] + (1 - a) * q[possible]
+    low, high = _logarithm(terms, 3 + a * float(np.max(np.abs(p[possible]))) + a * float(np.max(np.abs(q[possible]))), a)
     room = 2.1 * a * doubt / (a - 1)
     return max(low - room, 0.0), high + room
 
@@ -410,9 +411,9 @@ def _sampled(release: Mechanism) -> tuple[FloatArray, BracketArrays, BracketArra
     top = max(release.greatest_loss(reverse=order) for order in (False, True))
     reach = top
     if top == np.inf:
-        tried = np.geomspace(1e-12, 1e6, 400)
-        upper = np.max([release.delta_bracket(tried, reverse=order)[1] for order in (False, True)], axis=0)
-        reach = float(tried[int(np.argmax(upper < _LEAST))]) if np.any(upper < _LEAST) else 1e6
+        candidates = np.geomspace(1e-12, 1e6, 400)
+        upper = np.max([release.delta_bracket(candidates, reverse=order)[1] for order in (False, True)], axis=0)
+        reach = float(candidates[int(np.argmax(upper < _LEAST))]) if np.any(upper < _LEAST) else 1e6
     # half of the points are equally spaced, half of them closer and closer to 0
     close = np.geomspace(max(reach * 1e-9, SMALLEST), reach, _NODES)
     eps = np.unique(np.concatenate([np.linspace(0, reach, _NODES), close, [np.inf]]))
@@ -425,22 +426,23 @@ def _of_curve(release: Mechanism, a: float, *, reverse: bool) -> Ends:
     if top == 0:
         return 0.0, 0.0
     eps, *curves = _sampled(release)
-    here, other = curves[::-1] if reverse else curves
-    if here[0][-1] > 0:
+    of_order, of_opposite = curves[::-1] if reverse else curves
+    if of_order[0][-1] > 0:
         return np.inf, np.inf
-    if here[1][0] == 0:
+    if of_order[1][0] == 0:
         return 0.0, 0.0
     eps, reach = eps[:-1], float(eps[-2])
-    here, other = ((low[:-1], high[:-1]) for low, high in (here, other))
+    of_order, of_opposite = ((low[:-1], high[:-1]) for low, high in (of_order, of_opposite))
     factor = np.log(a) + np.log(a - 1)
     lower, higher = (
-        factor + float(np.logaddexp(_log_integral(eps, here, a - 1, upper=upper), _log_integral(eps, other, -a, upper=upper)))
+        factor
+        + float(np.logaddexp(_log_integral(eps, of_order, a - 1, upper=upper), _log_integral(eps, of_opposite, -a, upper=upper)))
         for upper in (False, True)
     )
     beyond = -np.inf
     if top == np.inf:
         beyond = min(_log_beyond(a, reach, *line) for line in release.renyi_lines)
-        beyond = np.logaddexp(beyond, np.log(a - 1) - a * reach + np.log(other[1][-1]) + 32 * UNIT * (64 + a * reach))
+        beyond = np.logaddexp(beyond, np.log(a - 1) - a * reach + np.log(of_opposite[1][-1]) + 32 * UNIT * (64 + a * reach))
     room = UNIT * (4 * eps.size + 2000 + 16 * a * reach)
     low = np.logaddexp(0.0, lower - room)
     high = np.logaddexp.reduce([0.0, higher + room, beyond])

@@ -604,13 +604,13 @@ class Hidden(Mechanism):
         return *super().renyi_lines, (self.dominating_mu / 2, shift)
 
     def greatest_loss(self, *, reverse: bool = False) -> float:
-        shown = [weight > 0 < mu for weight, mu in zip(self.weights, self.mu, strict=True)]
-        if not any(shown):
+        distinguishes = [weight > 0 < mu for weight, mu in zip(self.weights, self.mu, strict=True)]
+        if not any(distinguishes):
             return 0.0
         if not reverse or self.opposite:
             return np.inf
         # Q / P tends to one over the probability that nothing is shown
-        kept = math.fsum(weight for weight, each in zip(self.weights, shown, strict=True) if not each)
+        kept = math.fsum(weight for weight, tells in zip(self.weights, distinguishes, strict=True) if not tells)
         return -math.log(kept / math.fsum(self.weights)) * (1 + 4 * UNIT) + 4 * UNIT if kept > 0 else np.inf
 
     def reached_loss(self, *, reverse: bool = False) -> float:
@@ -625,16 +625,16 @@ class Hidden(Mechanism):
         inside = epsilon < min(self.greatest_loss(reverse=reverse), _FARTHEST)
         eps = epsilon[inside]
         if eps.size:
-            near = self._root(-eps if reverse else eps)  # one for both bounds: it is a hint
-            bounds = [self._bound(eps, near, side, reverse) for side in (-1, 1)]
+            root_hint = self._root(-eps if reverse else eps)  # one for both bounds: it is a hint
+            bounds = [self._bound(eps, root_hint, side, reverse) for side in (-1, 1)]
             lower[inside], upper[inside] = np.minimum(*bounds), bounds[1]
         upper[(epsilon >= _FARTHEST) & (epsilon < self.greatest_loss(reverse=reverse))] = SMALLEST
         return lower, upper
 
     def _laws(self, side: int) -> tuple[_Tilted, _Tilted]:
         """Both laws, of the least (`side` = -1), nominal (0) or greatest (1) mu."""
-        shown = np.array(self.weights) > 0
-        share, mu = np.array(self.weights)[shown] / math.fsum(self.weights), np.array(self.mu)[shown]
+        positive = np.array(self.weights) > 0
+        share, mu = np.array(self.weights)[positive] / math.fsum(self.weights), np.array(self.mu)[positive]
         mu = mu * (1 + side * (self.slack + 2 * UNIT))
         return _Tilted(share, mu), _Tilted(share, -mu) if self.opposite else _Tilted(np.ones(1), np.zeros(1))
 
@@ -668,12 +668,12 @@ class Hidden(Mechanism):
         target = -eps if reverse else eps
         # an upper bound needs D at a point on the left of epsilon: E(t) below the target, or above it in the other order
         left = (side > 0) != reverse
-        known = (target == 0) & self.opposite  # there the ratio is 1
-        t, width = np.where(known, 0.0, t), 4 * UNIT * (1 + np.abs(t))
+        at_zero = (target == 0) & self.opposite  # there the ratio is 1
+        t, width = np.where(at_zero, 0.0, t), 4 * UNIT * (1 + np.abs(t))
         for _ in range(_DOUBLINGS):
-            (ratio, room), (other, other_room) = first.log_mean(t), second.log_mean(t)
-            total, room = ratio - other, room + other_room + 2 * UNIT * np.abs(ratio - other)
-            settled = known | (total + room <= target if left else total - room >= target)
+            (first_ratio, room), (second_ratio, second_room) = first.log_mean(t), second.log_mean(t)
+            log_ratio, room = first_ratio - second_ratio, room + second_room + 2 * UNIT * np.abs(first_ratio - second_ratio)
+            settled = at_zero | (log_ratio + room <= target if left else log_ratio - room >= target)
             if np.all(settled):
                 break
             moved = np.clip(t - width if left else t + width, -_OUTMOST, _OUTMOST)

@@ -204,16 +204,16 @@ def _log_divergence(
     eps: FloatArray, loss: _Loss, reverse: bool, nats: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """log D_{e^eps} of N(mu e_1, (1 + eta) I_r) from N(0, I_r), or the reverse, its slope and error bound; eta > 0."""
-    level = -eps if reverse else eps
+    threshold = -eps if reverse else eps
     end = np.full(eps.shape, -1.0 if reverse else 0.0)
     towards = -1.0 if reverse else 1.0
     mean, spread = towards * loss.slope(end), loss.bend(end)
     bulk = mean - eps > spread  # the divergence is more than about half: compute the complement, which is small
     side = np.where(bulk, 0.0, towards)
-    unreached = loss.reach(level) <= 0
+    unreached = loss.reach(threshold) <= 0
     value, mean_z, error = (np.full(eps.shape, x) for x in (-np.inf, 0.0, 0.0))
     reached = np.flatnonzero(~unreached)
-    value[reached], mean_z[reached], error[reached] = _integral(loss.only(reached), level[reached], side[reached], nats)
+    value[reached], mean_z[reached], error[reached] = _integral(loss.only(reached), threshold[reached], side[reached], nats)
     value = value + (eps if reverse else 0.0)
     error = error + (2 * UNIT * eps if reverse else 0.0)
     value_slope = 1 + mean_z if reverse else -mean_z
@@ -233,10 +233,10 @@ def _chernoff(eps: FloatArray, loss: _Loss, reverse: bool) -> FloatArray:
 
     (1 - e^-x)_+ <= e^(zx) z^z / (1 + z)^(1 + z) for z > 0, so log D <= K(z) - z eps + z log z - (1 + z) log(1 + z).
     """
-    level = -eps if reverse else eps
-    at = _crossing(loss, level, np.full(eps.shape, -1.0 if reverse else 1.0))
+    threshold = -eps if reverse else eps
+    at = _crossing(loss, threshold, np.full(eps.shape, -1.0 if reverse else 1.0))
     c, above, w = at.c, at.above, at.w
-    signal = loss.signal(c, above) / w - loss.half_r * (np.log(w) + c * loss.log_ratio) - c * level
+    signal = loss.signal(c, above) / w - loss.half_r * (np.log(w) + c * loss.log_ratio) - c * threshold
     z = -above if reverse else c
     bound = signal + (eps if reverse else 0.0) + special.xlogy(z, z) - special.xlogy(1 + z, 1 + z)
     rounding = 8 * UNIT * (np.abs(signal) + loss.half_r * (np.abs(np.log(w)) + np.abs(c) * loss.log_ratio))
@@ -282,32 +282,32 @@ class _Loss:
         return np.asarray(self.mu * x * (self.mu * above) / 2)
 
     def exponent(
-        self, level: FloatArray, x: FloatArray, above: FloatArray, w: FloatArray, log_w: FloatArray
+        self, threshold: FloatArray, x: FloatArray, above: FloatArray, w: FloatArray, log_w: FloatArray
     ) -> FloatArray:
-        """K(x) - x level at real x; above = 1 + x, w = 1 - eta x, and log_w is its logarithm."""
-        return np.asarray(self.signal(x, above) / w - self.half_r * (log_w + x * self.log_ratio) - x * level)
+        """K(x) - x threshold at real x; above = 1 + x, w = 1 - eta x, and log_w is its logarithm."""
+        return np.asarray(self.signal(x, above) / w - self.half_r * (log_w + x * self.log_ratio) - x * threshold)
 
-    def reach(self, level: FloatArray) -> FloatArray:
-        """2 rho of the proof, proportional to the squared radius of the ball outside which the loss exceeds `level`."""
-        return np.asarray(2 * level + 2 * self.half_r * self.log_ratio + self.mu * (self.mu / self.eta))
+    def reach(self, threshold: FloatArray) -> FloatArray:
+        """2 rho of the proof, proportional to the squared radius of the ball outside which the loss exceeds `threshold`."""
+        return np.asarray(2 * threshold + 2 * self.half_r * self.log_ratio + self.mu * (self.mu / self.eta))
 
 
-def _crossing(loss: _Loss, level: FloatArray, side: FloatArray) -> _Crossing:
+def _crossing(loss: _Loss, threshold: FloatArray, side: FloatArray) -> _Crossing:
     """The point of an interval of the real axis where the integrand is least; there it is greatest along the path.
 
     `side` names the interval: 1 right of 0, 0 between -1 and 0, -1 left of -1. The logarithm of the integrand is convex
     on each, so its derivative is bisected in a coordinate that maps the interval to the real line.
     """
-    points = np.empty((4, level.size))
+    points = np.empty((4, threshold.size))
     for each_side in np.unique(side):
         members = np.flatnonzero(side == each_side)
-        points[:, members] = _crossing_on(loss.only(members), level[members], float(each_side))
+        points[:, members] = _crossing_on(loss.only(members), threshold[members], float(each_side))
     return _Crossing(*points)
 
 
-def _crossing_on(loss: _Loss, level: FloatArray, side: float) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+def _crossing_on(loss: _Loss, threshold: FloatArray, side: float) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """c, 1 + c, 1 - eta c and its logarithm at the crossing, for problems with the same `side`."""
-    low, high = np.full(level.shape, -700.0), np.full(level.shape, 700.0)
+    low, high = np.full(threshold.shape, -700.0), np.full(threshold.shape, 700.0)
     for step in range(_BISECTIONS + 1):
         middle = (low + high) / 2
         up = np.exp(middle)
@@ -320,21 +320,21 @@ def _crossing_on(loss: _Loss, level: FloatArray, side: float) -> tuple[FloatArra
             w = 1 - loss.eta * c
         if step == _BISECTIONS:
             break
-        rising = ~(loss.slope(c, w) - level - 1 / c - 1 / above <= 0)
+        rising = ~(loss.slope(c, w) - threshold - 1 / c - 1 / above <= 0)
         high, low = np.where(rising, middle, high), np.where(rising, low, middle)
     return c, above, w, -np.log1p(loss.eta * up) if side > 0 else np.log1p(-loss.eta * c)
 
 
 def _integral(
-    loss: _Loss, level: FloatArray, side: FloatArray, nats: float
+    loss: _Loss, threshold: FloatArray, side: FloatArray, nats: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Logarithm of the modulus of the integral, the mean of z under the integrand, and the error of the logarithm."""
-    crossing = _crossing(loss, level, side)
-    rule = _Rule.of(loss, level, side, crossing, nats)
+    crossing = _crossing(loss, threshold, side)
+    rule = _Rule.of(loss, threshold, side, crossing, nats)
     nodes = rule.nodes()
-    value, mean_z, error = (np.full(level.shape, np.nan) for _ in range(3))
+    value, mean_z, error = (np.full(threshold.shape, np.nan) for _ in range(3))
     group = np.searchsorted(_LENGTHS, nodes) + (nodes > 0)
-    if level.size * np.max(nodes, initial=0) <= _FEW:
+    if threshold.size * np.max(nodes, initial=0) <= _FEW:
         group = np.minimum(nodes, 1)
     for i in np.unique(group):
         members = np.flatnonzero(group == i)
@@ -349,7 +349,7 @@ class _Rule:
     """The trapezoidal rule on the hyperbola: scale R, step, and the saddle point estimate that its error refers to."""
 
     loss: _Loss
-    level: FloatArray
+    threshold: FloatArray
     crossing: _Crossing
     scale: FloatArray
     step: FloatArray
@@ -357,11 +357,11 @@ class _Rule:
     nats: float
 
     @classmethod
-    def of(cls, loss: _Loss, level: FloatArray, side: FloatArray, crossing: _Crossing, nats: float) -> _Rule:
+    def of(cls, loss: _Loss, threshold: FloatArray, side: FloatArray, crossing: _Crossing, nats: float) -> _Rule:
         c, above, w = crossing.c, crossing.above, crossing.w
         bend = np.hypot(np.hypot(loss.bend(c, w), 1 / c), 1 / above)
         scale = w / loss.eta / (1 - _SINE)
-        peak = loss.exponent(level, c, above, w, crossing.log_w)
+        peak = loss.exponent(threshold, c, above, w, crossing.log_w)
         estimate = peak - np.log(np.abs(c)) - np.log(np.abs(above)) - 0.5 * np.log(2 * np.pi) - np.log(bend)
         widest = np.sqrt(2 * nats) / bend / (scale * _COSINE)  # the best half-width for a Gaussian integrand
         step = np.full(c.shape, np.inf)
@@ -384,16 +384,16 @@ class _Rule:
                     np.maximum(distance_to_0, distance_to_minus_1),
                 )
                 length = 2 / (cosine * far) * (2 + np.log(far / near))
-                size = loss.exponent(level, x, x_above, q, np.log(q)) + np.log(length / (2 * np.pi))
+                size = loss.exponent(threshold, x, x_above, q, np.log(q)) + np.log(length / (2 * np.pi))
                 steps = 2 * np.pi * a / np.maximum(nats + size - estimate, nats / 2)
                 best = np.maximum(best, np.max(np.atleast_2d(steps), axis=0))
             step = np.minimum(step, best)
-        return cls(loss, level, crossing, scale, step, estimate, nats)
+        return cls(loss, threshold, crossing, scale, step, estimate, nats)
 
     def only(self, part: IntArray) -> _Rule:
         return _Rule(
             self.loss.only(part),
-            self.level[part],
+            self.threshold[part],
             self.crossing.only(part),
             self.scale[part],
             self.step[part],
@@ -405,8 +405,8 @@ class _Rule:
         """Number of nodes after which the rest is below e^-T of the estimate; 0 where the rule cannot be used."""
         loss, c, w = self.loss, self.crossing.c, self.crossing.w
         pull_root = loss.mu / loss.eta * np.sqrt((1 + loss.eta) / w)  # the root of 2 p, p of the proof
-        rate = loss.reach(self.level) * _SINE
-        start = loss.exponent(self.level, c, self.crossing.above, w, self.crossing.log_w) - self.estimate
+        rate = loss.reach(self.threshold) * _SINE
+        start = loss.exponent(self.threshold, c, self.crossing.above, w, self.crossing.log_w) - self.estimate
         start = start - np.log(np.pi * self.scale * _COSINE**2)
         low, high = np.zeros(c.shape), np.full(c.shape, _DOUBLINGS)
         for _ in range(9):
@@ -445,7 +445,7 @@ class _Rule:
         pull = (loss.signal(unit, unit) / crossing.w)[:, None]
         log_q = crossing.log_w[:, None] + np.log1p(k / (1 - _SINE))
         phase = half_r * np.arctan2(_COSINE * sinh, turned_back)
-        rate = ((loss.half_r * loss.log_ratio + self.level) * unit)[:, None]
+        rate = ((loss.half_r * loss.log_ratio + self.threshold) * unit)[:, None]
         log_size = pull * (product * omega - product_y * omega_y) - half_r * log_q - x * rate
         angle = pull * (product * omega_y + product_y * omega) + phase - y * rate
         peak = log_size[:, :1]
@@ -462,7 +462,7 @@ class _Rule:
         value = peak[:, 0] + np.log(np.abs(whole) * (self.step / np.pi)) - np.log(unit)
 
         # magnitudes of all that is added up in the exponent
-        absolute_rate = ((loss.half_r * loss.log_ratio + np.abs(self.level)) * unit)[:, None]
+        absolute_rate = ((loss.half_r * loss.log_ratio + np.abs(self.threshold)) * unit)[:, None]
         added = pull * np.sqrt(square) * (1 - _SINE) / apart + phase + (np.abs(x) + y) * absolute_rate
         added += half_r * (np.abs(crossing.log_w[:, None]) + log_q - crossing.log_w[:, None])
         rounding = np.sum(size * np.hypot(quotient, quotient_y) * (32 + nodes / 4 + 8 * added), axis=1)

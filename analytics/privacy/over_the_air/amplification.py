@@ -159,6 +159,6 @@ def proven(system: InferenceSystem, *, delta: float | None = None) -> Guarantee:
     2.16461...
     """
     system = system_privacy.one_round_alone(checks.instance("system", system, InferenceSystem))
-    total = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
-    epsilon = proven_epsilon(system, np.arange(system.devices), total)
-    return Guarantee(epsilon=epsilon, delta=np.full(system.devices, total), adjacency=system.adjacency)
+    delta_target = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
+    epsilon = proven_epsilon(system, np.arange(system.devices), delta_target)
+    return Guarantee(epsilon=epsilon, delta=np.full(system.devices, delta_target), adjacency=system.adjacency)

@@ -173,11 +173,11 @@ def _upper_sets(noise: FloatArray, p: FloatArray, wanted: int) -> list[NDArray[n
             if len(listed) > _MOST_SETS:
                 return None
         elif missing <= int(np.sum(sizes[later][allowed[later]])):
-            here = later[0]
-            for count in range(min(int(sizes[here]), missing) + 1 if allowed[here] else 1):
+            kind_index = later[0]
+            for count in range(min(int(sizes[kind_index]), missing) + 1 if allowed[kind_index] else 1):
                 chosen = counts.copy()
-                chosen[here] = count
-                open_counts.append((place + 1, chosen, allowed if count == sizes[here] else allowed & ~above[here]))
+                chosen[kind_index] = count
+                open_counts.append((place + 1, chosen, allowed if count == sizes[kind_index] else allowed & ~above[kind_index]))
     return listed
 
 
@@ -201,8 +201,8 @@ def phantom(system: InferenceSystem, device: int, colluders: int) -> InferenceSy
     honest = max(adding.size - colluders, 0)
     quiet, rare = np.sort(noise[adding])[:honest], np.sort(p[adding])[:honest][::-1]
 
-    def with_device(own: FloatArray, others: FloatArray | float) -> FloatArray:
-        return np.append(own[device], np.broadcast_to(others, honest))
+    def with_device(values: FloatArray, others: FloatArray | float) -> FloatArray:
+        return np.append(values[device], np.broadcast_to(others, honest))
 
     return system.derived(
         devices=honest + 1,
@@ -257,7 +257,7 @@ class Exponentials:
         for theta in thetas:
             products.append(float(np.sum(np.sort(_log_kept(p, received, theta))[colluders:])) if theta else 0.0)
         base = scaled.receiver_noise_variance
-        alone = HomogeneousSystems(
+        given_noise = HomogeneousSystems(
             devices=np.array(1),
             participation=system.participation[device],
             noise_variance=scaled.noise_variance[device],
@@ -274,7 +274,7 @@ class Exponentials:
         with np.errstate(over="ignore"):
             exponents = np.outer(added[1:], thetas[finite])
         error = 16 * UNIT * (exponents - log_products + system.devices + 64)
-        return cls(alone, observer.seeing_others, exponents + error, log_products)
+        return cls(given_noise, observer.seeing_others, exponents + error, log_products)
 
     def delta(self, epsilon: float, target: float) -> float:
         r"""An upper bound of delta(epsilon) whatever m devices collude; best where it is near `target`.

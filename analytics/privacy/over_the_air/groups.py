@@ -85,23 +85,24 @@ def group_epsilon(
     (array([0.076, 0.076]), array([0.076, 0.162]))
     """
     allowed_delta = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
-    seen = observers.resolved(system, system.observer if observer is None else observer)
-    hides_members = seen is not Observer.PARTICIPANTS and system.adjacency is not Adjacency.ABSENT and not system.idle_noise
+    resolved = observers.resolved(system, system.observer if observer is None else observer)
+    hides_members = resolved is not Observer.PARTICIPANTS and system.adjacency is not Adjacency.ABSENT and not system.idle_noise
     bounds = []
     for group in groups_of_devices(system, groups):
-        alone = [system_privacy.curve(system, device=k, rounds=rounds, observer=observer) for k in group]
-        steps = alone
+        single_curves = [system_privacy.curve(system, device=k, rounds=rounds, observer=observer) for k in group]
+        steps = single_curves
         if system.adjacency is Adjacency.ABSENT and not system.idle_noise:  # else their noise stays
             gone = (system.derived(colluding=(*_named(system), *group[:i])) for i in range(1, len(group)))
-            rest = zip(gone, group[1:], strict=True)
-            steps = alone[:1] + [system_privacy.curve(left, device=k, rounds=rounds, observer=observer) for left, k in rest]
+            successors = zip(gone, group[1:], strict=True)
+            steps = single_curves[:1]
+            steps += [system_privacy.curve(left, device=k, rounds=rounds, observer=observer) for left, k in successors]
         if len(group) > 1 and hides_members:
             ends = system_privacy.epsilon_bracket(
                 system, delta=allowed_delta, rounds=rounds, device=group, observer=Observer.SIGNAL
             )  # fmt: skip
             lower = float(np.max(ends.lower))
         else:
-            lower = max(float(curve.bracket(delta=allowed_delta).lower) for curve in alone)
+            lower = max(float(curve.bracket(delta=allowed_delta).lower) for curve in single_curves)
         bounds.append((lower, chained_epsilon(steps, allowed_delta)))
     lower, upper = np.array(bounds).T
     return Bracket.of(lower, upper, DEFAULT_RELATIVE_WIDTH)
@@ -134,10 +135,11 @@ def _searched(curves: Sequence[PrivacyCurve], delta: float) -> float:
         before = best
         for i in range(shares.size):
             around = shares[i] * np.geomspace(0.5, 2.0, 9) if np.isfinite(best) else shares[i : i + 1]
-            tried = np.unique(np.clip(np.concatenate([_SHARES, around]), 1e-12, 1 - 1e-12))
-            epsilons = _spent(curves, delta, [tried if j == i else np.full(tried.size, share) for j, share in enumerate(shares)])
+            candidates = np.unique(np.clip(np.concatenate([_SHARES, around]), 1e-12, 1 - 1e-12))
+            columns = [candidates if j == i else np.full(candidates.size, share) for j, share in enumerate(shares)]
+            epsilons = _spent(curves, delta, columns)
             if np.min(epsilons) < best:
-                best, shares[i] = float(np.min(epsilons)), tried[int(np.argmin(epsilons))]
+                best, shares[i] = float(np.min(epsilons)), candidates[int(np.argmin(epsilons))]
         if not best < before * (1 - 1e-4):
             break
     return best

@@ -261,10 +261,11 @@ class Round:
         known = {*cls.__dataclass_fields__, "looks_imaginary"}
         for name in values:
             if name not in known:
-                raise ParameterError(name, values[name], f"absent; a round has {', '.join(sorted(known))}")
+                value = "a table" if isinstance(values[name], Mapping) else values[name]
+                raise ParameterError(name, value, f"absent; a round has {', '.join(sorted(known))}")
         for name in ("participants", "devices", "noise_variance", "weight", "clip", "receiver_noise_variance"):
             if name not in values:
-                raise ParameterError(name, None, "given; every round needs it")
+                raise ParameterError(name, None, "given in every round")
         given = dict(values)
         imaginary = given.pop("looks_imaginary", None)
         if imaginary is not None:
@@ -502,22 +503,23 @@ class Meter(tidy.Tabular):
         self._matched(one)
         present = self._likely(one)
         while True:
-            over = present & ~self._within(self._after(self._cost(one, present)))
-            if not np.any(over):
+            overspending = present & ~self._within(self._after(self._cost(one, present)))
+            if not np.any(overspending):
                 return present
-            present &= ~over
+            present &= ~overspending
 
-    def _likely(self, one: Round) -> NDArray[np.bool_]:
+    def _likely(self, candidate: Round) -> NDArray[np.bool_]:
         """A set that holds the greatest feasible one, at one look found by sorting instead of one pass after the other.
 
         There :math:`\\mu_k^2 = s_k^2/V(S)` with one V for all. Devices stay in the order of the V that they need, which is
         s_k^2 over what they have left. A margin of 1e-9 leaves doubtful devices to the passes of :meth:`who`.
         """
-        present = np.asarray(one.participants).copy()
-        if one.looks is not None or one.idle_noise or one.separate or one.colluding or not np.any(present):
+        present = np.asarray(candidate.participants).copy()
+        other_noise = candidate.looks is not None or candidate.idle_noise or candidate.separate or candidate.colluding
+        if other_noise or not np.any(present):
             return present
-        sigma2, receiver = np.asarray(one.noise_variance), _divided(one.receiver_noise_variance, one.alignment)
-        cost = self._cost(one, present)
+        sigma2, receiver = np.asarray(candidate.noise_variance), _divided(candidate.receiver_noise_variance, candidate.alignment)
+        cost = self._cost(candidate, present)
         total = float(np.sum(sigma2[present])) + receiver
         room = np.maximum(self._budget - self._spent, 0.0)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -601,9 +603,9 @@ class Meter(tidy.Tabular):
         """How many rounds are recorded."""
         return len(self.lines) - 1
 
-    def _cost(self, one: Round, present: NDArray[np.bool_]) -> FloatArray:
+    def _cost(self, candidate: Round, present: NDArray[np.bool_]) -> FloatArray:
         """What a round costs each device, rounded up."""
-        mu2 = one.mu_squared(present)
+        mu2 = candidate.mu_squared(present)
         if self.order is None:
             return mu2
         with np.errstate(over="ignore", under="ignore"):
@@ -652,13 +654,13 @@ class Meter(tidy.Tabular):
         """The rule of halting, as messages name it."""
         return "Gaussian filter: sum of mu^2" if self.order is None else f"Renyi filter of order {self.order:g}"
 
-    def _matched(self, one: Round) -> None:
-        if not isinstance(one, Round):
-            raise ParameterError("round", type(one).__name__, "a Round or a PrivacyCurve")
-        if one.devices != self.devices:
-            raise ParameterError("round.devices", one.devices, f"{self.devices}, as the meter")
-        if one.colluding != self.colluding:
-            raise ParameterError("round.colluding", plain(one.colluding), f"{plain(self.colluding)}, as the meter")
+    def _matched(self, candidate: Round) -> None:
+        if not isinstance(candidate, Round):
+            raise ParameterError("round", type(candidate).__name__, "a Round or a PrivacyCurve")
+        if candidate.devices != self.devices:
+            raise ParameterError("round.devices", candidate.devices, f"{self.devices}, as the meter")
+        if candidate.colluding != self.colluding:
+            raise ParameterError("round.colluding", plain(candidate.colluding), f"{plain(self.colluding)}, as the meter")
 
     def _place(self, curve: PrivacyCurve) -> int | None:
         """The first declared release that is left and dominates the curve."""
@@ -927,10 +929,10 @@ class Meter(tidy.Tabular):
                 present = checks.subset("participants", entry["participants"], self.devices)
                 cost = np.where(present, self._cost_of_curve(PrivacyCurve.from_json(json.dumps(entry["curve"]))), 0.0)
             else:
-                one = Round.from_dict({key: value for key, value in entry.items() if key not in ("round", "cost")})
-                self._matched(one)
-                present = np.asarray(one.participants)
-                cost = self._cost(one, present)
+                recorded = Round.from_dict({key: value for key, value in entry.items() if key not in ("round", "cost")})
+                self._matched(recorded)
+                present = np.asarray(recorded.participants)
+                cost = self._cost(recorded, present)
             stated = np.zeros(self.devices)
             stated[present] = entry["cost"]
             # absolutely, too: a divergence near 0 has a bound that is mostly rounding

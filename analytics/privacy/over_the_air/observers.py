@@ -93,7 +93,7 @@ def exact_delta_bracket(
     """Lower and upper bounds of delta(epsilon) against an observer.
 
     Against `signal` delta is the supremum over the others' codes: the upper bound is that of `others`, and the lower
-    bound is the delta for zero codes of the others (:mod:`.signal_lower_bound`).
+    bound is the delta for some codes of the others (:mod:`.signal_lower_bound`).
     The lower bound is the trivial 0 where the law of the others' noise is not exact, has more than 512 values, or gives
     positive probability to 0.
 
@@ -109,7 +109,7 @@ def exact_delta_bracket(
     ...     receiver_noise_variance=0.1, dimension=784, delta=1e-5, delta_prime=1e-5)
     >>> low, high = exact_delta_bracket(system, 3.161, observer="signal", device=0)
     >>> float(low.round(4)), float(high.round(4))
-    (0.0177, 0.0934)
+    (0.0178, 0.0934)
     """
     indices, eps = _indices_and_epsilon(system, device, epsilon)
     if participation_distinguishes(system, observer):
@@ -136,22 +136,28 @@ def _signal_delta(
     negligible = float(np.min(upper[upper > 0], initial=1.0)) * _TRIMMED
     for batch in participations(equivalent, distinct, negligible, model):
         rows = dict(zip(batch.devices.tolist(), batch.kind.tolist(), strict=True))
-        mixtures_of = {
-            row: signal_lower_bound.SignalTest.of(batch, row) for row in set(rows.values()) if not constant(batch, row)
+        tests_of = {
+            row: _signal_tests(equivalent, batch, row, device) for device, row in rows.items() if not constant(batch, row)
         }
         computed: dict[tuple[int, float], float] = {}
         for place, device in enumerate(distinct[inverse].tolist()):
             row, tolerance = rows.get(device), 1e-4 * float(upper[place])
             if row is None or tolerance == 0:  # the bound is 0 where delta is smaller than the error of a double
                 continue
-            if row not in mixtures_of:
+            if row not in tests_of:
                 lower[place] = 0.0 if batch.slack else others[place]
-            elif (mixture := mixtures_of[row]) is not None:
+            elif tests := tests_of[row]:
                 key = row, float(eps[place])
                 if key not in computed:
-                    computed[key] = mixture.delta(key[1], tolerance)
+                    computed[key] = signal_lower_bound.best_delta(tests, key[1], tolerance)
                 lower[place] = computed[key]
     return lower
+
+
+def _signal_tests(system: Systems, batch: NoiseMixture, row: int, device: int) -> list[signal_lower_bound.SignalTest]:
+    """The tests of a server that sees y alone, for the codes of the others that are tried; none where there is no test."""
+    test = signal_lower_bound.SignalTest.of(batch, row)
+    return [] if test is None else test.tilted(signal_lower_bound.steepest(system, device))
 
 
 def exceeds(
@@ -276,7 +282,7 @@ def signal_bracket(
     -------
     lower, upper : ndarray or float
         The upper bound is that of `others`; a guarantee uses this bound. At the lower bound, delta is already exceeded
-        when the others send zero codes (:mod:`.signal_lower_bound`). The lower
+        for some codes of the others (:mod:`.signal_lower_bound`). The lower
         bound is the trivial 0 where the law of the others' noise is not exact, has more than 512 values, or gives
         positive probability to 0.
 
@@ -292,7 +298,7 @@ def signal_bracket(
     ...     receiver_noise_variance=0.1, dimension=8, delta=1e-3, delta_prime=1e-3, adjacency="silent")
     >>> low, high = signal_bracket(system, device=0)
     >>> float(low), float(high)
-    (2.1033..., 3.47753...)
+    (3.35208..., 3.47753...)
     """
     allowed_delta = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
     indices = device_indices(system, device)
@@ -316,8 +322,10 @@ def signal_lower(system: Systems, upper: FloatArray, allowed_delta: float | Floa
                 lower[places] = epsilon_at_least(
                     equivalent, batch.devices[batch.kind == row][:1], deltas[places[0]], highest[places[:1]], model
                 )
-            elif 0 < epsilon_upper < np.inf and (mixture := signal_lower_bound.SignalTest.of(batch, row)) is not None:
-                lower[places] = signal_lower_bound.least_epsilon(mixture, float(deltas[places[0]]), epsilon_upper)
+            elif 0 < epsilon_upper < np.inf and (
+                tests := _signal_tests(equivalent, batch, row, int(batch.devices[batch.kind == row][0]))
+            ):
+                lower[places] = signal_lower_bound.least_epsilon(tests, float(deltas[places[0]]), epsilon_upper)
     return np.asarray(lower[inverse].reshape(indices.shape))[()]
 
 
@@ -329,8 +337,8 @@ def default_observer(system: Systems) -> Observer:
 
 def resolved(system: Systems, observer: Observer | str | None) -> Observer:
     """The observer that is asked about; `auto` and None stand for the one of :func:`default_observer`."""
-    asked = choice("observer", Observer.AUTO if observer is None else observer, Observer)
-    return default_observer(system) if asked is Observer.AUTO else asked
+    requested = choice("observer", Observer.AUTO if observer is None else observer, Observer)
+    return default_observer(system) if requested is Observer.AUTO else requested
 
 
 def constant(part: NoiseMixture, row: int) -> bool:

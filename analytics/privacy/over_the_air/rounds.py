@@ -52,6 +52,8 @@ _BULK, _BULK_NATS = 1e-6, 25.0  # relative error of the interpolation in the bul
 _DIRECT = 240  # values of the others' noise up to which the divergence is computed at each of them
 _FEW = 8  # points in a decade of epsilon at which a costly curve is first evaluated
 _BEYOND_CELLS = 1e-6  # share of delta that may lie outside the fine cells
+_COARSE_CELLS = 4  # so many times fewer cells in either direction, to compare codes
+_MOST_REACHED = 0.75  # share of the greatest distance of two laws at which they are compared, at most
 _DOUBTFUL = 1e-13  # where delta is below _NEGLIGIBLE / _DOUBTFUL, no value of the noise is left out
 
 
@@ -99,15 +101,24 @@ class Query(Mechanism):
         return ((self if self.pair else replace(self, observer=self.observer.seeing_others), 1),)
 
     def attained(self, level: float) -> Factors:
-        """For observer `signal`, a discrete pair: the others send zero codes, and only the cell of y is released.
+        """For observer `signal`, a discrete pair: the others send certain codes, and only the cell of y is released.
 
-        See :meth:`.signal_lower_bound.SignalTest.outcomes`.
+        See :meth:`.signal_lower_bound.SignalTest.outcomes`. Of the codes that are tried, those are taken whose two laws on coarse
+        cells have the greatest epsilon at this level of delta, or at a lesser one that some of them reach.
         """
         if self.pair:
             return ((self, 1),)
-        mixture = signal_lower_bound.SignalTest.of(self._part(0.0), 0)
-        if mixture is None or mixture.missing > 0 or mixture.d + mixture.s == 0:
+        alone = signal_lower_bound.SignalTest.of(self._part(0.0), 0)
+        if alone is None or alone.missing > 0 or alone.d + alone.s == 0:
             return ()
+        steepest = signal_lower_bound.steepest(observers.mixture_model(self.system, self.observer)[0], self.device)
+
+        tests = alone.tilted(steepest)
+        laws = [test.outcomes(_BEYOND_CELLS * level, _COARSE_CELLS) for test in tests]
+        # the level is an upper bound, which these laws may not reach at any epsilon
+        reached = min(level, _MOST_REACHED * max(float(np.sum(np.maximum(p - q, 0.0))) for p, q in laws))
+        told = [max(_epsilon_of_laws(p, q, reached), _epsilon_of_laws(q, p, reached)) for p, q in laws]
+        mixture = tests[int(np.argmax(told))]
         p, q = mixture.outcomes(_BEYOND_CELLS * level)
         if p.size < 2:
             return ()
@@ -285,6 +296,14 @@ class Laws:
         return self._parts[negligible][device]
 
 
+def _epsilon_of_laws(p: FloatArray, q: FloatArray, delta: float) -> float:
+    """The epsilon of two discrete laws at delta; negative, or minus infinity, where they are no further apart."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        order = np.argsort(-np.log(p / q), kind="stable")
+        # the tangents of delta in exp(epsilon) are P - exp(epsilon) Q of the outcomes of greatest loss
+        return float(np.nanmax(np.log((np.cumsum(p[order]) - delta) / np.cumsum(q[order])), initial=-np.inf))
+
+
 def _shortened(epsilon: FloatArray) -> FloatArray:
     """Epsilon with a mantissa of 40 bits, so that a point that several grids share is one double."""
     mantissa, exponent = np.frexp(epsilon)
@@ -361,7 +380,7 @@ def curve(system: InferenceSystem, *, device: int = 0, observer: Observer | str 
     device : int
     observer : {"auto", "participants", "others", "signal"}, optional
         What the server sees besides y; for `signal` the upper bound is that of `others`, and the lower bound is that of
-        zero codes of the others (:func:`bracket`).
+        some codes of the others (:func:`bracket`).
 
     Returns
     -------
@@ -439,7 +458,7 @@ def bracket(
 ) -> Bracket:
     """Lower and upper bound of :func:`epsilon`, and whether their relative distance is at most `width`.
 
-    The lower bound for `signal` is that of zero codes of the others, for an observer who learns only the cell of each y
+    The lower bound for `signal` is that of some codes of the others, for an observer who learns only the cell of each y
     (:meth:`.signal_lower_bound.SignalTest.outcomes`). It is 0 where the lower bound
     of :func:`airtight.analytics.privacy.over_the_air.observers.signal_bracket` is 0.
     """

@@ -68,35 +68,35 @@ def epsilon_over_scenarios(
     checks.instance("system", system, InferenceSystem)
     if system.channel is not None:
         raise ParameterError("channel", "given", "absent where participation is correlated")
-    weights, rows = _scenarios(probability, participation, system.devices)
-    asked = [system.replace(participation=row) for row in rows]
-    ends = [system_privacy.epsilon_bracket(one) for one in asked]
-    if len(asked) == 1:
+    weights, rows = checked(probability, participation, system.devices)
+    conditional = [system.replace(participation=row) for row in rows]
+    ends = [system_privacy.epsilon_bracket(scenario) for scenario in conditional]
+    if len(conditional) == 1:
         return ends[0]
-    alone = asked
+    without_colluders = conditional
     if isinstance(system.colluding, int) and system.colluding:
-        alone = [one.replace(colluding=0) for one in asked]
+        without_colluders = [scenario.replace(colluding=0) for scenario in conditional]
     slack = 4 * weights.size * UNIT  # of the mean's rounding
 
     def keeps(epsilon: FloatArray) -> NDArray[np.bool_]:
-        above = weights @ np.array([system_privacy.delta_bracket(one, epsilon)[1] for one in asked])
+        above = weights @ np.array([system_privacy.delta_bracket(scenario, epsilon)[1] for scenario in conditional])
         return np.asarray(above * (1 + slack) <= system.delta)
 
     def may_keep(epsilon: FloatArray) -> NDArray[np.bool_]:
-        below = weights @ np.array([system_privacy.delta_bracket(one, epsilon)[0] for one in alone])
+        below = weights @ np.array([system_privacy.delta_bracket(scenario, epsilon)[0] for scenario in without_colluders])
         return np.asarray(below * (1 - slack) <= system.delta)
 
     # at the greatest epsilon of the scenarios delta is kept in each
     upper = _crossed(np.zeros(system.devices), np.max([end.upper for end in ends], axis=0), keeps)[1]
     stays = system.adjacency is not Adjacency.ABSENT or system.idle_noise
-    seen = observers.resolved(system, system.observer)
-    exact = stays and seen.sees_others and (seen.sees_device or (not hidden and system.rounds == 1))
+    observer = observers.resolved(system, system.observer)
+    exact = stays and observer.sees_others and (observer.sees_device or (not hidden and system.rounds == 1))
     lower = _crossed(np.zeros(system.devices), upper, may_keep)[0] if exact else np.zeros(system.devices)
     return Bracket.of(lower, upper, DEFAULT_RELATIVE_WIDTH)
 
 
-def _scenarios(probability: ArrayLike, participation: ArrayLike, devices: int) -> tuple[FloatArray, FloatArray]:
-    """Both arguments, checked."""
+def checked(probability: ArrayLike, participation: ArrayLike, devices: int) -> tuple[FloatArray, FloatArray]:
+    """Both arguments of :func:`epsilon_over_scenarios` without the scenarios of probability 0."""
     weights = np.atleast_1d(checks.real("probability", probability, "[0, 1]"))
     if weights.ndim != 1 or not abs(float(np.sum(weights)) - 1) <= _SUM:
         raise ParameterError("probability", checks.array_text(weights), "probabilities of the scenarios, which sum to 1")

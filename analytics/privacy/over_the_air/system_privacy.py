@@ -66,10 +66,10 @@ def query(
     ...     receiver_noise_variance=0.0, dimension=8, delta=1e-5, adjacency="silent")).mu
     1.0...
     """
-    seen, system = _observer(system, observer), _with_worst_set(system, device, eavesdropper)
+    resolved, system = _observer(system, observer), _with_worst_set(system, device, eavesdropper)
     if (channel := _channel(system, eavesdropper)) is None:
-        return rounds_module.query(system.one_round, device, seen)
-    return channel_privacy.query(system.one_round, channel, device, seen, eavesdropper=eavesdropper)
+        return rounds_module.query(system.one_round, device, resolved)
+    return channel_privacy.query(system.one_round, channel, device, resolved, eavesdropper=eavesdropper)
 
 
 def curve(
@@ -111,8 +111,8 @@ def curve(
     if count > 1 and system.channel is not None and not system.channel.fresh:
         allowed = "1 for a curve where the channel stays the same for all rounds; ask for epsilon or delta"
         raise ParameterError("rounds", count, allowed)
-    one = PrivacyCurve.of(query(system, device=device, observer=observer, eavesdropper=eavesdropper))
-    return one if count == 1 else one.compose(count)
+    round_curve = PrivacyCurve.of(query(system, device=device, observer=observer, eavesdropper=eavesdropper))
+    return round_curve if count == 1 else round_curve.compose(count)
 
 
 def has_curve(system: InferenceSystem, device: int) -> bool:
@@ -178,30 +178,30 @@ def epsilon(
     dimensions or more, it is some 100 to 200 values, in proportion to the square root of r. T enters through the FFT that
     composes the rounds, and through the accuracy that each round needs.
     """
-    seen = _observer(system, observer)
+    resolved = _observer(system, observer)
     if isinstance(system, HomogeneousSystems):
         _demand_one_round(rounds, eavesdropper)
-        return observers.exact_epsilon(system, delta=delta, device=device, observer=seen)
+        return observers.exact_epsilon(system, delta=delta, device=device, observer=resolved)
     count, channel = _rounds(system, rounds), _channel(system, eavesdropper)
     if _unnamed(system):
         allowed_delta = system.delta if delta is None else checks.scalar("delta", delta, "[0, inf)")
 
-        def upper_ends(one: InferenceSystem, devices: IntArray, _: IntArray) -> tuple[FloatArray, FloatArray]:
+        def upper_ends(named_system: InferenceSystem, devices: IntArray, _: IntArray) -> tuple[FloatArray, FloatArray]:
             upper = epsilon(
-                one, delta=allowed_delta, rounds=count, device=devices, observer=seen, eavesdropper=eavesdropper,
+                named_system, delta=allowed_delta, rounds=count, device=devices, observer=resolved, eavesdropper=eavesdropper,
                 progress=progress,
             )  # fmt: skip
             return np.zeros(devices.shape), upper
 
-        refined = _least(allowed_delta, count, seen)
+        refined = _least(allowed_delta, count, resolved)
         return _whichever(system, device, upper_ends, refined, eavesdropper=eavesdropper, upper_alone=True)[1]
     if channel is None:
         upper = rounds_module.epsilon(
-            system.one_round, delta=delta, rounds=count, device=device, observer=seen, progress=progress
+            system.one_round, delta=delta, rounds=count, device=device, observer=resolved, progress=progress
         )
     else:
         upper = channel_privacy.epsilon(
-            system.one_round, channel, delta=delta, rounds=count, device=device, observer=seen,
+            system.one_round, channel, delta=delta, rounds=count, device=device, observer=resolved,
             eavesdropper=eavesdropper, progress=progress,
         )  # fmt: skip
     return _claimed(system, device, upper, np.inf)
@@ -228,34 +228,34 @@ def epsilon_bracket(
     ...     receiver_noise_variance=0.1, dimension=8, delta=1e-3, adjacency="silent", observer="signal")
     >>> low, high = epsilon_bracket(system, device=0)
     >>> float(low), float(high)
-    (2.1033..., 3.47753...)
+    (3.35208..., 3.47753...)
     """
-    seen = _observer(system, observer)
+    resolved = _observer(system, observer)
     if isinstance(system, HomogeneousSystems):
         _demand_one_round(rounds, eavesdropper)
         if delta is not None:
             raise ParameterError("delta", delta, "absent: each of many systems has its own")
-        return Bracket.of(*observers.epsilon_bracket(system, device=device, observer=seen), width)
+        return Bracket.of(*observers.epsilon_bracket(system, device=device, observer=resolved), width)
     count, channel = _rounds(system, rounds), _channel(system, eavesdropper)
     if _unnamed(system):
         allowed_delta = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
 
-        def both_ends(one: InferenceSystem, devices: IntArray, _: IntArray) -> tuple[FloatArray, FloatArray]:
+        def both_ends(named_system: InferenceSystem, devices: IntArray, _: IntArray) -> tuple[FloatArray, FloatArray]:
             lower, upper = epsilon_bracket(
-                one, delta=allowed_delta, rounds=count, device=devices, observer=seen, eavesdropper=eavesdropper,
+                named_system, delta=allowed_delta, rounds=count, device=devices, observer=resolved, eavesdropper=eavesdropper,
                 width=width, progress=progress,
             )  # fmt: skip
             return lower, upper
 
-        worst = _whichever(system, device, both_ends, _least(allowed_delta, count, seen), eavesdropper=eavesdropper)
+        worst = _whichever(system, device, both_ends, _least(allowed_delta, count, resolved), eavesdropper=eavesdropper)
         return Bracket.of(*worst, width)
     if channel is None:
         ends = rounds_module.bracket(
-            system.one_round, delta=delta, rounds=count, device=device, observer=seen, width=width, progress=progress
+            system.one_round, delta=delta, rounds=count, device=device, observer=resolved, width=width, progress=progress
         )
     else:
         ends = channel_privacy.bracket(
-            system.one_round, channel, delta=delta, rounds=count, device=device, observer=seen,
+            system.one_round, channel, delta=delta, rounds=count, device=device, observer=resolved,
             eavesdropper=eavesdropper, width=width, progress=progress,
         )  # fmt: skip
     if not np.any(system.partners):
@@ -283,26 +283,26 @@ def delta(
     >>> float(delta(system, 3.0, rounds=100, device=0))
     1.318...e-05
     """
-    seen = _observer(system, observer)
+    resolved = _observer(system, observer)
     if isinstance(system, HomogeneousSystems):
         _demand_one_round(rounds)
-        return observers.exact_delta(system, epsilon, device=device, observer=seen)
+        return observers.exact_delta(system, epsilon, device=device, observer=resolved)
     count, channel = _rounds(system, rounds), _channel(system, False)
     if _unnamed(system):
         indices, at = _broadcast(system, device, epsilon)
 
-        def upper_ends(one: InferenceSystem, devices: IntArray, places: IntArray) -> tuple[FloatArray, FloatArray]:
-            upper = delta(one, at.ravel()[places], rounds=count, device=devices, observer=seen, progress=progress)
+        def upper_ends(named_system: InferenceSystem, devices: IntArray, places: IntArray) -> tuple[FloatArray, FloatArray]:
+            upper = delta(named_system, at.ravel()[places], rounds=count, device=devices, observer=resolved, progress=progress)
             return np.zeros(devices.shape), upper
 
-        return _whichever(system, indices, upper_ends, _at(at, count, seen), upper_alone=True)[1]
+        return _whichever(system, indices, upper_ends, _at(at, count, resolved), upper_alone=True)[1]
     if channel is None:
         upper = rounds_module.delta_at(
-            system.one_round, epsilon, rounds=count, device=device, observer=seen, progress=progress
+            system.one_round, epsilon, rounds=count, device=device, observer=resolved, progress=progress
         )
     else:
         upper = channel_privacy.delta_at(
-            system.one_round, channel, epsilon, rounds=count, device=device, observer=seen, progress=progress
+            system.one_round, channel, epsilon, rounds=count, device=device, observer=resolved, progress=progress
         )
     return _claimed(system, device, upper, 1.0)
 
@@ -332,28 +332,28 @@ def delta_bracket(
     >>> bool(0 < high / low - 1 < 1e-10)
     True
     """
-    seen = _observer(system, observer)
+    resolved = _observer(system, observer)
     if isinstance(system, HomogeneousSystems):
         _demand_one_round(rounds)
-        return observers.exact_delta_bracket(system, epsilon, device=device, observer=seen)
+        return observers.exact_delta_bracket(system, epsilon, device=device, observer=resolved)
     count = _rounds(system, rounds)
     indices, at = _broadcast(system, device, epsilon)
     if _unnamed(system):
 
-        def both_ends(one: InferenceSystem, devices: IntArray, places: IntArray) -> tuple[FloatArray, FloatArray]:
-            return delta_bracket(one, at.ravel()[places], rounds=count, device=devices, observer=seen)
+        def both_ends(named_system: InferenceSystem, devices: IntArray, places: IntArray) -> tuple[FloatArray, FloatArray]:
+            return delta_bracket(named_system, at.ravel()[places], rounds=count, device=devices, observer=resolved)
 
-        return _whichever(system, indices, both_ends, _at(at, count, seen))
+        return _whichever(system, indices, both_ends, _at(at, count, resolved))
     if count == 1 and system.channel is None:
-        low, high = observers.exact_delta_bracket(system.one_round, epsilon, device=device, observer=seen)
+        low, high = observers.exact_delta_bracket(system.one_round, epsilon, device=device, observer=resolved)
         return _claimed(system, indices, low, 0.0), _claimed(system, indices, high, 1.0)
     if count > 1 and system.channel is not None and not system.channel.fresh:
-        upper = delta(system, epsilon, rounds=count, device=device, observer=seen)
+        upper = delta(system, epsilon, rounds=count, device=device, observer=resolved)
         return np.zeros_like(upper), upper
     bounds = np.repeat([[0.0], [1.0]], indices.size, axis=1)  # what is claimed of a colluder
     for k in np.unique(indices[~system.partners[indices]]):
         places = indices.ravel() == k
-        composed = curve(system, device=int(k), rounds=count, observer=seen)
+        composed = curve(system, device=int(k), rounds=count, observer=resolved)
         bounds[:, places] = composed.bracket(epsilon=at.ravel()[places])[:2]
     return bounds[0].reshape(indices.shape)[()], bounds[1].reshape(indices.shape)[()]
 
@@ -384,12 +384,12 @@ def exceeds(
 
     Arguments as in :func:`.observers.exceeds`. With `quieter` any set of colluders that proves it does so for lower noise too.
     """
-    seen, alone = _observer(system, observer), system.at_one_look()
+    resolved, one_look = _observer(system, observer), system.at_one_look()
     if not _unnamed(system):
-        return observers.exceeds(alone, epsilon, device=device, observer=seen, quieter=quieter)
-    sets = _worst(alone, device, False).sets
-    asked = (alone.derived(colluding=named) for named in sets)
-    return any(observers.exceeds(one, epsilon, device=device, observer=seen, quieter=quieter) for one in asked)
+        return observers.exceeds(one_look, epsilon, device=device, observer=resolved, quieter=quieter)
+    sets = _worst(one_look, device, False).sets
+    named_systems = (one_look.derived(colluding=named) for named in sets)
+    return any(observers.exceeds(named, epsilon, device=device, observer=resolved, quieter=quieter) for named in named_systems)
 
 
 def estimated(system: InferenceSystem, *, rounds: int | None = None, observer: Observer | str | None = None) -> bool:
@@ -401,11 +401,11 @@ def estimated(system: InferenceSystem, *, rounds: int | None = None, observer: O
     channel the interpolation is proved (:mod:`.shared_curves`).
     """
     if _unnamed(system):
-        alone = _at_one_look(system, False) or system
-        for k in _alike(alone, np.arange(system.devices))[0].tolist():
+        one_look = _at_one_look(system, False) or system
+        for k in _alike(one_look, np.arange(system.devices))[0].tolist():
             worst = _worst(system, k, False)
             if not worst.exact and not worst.covers:
-                phantom = colluders.phantom(alone, k, _number(system))
+                phantom = colluders.phantom(one_look, k, _number(system))
                 if estimated(phantom, rounds=_rounds(system, rounds), observer=_observer(system, observer)):
                     return True
         system = system.derived(colluding=0)  # of sets of devices: the noise of fewer devices has no more values
@@ -491,29 +491,30 @@ def _whichever(
     upper_alone : bool
         Whether the lower end is not wanted: where unions of sets give the upper end, no set is then asked about.
     """
-    alone, indices = _at_one_look(system, eavesdropper) or system, device_indices(system, device)
-    representatives, kind = _alike(alone, indices)
+    one_look, indices = _at_one_look(system, eavesdropper) or system, device_indices(system, device)
+    representatives, kind = _alike(one_look, indices)
     worst = [_worst(system, int(k), eavesdropper) for k in representatives]
     members: dict[colluders.Set, list[int]] = {}
-    for i, one in enumerate(worst):
-        for named in () if upper_alone and one.covers else one.sets:
+    for i, worst_sets in enumerate(worst):
+        for named in () if upper_alone and worst_sets.covers else worst_sets.sets:
             members.setdefault(named, []).append(i)
     ends = np.zeros((2, indices.size))
     for named, kinds in members.items():
         places = np.flatnonzero(np.isin(kind, kinds))
-        asked = ask(alone.derived(colluding=named), representatives[kind[places]], places)
-        ends[:, places] = np.maximum(ends[:, places], asked)
+        bounds = ask(one_look.derived(colluding=named), representatives[kind[places]], places)
+        ends[:, places] = np.maximum(ends[:, places], bounds)
     for i, k in enumerate(representatives.tolist()):
         if worst[i].exact:
             continue
         places = np.flatnonzero(kind == i)
         if worst[i].covers:
             of_places = np.full(places.size, k), places
-            ends[1, places] = np.max([ask(alone.derived(colluding=each), *of_places)[1] for each in worst[i].covers], axis=0)
+            uppers = [ask(one_look.derived(colluding=named_set), *of_places)[1] for named_set in worst[i].covers]
+            ends[1, places] = np.max(uppers, axis=0)
             continue
-        _, upper = ask(colluders.phantom(alone, k, _number(system)), np.zeros(places.size, dtype=np.int64), places)
+        _, upper = ask(colluders.phantom(one_look, k, _number(system)), np.zeros(places.size, dtype=np.int64), places)
         if refined is not None:
-            upper = refined(alone, k, places, ends[1, places], upper)
+            upper = refined(one_look, k, places, ends[1, places], upper)
         ends[1, places] = np.maximum(ends[0, places], upper)
     lower, upper = ends.reshape(2, *indices.shape)
     return lower[()], upper[()]
@@ -558,8 +559,8 @@ def _at_one_look(system: InferenceSystem, eavesdropper: bool) -> InferenceSystem
 
 def _worst(system: InferenceSystem, device: int, eavesdropper: bool) -> colluders.Worst:
     """Candidates for the worst sets of so many colluders against a device."""
-    if (alone := _at_one_look(system, eavesdropper)) is not None:
-        return colluders.worst(alone, device, _number(system))
+    if (one_look := _at_one_look(system, eavesdropper)) is not None:
+        return colluders.worst(one_look, device, _number(system))
     gain: ArrayLike = 1.0
     if eavesdropper and system.channel is not None and system.channel.eavesdropper is not None:
         gain = system.channel.eavesdropper.mean_power
@@ -583,12 +584,12 @@ def _with_worst_set(system: InferenceSystem, device: int, eavesdropper: bool) ->
         raise ParameterError("device", k, f"a device that does not collude (colluding = {list(system.partners.nonzero()[0])})")
     if not _unnamed(system):
         return system
-    alone = _at_one_look(system, eavesdropper) or system
+    one_look = _at_one_look(system, eavesdropper) or system
     worst = _worst(system, k, eavesdropper)
     if not worst.exact or len(worst.sets) > 1:
         allowed = "0 or a list of devices for a curve, as no one set of so many is the worst at every epsilon here"
         raise ParameterError("colluding", system.colluding, allowed)
-    return alone.derived(colluding=worst.sets[0])
+    return one_look.derived(colluding=worst.sets[0])
 
 
 def _unnamed(system: InferenceSystem) -> bool:

@@ -53,6 +53,8 @@ class Theorem1Region(Record):
         The exact delta at the claimed epsilon.
     dimension_lower, dimension_upper : ndarray
         The greatest dimension r in which the claim is true: it is true up to the lower end, and false beyond the upper one.
+    mean_noise : float
+        Of the participants; from this t on the theorem claims nothing.
     t, t_lower, t_upper : float, ndarray, ndarray
         The printed t, and the least in its place that makes the theorem true for the system: minus infinity where any does, and
         the mean noise, at which the theorem claims nothing, where none does.
@@ -73,6 +75,7 @@ class Theorem1Region(Record):
     delta_upper: FloatArray
     dimension_lower: FloatArray
     dimension_upper: FloatArray
+    mean_noise: float
     t: float
     t_lower: FloatArray
     t_upper: FloatArray
@@ -140,21 +143,24 @@ def theorem1_region(
     >>> float(region.t), region.t_lower.round(3), region.factor_upper.round(-1)
     (0.94213..., array([1.068]), array([3090.]))
     """
-    alone = system_privacy.one_round_alone(checks.instance("system", system, InferenceSystem))
-    seen = observers.resolved(alone, alone.observer if observer is None else observer)
-    claim = amplification.published(alone, form=form)
-    indices = np.atleast_1d(device_indices(alone, device))
-    representatives, kind = rounds.kinds(alone, indices.ravel())
-    columns = np.array([_of_device(alone, claim, seen, int(k)) for k in representatives]).T[:, kind]
+    one_round = system_privacy.one_round_alone(checks.instance("system", system, InferenceSystem))
+    resolved = observers.resolved(one_round, system.observer if observer is None else observer)
+    claim = amplification.published(one_round, form=form)
+    indices = np.atleast_1d(device_indices(one_round, device))
+    representatives, kind = rounds.kinds(one_round, indices.ravel())
+    columns = np.array([_of_device(one_round, claim, resolved, int(k)) for k in representatives]).T[:, kind]
     quantities = ("delta", "dimension", "t", "factor", "t_any_dimension")
     names = [f"{quantity}_{end}" for quantity in quantities for end in ("lower", "upper")]
     return Theorem1Region(
-        adjacency=alone.adjacency,
-        observer=seen,
+        adjacency=one_round.adjacency,
+        observer=resolved,
         epsilon=claim.epsilon[indices],
         delta=claim.delta[indices],
+        mean_noise=claim.mean_noise,
         t=claim.t,
-        estimated=any(system_privacy.estimated(one, observer=seen) for one in (alone, alone.derived(dimension=1))),
+        estimated=any(
+            system_privacy.estimated(variant, observer=resolved) for variant in (one_round, one_round.derived(dimension=1))
+        ),
         **dict(zip(names, columns.reshape(len(names), *indices.shape), strict=True)),
     )
 
@@ -188,14 +194,14 @@ def _of_device(
     else:
         true_up_to = _greatest(lambda r: exact_delta(r)[1] <= claimed_delta, 0)
         false_beyond = _greatest(lambda r: exact_delta(r)[0] <= claimed_delta, true_up_to)
-    least = exact_epsilon(observer)
+    both_ends = exact_epsilon(observer)
     return (
         lower,
         upper,
         true_up_to,
         false_beyond if false_beyond < LONGEST else np.inf,
-        *(_deviation(system, claim, device, epsilon, side) for epsilon, side in least),
-        *(_factor(claimed_epsilon, epsilon, side) for epsilon, side in least),
+        *(_deviation(system, claim, device, epsilon, side) for epsilon, side in both_ends),
+        *(_factor(claimed_epsilon, epsilon, side) for epsilon, side in both_ends),
         *(_deviation(system, claim, device, epsilon, side) for epsilon, side in exact_epsilon(Observer.PARTICIPANTS)),
     )
 

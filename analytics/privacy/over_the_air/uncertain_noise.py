@@ -40,7 +40,7 @@ from numpy.typing import ArrayLike
 
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, ParameterError
-from airtight.analytics.guarantee import Adjacency
+from airtight.analytics.guarantee import Adjacency, Observer
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.accounting.numerical_composition import DEFAULT_RELATIVE_WIDTH
 from airtight.analytics.privacy.accounting.privacy_curve import Bracket
@@ -83,39 +83,43 @@ def epsilon_over_noise(
     """
     checks.instance("system", system, InferenceSystem)
     width = checks.scalar("width", width, "(0, 1)")
-    low, high = _ends(system, noise_variance_range)
+    low, high = ends(system, noise_variance_range)
     if system.power_decides:
         raise ParameterError("max_power", "given", "absent: participation would depend on the noise that is uncertain")
-    quiet, seen = system.replace(noise_variance=low), observers.resolved(system, system.observer)
+    quiet, observer = system.replace(noise_variance=low), observers.resolved(system, system.observer)
     leaves = system.adjacency is Adjacency.ABSENT and not system.idle_noise
-    if system.idle_noise or seen.sees_device:  # of a visible device that leaves participation tells all
+    if system.idle_noise or observer.sees_device:  # of a visible device that leaves participation tells all
         return system_privacy.epsilon_bracket(quiet, width=width)
-    known = (low == high) | system.partners
+    if not observer.sees_others:  # from above as `others`; what both ends of the range reveal is a bound from below
+        at_ends = [system_privacy.epsilon_bracket(system.replace(noise_variance=end), width=width) for end in (low, high)]
+        upper = epsilon_over_noise(system.replace(observer=Observer.OTHERS), noise_variance_range, width=width).upper
+        return Bracket.of(np.maximum(at_ends[0].lower, at_ends[1].lower), upper, width)
+    certain = (low == high) | system.partners
     lower, upper = np.zeros((2, system.devices))
-    if np.any(known):
-        lower[known], upper[known] = system_privacy.epsilon_bracket(quiet, device=np.flatnonzero(known), width=width)[:2]
-    if np.all(known):
+    if np.any(certain):
+        lower[certain], upper[certain] = system_privacy.epsilon_bracket(quiet, device=np.flatnonzero(certain), width=width)[:2]
+    if np.all(certain):
         return Bracket.of(lower, upper, width)
     if system.channel is not None or system.rounds > 1:
         name, value, allowed = ("rounds", system.rounds, "1") if system.channel is None else ("channel", "given", "absent")
         raise ParameterError(name, value, f"{allowed} for a range of noise that shows who sends")
     columns = (system.participation, low, high, system.weight, system.clip)
-    _, first, kind = np.unique(np.stack(columns)[:, ~known], axis=1, return_index=True, return_inverse=True)
-    unknown = np.flatnonzero(~known)
+    _, first, kind = np.unique(np.stack(columns)[:, ~certain], axis=1, return_index=True, return_inverse=True)
+    unknown = np.flatnonzero(~certain)
     of_kinds = [_hidden(quiet, k, float(low[k]), float(high[k]), width, leaves=leaves) for k in unknown[first].tolist()]
     lower[unknown], upper[unknown] = np.array(of_kinds)[kind.ravel()].T
     return Bracket.of(lower, upper, width)
 
 
-def _ends(system: InferenceSystem, noise_variance_range: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Both ends for each device."""
-    given = checks.real("noise_variance_range", noise_variance_range, "[0, inf)")
-    if given.shape not in ((2,), (system.devices, 2)):
+def ends(system: InferenceSystem, noise_variance_range: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Both ends of the range for each device, checked."""
+    ranges = checks.real("noise_variance_range", noise_variance_range, "[0, inf)")
+    if ranges.shape not in ((2,), (system.devices, 2)):
         allowed = f"a pair [low, high], or {system.devices} pairs"
-        raise ParameterError("noise_variance_range", checks.array_text(given), allowed)
-    low, high = np.broadcast_to(given, (system.devices, 2)).T
+        raise ParameterError("noise_variance_range", checks.array_text(ranges), allowed)
+    low, high = np.broadcast_to(ranges, (system.devices, 2)).T
     if np.any(low > high):
-        raise ParameterError("noise_variance_range", checks.array_text(given), "pairs [low, high] with low at most high")
+        raise ParameterError("noise_variance_range", checks.array_text(ranges), "pairs [low, high] with low at most high")
     return low.copy(), high.copy()
 
 

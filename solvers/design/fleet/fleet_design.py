@@ -199,10 +199,10 @@ class _Offer:
     utility: FloatArray
     value_bound: float
 
-    def mixed(self, other: _Offer, rows: FloatArray) -> _Offer:
+    def mixed(self, offer: _Offer, rows: FloatArray) -> _Offer:
         """This plan, with the devices selected by `rows` as in the other plan."""
         x, Z, energy, utility = (
-            np.where(rows, getattr(other, name), getattr(self, name)) for name in ("x", "Z", "energy", "utility")
+            np.where(rows, getattr(offer, name), getattr(self, name)) for name in ("x", "Z", "energy", "utility")
         )
         return _Offer(self.price, x, Z, energy, utility, self.value_bound)
 

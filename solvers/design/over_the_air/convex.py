@@ -224,15 +224,15 @@ def ratios_are(system: InferenceSystem, observer: Observer, rounds: int) -> Rati
     :math:`\log(1 + (e^\epsilon - 1)/p)`, which is a lower bound over several rounds, too. With p = 1 the sums of T rounds are
     such a pair with :math:`d\sqrt T`.
     """
-    meant_observer = observers.resolved(system, observer)
-    seen, always = meant_observer.sees_device, bool(np.all(system.participation == 1))
-    if seen and system.adjacency is Adjacency.ABSENT:
+    resolved = observers.resolved(system, observer)
+    sees_device, always_sends = resolved.sees_device, bool(np.all(system.participation == 1))
+    if sees_device and system.adjacency is Adjacency.ABSENT:
         return Ratios.NEITHER  # participation alone decides
     if not system.idle_noise and system.adjacency is Adjacency.ABSENT:
         return Ratios.RELAXED
-    if not seen and (not system.idle_noise or system.adjacency is Adjacency.REPLACE):
+    if not sees_device and (not system.idle_noise or system.adjacency is Adjacency.REPLACE):
         return Ratios.NEITHER
-    return Ratios.EXACT if always or (system.idle_noise and (seen or rounds == 1)) else Ratios.RELAXED
+    return Ratios.EXACT if always_sends or (system.idle_noise and (sees_device or rounds == 1)) else Ratios.RELAXED
 
 
 def stated(

@@ -110,19 +110,19 @@ def _slopes(design: JointDesign, request: DesignRequest, purpose: Purpose) -> di
     energy = None if energy is None else energy / unit[Goal.ENERGY]
     error = design.error / unit[Goal.ERROR]
     local = _Local(units.inside(design.system), request, units.purpose(purpose))
-    here = local.least(epsilon, energy)
-    if here is not None and here.error < error * (1 - _BINDS):
+    optimum = local.least(epsilon, energy)
+    if optimum is not None and optimum.error < error * (1 - _BINDS):
         local.along = local.system.weight
-        here = local.least(epsilon, energy)
-    if here is None or abs(here.error - error) > _BINDS * error:
+        optimum = local.least(epsilon, energy)
+    if optimum is None or abs(optimum.error - error) > _BINDS * error:
         return None
     slopes = {Goal.EPSILON: (0.0, 0.0), Goal.ENERGY: (0.0, 0.0), Goal.ERROR: (-1.0, -1.0)}
     if epsilon is not None:
         slopes[Goal.EPSILON] = _sides(
-            here, _by_epsilon(local, here, epsilon), epsilon, lambda value: local.least(value, energy)
+            optimum, _by_epsilon(local, optimum, epsilon), epsilon, lambda value: local.least(value, energy)
         )
     if energy is not None:
-        slopes[Goal.ENERGY] = _sides(here, _by_energy(local, here), energy, lambda value: local.least(epsilon, value))
+        slopes[Goal.ENERGY] = _sides(optimum, _by_energy(local, optimum), energy, lambda value: local.least(epsilon, value))
     return {
         goal: (sides[0] * unit[Goal.ERROR] / unit[goal], sides[1] * unit[Goal.ERROR] / unit[goal])
         for goal, sides in slopes.items()
@@ -178,47 +178,47 @@ def exact_ratio(model: Model, epsilon: float, rounds: int, observer: Observer) -
         When no code keeps it.
     """
     system = model.system
-    level = np.where(system.weight > 0, system.weight, float(np.max(system.weight)) or 1.0)
+    positive_weight = np.where(system.weight > 0, system.weight, float(np.max(system.weight)) or 1.0)
     options: dict[str, Any] = {"rounds": rounds, "observer": observer}
-    clip = calibrate(replace(system, weight=level), epsilon, variable=Variable.CLIP, **options).value
+    clip = calibrate(replace(system, weight=positive_weight), epsilon, variable=Variable.CLIP, **options).value
     noise = float(np.sum(system.received_noise_variance)) + system.receiver_noise_variance
-    return np.asarray(model.clip / system.clip * system.alignment * level * clip / math.sqrt(noise))
+    return np.asarray(model.clip / system.clip * system.alignment * positive_weight * clip / math.sqrt(noise))
 
 
-def _phi(local: _Local, here: Relaxed) -> float:
+def _phi(local: _Local, optimum: Relaxed) -> float:
     model = local.model
-    return (here.system.decoder_gain * model.decoder) ** 2 * model.system.decoded_receiver_noise
+    return (optimum.system.decoder_gain * model.decoder) ** 2 * model.system.decoded_receiver_noise
 
 
-def _by_epsilon(local: _Local, here: Relaxed, epsilon: float) -> float:
-    u = here.system.weight * here.system.decoder_gain * local.model.decoder
+def _by_epsilon(local: _Local, optimum: Relaxed, epsilon: float) -> float:
+    u = optimum.system.weight * optimum.system.decoder_gain * local.model.decoder
     kappa = local.ratio(epsilon)
     more, less = local.ratio(epsilon * (1 + _STEP)), local.ratio(epsilon * (1 - _STEP))
     with np.errstate(invalid="ignore"):
         growth = np.where(np.isfinite(kappa), (more - less) / (2 * _STEP * epsilon), 0.0)
-        terms = here.multipliers.privacy * (local.model.clip * u) ** 2 / kappa**3 * growth
+        terms = optimum.multipliers.privacy * (local.model.clip * u) ** 2 / kappa**3 * growth
     return -2 * float(np.sum(np.where(np.isfinite(kappa), terms, 0.0)))
 
 
-def _by_energy(local: _Local, here: Relaxed) -> float:
-    return -here.multipliers.energy * _phi(local, here)
+def _by_energy(local: _Local, optimum: Relaxed) -> float:
+    return -optimum.multipliers.energy * _phi(local, optimum)
 
 
 def _sides(
-    here: Relaxed, multiplier: float, limit: float, least: Callable[[float], Relaxed | None]
+    optimum: Relaxed, multiplier: float, limit: float, least_error: Callable[[float], Relaxed | None]
 ) -> tuple[float, float]:
     """The multiplier twice where differences on both sides confirm it, else these differences."""
     sides = []
     for sign in (1, -1):
         try:
-            other = least(limit * (1 + sign * _STEP))
+            moved = least_error(limit * (1 + sign * _STEP))
         except InfeasibleError:
-            other = None
-        sides.append(math.nan if other is None else sign * (other.error - here.error) / (_STEP * limit))
+            moved = None
+        sides.append(math.nan if moved is None else sign * (moved.error - optimum.error) / (_STEP * limit))
     # the differences are as accurate as the optimum of the solver, the multiplier of a limit that binds is more accurate
-    noise = _OPTIMUM * here.error / (_STEP * limit)
+    noise = _OPTIMUM * optimum.error / (_STEP * limit)
     if all(abs(side - multiplier) <= _AGREED * abs(multiplier) + noise for side in sides):
-        return (multiplier, multiplier) if abs(multiplier) > _MULTIPLIER * here.error / limit else (0.0, 0.0)
+        return (multiplier, multiplier) if abs(multiplier) > _MULTIPLIER * optimum.error / limit else (0.0, 0.0)
     return sides[0], sides[1]
 
 

@@ -307,11 +307,11 @@ def surface(
 
     rounds = system.rounds if rounds is None else rounds
     observer = system.observer if observer is None else observer
-    alone = system_privacy.one_round_alone(system, rounds=False)
+    one_round = system_privacy.one_round_alone(system, rounds=False)
 
     def solve(requirements: InferenceRequirements) -> JointDesign:
         return design(
-            alone,
+            one_round,
             requirements,
             features,
             margin=margin,

@@ -264,10 +264,9 @@ def consistent(system: InferenceSystem, wanted: InferenceRequirements, purpose: 
         )
     if wanted.accuracy_at_least is not None and purpose is not None and purpose.margin is None:
         raise ParameterError("margin", None, "given where accuracy_at_least is given")
-    if system.colluding and not (wanted.alike and isinstance(system.colluding, int)):
-        listed = system.colluding if isinstance(system.colluding, int) else list(system.colluding)
-        allowed = "0, or a number of devices where all are designed alike (alike = true): a joint design counts no others"
-        raise ParameterError("colluding", listed, allowed)
+    if not isinstance(system.colluding, int):
+        allowed = f"a number of devices, as {len(system.colluding)}: a design counts any so many and no named ones"
+        raise ParameterError("colluding", list(system.colluding), allowed)
     if wanted.alike and not box_bounds.equal(system):
         raise ParameterError("alike", True, "false, or the devices equal: these differ")
     relevant = {Free.NOISE, Free.WEIGHT, Free.CLIP, Free.PARTICIPATION, Free.ALIGNMENT, Free.IDLE}

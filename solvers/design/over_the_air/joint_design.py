@@ -43,8 +43,8 @@ class Purpose:
     def of(
         cls, features: Features | Sequence[Features], margin: float | None = None, ideal_accuracy: float = 1.0
     ) -> Purpose:
-        given = (features,) if isinstance(features, Features) else checks.instance("features", features, list, tuple)
-        tasks = tuple(checks.instance("features", each, Features) for each in given)
+        sequence = (features,) if isinstance(features, Features) else checks.instance("features", features, list, tuple)
+        tasks = tuple(checks.instance("features", task, Features) for task in sequence)
         if not tasks:
             raise ParameterError("features", "empty", "at least one task")
         return cls(
@@ -130,7 +130,7 @@ class JointDesign(Record):
 
     def tidy(self) -> dict[str, object]:
         """The numbers of a table; `auto` is told by the observer that it stands for."""
-        asked: dict[str, Any] = {} if self.request is None else {
+        conditions: dict[str, Any] = {} if self.request is None else {
             "rounds": self.request.rounds,
             "observer": observers.resolved(self.system, self.request.observer),
         }
@@ -138,7 +138,7 @@ class JointDesign(Record):
             "minimised": self.minimised,
             "value": Entry(value=self.value, lower=math.nan if self.lower_bound is None else self.lower_bound),
             "bound_for": self.bound_for,
-            "epsilon": Entry(value=self.epsilon, face=Face.EXACT, **asked),
+            "epsilon": Entry(value=self.epsilon, face=Face.EXACT, **conditions),
             "error": self.error,
             "accuracy": self.accuracy,
             "energy": Entry(value=self.energy, unit="W symbol periods"),

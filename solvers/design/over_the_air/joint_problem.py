@@ -110,8 +110,10 @@ class Job:
         self.error = error_limit(wanted, purpose)
         self.always_present = Free.PARTICIPATION not in wanted.free and bool(np.all(system.participation == 1))
         # one word for both options of idle noise: a bound of the problem is no better than that of its worst option
-        screens = [delta_test(one, 1.0, observer, rounds, always_present=self.always_present, margin=0.0) for one in self.options]
-        self.closed, self.proved = (all(getattr(one, name) for one in screens) for name in ("closed", "proved"))
+        screens = [
+            delta_test(option, 1.0, observer, rounds, always_present=self.always_present, margin=0.0) for option in self.options
+        ]
+        self.closed, self.proved = (all(getattr(option, name) for option in screens) for name in ("closed", "proved"))
         self.asked_gap = gap
         self.gap = (_GAP if self.closed else _COSTLY_GAP) if gap is None else gap
         self.enough = _SETTLED_FACTOR * self.gap if gap is None else gap
@@ -184,23 +186,24 @@ class Job:
         if certifiable and self.proved and (suffices or self.wanted.alike):
             return self._by_boxes(system, effort, Designs.ALL if suffices else Designs.ALIKE)
         steps = not self.wanted.alike and unequal_devices.applies(system, self.wanted, self.purpose)
-        alike = Answer(None, math.inf, LOCAL, 0, True)
+        of_equal_devices = Answer(None, math.inf, LOCAL, 0, True)
         if certifiable:
-            alike = self._by_boxes(system, effort.part(1 / 2 if steps else 1), Designs.ALIKE)
-            alike = replace(alike, known=LOCAL, excluded="", excluded_alike=alike.excluded if self.proved else "")
-        answer = self._by_steps(system, effort, alike.system) if steps else Answer(None, math.inf, LOCAL, 0, True)
-        if answer.system is None and (alike.system is None or not alike.settled):
+            of_equal_devices = self._by_boxes(system, effort.part(1 / 2 if steps else 1), Designs.ALIKE)
+            excluded = of_equal_devices.excluded if self.proved else ""
+            of_equal_devices = replace(of_equal_devices, known=LOCAL, excluded="", excluded_alike=excluded)
+        answer = self._by_steps(system, effort, of_equal_devices.system) if steps else Answer(None, math.inf, LOCAL, 0, True)
+        if answer.system is None and (of_equal_devices.system is None or not of_equal_devices.settled):
             point = local_search.best(system, self.wanted, self.purpose, self.error, self.rounds, self.observer, effort)
             if point is not None:
                 answer = replace(answer, system=point[0], value=point[1])
-        if alike.value < answer.value:
-            answer = replace(answer, system=alike.system, value=alike.value)
+        if of_equal_devices.value < answer.value:
+            answer = replace(answer, system=of_equal_devices.system, value=of_equal_devices.value)
         return replace(
             answer,
             known=answer.known.below(answer.value),
-            boxes=alike.boxes,
+            boxes=of_equal_devices.boxes,
             settled=answer.system is not None and not effort.exhausted,
-            excluded_alike=alike.excluded_alike,
+            excluded_alike=of_equal_devices.excluded_alike,
         )
 
     def _by_boxes(self, system: InferenceSystem, effort: Effort, bound_for: Designs) -> Answer:
@@ -218,8 +221,8 @@ class Job:
     def _by_steps(self, system: InferenceSystem, effort: Effort, start: InferenceSystem | None) -> Answer:
         """The best design of devices that may differ, by convex steps."""
         assert self.purpose is not None
-        asked = unequal_devices.UnequalProblem(self.wanted, self.purpose, self.error, self.rounds, self.observer)
-        best = unequal_devices.best(system, asked, effort, start)
+        problem = unequal_devices.UnequalProblem(self.wanted, self.purpose, self.error, self.rounds, self.observer)
+        best = unequal_devices.best(system, problem, effort, start)
         known = LOCAL if best.lower is None else Known(Method.RELAXATION, best.lower, Designs.ALL)
         return Answer(best.system, best.value, known, 0, True)
 

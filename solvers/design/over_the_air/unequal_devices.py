@@ -72,18 +72,17 @@ def applies(system: InferenceSystem, wanted: InferenceRequirements, purpose: Pur
 
 
 def best(
-    system: InferenceSystem, asked: UnequalProblem, effort: Effort, start: InferenceSystem | None = None
+    system: InferenceSystem, problem: UnequalProblem, effort: Effort, start: InferenceSystem | None = None
 ) -> Best:
     """The best design found, with a lower bound where one is proved.
 
     `start` is a further start, and its clips and participations are tried as they are.
     """
-    exact = convex.ratios_are(system, asked.observer, asked.rounds) is convex.Ratios.EXACT
-    if asked.wanted.minimise is Goal.EPSILON and not exact:
-        return _least_epsilon(system, asked, effort, start)
-    scaled_variables = [free for free in (Free.CLIP, Free.PARTICIPATION) if free in asked.wanted.free]
+    if problem.wanted.minimise is Goal.EPSILON and _ratios_are(system, problem) is not convex.Ratios.EXACT:
+        return _least_epsilon(system, problem, effort, start)
+    scaled_variables = [free for free in (Free.CLIP, Free.PARTICIPATION) if free in problem.wanted.free]
     if not scaled_variables:
-        return _Alternation(system, asked, effort).best(start)
+        return _Alternation(system, problem, effort).best(start)
 
     def scaled(x: FloatArray) -> InferenceSystem:
         factors = dict(zip(scaled_variables, np.exp(x), strict=True))
@@ -95,7 +94,7 @@ def best(
     def log_value(x: FloatArray) -> float:
         if effort.exhausted:
             raise EffortSpent
-        relaxation = _Alternation(scaled(x), asked, effort).relaxed()
+        relaxation = _Alternation(scaled(x), problem, effort).relaxed()
         value = _INFEASIBLE_LOG if relaxation is None else math.log(max(relaxation[0], 1e-300))
         if value < improvements[0][0]:
             improvements.insert(0, (value, x.copy()))
@@ -116,18 +115,18 @@ def best(
     except KeyboardInterrupt:
         interrupted = True
     # made even if the search was stopped: so far there are only values of relaxations
-    design = _Alternation(scaled(improvements[0][1]), asked, effort).best()
+    design = _Alternation(scaled(improvements[0][1]), problem, effort).best()
     if interrupted:
         raise KeyboardInterrupt
     if design.system is None:
-        design = _Alternation(scaled(improvements[-1][1]), asked, effort).best()
+        design = _Alternation(scaled(improvements[-1][1]), problem, effort).best()
     if start is not None:
-        design = min(design, _Alternation(start, asked, effort).best(start), key=lambda candidate: candidate.value)
+        design = min(design, _Alternation(start, problem, effort).best(start), key=lambda candidate: candidate.value)
     return replace(design, lower=None)
 
 
 def _least_epsilon(
-    system: InferenceSystem, asked: UnequalProblem, effort: Effort, start: InferenceSystem | None
+    system: InferenceSystem, problem: UnequalProblem, effort: Effort, start: InferenceSystem | None
 ) -> Best:
     """The least epsilon at which the least error found keeps its limit, by bisection.
 
@@ -135,17 +134,17 @@ def _least_epsilon(
     given noise the epsilon of codes of length 0.
     """
     designs, excluded = dict[float, InferenceSystem](), [0.0]
-    error = math.inf if asked.error is None else asked.error
+    error = math.inf if problem.error is None else problem.error
 
     def excess(log_epsilon: float) -> float:
         wanted = replace(
-            asked.wanted,
+            problem.wanted,
             minimise=Goal.ERROR,
             epsilon_at_most=math.exp(log_epsilon),
             error_at_most=None,
             accuracy_at_least=None,
         )
-        design = best(system, replace(asked, wanted=wanted, error=None), effort, start)
+        design = best(system, replace(problem, wanted=wanted, error=None), effort, start)
         if design.lower is not None and design.lower > error:
             excluded.append(math.exp(log_epsilon))
         if design.system is None or design.value > error:
@@ -154,33 +153,39 @@ def _least_epsilon(
         effort.met(Goal.EPSILON, math.exp(log_epsilon), design.system)
         return 0.0
 
-    at_given = _Alternation(system, asked, effort)
-    fixed = not {Free.CLIP, Free.PARTICIPATION} & set(asked.wanted.free)
+    at_given = _Alternation(system, problem, effort)
+    fixed = not {Free.CLIP, Free.PARTICIPATION} & set(problem.wanted.free)
     if fixed and at_given.relaxed_at_least and (relaxed := at_given.relaxed()) is not None:
         excluded.append(relaxed[2])
     if fixed and at_given.fixed_noise is not None:
-        observer = asked.observer.seeing_others
+        observer = problem.observer.seeing_others
         silent = replace(system, weight=0.0)
-        excluded.append(float(np.max(system_privacy.epsilon_bracket(silent, rounds=asked.rounds, observer=observer).lower)))
+        excluded.append(float(np.max(system_privacy.epsilon_bracket(silent, rounds=problem.rounds, observer=observer).lower)))
     bracket = None
-    if asked.error is not None:
-        bracket = _root(excess, 0.0, _GREATEST_EPSILON, near=_EPSILON_ACCURACY, effort=effort)
+    if problem.error is not None:
+        bracket = _root(excess, 0.0, _GREATEST_EPSILON, tolerance=_EPSILON_ACCURACY, effort=effort)
     design = Best()
     if bracket is not None:
-        reached = float(np.max(local_search.epsilons(designs[bracket[1]], asked.observer, asked.rounds)))
+        reached = float(np.max(local_search.epsilons(designs[bracket[1]], problem.observer, problem.rounds)))
         design = Best(designs[bracket[1]], reached)
     if not (fixed and at_given.bounded):
         return design
     return replace(design, lower=min(max(excluded), design.value))
 
 
+def _ratios_are(system: InferenceSystem, asked: UnequalProblem) -> convex.Ratios:
+    """What the ratios are: with colluders, who take noise away, a relaxation where they are exact without."""
+    alone = convex.ratios_are(system, asked.observer, asked.rounds)
+    return convex.Ratios.RELAXED if system.colluding and alone is convex.Ratios.EXACT else alone
+
+
 class _Alternation:
     """The alternating steps at given participations and clips."""
 
-    def __init__(self, system: InferenceSystem, asked: UnequalProblem, effort: Effort) -> None:
-        self.system, self.asked, self.effort, wanted = system, asked, effort, asked.wanted
-        self.model = Model.of(system, asked.purpose)
-        ratios_are = convex.ratios_are(system, asked.observer, asked.rounds)
+    def __init__(self, system: InferenceSystem, problem: UnequalProblem, effort: Effort) -> None:
+        self.system, self.problem, self.effort, wanted = system, problem, effort, problem.wanted
+        self.model = Model.of(system, problem.purpose)
+        ratios_are = _ratios_are(system, problem)
         self.exact, self.relaxed_at_least = ratios_are is convex.Ratios.EXACT, ratios_are is not convex.Ratios.NEITHER
         self.fixed_noise = None if Free.NOISE in wanted.free else system.noise_variance
         # with given noise, epsilon limits each code on its own, whatever the observer sees
@@ -192,7 +197,7 @@ class _Alternation:
             self.reach = np.broadcast_to(np.asarray(self.peak.reach), (system.devices,)).astype(float)
             self.variance = np.broadcast_to(self.peak.greatest_variance(), (system.devices,))
         received = float(np.max(self.model.noise)) * system.decoded_receiver_noise
-        self.start = max(local_search.energy(system, asked.purpose), received)
+        self.start = max(local_search.energy(system, problem.purpose), received)
 
     def best(self, start: InferenceSystem | None = None) -> Best:
         """The best design of the alternating steps from all starts, with the lower bound of the relaxation."""
@@ -251,7 +256,7 @@ class _Alternation:
 
         Where the ratios are no relaxation, the same computation gives a start, and its lower bound is not valid.
         """
-        epsilon = self.asked.wanted.epsilon_at_most
+        epsilon = self.problem.wanted.epsilon_at_most
         return self._solution_under(self._limits(self._ratios(epsilon)))
 
     def _ratios(self, epsilon: float | None) -> FloatArray:
@@ -260,7 +265,7 @@ class _Alternation:
             return np.full(self.system.devices, np.inf)
         ratio = np.full(self.system.devices, np.inf)
         if self.relaxed_at_least or self.fixed_noise is None:
-            ratio = convex.ratios(self.system, epsilon, self.asked.observer, self.asked.rounds)
+            ratio = convex.ratios(self.system, epsilon, self.problem.observer, self.problem.rounds)
         if self.exact or self.fixed_noise is None:
             return ratio
         return np.asarray(np.minimum(ratio, self._ratios_at_given_noise(epsilon)))
@@ -275,46 +280,46 @@ class _Alternation:
         if reached is None:
             return ratio
         level, clip, kept = reached
-        observer = observers.resolved(system, self.asked.observer).seeing_others
+        observer = observers.resolved(system, self.problem.observer).seeing_others
         for beyond in _BEYOND:
             open_rows = np.flatnonzero(np.isinf(ratio) & np.isfinite(clip))
             if not open_rows.size:
                 break
             longer = np.where(np.isfinite(clip), clip, system.clip) * (1 + beyond)
             sending = replace(system, weight=level, clip=longer)
-            if self.asked.rounds == 1:
+            if self.problem.rounds == 1:
                 lower, _ = system_privacy.delta_bracket(sending, epsilon, observer=observer, device=open_rows)
                 exceeded = np.atleast_1d(lower) > system.delta
             else:
-                lower, _ = system_privacy.epsilon_bracket(sending, rounds=self.asked.rounds, observer=observer, device=open_rows)
-                exceeded = np.atleast_1d(lower) > epsilon
+                bracket = system_privacy.epsilon_bracket(sending, rounds=self.problem.rounds, observer=observer, device=open_rows)
+                exceeded = np.atleast_1d(bracket.lower) > epsilon
             proved = open_rows[exceeded]
             ratio[proved] = kept[proved] * (1 + beyond) * (1 + 1e-9)
         return ratio
 
     def _limits(self, ratio: FloatArray) -> Limits:
-        energy = self.asked.wanted.energy_at_most
+        energy = self.problem.wanted.energy_at_most
         energy_limit = self.start * _UNLIMITED_ENERGY if energy is None or energy >= ANY_ENERGY else energy
         return Limits(ratio, energy_limit, self.reach, self.variance, self.fixed_noise)
 
     def _calibrated(self, system: InferenceSystem, epsilon: float) -> tuple[FloatArray, FloatArray, FloatArray] | None:
         """Weights, the greatest clips for them that keep epsilon at the noise of a system, and their ratios; None without any."""
-        level = np.where(system.weight > 0, system.weight, np.max(system.weight) or 1.0)
-        sending = replace(system, weight=level)
-        options: dict[str, Any] = {"rounds": self.asked.rounds, "observer": self.asked.observer}
+        positive_weight = np.where(system.weight > 0, system.weight, np.max(system.weight) or 1.0)
+        sending = replace(system, weight=positive_weight)
+        options: dict[str, Any] = {"rounds": self.problem.rounds, "observer": self.problem.observer}
         self.effort.spend(_CONE_COST)
         try:
             clip = calibrate(sending, epsilon, variable=Variable.CLIP, **options).value
         except InfeasibleError:
             return None
         noise = float(np.sum(system.received_noise_variance)) + system.receiver_noise_variance
-        ratio = self.model.clip / system.clip * system.alignment * level * clip / math.sqrt(noise)
-        return level, clip, np.asarray(ratio)
+        ratio = self.model.clip / system.clip * system.alignment * positive_weight * clip / math.sqrt(noise)
+        return positive_weight, clip, np.asarray(ratio)
 
     def _exact_limits(self, system: InferenceSystem, *, fixed: bool) -> Limits | None:
         """The limits that are exact for the noise of a system; None where epsilon or the peak power cannot be kept."""
         ratio, reach = np.full(system.devices, np.inf), self.reach
-        epsilon = self.asked.wanted.epsilon_at_most
+        epsilon = self.problem.wanted.epsilon_at_most
         if epsilon is not None:
             reached = self._calibrated(system, epsilon)
             if reached is None:
@@ -334,7 +339,7 @@ class _Alternation:
 
     def _solution_under(self, limits: Limits) -> tuple[float, InferenceSystem, float] | None:
         """Value of the goal, the system, and a lower bound, under limits that represent the constraints."""
-        goal, error = self.asked.wanted.minimise, self.asked.error
+        goal, error = self.problem.wanted.minimise, self.problem.error
         if goal is Goal.ERROR:
             relaxed = self._least_error(limits)
             if relaxed is None:
@@ -348,7 +353,7 @@ class _Alternation:
 
     def _error_at_least(self, limits: Limits, relaxed: Relaxed) -> float:
         """A lower bound of the error; without a limit on the energy it is for every energy."""
-        energy, multipliers = self.asked.wanted.energy_at_most, relaxed.multipliers
+        energy, multipliers = self.problem.wanted.energy_at_most, relaxed.multipliers
         if energy is None or energy >= ANY_ENERGY:
             limits, multipliers = replace(limits, energy=math.inf), replace(multipliers, energy=0.0)
         return convex.error_at_least(self.model, limits, multipliers)
@@ -409,18 +414,18 @@ class _Alternation:
 
     def _checked(self, system: InferenceSystem) -> Best:
         """The system with the best gain, or no design if it violates a constraint, evaluated by the library."""
-        wanted, tasks = self.asked.wanted, self.asked.purpose.features
+        wanted, tasks = self.problem.wanted, self.problem.purpose.features
         gain = decoding.best_gain(system, tasks).gain
         if not gain > 0:
             return Best()
         system = replace(system, decoder_gain=gain)
         error = float(np.mean([distortion.exact(system, task) for task in tasks]))
-        energy = local_search.energy(system, self.asked.purpose)
-        epsilon = float(np.max(local_search.epsilons(system, self.asked.observer, self.asked.rounds)))
+        energy = local_search.energy(system, self.problem.purpose)
+        epsilon = float(np.max(local_search.epsilons(system, self.problem.observer, self.problem.rounds)))
         peak = 0.0 if self.peak is None else Peak.needed(system, wanted.outage_at_most)
         limits = (
             (epsilon, wanted.epsilon_at_most),
-            (error, self.asked.error),
+            (error, self.problem.error),
             (energy, wanted.energy_at_most),
             (peak, wanted.power_at_most),
         )
@@ -432,11 +437,11 @@ class _Alternation:
 
 
 def _root(
-    excess: Callable[[float], float], start: float, most: float, *, near: float = 1e-5, effort: Effort | None = None
+    excess: Callable[[float], float], start: float, greatest: float, *, tolerance: float = 1e-5, effort: Effort | None = None
 ) -> tuple[float, float] | None:
     """A bracket of the root of a decreasing function: a point where it is positive and a point where it is not.
 
-    None where the function is positive up to `most`. Where it is not positive at the left end of the search either,
+    None where the function is positive up to `greatest`. Where it is not positive at the left end of the search either,
     both points are equal.
     """
     values: dict[float, float] = {}
@@ -453,17 +458,17 @@ def _root(
             if start - low > _STEPS * step:
                 return x, x
     else:
-        low, x = x, min(x + step, most)
+        low, x = x, min(x + step, greatest)
         while evaluated(x) > 0:
-            if x >= most:
+            if x >= greatest:
                 return None
-            low, x = x, min(x + step, most)
+            low, x = x, min(x + step, greatest)
     if math.isfinite(values[low]) and values[x] < 0:
-        optimize.brentq(evaluated, low, x, xtol=near / 4, rtol=1e-15, maxiter=_STEPS)
-        evaluated(min(y for y, value in values.items() if value <= 0) - 0.9 * near)
+        optimize.brentq(evaluated, low, x, xtol=tolerance / 4, rtol=1e-15, maxiter=_STEPS)
+        evaluated(min(y for y, value in values.items() if value <= 0) - 0.9 * tolerance)
     while True:
         x = min(y for y, value in values.items() if value <= 0)
         low = max((y for y, value in values.items() if value > 0 and y < x), default=-math.inf)
-        if x - low <= near or (effort is not None and effort.exhausted) or len(values) > 4 * _STEPS:
+        if x - low <= tolerance or (effort is not None and effort.exhausted) or len(values) > 4 * _STEPS:
             return low, x
         evaluated((low + x) / 2)

@@ -380,3 +380,29 @@ def test_ctrl_c_is_one_line_and_130(monkeypatch):
 def test_did_you_mean(tmp_path):
     text = GOOD.replace("participation =", "particpation =")
     assert refused(run("bounds", written(tmp_path, text)), "particpation", "did you mean participation?")
+
+
+def test_where_theorem_1_is_true_is_printed():
+    run = CliRunner().invoke(main, ["bounds", str(EXAMPLE), "--theorem1"])
+    assert run.exit_code == 0
+    words = " ".join(run.stdout.split())
+    assert "paper: Theorem 1 claims nothing; with the t of its proof, Eq. (23), it is TRUE here." in words
+    assert "clipped-absent: Theorem 1 claims nothing; with the t of its proof, Eq. (23), it is FALSE here." in words
+    assert "Eq. (23), 0-11 3.161 1.9e-5 0.09343 81 1.069 3088" in words
+    asked = ["bounds", str(EXAMPLE), "--theorem1", "--json"]
+    tree = json.loads(CliRunner().invoke(main, asked).stdout)["clipped-absent"]
+    assert tree["eq23"]["dimension_lower"] == [81.0] * 12 and tree["theorem1"]["epsilon"] == ["inf"] * 12
+
+
+@pytest.mark.parametrize("option", [["--rounds", "1,2"], ["--link"], ["--out", "x.json"]])
+def test_theorem_1_is_printed_alone(option):
+    run = CliRunner().invoke(main, ["bounds", str(EXAMPLE), "--theorem1", *option])
+    assert run.exit_code == 2 and "--theorem1: not together with" in run.stderr
+
+
+def test_theorem_1_is_tried_for_one_round_against_the_observer_of_the_file(tmp_path):
+    text = EXAMPLE.read_text(encoding="utf-8")
+    path = tmp_path / "mine.toml"
+    path.write_text(text.split("[inference.features]")[0].split("[inference.variants")[0] + 'rounds = 3\nobserver = "signal"\n')
+    run = CliRunner().invoke(main, ["bounds", str(path), "--theorem1"])
+    assert "One round" in run.stdout and "sees the signal alone" in " ".join(run.stdout.split())

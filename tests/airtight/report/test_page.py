@@ -26,8 +26,8 @@ ONE = GOOD.replace("devices = 3", "devices = 1").replace("[0.9, 0.5, 1.0]", "0.5
         ({"participation = 0.5": "participation = 0.0"}, ["whether device 0 is there at all", "probability"]),
         ({"noise_variance = 0.1": "noise_variance = 0.0", "clip": 'adjacency = "silent"\nclip'}, ["No finite ε holds"]),
         ({"clip": 'adjacency = "replace"\nidle_noise = true\nclip'}, ["which of two features device 0 sends"]),
-        ({"clip": 'rounds = 50\nadjacency = "silent"\nclip'}, ["after 50 queries", '"rounds": 50']),
-        ({"clip": 'observer = "signal"\nclip'}, ["receives y and nothing else", "one query, from above", "ε ≤"]),
+        ({"clip": 'rounds = 50\nadjacency = "silent"\nclip'}, ["after 50 rounds", '"rounds": 50']),
+        ({"clip": 'observer = "signal"\nclip'}, ["receives y and nothing else", "one round, from above", "ε ≤"]),
     ],
 )
 def test_a_system_at_the_edge(tmp_path, changes, needles):
@@ -51,7 +51,7 @@ def test_the_first_screen_is_of_unequal_devices_too(tmp_path):
     card = page.Parts(description, Bounds.of(description)).cards[0]
     assert card.true[card.worst] == max(card.true) and len(card.rows) == 3
     assert card.schemes["silent"] == card.true[card.worst] and len(card.sentences) == 3
-    assert card.sentences[0].tone == "bad" and "says nothing of this system" in card.sentences[0].text
+    assert card.sentences[0].tone == "bad" and "gives no ε for this system" in card.sentences[0].text
 
 
 def test_every_page_has_a_policy_and_every_table_a_caption():

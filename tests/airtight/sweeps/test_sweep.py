@@ -645,9 +645,9 @@ def test_the_command(file, tmp_path):
     assert explained.exit_code == 0 and "12 points" in explained.stdout and "of one processor" in explained.stdout
     first = CliRunner().invoke(main, [*base, "--out", str(out), "--netcdf", str(tmp_path / "s.nc")])
     assert first.exit_code == 0, first.stderr
-    assert "12 points" in first.stdout and "2 blocks computed, 0 kept" in first.stdout and "1 cells failed" in first.stderr
+    assert "12 points" in first.stdout and "2 computed now, 0 kept" in first.stdout and "1 cells failed" in first.stderr
     again = CliRunner().invoke(main, [*base, "--out", str(out)])
-    assert "0 blocks computed, 2 kept" in again.stdout
+    assert "0 computed now, 2 kept" in again.stdout
     with xr.open_dataset(tmp_path / "s.nc", engine="scipy") as copy:
         np.testing.assert_array_equal(copy["epsilon"], airtight.open_sweep(out)["epsilon"])
     assert xr.open_zarr(out).sizes == {"participation": 3, "clip": 2, "deadline": 2}

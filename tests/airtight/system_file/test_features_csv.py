@@ -115,7 +115,7 @@ def test_a_sweep_over_devices_of_a_table(tmp_path) -> None:
         assert float(found.epsilon.sel(clip=clip)) == airtight.epsilon(one).max()
         assert float(found.mse.sel(clip=clip)) == airtight.mse(one, base.task.features)
     again = run("sweep", path, "clip=1,2", "epsilon", "mse", "--devices", tmp_path / "d.csv", "--out", tmp_path / "s")
-    assert "0 blocks computed" in again.stdout
+    assert "0 computed now" in again.stdout
     assert refused(run("sweep", path, "clip=1,2", "--devices", tmp_path / "none.csv", "--explain"), "none.csv")
 
 
@@ -123,10 +123,10 @@ def test_a_sweep_sees_that_the_table_has_changed(tmp_path) -> None:
     path, given = system(tmp_path), tmp_path / "other.csv"
     given.write_text(table())
     arguments = ("sweep", path, "clip=1,2", "mse", "--features", given, "--out", tmp_path / "s")
-    assert run(*arguments).exit_code == 0 and "0 blocks computed" in run(*arguments).stdout
+    assert run(*arguments).exit_code == 0 and "0 computed now" in run(*arguments).stdout
     given.write_text(table().replace("3.0", "4.0"))
     assert refused(run(*arguments), "features.table = ", "--replace")
-    assert "1 blocks computed, 0 kept" in run(*arguments, "--replace").stdout
+    assert "1 computed now, 0 kept" in run(*arguments, "--replace").stdout
 
 
 def test_the_codec_of_a_table_is_linear_in_its_size(tmp_path) -> None:

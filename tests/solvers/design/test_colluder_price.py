@@ -85,8 +85,47 @@ def test_joint_design_keeps_epsilon_whoever_colludes_with_a_bound_on_all_designs
         assert found.lower_bound <= found.value + noise_energy * (1 if idle else participation) + 1e-9
 
 
-def test_joint_design_refuses_colluders_of_unlike_devices_by_name():
+FOUR = SYSTEM.replace(
+    devices=4, participation=[0.9, 0.8, 1.0, 0.7], noise_variance=[0.3, 0.2, 0.4, 0.1], weight=0.25, clip=1.0,
+    receiver_noise_variance=0.05, dimension=3, delta=1e-3, adjacency="silent", observer="participants",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("idle", [False, True])
+def test_designs_of_unlike_devices_keep_epsilon_whoever_colludes(idle):
+    rng = np.random.default_rng(3)
+    features = airtight.Features(f=rng.standard_normal((4, 3)), W=np.eye(3), D=np.eye(3))
+    asked = {"minimise": "error", "epsilon_at_most": 2.0, "free": ["weight", "decoder_gain"], "features": features}
+    found = [airtight.design(FOUR.replace(colluding=m, idle_noise=idle), **asked) for m in range(4)]
+    for m, best in enumerate(found):
+        assert str(best.bound_for) == "every design" and best.lower_bound <= best.value <= best.lower_bound * (1 + 1e-4)
+        for partners in combinations(range(4), m):
+            everyone = airtight.epsilon(best.system, colluding=list(partners))
+            assert np.all(np.delete(everyone, partners) <= 2)
+        # no weights that are tried and keep epsilon have a smaller error than the bound
+        tried = best.system.weight * np.exp(rng.normal(scale=0.3, size=(20, 4)))
+        for weight in tried:
+            other = best.system.replace(weight=weight)
+            other = other.replace(decoder_gain=airtight.best_gain(other, features))
+            if np.all(airtight.epsilon(other) <= 2):
+                assert airtight.mse(other, features) >= best.lower_bound
+    values = [best.value for best in found]
+    assert values == sorted(values) and values[3] > values[0] * 1.1
+    # of three colluders all noise but the own and the receiver's is known: each weight is limited by the device's own epsilon
+    for k in range(4):
+        alone = found[3].system.replace(noise_variance=np.where(np.arange(4) == k, FOUR.noise_variance, 0.0), colluding=0)
+        assert airtight.epsilon(alone)[k] == pytest.approx(airtight.epsilon(found[3].system)[k], rel=1e-9)
+
+
+def test_designs_of_unlike_devices_find_noise_against_colluders():
+    asked = {"minimise": "energy", "epsilon_at_most": 2.0, "free": ["noise_variance"]}
+    found = [airtight.design(FOUR.replace(colluding=m), **asked) for m in (0, 2)]
+    assert all(np.max(airtight.epsilon(best.system)) <= 2 and best.lower_bound is None for best in found)
+    assert np.max(airtight.epsilon(found[0].system, colluding=2)) > 2 and found[1].value > found[0].value
+
+
+def test_a_design_counts_no_named_colluders():
     asked = {"minimise": "error", "epsilon_at_most": 1.0, "free": ["noise_variance"]}
-    for colluding, alike in ((2, False), ([3], True)):
-        with pytest.raises(ParameterError, match=r"colluding = .*: must be 0, or a number of devices where all are designed"):
-            airtight.design(SYSTEM.replace(colluding=colluding), alike=alike, **asked)
+    for alike in (False, True):
+        with pytest.raises(ParameterError, match=r"colluding = \[3\]: must be a number of devices, as 1: a design counts any"):
+            airtight.design(SYSTEM.replace(colluding=[3]), alike=alike, **asked)

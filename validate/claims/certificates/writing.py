@@ -292,7 +292,7 @@ def writable(claim: Claim, witness: Witness | None) -> bool:
 def _claim_text(claim: Claim, digest: str) -> str:
     """The text of claim.json."""
     if not claim.provable.symbolic:
-        raise _Skipped("a side is computed by code, not an expression")
+        raise _Skipped("a side is computed by Python code, which the checker lacks (`airtight verify` tries the claim again)")
     if any(not isinstance(condition, sp.Basic) for condition in claim.given):
         raise _Skipped("a hypothesis is computed by code")
     return _json(claim_json(claim, digest))

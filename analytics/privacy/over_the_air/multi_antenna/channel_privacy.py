@@ -78,8 +78,8 @@ def _hidden(channel: Channel, observer: Observer) -> bool:
     A static channel that decides it counts as shown also where the observer does not know it: of T rounds with one hidden roll
     and adaptive features no dominating pair is proved here, and who sees the roll learns more.
     """
-    shown = channel.decides_participation and (channel.known or not channel.fresh)
-    return not observer.sees_device and not shown
+    reveals_sending = channel.decides_participation and (channel.known or not channel.fresh)
+    return not observer.sees_device and not reveals_sending
 
 
 def _noise_is_known(system: InferenceSystem, channel: Channel) -> bool:
@@ -176,12 +176,12 @@ def _pairs(
     variance = np.minimum(low + moved, greatest)
     lower = model(variance=variance, weights=weights, receiver=variance[:, 0], **common)
     high = high + (own_noise[:, None] * (1 + 4 * UNIT) if idle else 0.0)
-    known = high < greatest  # where v may be greater, delta is bounded below by 0
+    has_upper_end = high < greatest  # where v may be greater, delta is bounded below by 0
     # the order of the atoms is that of their lower ends; only sums over them are used
-    raised = np.maximum.accumulate(np.where(known, high, 0.0), axis=1)
+    raised = np.maximum.accumulate(np.where(has_upper_end, high, 0.0), axis=1)
     raised = np.where(raised > 0, raised, greatest)
-    bounded = np.any(known & (weights > 0), axis=1)
-    weights = np.where(known | ~bounded[:, None], weights, 0.0)
+    bounded = np.any(has_upper_end & (weights > 0), axis=1)
+    weights = np.where(has_upper_end | ~bounded[:, None], weights, 0.0)
     upper = model(variance=raised, weights=weights, receiver=raised[:, 0], **common)
     return _Pair(lower, upper, sending_probability, bounded)
 
@@ -206,8 +206,8 @@ def one_look_system(system: InferenceSystem, channel: Channel) -> InferenceSyste
 
 def adds_nothing(system: InferenceSystem) -> bool:
     """Whether the system has the privacy that it would have without its channel."""
-    alone = system.one_round
-    return system.channel is None or one_look_system(alone, system.channel) is alone
+    one_round = system.one_round
+    return system.channel is None or one_look_system(one_round, system.channel) is one_round
 
 
 @dataclass(frozen=True)
@@ -346,15 +346,15 @@ def query(
     eavesdropper: bool = False,
 ) -> Mechanism:
     """The mechanism of one query over a channel; that of the system alone where the channel adds nothing."""
-    k, seen = checks.count("device", device, f"[0, {system.devices - 1}]"), observers.resolved(system, observer)
+    k, resolved = checks.count("device", device, f"[0, {system.devices - 1}]"), observers.resolved(system, observer)
     if (plain := _plain(system, channel, eavesdropper)) is not None:
-        return one_look_rounds.query(plain, k, seen)
-    if observers.participation_distinguishes(system, seen):
+        return one_look_rounds.query(plain, k, resolved)
+    if observers.participation_distinguishes(system, resolved):
         p = float(system.participation[k])
         return Discrete((p, 1 - p), (0.0, 1.0), one_look_rounds.unit(system, k))
     if _noise_is_known(system, channel):
-        seen = seen.seeing_others
-    return ChannelQuery(system, k, seen, channel=channel, eavesdropper=eavesdropper)
+        resolved = resolved.seeing_others
+    return ChannelQuery(system, k, resolved, channel=channel, eavesdropper=eavesdropper)
 
 
 def curve(
@@ -417,37 +417,37 @@ def bracket(
     """
     count = checks.count("rounds", rounds)
     allowed_delta = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
-    indices, seen = device_indices(system, device), observers.resolved(system, observer)
+    indices, resolved = device_indices(system, device), observers.resolved(system, observer)
     if (plain := _plain(system, channel, eavesdropper)) is not None:
         return one_look_rounds.bracket(
-            plain, delta=allowed_delta, rounds=count, device=indices, observer=seen, width=width, progress=progress
+            plain, delta=allowed_delta, rounds=count, device=indices, observer=resolved, width=width, progress=progress
         )
-    if observers.participation_distinguishes(system, seen):
+    if observers.participation_distinguishes(system, resolved):
         p = _seen_once(system, channel, indices, count)
         epsilon = np.where(p <= allowed_delta, 0.0, np.inf)
         return Bracket.of(epsilon, epsilon, width)
     if channel.fresh and count > 1:
-        curves = [query(system, channel, int(k), seen, eavesdropper=eavesdropper) for k in indices.ravel()]
+        curves = [query(system, channel, int(k), resolved, eavesdropper=eavesdropper) for k in indices.ravel()]
         in_turn = counted(curves, len(curves), "devices", progress=progress)
         composed = (PrivacyCurve.of(release).compose(count) for release in in_turn)
-        brackets = np.array([each.bracket(delta=allowed_delta, width=width)[:2] for each in composed])
+        brackets = np.array([composition.bracket(delta=allowed_delta, width=width)[:2] for composition in composed])
         lower, upper = (brackets[:, i].reshape(indices.shape)[()] for i in (0, 1))
         return Bracket.of(lower, upper, width)
     if count > 1 and _drawn_anew(system, channel):
-        return _static(system, channel, indices, seen, eavesdropper, allowed_delta, count, width, progress)
+        return _static(system, channel, indices, resolved, eavesdropper, allowed_delta, count, width, progress)
     options: dict[str, Any] = {"eavesdropper": eavesdropper, "rounds": count, "once": True}
-    pair = _pairs(system, channel, indices.ravel(), seen, **options)
-    attained = _noise_is_known(system, channel) or (channel.known and seen.sees_others)
+    pair = _pairs(system, channel, indices.ravel(), resolved, **options)
+    attained = _noise_is_known(system, channel) or (channel.known and resolved.sees_others)
     lower, upper = (end.reshape(indices.shape)[()] for end in _least_epsilon(pair, allowed_delta, exact_pair=attained))
     rolls_tell = observers.participation_distinguishes(system, Observer.PARTICIPANTS)
-    if not seen.sees_device and not rolls_tell and not law(system, channel, eavesdropper=eavesdropper).exact:
+    if not resolved.sees_device and not rolls_tell and not law(system, channel, eavesdropper=eavesdropper).exact:
         # an observer who sees less learns no more, but the law of v has fewer cells for him, which raises his bound
         more = _pairs(system, channel, indices.ravel(), Observer.PARTICIPANTS, **options)
         upper = np.minimum(upper, _least_epsilon(more, allowed_delta, exact_pair=False)[1].reshape(indices.shape))[()]
-    if not seen.sees_others and channel.known and not attained:
-        queries = [query(system, channel, int(k), seen, eavesdropper=eavesdropper) for k in indices.ravel()]
+    if not resolved.sees_others and channel.known and not attained:
+        queries = [query(system, channel, int(k), resolved, eavesdropper=eavesdropper) for k in indices.ravel()]
         in_turn = counted(queries, len(queries), "devices", progress=progress)
-        below_signal = np.array([_attained_epsilon(each, allowed_delta) for each in in_turn]).reshape(indices.shape)
+        below_signal = np.array([_attained_epsilon(composition, allowed_delta) for composition in in_turn]).reshape(indices.shape)
         lower = np.minimum(below_signal, upper)[()]
     return Bracket.of(lower, upper, width)
 
@@ -483,7 +483,7 @@ def _by_state(
     drawn = channel.draw(system, eavesdropper=eavesdropper)
     heard = replace(system, receiver_noise_variance=drawn.receiver_noise_variance)
     states = [Channel(model=channel.model, looks=table[None]) for table in drawn.coefficients]
-    return lambda device: [query(heard, one, device, observer.seeing_others) for one in states]
+    return lambda device: [query(heard, state, device, observer.seeing_others) for state in states]
 
 
 def _drawn_anew(system: InferenceSystem, channel: Channel) -> bool:
@@ -517,12 +517,12 @@ def _least_epsilon(pair: _Pair, allowed_delta: float, *, exact_pair: bool) -> tu
     """Lower and upper bound of the least epsilon of every row, at delta `total` after the factor `share`."""
     with np.errstate(divide="ignore", over="ignore"):
         target = np.where(pair.share > 0, allowed_delta / pair.share, np.inf) * (1 - 4 * UNIT)
-    some = np.flatnonzero((target < 1) & (pair.low.participation > 0))
+    undecided = np.flatnonzero((target < 1) & (pair.low.participation > 0))
     upper, lower = np.zeros(target.size), np.zeros(target.size)
-    if some.size:
+    if undecided.size:
         with np.errstate(under="ignore"):
             safe = np.where(target < 1, target, 0.5)
-            upper[some] = pair.low.least_epsilon(safe)[some]
+            upper[undecided] = pair.low.least_epsilon(safe)[undecided]
             provable = np.where(pair.bounded & exact_pair, upper, 0.0)
             lower = epsilon_lower_bounds(provable, np.log(safe) + 16 * UNIT, pair.high.log_lower, _BELOW)
     return lower, upper
@@ -548,7 +548,7 @@ def epsilon(
     >>> [float(epsilon(system, Channel(antennas=M, fading="rayleigh"), device=0).round(2)) for M in (1, 2, 8)]
     [0.63, 1.97, 2.4]
     """
-    given: dict[str, Any] = {"rounds": rounds, "device": device, "observer": observer, "eavesdropper": eavesdropper}
+    options: dict[str, Any] = {"rounds": rounds, "device": device, "observer": observer, "eavesdropper": eavesdropper}
     if delta is not None and not 0 < checks.scalar("delta", delta, "[0, inf)") < 1:
         indices, scaled = device_indices(system, device), system.normalised()
         leaves = system.adjacency is Adjacency.ABSENT and not system.idle_noise
@@ -556,7 +556,7 @@ def epsilon(
         tells = observers.participation_distinguishes(system, observers.resolved(system, observer))
         reveals = (system.participation[indices] > 0) & (moves | tells)
         return np.where(reveals & (delta == 0), np.inf, 0.0)[()]
-    return bracket(system, channel, delta=delta, progress=progress, **given)[1]
+    return bracket(system, channel, delta=delta, progress=progress, **options)[1]
 
 
 def delta_at(
@@ -583,17 +583,17 @@ def delta_at(
     >>> bool(delta_at(system, static, epsilon(system, static, rounds=5, device=0), rounds=5, device=0) <= 1e-5)
     True
     """
-    count, seen = checks.count("rounds", rounds), observers.resolved(system, observer)
+    count, resolved = checks.count("rounds", rounds), observers.resolved(system, observer)
     indices = device_indices(system, device)
     if count > 1 and not channel.fresh and _plain(system, channel, False) is None:
-        return _static_delta(system, channel, indices, checks.real("epsilon", epsilon, "[0, inf]"), seen, count, progress)
+        return _static_delta(system, channel, indices, checks.real("epsilon", epsilon, "[0, inf]"), resolved, count, progress)
     indices, eps = checks.broadcast(device=indices, epsilon=checks.real("epsilon", epsilon, "[0, inf]"))
     out = np.empty(indices.size)
     distinct = np.unique(indices)
     for k in counted(distinct, distinct.size, "devices", progress=progress):
         places = indices.ravel() == k
-        one = PrivacyCurve.of(query(system, channel, int(k), seen))
-        out[places] = one.compose(count).delta(eps.ravel()[places])
+        round_curve = PrivacyCurve.of(query(system, channel, int(k), resolved))
+        out[places] = round_curve.compose(count).delta(eps.ravel()[places])
     return out.reshape(indices.shape)[()]
 
 
@@ -637,14 +637,14 @@ def epsilon_by_state(
     Where the channel decides who takes part, that device k sends is given as well.
     """
     allowed_delta = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
-    seen, devices = observers.resolved(system, observer), np.arange(system.devices)
+    resolved, devices = observers.resolved(system, observer), np.arange(system.devices)
     states = law(system, channel).low.shape[1]
-    if observers.participation_distinguishes(system, seen):
+    if observers.participation_distinguishes(system, resolved):
         return np.broadcast_to(np.where(system.participation <= allowed_delta, 0.0, np.inf), (states, system.devices))
-    pair = _pairs(system, replace(channel, known=True), devices, seen, by_state=True)
+    pair = _pairs(system, replace(channel, known=True), devices, resolved, by_state=True)
     if channel.decides_participation:
-        one = np.ones(devices.size * states)
-        pair = replace(pair, share=one, low=replace(pair.low, participation=one))
+        certain = np.ones(devices.size * states)
+        pair = replace(pair, share=certain, low=replace(pair.low, participation=certain))
     return _least_epsilon(pair, allowed_delta, exact_pair=False)[1].reshape(devices.size, states).T
 
 
@@ -665,7 +665,7 @@ def epsilon_quantiles(
     """
     states = epsilon_by_state(system, channel, delta=delta, observer=observer)
     levels = np.quantile(states, _QUANTILES, axis=0, method="inverted_cdf")
-    return {str(level): value for level, value in zip(_QUANTILES, levels, strict=True)}
+    return {str(quantile): value for quantile, value in zip(_QUANTILES, levels, strict=True)}
 
 
 def epsilon_of_fading(
@@ -725,27 +725,27 @@ def epsilon_of_fading(
     """
     alpha = 1 - checks.scalar("confidence", confidence, "(0, 1)")
     allowed_delta = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
-    seen = observers.resolved(system, observer)
+    resolved = observers.resolved(system, observer)
     if channel.looks is not None:
         return None
-    epsilon_upper = np.atleast_1d(np.asarray(epsilon(system, channel, delta=allowed_delta, observer=seen)))
-    if _plain(system, channel, eavesdropper=False) is not None or observers.participation_distinguishes(system, seen):
+    epsilon_upper = np.atleast_1d(np.asarray(epsilon(system, channel, delta=allowed_delta, observer=resolved)))
+    if _plain(system, channel, eavesdropper=False) is not None or observers.participation_distinguishes(system, resolved):
         return epsilon_upper
     p = system.participation
-    amplified = _hidden(channel, seen) & (p < 1)
+    amplified = _hidden(channel, resolved) & (p < 1)
     scaled = system.normalised()
     bounded = (system.adjacency is not Adjacency.ABSENT) & ~amplified
     sensitivity, own_deviation = scaled.sensitivity, np.sqrt(scaled.received_noise_variance)
     greatest = np.where(p <= allowed_delta, 0.0, np.inf)
-    some = bounded & (p > allowed_delta)
-    share_of_delta = allowed_delta / p[some] * (1 - 4 * UNIT)
-    greatest[some] = gaussian.epsilon(share_of_delta, sensitivity=sensitivity[some], sigma=own_deviation[some])
+    undecided = bounded & (p > allowed_delta)
+    share_of_delta = allowed_delta / p[undecided] * (1 - 4 * UNIT)
+    greatest[undecided] = gaussian.epsilon(share_of_delta, sensitivity=sensitivity[undecided], sigma=own_deviation[undecided])
     # even where all divergences are 0
     hopeless = ~bounded & (-p * math.expm1(math.log(alpha) / channel.states) > allowed_delta)
     epsilon_upper = np.where(hopeless, np.inf, epsilon_upper)
 
     for k in np.flatnonzero(np.isfinite(epsilon_upper) & (epsilon_upper < greatest)).tolist():
-        device_curve = PrivacyCurve.of(query(system, channel, k, seen))
+        device_curve = PrivacyCurve.of(query(system, channel, k, resolved))
 
         def kept(at: FloatArray, k: int = k, device_curve: PrivacyCurve = device_curve) -> NDArray[np.bool_]:
             divergence_upper = np.full(at.shape, p[k])

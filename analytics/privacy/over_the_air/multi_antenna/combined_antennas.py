@@ -73,10 +73,10 @@ def attained_pair(
     present[:, random] = sets
     v, trusted = _noises(drawn.coefficients, s * p, s, noise, device, present, scaled.dimension)
     states = np.flatnonzero(trusted)
-    shown = np.mean(weights / np.where(v > 0, v, 1.0), axis=1)
-    used = states[np.argsort(-shown[states], kind="stable")][: max(EFFORT // sets.shape[0], 1)]
+    mean_precision = np.mean(weights / np.where(v > 0, v, 1.0), axis=1)
+    chosen_states = states[np.argsort(-mean_precision[states], kind="stable")][: max(EFFORT // sets.shape[0], 1)]
     laws: list[tuple[FloatArray, FloatArray]] = []
-    for state in used:
+    for state in chosen_states:
         mixture = SignalTest(
             v[state],
             weights,
@@ -91,7 +91,7 @@ def attained_pair(
     if not laws:
         return None
     count = len(drawn.coefficients)
-    unused = np.full(1, 1 - used.size / count)
+    unused = np.full(1, 1 - chosen_states.size / count)
     first, second = (np.concatenate([unused, *(law[i] / np.sum(law[i]) / count for law in laws)]) for i in (0, 1))
     first, second = merged(first, second) if len(laws) > 1 else (first, second)
     return discrete(first / np.sum(first), second / np.sum(second), unit, LOSS_ERROR) if first.size > 1 else None
@@ -107,17 +107,17 @@ def _noises(
     with np.errstate(all="ignore"):
         V = np.swapaxes(a * weight[:, None], 1, 2) @ a.conj()
         V[:, np.arange(L), np.arange(L)] += (noise + 1e-14 * np.sum(weight * length**2, axis=1) / L)[:, None]
-        good = np.all(np.isfinite(V), axis=(1, 2)) & (noise > 0) & (length[:, device] > 0)
+        solvable = np.all(np.isfinite(V), axis=(1, 2)) & (noise > 0) & (length[:, device] > 0)
         u = np.zeros((a.shape[0], L), dtype=a.dtype)
-        u[good] = np.linalg.solve(V[good], a[good][:, device, :, None])[..., 0]
+        u[solvable] = np.linalg.solve(V[solvable], a[solvable][:, device, :, None])[..., 0]
         size = np.sqrt(np.sum(np.abs(u) ** 2, axis=1))
         u = u / np.where(size > 0, size, 1.0)[:, None]
-        heard = np.abs(np.einsum("skl,sl->sk", a.conj(), u))
-        doubt = 4 * (L + 4) * UNIT * length  # of each of them
-        own = heard[:, device]
-        v = ((heard**2 * s) @ present.T + noise) / own[:, None] ** 2
-        blur = (((2 * heard + doubt) * doubt * s) @ present.T) / own[:, None] ** 2 / v
-        error = np.max(blur, axis=1) + 4 * doubt[:, device] / own + (K + L + 16) * UNIT
+        response = np.abs(np.einsum("skl,sl->sk", a.conj(), u))
+        response_error = 4 * (L + 4) * UNIT * length  # of each of them
+        device_response = response[:, device]
+        v = ((response**2 * s) @ present.T + noise) / device_response[:, None] ** 2
+        blur = (((2 * response + response_error) * response_error * s) @ present.T) / device_response[:, None] ** 2 / v
+        error = np.max(blur, axis=1) + 4 * response_error[:, device] / device_response + (K + L + 16) * UNIT
         # an error of v by a share changes the loss of an outcome by this share of the squared norm and the dimension
-        trusted = good & np.all(np.isfinite(v) & (v > 0), axis=1) & (error * (dimension + _REACH) < LOSS_ERROR / 4)
+        trusted = solvable & np.all(np.isfinite(v) & (v > 0), axis=1) & (error * (dimension + _REACH) < LOSS_ERROR / 4)
     return np.where(trusted[:, None], v, 1.0), trusted

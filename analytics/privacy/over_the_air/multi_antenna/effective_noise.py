@@ -93,8 +93,8 @@ def others_noise(
     N = checks.scalar("receiver_noise_variance", receiver_noise_variance, "[0, inf)")
     mask = np.asarray(present, dtype=bool)
     shape = np.broadcast_shapes(a.shape[:-1], mask.shape)
-    same = a.ndim == 2
-    a = a[None] if same else np.broadcast_to(a, (*shape, a.shape[-1])).reshape(-1, shape[-1], a.shape[-1])
+    single_matrix = a.ndim == 2
+    a = a[None] if single_matrix else np.broadcast_to(a, (*shape, a.shape[-1])).reshape(-1, shape[-1], a.shape[-1])
     mask = np.broadcast_to(mask, shape).reshape(-1, shape[-1])
     sigma2 = np.broadcast_to(sigma2, shape[-1:])
     # v(a, sigma^2, N) = v(a / c, sigma^2, N / c^2), and v(a, n sigma^2, n N) = n v: with powers of two no product of noises
@@ -108,7 +108,7 @@ def others_noise(
     step = max(_BATCH // shape[-1] // max(shape[-1], a.shape[-1]), 1)
     for start in range(0, mask.shape[0], step):
         batch = slice(start, start + step)
-        low[batch], high[batch] = _enclosed(a if same else a[batch], sigma2, N, mask[batch])
+        low[batch], high[batch] = _enclosed(a if single_matrix else a[batch], sigma2, N, mask[batch])
     received = np.isfinite(low)
     with np.errstate(over="ignore", under="ignore"):
         low, high = np.ldexp(low, noise_unit), np.ldexp(high, noise_unit)
@@ -124,8 +124,8 @@ def _exponent(size: float) -> int:
 
 def _enclosed(a: NDArray[Any], sigma2: FloatArray, N: float, mask: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
     """:func:`others_noise` for arrays (n or 1, K, L) and (n, K)."""
-    if N == 0 and not np.all(heard := np.any(a != 0, axis=(0, 1))) and np.any(heard):
-        a = a[:, :, heard]  # the other looks show nothing, not even noise
+    if N == 0 and not np.all(noise_heard := np.any(a != 0, axis=(0, 1))) and np.any(noise_heard):
+        a = a[:, :, noise_heard]  # the other looks show nothing, not even noise
     _, K, L = a.shape
     square = np.sum(squares(a), axis=2)
     rounding = (K + L + 16) * UNIT
@@ -143,14 +143,14 @@ def _enclosed(a: NDArray[Any], sigma2: FloatArray, N: float, mask: NDArray[np.bo
         trace = np.sum(noise * square, axis=1)
         V[:, np.arange(L), np.arange(L)] += (N + _JITTER * trace / L + 1e-300)[:, None]
         u = np.linalg.solve(V, columns)  # column k is parallel to the best u for S without k
-        seen = np.matmul(a.conj(), u)  # a_j^* u_k
+        response = np.matmul(a.conj(), u)  # a_j^* u_k
         index = np.arange(K)
-        own = seen[:, index, index].real
-        seen[:, index, index] = 0.0
-        energy = np.matmul(noise[:, None, :], squares(seen))[:, 0]
-        scale = 1 / np.maximum(1 - noise * own, UNIT)
+        own_response = response[:, index, index].real
+        response[:, index, index] = 0.0
+        energy = np.matmul(noise[:, None, :], squares(response))[:, 0]
+        scale = 1 / np.maximum(1 - noise * own_response, UNIT)
         # c_j = sigma_j seen_jk scale_k for j other than k, and d what c leaves of a_k
-        d = columns - np.matmul(arriving, seen) * scale[:, None, :]
+        d = columns - np.matmul(arriving, response) * scale[:, None, :]
         c_square = energy * scale * scale
         length = np.sqrt(trace)[:, None]
         blur = 8 * rounding * (np.sqrt(square) + length * np.sqrt(c_square))  # rounding of d
@@ -161,9 +161,9 @@ def _enclosed(a: NDArray[Any], sigma2: FloatArray, N: float, mask: NDArray[np.bo
         else:
             q_upper = (np.sqrt(c_square) + rest / _least_singular(columns, noise)) ** 2 * (1 + 16 * rounding)
         u_length = np.sqrt(np.sum(squares(u), axis=1))
-        heard = (np.sqrt(energy) + 4 * rounding * u_length * length) ** 2
-        power = (heard + N * u_length * u_length + (K + 1) * _TINY) * (1 + 16 * rounding)
-        signal = np.maximum(np.abs(own) - 4 * rounding * u_length * np.sqrt(square), 0.0)
+        noise_heard = (np.sqrt(energy) + 4 * rounding * u_length * length) ** 2
+        power = (noise_heard + N * u_length * u_length + (K + 1) * _TINY) * (1 + 16 * rounding)
+        signal = np.maximum(np.abs(own_response) - 4 * rounding * u_length * np.sqrt(square), 0.0)
         v_high = np.where(signal > 0, power / signal / signal * (1 + 8 * UNIT) + SMALLEST, np.inf)
         v_low = np.maximum(1 / q_upper * (1 - 8 * UNIT) - SMALLEST, 0.0)
     # what overflowed is no bound: 0 below and infinity above
@@ -263,8 +263,8 @@ def _cells(
     shape, length = low.shape[:-1], low.shape[-1]
     low, high, weights = (part.reshape(-1, length) for part in (low, high, weights))
     last_finite = np.take_along_axis(low, np.maximum(np.sum(np.isfinite(low), axis=1, keepdims=True) - 1, 0), axis=1)
-    most = np.where(np.isfinite(last_finite) & (last_finite > 0), last_finite, 1.0)
-    logs = np.log(np.clip(low, np.maximum(most * 1e-60, SMALLEST), most))
+    greatest_finite = np.where(np.isfinite(last_finite) & (last_finite > 0), last_finite, 1.0)
+    logs = np.log(np.clip(low, np.maximum(greatest_finite * 1e-60, SMALLEST), greatest_finite))
     wide = (logs - logs[:, :1]) / np.maximum(logs[:, -1:] - logs[:, :1], np.finfo(float).tiny)
     loss = np.cumsum(weights * np.exp(logs[:, :1] - logs), axis=1)
     share = (wide + loss / np.maximum(loss[:, -1:], np.finfo(float).tiny)) / 2
@@ -364,14 +364,14 @@ def _enumerated(
 def _partly_enumerated(a: NDArray[Any], noise: FloatArray, N: float, p: FloatArray, effort: int, cells: int) -> Law:
     """Both ends of the law from a tree for each device; the trees of all devices share the effort."""
     states, K, L = a.shape
-    most = max(min(effort // (_LEAF * K), _ENTRIES // (K * K * min(K, L))), states)
-    given: dict[str, Any] = {"noise_variance": noise, "receiver_noise_variance": N}
-    least = others_noise(a, present=p == 1, **given)[0]
-    greatest = others_noise(a, present=p > 0, **given)[1]
+    leaves = max(min(effort // (_LEAF * K), _ENTRIES // (K * K * min(K, L))), states)
+    noises: dict[str, Any] = {"noise_variance": noise, "receiver_noise_variance": N}
+    least = others_noise(a, present=p == 1, **noises)[0]
+    greatest = others_noise(a, present=p > 0, **noises)[1]
     received = OpenDevices(a, noise, N, p)
-    laws = [received.law(k, most, cells, least[:, k], greatest[:, k]) for k in range(K)]
+    laws = [received.law(k, leaves, cells, least[:, k], greatest[:, k]) for k in range(K)]
     low, high, weights = (np.stack(part) for part in zip(*laws, strict=True))
-    return Law(low, high, weights, exact=False, error=received.error(most))
+    return Law(low, high, weights, exact=False, error=received.error(leaves))
 
 
 def _every_set(p: FloatArray) -> tuple[NDArray[np.bool_], FloatArray]:

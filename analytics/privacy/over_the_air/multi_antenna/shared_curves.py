@@ -149,14 +149,14 @@ class SharedCurves:
         low, high, weights : ndarray, shape (devices, atoms)
             Both ends of v, and probabilities. Upper ends beyond the last edge count as infinite.
         """
-        distance, own = float(part.sensitivity[0]), float(part.own_noise[0])
+        distance, own_noise = float(part.sensitivity[0]), float(part.own_noise[0])
         if edges.size < 2 or not edges[0] > 0:
             return None
         with np.errstate(over="ignore", under="ignore"):
-            ratio = np.array([distance * distance / edges[0], own / edges[0], own / edges[-1]])
+            ratio = np.array([distance * distance / edges[0], own_noise / edges[0], own_noise / edges[-1]])
         if not np.all((ratio == 0) | ((ratio > _LEAST) & (ratio < _GREATEST))):
             return None
-        if distance == 0 and (own == 0 or part.adjacency is not Adjacency.ABSENT):
+        if distance == 0 and (own_noise == 0 or part.adjacency is not Adjacency.ABSENT):
             return None
         rows = np.arange(edges.size)
         hidden = isinstance(part, HiddenParticipationMixture)
@@ -183,8 +183,8 @@ class SharedCurves:
             error=0.0,
             lost=0.0,
         )
-        known = high <= edges[-1]
-        above = Moments.of(np.where(known, high, edges[-1]), np.where(known, weights, 0.0), edges)
+        within_edges = high <= edges[-1]
+        above = Moments.of(np.where(within_edges, high, edges[-1]), np.where(within_edges, weights, 0.0), edges)
         below = Moments.of(low, weights, edges)
         return cls(
             table,
@@ -247,17 +247,17 @@ class SharedCurves:
     def _computed(self, near: FloatArray, far: FloatArray, reverse: bool) -> BracketArrays:
         """Lower and upper bound of the divergence at every edge from epsilon `near` to `far`, shape (edges, epsilons)."""
         edges = self.part.receiver.size
-        known = np.isfinite(far)
-        epsilon = np.where(known, (near + far) / 2, near)
+        finite = np.isfinite(far)
+        epsilon = np.where(finite, (near + far) / 2, near)
         with np.errstate(invalid="ignore", divide="ignore"):
-            relative_width = np.where(known & (far > near), (far - near) / far, 0.0)
+            relative_width = np.where(finite & (far > near), (far - near) / far, 0.0)
         rows = np.repeat(np.arange(edges), epsilon.size)
         with np.errstate(under="ignore"):
             ends = evaluate.log_ends(
                 self.part, np.tile(epsilon, edges), rows, reverse=reverse, doubt=np.tile(relative_width, edges)
             )
             low, high = (np.exp(end).reshape(edges, epsilon.size) for end in ends)
-        low[:, ~known] = 0.0
+        low[:, ~finite] = 0.0
         return low, high
 
     def _off_grid(
@@ -285,12 +285,12 @@ class SharedCurves:
         edges, cells = self.part.receiver, self.part.receiver.size - 1
         cell, place = (x.ravel() for x in np.indices((cells, epsilon.size)))
         # a little wider yet, for the rounding of the atoms
-        least = np.maximum(edges[:-1] * (1 - _WIDER) - slack, self.receiver)
-        most, width = edges[1:] * (1 + _WIDER) + slack, np.diff(edges)
+        lowest = np.maximum(edges[:-1] * (1 - _WIDER) - slack, self.receiver)
+        highest, width = edges[1:] * (1 + _WIDER) + slack, np.diff(edges)
         rate_low, rate_high = self._rates_within(
-            least[cell], most[cell], epsilon[place], reverse, np.broadcast_to(apart, epsilon.shape)[place]
+            lowest[cell], highest[cell], epsilon[place], reverse, np.broadcast_to(apart, epsilon.shape)[place]
         )
-        log_growth = np.maximum(np.abs(rate_low), np.abs(rate_high)) * (most - least)[cell]
+        log_growth = np.maximum(np.abs(rate_low), np.abs(rate_high)) * (highest - lowest)[cell]
         fall = np.maximum(high[:-1] - low[1:], 0.0) + SMALLEST  # it may have underflowed
         mass = self.upper.whole[0][:, None]
         greatest_slope = fall / width[:, None] * np.exp(log_growth).reshape(fall.shape)
@@ -322,21 +322,21 @@ class SharedCurves:
         if np.any(small):
             straight = moments.nearer @ where(small)
             mean = mean + straight + sign * (moments.curved @ where(small, bend[small]))
-        rest = np.ones(fall.shape)
-        rest[cell[small], place[small]] = 0.0
+        unbounded = np.ones(fall.shape)
+        unbounded[cell[small], place[small]] = 0.0
         # a greater bend is rounded to a level: the sums over atoms of min(1, s) or max(0, s) are not linear in it
         for below, level in zip((1.0, *_LEVELS), _LEVELS, strict=False):
-            here = (bend >= below) & (bend < level)
-            if np.any(here):
+            at_level = (bend >= below) & (bend < level)
+            if np.any(at_level):
                 shares = moments.nearer + sign * level * moments.curved
                 shares = np.minimum(shares, moments.whole) if upper else np.maximum(shares, 0.0)
-                term = shares @ where(here)
-                mean, straight = mean + term, straight + moments.nearer @ where(here, level)
-                rest[cell[here], place[here]] = 0.0
+                term = shares @ where(at_level)
+                mean, straight = mean + term, straight + moments.nearer @ where(at_level, level)
+                unbounded[cell[at_level], place[at_level]] = 0.0
         if upper:
-            mean = mean + moments.whole @ (rest * fall)
-        doubt = 2 * self._rounding * straight + _CANCELLED * spread
-        return np.asarray(mean + doubt if upper else np.maximum(mean - doubt, 0.0))
+            mean = mean + moments.whole @ (unbounded * fall)
+        rounding_error = 2 * self._rounding * straight + _CANCELLED * spread
+        return np.asarray(mean + rounding_error if upper else np.maximum(mean - rounding_error, 0.0))
 
     def _amplified(self, epsilon: FloatArray, reverse: bool) -> tuple[FloatArray, FloatArray]:
         """The epsilon of the divergences in the table, and the factor on them."""
@@ -386,31 +386,31 @@ class SharedCurves:
         self, low: FloatArray, high: FloatArray, epsilon: FloatArray, reverse: bool, doubt: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """Bounds of the derivative of log f for v in [low, high] (:meth:`_rates`), infinite where nothing is known."""
-        own, d = float(self.part.own_noise[0]), float(self.part.sensitivity[0])
+        own_noise, d = float(self.part.own_noise[0]), float(self.part.sensitivity[0])
         if isinstance(self.part, HiddenParticipationMixture):
             return np.full(low.size, -np.inf), np.full(low.size, np.inf)
         leaves = self.part.adjacency is Adjacency.ABSENT
         with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
-            if leaves and own > 0:
-                level, r = (-epsilon if reverse else epsilon), float(self.part.dimension[0])
-                rate_low, rate_high, _ = noise_interpolant.decay_of_pair(level, d, low, high, own, r)
-                whole = epsilon + r / 2 * np.log1p(own / low) + d * d / (2 * own)
-                least = level + r / 2 * np.log1p(own / high) + d * d / (2 * own)
-                kappa = d / own * np.sqrt(2 * high * (high + own) / own * whole)
-                magnitude = (r + 2 + kappa) / low + (d / own) ** 2 + whole / own
-                known = least > _CANCELLING * whole
+            if leaves and own_noise > 0:
+                signed_epsilon, r = (-epsilon if reverse else epsilon), float(self.part.dimension[0])
+                rate_low, rate_high, _ = noise_interpolant.decay_of_pair(signed_epsilon, d, low, high, own_noise, r)
+                c_magnitude = epsilon + r / 2 * np.log1p(own_noise / low) + d * d / (2 * own_noise)
+                c_least = signed_epsilon + r / 2 * np.log1p(own_noise / high) + d * d / (2 * own_noise)
+                kappa = d / own_noise * np.sqrt(2 * high * (high + own_noise) / own_noise * c_magnitude)
+                magnitude = (r + 2 + kappa) / low + (d / own_noise) ** 2 + c_magnitude / own_noise
+                trusted = c_least > _CANCELLING * c_magnitude
             else:  # the second derivative over the first is -(epsilon / d)^2 / 2 - 3 / 2w + d^2 / 8w^2: each term is monotone
-                low, high = (low, high) if leaves else (low + own, high + own)
+                low, high = (low, high) if leaves else (low + own_noise, high + own_noise)
                 rate_low, rate_high = (
-                    -((epsilon / d) ** 2) / 2 - 3 / (2 * w) + (d / other) ** 2 / 8 for w, other in ((low, high), (high, low))
+                    -((epsilon / d) ** 2) / 2 - 3 / (2 * w) + (d / w_end) ** 2 / 8 for w, w_end in ((low, high), (high, low))
                 )
                 magnitude = ((epsilon / d) ** 2 * high + d * d / low + 3) / low
-                known = np.ones(low.size, dtype=bool)
+                trusted = np.ones(low.size, dtype=bool)
             slack = (_SLACK + _DOUBTS * doubt) * magnitude
-            known &= np.isfinite(slack)
+            trusted &= np.isfinite(slack)
             rate_low, rate_high = rate_low - slack, rate_high + slack
-        rate_low = np.where(known & ~np.isnan(rate_low), rate_low, -np.inf)
-        return rate_low, np.where(known & ~np.isnan(rate_high), rate_high, np.inf)
+        rate_low = np.where(trusted & ~np.isnan(rate_low), rate_low, -np.inf)
+        return rate_low, np.where(trusted & ~np.isnan(rate_high), rate_high, np.inf)
 
     def _table(self, reverse: bool) -> _Table:
         if reverse not in self._tables:

@@ -36,58 +36,58 @@ _FARTHEST = 1e99  # the epsilon tried where the upper bound is infinite
 
 
 def delta_bracket(
-    system: Systems, which: IntArray, epsilon: FloatArray, model: type[NoiseMixture] = NoiseMixture
+    system: Systems, device_indices: IntArray, epsilon: FloatArray, model: type[NoiseMixture] = NoiseMixture
 ) -> tuple[FloatArray, FloatArray]:
-    """Lower and upper bound of delta(epsilon[i]) of device which[i] under an observer model.
+    """Lower and upper bound of delta(epsilon[i]) of device device_indices[i] under an observer model.
 
-    Of several systems: for a device of system which[i].
+    Of several systems: for a device of system device_indices[i].
     """
-    upper, lower = _delta(system, which, epsilon, model, (_highest, _lowest))
+    upper, lower = _delta(system, device_indices, epsilon, model, (_highest, _lowest))
     return lower, upper
 
 
 def delta_at_most(
-    system: Systems, which: IntArray, epsilon: FloatArray, model: type[NoiseMixture] = NoiseMixture
+    system: Systems, device_indices: IntArray, epsilon: FloatArray, model: type[NoiseMixture] = NoiseMixture
 ) -> FloatArray:
     """The upper bound of :func:`delta_bracket`, at half its cost."""
-    return np.asarray(_delta(system, which, epsilon, model, (_highest,))[0])
+    return np.asarray(_delta(system, device_indices, epsilon, model, (_highest,))[0])
 
 
 def exceeds(
-    system: Systems, device: int, epsilon: float, total: float, model: type[NoiseMixture] = NoiseMixture
+    system: Systems, device: int, epsilon: float, target_delta: float, model: type[NoiseMixture] = NoiseMixture
 ) -> bool:
-    """Whether delta(epsilon) of a device is proved to be above `total`, on few or on many cells."""
-    arguments, log_total = (np.array([epsilon]), np.zeros(1, dtype=np.int64)), float(np.log(total)) * (1 - 4 * UNIT)
+    """Whether delta(epsilon) of a device is proved to be above `target_delta`, on few or on many cells."""
+    arguments, log_target = (np.array([epsilon]), np.zeros(1, dtype=np.int64)), float(np.log(target_delta)) * (1 - 4 * UNIT)
     for cells in _TRIED:
-        (mixture,) = participations(system, np.array([device]), total * TRIMMED, model, cells)
+        (mixture,) = participations(system, np.array([device]), target_delta * TRIMMED, model, cells)
         with np.errstate(under="ignore"):
-            if mixture.log_lower(*arguments)[0][0] > log_total:
+            if mixture.log_lower(*arguments)[0][0] > log_target:
                 return True
-            if not mixture.slack or mixture.log_upper(*arguments)[0] <= log_total:
+            if not mixture.slack or mixture.log_upper(*arguments)[0] <= log_target:
                 return False
     return False
 
 
 def exceeds_with_less_noise(
-    system: Systems, device: int, epsilon: float, total: float, model: type[NoiseMixture] = NoiseMixture
+    system: Systems, device: int, epsilon: float, target_delta: float, model: type[NoiseMixture] = NoiseMixture
 ) -> bool:
-    """Whether delta(epsilon) of a device is proved to exceed `total` for this and all lower noise of the devices."""
-    (mixture,) = participations(system, np.array([device]), total * TRIMMED, model, _TRIED[0])
-    return signal_lower_bound.delta_at_least(mixture, epsilon) > total
+    """Whether delta(epsilon) of a device is proved to exceed `target_delta` for this and all lower noise of the devices."""
+    (mixture,) = participations(system, np.array([device]), target_delta * TRIMMED, model, _TRIED[0])
+    return signal_lower_bound.delta_at_least(mixture, epsilon) > target_delta
 
 
 End = Callable[[NoiseMixture, FloatArray, IntArray], FloatArray]
 
 
 def _delta(
-    system: Systems, which: IntArray, epsilon: FloatArray, model: type[NoiseMixture], ends: tuple[End, ...]
+    system: Systems, device_indices: IntArray, epsilon: FloatArray, model: type[NoiseMixture], ends: tuple[End, ...]
 ) -> FloatArray:
     """One row per bound, the upper one first: it decides whether rare values of the noise can be left out."""
     bounds = np.empty((len(ends), epsilon.size))
     open_places = np.arange(epsilon.size)
     for negligible in (_NEGLIGIBLE, 0.0):
         if open_places.size:
-            bounds[:, open_places] = _ends(system, which[open_places], epsilon[open_places], negligible, model, ends)
+            bounds[:, open_places] = _ends(system, device_indices[open_places], epsilon[open_places], negligible, model, ends)
             # the omitted probability must be below 1e-12 of delta
             open_places = np.flatnonzero(bounds[0] * 1e-12 < negligible)
     return bounds
@@ -95,7 +95,7 @@ def _delta(
 
 def _ends(
     system: Systems,
-    which: IntArray,
+    device_indices: IntArray,
     eps: FloatArray,
     negligible: float,
     model: type[NoiseMixture],
@@ -103,9 +103,9 @@ def _ends(
 ) -> FloatArray:
     bounds = np.empty((len(ends), eps.size))
     with np.errstate(under="ignore"):
-        for mixture in participations(system, np.unique(which), negligible, model):
-            places = np.flatnonzero(np.isin(which, mixture.devices))
-            rows = mixture.kind[np.searchsorted(mixture.devices, which[places])]
+        for mixture in participations(system, np.unique(device_indices), negligible, model):
+            places = np.flatnonzero(np.isin(device_indices, mixture.devices))
+            rows = mixture.kind[np.searchsorted(mixture.devices, device_indices[places])]
             bounds[:, places] = [bound(mixture, eps[places], rows) for bound in ends]
     return bounds
 
@@ -120,51 +120,51 @@ def _lowest(mixture: NoiseMixture, eps: FloatArray, rows: IntArray) -> FloatArra
 
 
 def least_epsilon(
-    system: Systems, which: IntArray, total: float | FloatArray, model: type[NoiseMixture] = NoiseMixture
+    system: Systems, device_indices: IntArray, target_delta: float | FloatArray, model: type[NoiseMixture] = NoiseMixture
 ) -> FloatArray:
-    """Least epsilon of every device of `which` at delta `total` under an observer model, rounded up.
+    """Least epsilon of every device of `device_indices` at delta `target_delta` under an observer model, rounded up.
 
-    Of several systems, `which` lists the systems, and `total` may have one entry for each.
+    Of several systems, `device_indices` lists the systems, and `target_delta` may have one entry for each.
     """
-    return _each(system, which, total, model, lambda mixture, delta, _: _ends_of(mixture, delta, lower=False)[1])
+    return _each(system, device_indices, target_delta, model, lambda mixture, delta, _: _ends_of(mixture, delta, lower=False)[1])
 
 
 def epsilon_bracket(
-    system: Systems, which: IntArray, total: float | FloatArray, model: type[NoiseMixture] = NoiseMixture
+    system: Systems, device_indices: IntArray, target_delta: float | FloatArray, model: type[NoiseMixture] = NoiseMixture
 ) -> tuple[FloatArray, FloatArray]:
-    """Lower and upper bound of :func:`least_epsilon`; at the lower one delta is proved to be above `total`."""
+    """Lower and upper bound of :func:`least_epsilon`; at the lower one delta is proved to be above `target_delta`."""
 
     def ends(mixture: NoiseMixture, delta: FloatArray, _: IntArray) -> FloatArray:
         return np.stack(_ends_of(mixture, delta), axis=1)
 
-    if not which.size:
-        return np.zeros(which.shape), np.zeros(which.shape)
-    lower, upper = np.moveaxis(_each(system, which, total, model, ends), -1, 0)
+    if not device_indices.size:
+        return np.zeros(device_indices.shape), np.zeros(device_indices.shape)
+    lower, upper = np.moveaxis(_each(system, device_indices, target_delta, model, ends), -1, 0)
     return lower, upper
 
 
 def _ends_of(mixture: NoiseMixture, delta: FloatArray, *, lower: bool = True) -> tuple[FloatArray, FloatArray]:
     """Lower and upper bound of the least epsilon of each kind; on a grid from Gauss rules, where these are precise."""
-    ends, log_delta, left = np.zeros((2, delta.size)), np.log(delta) * (1 - 4 * UNIT), np.arange(delta.size)
+    ends, log_delta, unsettled = np.zeros((2, delta.size)), np.log(delta) * (1 - 4 * UNIT), np.arange(delta.size)
     few = mixture.ruled(mixture.pieces) if mixture.slack else None
     if few is not None:
         upper = ends[1] = few.least_epsilon(delta)
-        bound, slope = few.log_lower(upper, left)
+        bound, slope = few.log_lower(upper, unsettled)
         with np.errstate(divide="ignore", invalid="ignore"):
             precise = (log_delta - bound <= _PRECISE * upper * -slope) | (upper == 0)
-        some, left = left[precise], left[~precise]
+        settled, unsettled = unsettled[precise], unsettled[~precise]
         if lower:
-            known, part = (bound[some], slope[some]), few.only(some)
-            ends[0, some] = epsilon_lower_bounds(upper[some], log_delta[some], part.log_lower, known=known)
-    if left.size:
-        part = mixture.only(left)
-        upper = ends[1, left] = part.least_epsilon(delta[left])
+            at_upper, part = (bound[settled], slope[settled]), few.only(settled)
+            ends[0, settled] = epsilon_lower_bounds(upper[settled], log_delta[settled], part.log_lower, known=at_upper)
+    if unsettled.size:
+        part = mixture.only(unsettled)
+        upper = ends[1, unsettled] = part.least_epsilon(delta[unsettled])
         if lower:
-            ends[0, left] = epsilon_lower_bounds(upper, log_delta[left], part.log_lower)
+            ends[0, unsettled] = epsilon_lower_bounds(upper, log_delta[unsettled], part.log_lower)
     return ends[0], ends[1]
 
 
-def proven_epsilon(system: Systems, which: IntArray, total: float | FloatArray) -> FloatArray:
+def proven_epsilon(system: Systems, device_indices: IntArray, target_delta: float | FloatArray) -> FloatArray:
     """The closed form of :func:`airtight.analytics.privacy.over_the_air.amplification.proven`.
 
     The others' noise is replaced by one lower quantile.
@@ -173,17 +173,17 @@ def proven_epsilon(system: Systems, which: IntArray, total: float | FloatArray) 
     def closed_form(mixture: NoiseMixture, delta: FloatArray, _: IntArray) -> FloatArray:
         return (mixture if mixture.idle_noise else mixture.at_quantile(delta)).least_epsilon(delta, convex=True)
 
-    return _each(system, which, total, NoiseMixture, closed_form)
+    return _each(system, device_indices, target_delta, NoiseMixture, closed_form)
 
 
 def epsilon_at_least(
     system: Systems,
-    which: IntArray,
-    total: float | FloatArray,
+    device_indices: IntArray,
+    target_delta: float | FloatArray,
     upper: FloatArray,
     model: type[NoiseMixture] = NoiseMixture,
 ) -> FloatArray:
-    """A lower bound of the least epsilon whose upper bound is `upper`: at this epsilon delta still exceeds `total`.
+    """A lower bound of the least epsilon whose upper bound is `upper`: at this epsilon delta still exceeds `target_delta`.
 
     The proof is the lower bound of delta. The result is the greatest of a few epsilons below the upper bound for which
     the proof succeeds, and 0 where it succeeds for none.
@@ -194,7 +194,7 @@ def epsilon_at_least(
         highest[mixture.kind] = upper.ravel()[place]
         return epsilon_lower_bounds(highest, np.log(delta) * (1 - 4 * UNIT), mixture.log_lower)
 
-    return _each(system, which, total, model, lower_bounds)
+    return _each(system, device_indices, target_delta, model, lower_bounds)
 
 
 def epsilon_lower_bounds(
@@ -223,13 +223,13 @@ def epsilon_lower_bounds(
     for step in range(len(shares) + _NEWTON_STEPS + 1):
         if not remaining.size:
             break
-        tried = np.where(upper[remaining] < np.inf, upper[remaining] * (1 - share), _FARTHEST)
+        candidate = np.where(upper[remaining] < np.inf, upper[remaining] * (1 - share), _FARTHEST)
         if step == 0 and known is not None:
             bound, slope = known[0][remaining], known[1][remaining]
         else:
-            bound, slope = log_lower(tried, remaining)
+            bound, slope = log_lower(candidate, remaining)
         above = bound > log_delta[remaining]
-        lower[remaining[above]] = tried[above]
+        lower[remaining[above]] = candidate[above]
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             newton = share + (1 + _BEYOND) * (log_delta[remaining] - bound) / -slope / upper[remaining]
         # a long step would rest on a bound that is poor: then the shares are tried one by one
@@ -243,25 +243,25 @@ def epsilon_lower_bounds(
 
 def _each(
     system: Systems,
-    which: IntArray,
-    total: float | FloatArray,
+    device_indices: IntArray,
+    target_delta: float | FloatArray,
     model: type[NoiseMixture],
-    answer: Callable[[NoiseMixture, FloatArray, IntArray], FloatArray],
+    solve: Callable[[NoiseMixture, FloatArray, IntArray], FloatArray],
 ) -> FloatArray:
-    """`answer` of every batch: from its mixtures, delta of each kind, and its devices' places in `which` (flat)."""
-    distinct, first, inverse = np.unique(which, return_index=True, return_inverse=True)
-    deltas = np.broadcast_to(total, which.shape).ravel()[first]
-    answers: list[tuple[IntArray, FloatArray]] = []
+    """`solve` of every batch: from its mixtures, delta of each kind, and its devices' places in `device_indices` (flat)."""
+    distinct, first, inverse = np.unique(device_indices, return_index=True, return_inverse=True)
+    deltas = np.broadcast_to(target_delta, device_indices.shape).ravel()[first]
+    solved: list[tuple[IntArray, FloatArray]] = []
     for mixture in participations(system, distinct, float(np.min(deltas, initial=1.0)) * TRIMMED, model):
         places = np.searchsorted(distinct, mixture.devices)
         delta = np.empty(mixture.participation.shape)
         delta[mixture.kind] = deltas[places]
-        answers.append((places, answer(mixture, delta, first[places])[mixture.kind]))
-    if not answers:
-        return np.zeros(which.shape)
-    order = np.argsort(np.concatenate([places for places, _ in answers]))
-    values = np.concatenate([each for _, each in answers])[order]
-    return np.asarray(values[inverse.ravel()].reshape(which.shape + values.shape[1:]))
+        solved.append((places, solve(mixture, delta, first[places])[mixture.kind]))
+    if not solved:
+        return np.zeros(device_indices.shape)
+    order = np.argsort(np.concatenate([places for places, _ in solved]))
+    values = np.concatenate([values_of_batch for _, values_of_batch in solved])[order]
+    return np.asarray(values[inverse.ravel()].reshape(device_indices.shape + values.shape[1:]))
 
 
 def participations(
@@ -354,28 +354,28 @@ def _participation(
     )
 
 
-def _rounded_down(own: FloatArray, adjacency: Adjacency) -> FloatArray:
+def _rounded_down(own_noise: FloatArray, adjacency: Adjacency) -> FloatArray:
     """The device's own noise, rounded down except for ``absent``, where delta need not fall with it."""
-    return own * (1 if adjacency is Adjacency.ABSENT else 1 - 4 * UNIT)
+    return own_noise * (1 if adjacency is Adjacency.ABSENT else 1 - 4 * UNIT)
 
 
 def _homogeneous(
-    systems: HomogeneousSystems, which: IntArray, negligible: float, model: type[NoiseMixture]
+    systems: HomogeneousSystems, system_indices: IntArray, negligible: float, model: type[NoiseMixture]
 ) -> Iterator[NoiseMixture]:
     """Batches of systems with similar numbers of devices.
 
     An observer who does not see the device's participation needs one dimension per batch.
     """
     one_dimension = model is not NoiseMixture
-    keys = np.stack([systems.devices[which], np.where(one_dimension, systems.dimension[which], 0)])
+    keys = np.stack([systems.devices[system_indices], np.where(one_dimension, systems.dimension[system_indices], 0)])
     order = np.lexsort(keys)
-    atoms = np.ones(which.size) if systems.idle_noise else keys[0, order].astype(float)
+    atoms = np.ones(system_indices.size) if systems.idle_noise else keys[0, order].astype(float)
     group = np.cumsum(atoms) // _TOGETHER
     cut = np.diff(group) > 0
     if one_dimension:
         cut |= np.diff(keys[1, order]) > 0
     for places in np.split(order, np.flatnonzero(cut) + 1):
-        systems_inside = np.sort(which[places])
+        systems_inside = np.sort(system_indices[places])
         yield _of_counts(systems.only(systems_inside), systems_inside, negligible, model)
 
 

@@ -91,18 +91,18 @@ def arcs(low: FloatArray, high: FloatArray, rho: FloatArray) -> Boxes:
     )
 
 
-def _modulus_and_argument(modulus: FloatArray, argument: FloatArray, own: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _modulus_and_argument(modulus: FloatArray, argument: FloatArray, own_noise: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Of v + own; both rise in the argument of v and the modulus, the modulus falls in the argument."""
-    real, imaginary = modulus * np.cos(argument) + own, modulus * np.sin(argument)
+    real, imaginary = modulus * np.cos(argument) + own_noise, modulus * np.sin(argument)
     return np.hypot(real, imaginary), np.arctan2(imaginary, real)
 
 
-def log_slope_of_gaussian(epsilon: FloatArray, d: FloatArray, own: FloatArray, boxes: Boxes) -> FloatArray:
+def log_slope_of_gaussian(epsilon: FloatArray, d: FloatArray, own_noise: FloatArray, boxes: Boxes) -> FloatArray:
     """log of an upper bound of ``|v f|`` for a visible device; infinite where nothing is proved."""
     with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
-        least = _modulus_and_argument(boxes.least, boxes.last, own)[0]
-        greatest = _modulus_and_argument(boxes.greatest, boxes.first, own)[0]
-        turn = _modulus_and_argument(boxes.greatest, boxes.last, own)[1]
+        least = _modulus_and_argument(boxes.least, boxes.last, own_noise)[0]
+        greatest = _modulus_and_argument(boxes.greatest, boxes.first, own_noise)[0]
+        turn = _modulus_and_argument(boxes.greatest, boxes.last, own_noise)[1]
         root = np.sqrt(np.clip(d * d / (2 * epsilon), least, greatest))
         nearest = epsilon * root / d - d / (2 * root)
         square = np.cos(turn) * nearest * nearest - 2 * epsilon * np.sin(turn / 2) ** 2
@@ -111,40 +111,41 @@ def log_slope_of_gaussian(epsilon: FloatArray, d: FloatArray, own: FloatArray, b
     return np.where((boxes.last < 1.5) & (bound == bound), bound, np.inf)
 
 
-def log_slope_of_pair(level: FloatArray, d: FloatArray, own: FloatArray, r: float, boxes: Boxes) -> FloatArray:
+def log_slope_of_pair(signed_epsilon: FloatArray, d: FloatArray, own_noise: FloatArray, r: float, boxes: Boxes) -> FloatArray:
     """log of an upper bound of ``|v f|`` for a device whose noise leaves; infinite where nothing is proved.
 
-    `level` is epsilon, or minus epsilon for the reverse divergence.
+    `signed_epsilon` is epsilon, or minus epsilon for the reverse divergence.
     """
     least, greatest, first, last = boxes
     with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
         # w = v + s, by the ends of its real and imaginary part
-        real_low, real_high = least * np.cos(last) + own, greatest * np.cos(first) + own
+        real_low, real_high = least * np.cos(last) + own_noise, greatest * np.cos(first) + own_noise
         imaginary_low, imaginary_high = least * np.sin(first), greatest * np.sin(last)
 
         def log_ratio(modulus: FloatArray, argument: FloatArray) -> FloatArray:
             """Re log(w / v)."""
-            return np.asarray(np.log1p(own * (2 * modulus * np.cos(argument) + own) / (modulus * modulus)) / 2)
+            return np.asarray(np.log1p(own_noise * (2 * modulus * np.cos(argument) + own_noise) / (modulus * modulus)) / 2)
 
         def turned(modulus: FloatArray, argument: FloatArray) -> FloatArray:
             """arg(v / w)."""
-            return np.asarray(np.arctan2(own * np.sin(argument), modulus + own * np.cos(argument)))
+            return np.asarray(np.arctan2(own_noise * np.sin(argument), modulus + own_noise * np.cos(argument)))
 
         growth_low, growth_high = r / 2 * log_ratio(greatest, last), r / 2 * log_ratio(least, first)
-        blur = 64 * UNIT * (np.abs(level) + growth_high)
-        q_low, q_high = level + growth_low - blur, level + growth_high + blur
+        blur = 64 * UNIT * (np.abs(signed_epsilon) + growth_high)
+        q_low, q_high = signed_epsilon + growth_low - blur, signed_epsilon + growth_high + blur
         down_low, down_high = r / 2 * turned(greatest, first) * (1 - 64 * UNIT), r / 2 * turned(least, last) * (1 + 64 * UNIT)
         # w q, with Im q = -down
         product_low = np.minimum(real_low * q_low, real_high * q_low) + imaginary_low * down_low
         product_high = np.maximum(real_low * q_high, real_high * q_high) + imaginary_high * down_high
         across_low = np.minimum(imaginary_low * q_low, imaginary_high * q_low) - real_high * down_high
         across_high = np.maximum(imaginary_low * q_high, imaginary_high * q_high) - real_low * down_low
-        pull = d * d / (2 * own * own)
-        magnitude = (real_high + imaginary_high) * (np.maximum(np.abs(q_low), np.abs(q_high)) + down_high) / own
-        blur = 64 * UNIT * (magnitude + pull * (own + greatest))
+        pull = d * d / (2 * own_noise * own_noise)
+        magnitude = (real_high + imaginary_high) * (np.maximum(np.abs(q_low), np.abs(q_high)) + down_high) / own_noise
+        blur = 64 * UNIT * (magnitude + pull * (own_noise + greatest))
         # Delta and B = A + Delta, both as boxes of real and imaginary part
-        delta_low, delta_high = product_low / own + pull * own - blur, product_high / own + pull * own + blur
-        delta_down, delta_up = across_low / own - blur, across_high / own + blur
+        delta_low = product_low / own_noise + pull * own_noise - blur
+        delta_high = product_high / own_noise + pull * own_noise + blur
+        delta_down, delta_up = across_low / own_noise - blur, across_high / own_noise + blur
         b_low, b_high = delta_low + pull * least * np.cos(last) - blur, delta_high + pull * greatest * np.cos(first) + blur
         b_down, b_up = delta_down + pull * imaginary_low - blur, delta_up + pull * imaginary_high + blur
         b_least, b_greatest = np.hypot(b_low, _nearest(b_down, b_up)), np.hypot(b_high, np.maximum(-b_down, b_up))
@@ -171,7 +172,7 @@ def log_slope_of_pair(level: FloatArray, d: FloatArray, own: FloatArray, r: floa
         log_bessel = a * a / (root + kappa) - a * np.log((a + root) / (2 * a)) - a if a else 0.0
         terms = np.stack(
             np.broadcast_arrays(
-                np.log(own / 2), np.maximum(level, 0.0), r / 2 * np.log(2 * b_greatest),
+                np.log(own_noise / 2), np.maximum(signed_epsilon, 0.0), r / 2 * np.log(2 * b_greatest),
                 -np.log(np.hypot(real_low, imaginary_low)), -fall, log_bessel, -(r / 2 - 1) * np.log(2), -special.gammaln(r / 2),
             )
         )  # fmt: skip

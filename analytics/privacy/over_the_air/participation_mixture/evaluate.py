@@ -384,8 +384,9 @@ class NoiseMixture:
             return divergence, rows, bend, None
 
         def log_slope(i: IntArray, boxes: Boxes) -> FloatArray:
-            level, d, own = (x[:, None, None] for x in (inner[i] * towards, self.sensitivity[rows[i]], self.own_noise[rows[i]]))
-            return complex_noise.log_slope_of_pair(level, d, own, float(self.dimension[0]), boxes)
+            columns = (inner[i] * towards, self.sensitivity[rows[i]], self.own_noise[rows[i]])
+            signed_epsilon, d, own_noise = (column[:, None, None] for column in columns)
+            return complex_noise.log_slope_of_pair(signed_epsilon, d, own_noise, float(self.dimension[0]), boxes)
 
         return divergence, rows, bend, Steepness(log_slope, complex_noise.opening(float(self.dimension[0])))
 

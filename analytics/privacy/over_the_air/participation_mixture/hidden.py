@@ -160,24 +160,24 @@ class HiddenParticipationMixture(NoiseMixture):
         def bend(
             v: FloatArray, _: FloatArray, i: IntArray, values: FloatArray, unit: FloatArray
         ) -> tuple[FloatArray, FloatArray]:
-            known = step < NARROW * v
+            wide_enough = step < NARROW * v
             with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-                below, here, above = (at(np.where(known, v + shift, v), i) for shift in (-step, 0.0, step))
-                low, middle, high = (np.exp(each[0] - unit) for each in (below, here, above))
+                below, centre, above = (at(np.where(wide_enough, v + shift, v), i) for shift in (-step, 0.0, step))
+                low, middle, high = (np.exp(each[0] - unit) for each in (below, centre, above))
                 second = ((low - middle) + (high - middle)) / (step * step)
-                doubt = low * np.expm1(below[2]) + 2 * middle * np.expm1(here[2]) + high * np.expm1(above[2])
-                doubt = doubt / (step * step)
+                curvature_error = low * np.expm1(below[2]) + 2 * middle * np.expm1(centre[2]) + high * np.expm1(above[2])
+                curvature_error = curvature_error / (step * step)
                 if at.largest is None:
                     second = _VARIED * second
                 else:
-                    doubt = doubt + 2 * step * np.exp(at.log_third_derivative(v, step) - unit)
-                doubt = np.where(known, doubt, np.inf)
+                    curvature_error = curvature_error + 2 * step * np.exp(at.log_third_derivative(v, step) - unit)
+                curvature_error = np.where(wide_enough, curvature_error, np.inf)
                 floor, d = np.maximum(v - step, self.receiver[rows[i], None]), self.sensitivity[rows[i], None]
                 near = d / 2 if self.adjacency is Adjacency.REPLACE else 0.0 * d if reverse else d
                 concavity_upper = noise_interpolant.concavity_of_hidden(
                     near, d, floor, self.own_noise[rows[i], None], float(self.dimension[0])
                 )
-                concave = np.fmin(np.maximum(-second, 0.0) + doubt, concavity_upper * np.exp(-unit))
-                return concave, np.where(doubt < np.inf, np.maximum(second, 0.0) + doubt, np.inf)
+                concave = np.fmin(np.maximum(-second, 0.0) + curvature_error, concavity_upper * np.exp(-unit))
+                return concave, np.where(curvature_error < np.inf, np.maximum(second, 0.0) + curvature_error, np.inf)
 
         return bend

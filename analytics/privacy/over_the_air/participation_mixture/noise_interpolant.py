@@ -272,40 +272,40 @@ class NoiseInterpolant:
             start, end = (np.stack(each, axis=1).ravel() for each in ((start, middle), (middle, end)))
 
     def _estimate(self, i: IntArray, rows: IntArray, low: FloatArray, high: FloatArray, size: int) -> None:
-        known = np.empty((3, rows.size, 0))  # logarithm, slope and error at the extrema of the degree before
+        previous = np.empty((3, rows.size, 0))  # logarithm, slope and error at the extrema of the degree before
         for degree in _DEGREES:
             if size < degree or not rows.size:
                 return
             # every second extremum is known; the component is computed between some of them, too: a wrong estimate shows there
-            places = _extrema(degree)[1::2] if known.size else _extrema(degree)
+            places = _extrema(degree)[1::2] if previous.size else _extrema(degree)
             between = np.cos(np.pi * (np.array([0, degree // 3, degree // 2, degree - 1]) + 0.5) / degree)
             v = (low + high)[:, None] / 2 + (high - low)[:, None] / 2 * np.append(places, between)
             computed = np.stack(self.component(np.exp(v), i[rows]))
             computed, checked = computed[:, :, : places.size], computed[0, :, places.size :]
-            if known.size:
+            if previous.size:
                 refined = np.empty((3, rows.size, degree + 1))
-                refined[:, :, ::2], refined[:, :, 1::2] = known, computed
+                refined[:, :, ::2], refined[:, :, 1::2] = previous, computed
                 computed = refined
             cosines = _cosines_of_extrema(degree)
             with np.errstate(invalid="ignore"):
                 of_value, of_slope = (each @ cosines.T for each in computed[:2])
                 # if the coefficients halve over a quarter of the nodes, the rest of the series is at most its last
                 # quarter; twice that is the estimate
-                doubt = 2 * np.sum(np.abs(of_value[:, 3 * degree // 4 :]), axis=1)
-                error = doubt + _LEBESGUE * np.max(computed[2], axis=1)
+                truncation = 2 * np.sum(np.abs(of_value[:, 3 * degree // 4 :]), axis=1)
+                error = truncation + _LEBESGUE * np.max(computed[2], axis=1)
                 deviation = np.abs(of_value @ np.polynomial.chebyshev.chebvander(between, degree).T - checked)
-                settled = (doubt <= self.tolerance) & np.all(deviation <= error[:, None], axis=1)
+                settled = (truncation <= self.tolerance) & np.all(deviation <= error[:, None], axis=1)
             if np.any(settled):
                 fields = low, high, 0 * low, of_value, of_slope, error, low + np.inf
                 self._pieces.append(_Piece(rows[settled], *(x[settled] for x in fields)))
-            rows, low, high, known = rows[~settled], low[~settled], high[~settled], computed[:, ~settled]
+            rows, low, high, previous = rows[~settled], low[~settled], high[~settled], computed[:, ~settled]
 
     def _fit_cells(self, i: IntArray, rows: IntArray, low: FloatArray, high: FloatArray) -> None:
         if rows.size:
             log_v = low[:, None] + (high - low)[:, None] * np.linspace(0, 1, _ENDS)
             value, slope, error = self.component(np.exp(log_v), i[rows])
-            good = np.all(np.isfinite(value) & np.isfinite(error), axis=1)
-            self._cells.append(_Cells(rows[good], log_v[good], value[good], slope[good], error[good]))
+            finite = np.all(np.isfinite(value) & np.isfinite(error), axis=1)
+            self._cells.append(_Cells(rows[finite], log_v[finite], value[finite], slope[finite], error[finite]))
 
     def _fitted(
         self, bound: Largest, i: IntArray, row: IntArray, low: FloatArray, high: FloatArray
@@ -433,12 +433,12 @@ def of_gaussian(
 
 
 def slope_of_pair(
-    level: FloatArray, d: FloatArray, low: FloatArray, high: FloatArray, gap: FloatArray, r: float
+    signed_epsilon: FloatArray, d: FloatArray, low: FloatArray, high: FloatArray, gap: FloatArray, r: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     r"""For the divergence D of N(d e_1, (v + gap) I_r) from N(0, v I_r): upper bound of log(-dD/dv), and lower and
     upper bounds of its derivative in v.
 
-    All three hold for v in [low, high]; `level` is epsilon, or minus epsilon for the reverse divergence.
+    All three hold for v in [low, high]; `signed_epsilon` is epsilon, or minus epsilon for the reverse divergence.
 
     Notes
     -----
@@ -464,13 +464,13 @@ def slope_of_pair(
     bound the slope at the middle of the interval; the bound of the logarithmic derivative extends it to the whole
     interval. The bounds are infinite where c may vanish.
     """
-    rate_low, rate_high, bounded = decay_of_pair(level, d, low, high, gap, r)
+    rate_low, rate_high, bounded = decay_of_pair(signed_epsilon, d, low, high, gap, r)
     # a = (r - 1) / 2 of the notes
     order = r / 2 - 0.5
     with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
         v = (low + high) / 2  # the slope itself is bounded here
-        c = level + r / 2 * np.log1p(gap / v) + d * d / (2 * gap)
-        c_error = _c_error(level, d, v, gap, r)
+        c = signed_epsilon + r / 2 * np.log1p(gap / v) + d * d / (2 * gap)
+        c_error = _c_error(signed_epsilon, d, v, gap, r)
         radius_squared = 2 * v * (v + gap) / gap * c
         kappa = d / gap * np.sqrt(radius_squared)
         root = np.sqrt(kappa * kappa + order * order)
@@ -478,7 +478,7 @@ def slope_of_pair(
         log_bessel = root - order - (order * np.log((order + root) / (2 * order)) if order > 0 else 0.0)
         # log of the slope's upper bound at the middle: factor s / 2, lambda for the forward divergence only
         log_slope = (
-            np.log(gap / 2) + np.maximum(level, 0.0) + r / 2 * np.log(radius_squared / v) - np.log(v * (v + gap))
+            np.log(gap / 2) + np.maximum(signed_epsilon, 0.0) + r / 2 * np.log(radius_squared / v) - np.log(v * (v + gap))
         )
         log_slope = (
             log_slope
@@ -489,7 +489,7 @@ def slope_of_pair(
             - special.gammaln(r / 2)
         )
         # rounding: of each term of the sum, and of c, whose terms may cancel (d log kappa = d log c / 2)
-        magnitudes = np.abs(np.log(gap / 2)) + np.abs(level) + r / 2 * np.abs(np.log(radius_squared / v))
+        magnitudes = np.abs(np.log(gap / 2)) + np.abs(signed_epsilon) + r / 2 * np.abs(np.log(radius_squared / v))
         magnitudes = magnitudes + np.abs(np.log(v * (v + gap))) + v * (d / gap) ** 2 / 2 + radius_squared / (2 * v) + r
         magnitudes = magnitudes + root + order * (1 + np.abs(log_bessel - root + order)) + special.gammaln(r / 2)
         rounding = 16 * UNIT * magnitudes + c_error * (r / (2 * c) + (v + gap) / gap + kappa / (2 * c))
@@ -499,14 +499,14 @@ def slope_of_pair(
 
 
 def decay_of_pair(
-    level: FloatArray, d: FloatArray | float, low: FloatArray, high: FloatArray, gap: FloatArray | float, r: float
+    signed_epsilon: FloatArray, d: FloatArray | float, low: FloatArray, high: FloatArray, gap: FloatArray | float, r: float
 ) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
     """The bounds of the derivative of log(-dD/dv) alone (:func:`slope_of_pair`), and where they are finite."""
     with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
         # c falls in v: its greatest value belongs to `low`
-        c_error = _c_error(level, d, low, gap, r)
-        c_high = level + r / 2 * np.log1p(gap / low) + d * d / (2 * gap) + c_error
-        c_low = level + r / 2 * np.log1p(gap / high) + d * d / (2 * gap) - c_error
+        c_error = _c_error(signed_epsilon, d, low, gap, r)
+        c_high = signed_epsilon + r / 2 * np.log1p(gap / low) + d * d / (2 * gap) + c_error
+        c_low = signed_epsilon + r / 2 * np.log1p(gap / high) + d * d / (2 * gap) - c_error
         # -c' / c = r s / 2 v (v + s) c
         decay_high = r / 2 * gap / (low * (low + gap)) / c_low  # -c' / c
         decay_low = r / 2 * gap / (high * (high + gap)) / c_high
@@ -540,10 +540,10 @@ def decay_of_pair(
 
 
 def _c_error(
-    level: FloatArray, d: FloatArray | float, v: FloatArray, gap: FloatArray | float, r: float
+    signed_epsilon: FloatArray, d: FloatArray | float, v: FloatArray, gap: FloatArray | float, r: float
 ) -> FloatArray:
     """Bound of the rounding error of c (:func:`slope_of_pair`) for noise of at least v."""
-    return np.asarray(8 * UNIT * (np.abs(level) + r / 2 * np.log1p(gap / v) + d * d / (2 * gap)))
+    return np.asarray(8 * UNIT * (np.abs(signed_epsilon) + r / 2 * np.log1p(gap / v) + d * d / (2 * gap)))
 
 
 def concavity_of_pair(d: FloatArray, low: FloatArray, gap: FloatArray, r: float, *, reverse: bool) -> FloatArray:
@@ -573,11 +573,11 @@ def concavity_of_pair(d: FloatArray, low: FloatArray, gap: FloatArray, r: float,
         return np.asarray(np.nan_to_num(bound, nan=np.inf))
 
 
-def concavity_of_hidden(near: FloatArray, d: FloatArray, low: FloatArray, own: FloatArray, r: float) -> FloatArray:
+def concavity_of_hidden(norm: FloatArray, d: FloatArray, low: FloatArray, own_noise: FloatArray, r: float) -> FloatArray:
     r"""Upper bound of minus the second derivative in v of :math:`D_\lambda/p` of
     :mod:`airtight.analytics.privacy.over_the_air.participation_mixture.hidden_divergence`, for all v >= low.
 
-    `near` is the norm of the mean x of the first neighbour, d the distance of the two means.
+    `norm` is the norm of the mean x of the first neighbour, d the distance of the two means.
 
     Notes
     -----
@@ -587,9 +587,9 @@ def concavity_of_hidden(near: FloatArray, d: FloatArray, low: FloatArray, own: F
     multiple of a noncentral chi-square variable.
     """
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        w, eta = low + own, own / low
+        w, eta = low + own_noise, own_noise / low
         # |y - x'|^2 / w has mean r + distance^2 under f, and |y|^2 / v has mean (1 + eta)(r + norm^2)
-        distance_squared, norm_squared = d * d / w, near * near / w
+        distance_squared, norm_squared = d * d / w, norm * norm / w
         far_moment = distance_squared * distance_squared + 2 * (r + 2 * distance_squared)
         common_moment = (r * eta + (1 + eta) * norm_squared) ** 2 + 2 * (1 + eta) ** 2 * (r + 2 * norm_squared)
         # f itself, the term at x' of variance w, the common term of variance v

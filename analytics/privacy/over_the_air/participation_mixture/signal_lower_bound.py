@@ -5,9 +5,11 @@ of A, a coarse grid or a wrong root only lower the bound.
 
 Rectangles: :class:`SignalTest`
 -------------------------------
-Zero codes are a valid data set. The others then contribute only noise, so the law of y is a mixture of concentric
-Gaussians over the sets S of other participants, and the code of device k shifts it. With :math:`F_x = \sum_S\pi_S N(x,
-v_S+s)`, :math:`H = \sum_S\pi_S N(0, v_S)`, the supremum
+Any codes of the others are a valid data set. Here they point away from the code x of device k, in proportion to their
+noise: :math:`-\theta s_jx/|x|`, :math:`0 \le \theta \le \min_j d_j/s_j` (:func:`steepest`). So the more others send, the further
+y moves to the other side: it shows a part of S. Their sum along the axis is :math:`m_S = -\theta(v_S - N)`, a function of
+their noise, so that S counts by :math:`v_S` alone. With :math:`\theta = 0` the law of y is a mixture of concentric
+Gaussians. With :math:`F_x = \sum_S\pi_S N(x + m_S, v_S+s)`, :math:`H = \sum_S\pi_S N(m_S, v_S)`, the supremum
 
 .. math:: \sup_A \int_A c_1F_x - c_2F_{x'} - c_3H
 
@@ -24,7 +26,7 @@ is each direction of the divergence, where :math:`(c_1, c_2, c_3)` is, for ``sil
 
 *Errors.* The parts of the optimal set outside the window, between missed roots or beside the rectangles are lost; this
 loss is of second order in the width of the cells and on the safe side. The rounding error of the sum is bounded
-relative to the magnitudes of its terms, and subtracted, and so are what underflows and the effect of rounded variances.
+relative to the magnitudes of its terms, and subtracted, and so are what underflows and the effect of rounded variances and means.
 Mass of the law of S that was left out or moved costs at most
 :math:`2(1 + \lambda)` times its amount.
 
@@ -58,13 +60,16 @@ is subtracted.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from scipy import special
 
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.guarantee import Adjacency
+from airtight.analytics.inference.system import HomogeneousSystems, InferenceSystem
 from airtight.analytics.privacy.mechanisms import subsampling
 from airtight.analytics.privacy.over_the_air.participation_mixture.evaluate import NoiseMixture
 from airtight.analytics.root_search import falling_root
@@ -76,6 +81,9 @@ _GAMMA = 1e-12  # bound of the relative rounding error of the distribution funct
 _AXIAL = 241  # points of the axis about each centre
 _ROUNDING = 1e-11  # bound of the rounding error, relative to the sum of the magnitudes of all terms
 _LOST = 1e-309  # absolute error of a probability that underflows: SciPy's tails vanish below 1e-310
+_SHARES = 1.0, 0.5, 0.25, 0.125, 0.0  # of the greatest theta that are tried
+_APART, _CENTRES = 6.0, (2, 64)  # deviations between places about which the axis has points, for the others' codes; their number
+_SPARSE = 41  # points about each of many of them
 _SCALES, _RADIAL = 12, 20  # for the norm across: scales, and ends of cells in each of the two tails
 _LOSSES = 500  # ranges of privacy losses
 _RAREST = 1e-280  # least probability of an outcome whose loss is computed
@@ -99,6 +107,8 @@ class SignalTest:
     adjacency : Adjacency
     variance_error : float
         Bound of the relative error of the variances.
+    slope : float
+        Minus theta: how the others' codes along the axis change with their noise.
     """
 
     v: FloatArray
@@ -110,6 +120,7 @@ class SignalTest:
     dimension: int
     adjacency: Adjacency
     variance_error: float = 0.0
+    slope: float = 0.0
     # by level, number of cells and whether the device's noise is added: what does not depend on epsilon
     _across_of: dict[tuple[float, int, bool], tuple[FloatArray, FloatArray, FloatArray]] = field(
         default_factory=dict, compare=False, repr=False
@@ -136,6 +147,25 @@ class SignalTest:
             # sums of noises three times (their rounding, and what was taken off for it), and single operations
             float(3 * part.rounding[row] + part.lost / np.min(v[inside]) + 64 * UNIT),
         )
+
+    def tilted(self, steepest: float) -> list[SignalTest]:
+        """The same device among others with codes, of lengths in proportion to their noise up to `steepest`."""
+        shares = _SHARES if steepest > 0 else (0.0,)
+        return [replace(self, slope=-share * steepest) for share in shares]
+
+    @cached_property
+    def means(self) -> FloatArray:
+        """The sum of the others' codes along the axis, at each value of their noise, less that at the first value."""
+        return np.asarray(self.slope * (self.v - self.v[0]))
+
+    @property
+    def _offsets(self) -> list[float]:
+        """Places of the law of the others' codes about which the axis has points."""
+        if not self.slope:
+            return [0.0]
+        low, high = float(np.min(self.means)), float(np.max(self.means))
+        wanted = (high - low) / (_APART * float(np.sqrt(np.min(self.v)))) + 1
+        return list(np.linspace(low, high, int(np.clip(wanted, *_CENTRES))))
 
     def delta(self, eps: float, level: float, doublings: int = _DOUBLINGS) -> float:
         """A lower bound of delta(eps), for any `level`; tight if `level` is near the least delta of interest.
@@ -177,12 +207,13 @@ class SignalTest:
         narrowest, widest = float(np.sqrt(np.min(self.v))), float(np.sqrt(np.max(self.v) + self.s))
         half = self.d / 2 if self.adjacency is Adjacency.REPLACE else 0.0
         # the outermost cells reach to infinity, so that the cells are a partition
-        axis = np.concatenate([[-np.inf], self._axis(reach, narrowest, widest, [self.d - half, -half], coarse), [np.inf]])
+        centres = [mean + offset for mean in (self.d - half, -half) for offset in self._offsets]
+        axis = np.concatenate([[-np.inf], self._axis(reach, narrowest, widest, centres, coarse), [np.inf]])
         squares = self._squares(level, coarse)
 
         def law(mean: float, adds_own: bool) -> FloatArray:
             v = self.v + (self.s if adds_own else 0.0)
-            along = _between(axis[:-1, None], axis[1:, None], mean, np.sqrt(v))
+            along = _between(axis[:-1, None], axis[1:, None], mean + self.means, np.sqrt(v))
             a = (self.dimension - 1) / 2
             with np.errstate(over="ignore"):
                 # given v, the squared norm across over 2v is a gamma variable of shape (r - 1) / 2, independent of the
@@ -217,7 +248,8 @@ class SignalTest:
         """Lower bound of the integral of the positive part of the sum of `plus` minus the sum of `minus`."""
         reach = np.sqrt(-2 * np.log(level)) + 3
         low, high = float(np.min(self.v)), float(np.max(self.v)) + self.s
-        axis = self._axis(reach, np.sqrt(low), np.sqrt(high), [mean for _, mean, _ in plus + minus])
+        centres = [mean + offset for _, mean, _ in plus + minus for offset in self._offsets]
+        axis = self._axis(reach, np.sqrt(low), np.sqrt(high), centres)
         # densities on the axis do not depend on the cells across: computed once
         kernels = [self._kernel(axis, mean, adds_own) for _, mean, adds_own in plus + minus]
         noise_cases = {adds_own for _, _, adds_own in plus + minus}  # with and without the noise of the device
@@ -235,7 +267,7 @@ class SignalTest:
             value = rounding = 0.0
             for number, (c, mean, adds_own) in enumerate(plus + minus):
                 v = self.v + (self.s if adds_own else 0.0)
-                along = c * self.weights * _between(left, right, mean, np.sqrt(v))
+                along = c * self.weights * _between(left, right, mean + self.means, np.sqrt(v))
                 _, inside, error = across[adds_own]
                 mass = float(np.sum(along * inside))
                 value += mass if number < len(plus) else -mass
@@ -262,7 +294,7 @@ class SignalTest:
         return best_value
 
     def _moved(self, probability: float) -> float:
-        r"""Bound of the change of the probability of a set when the variances change by `variance_error`.
+        r"""Bound of the change of the probability of a set when variances change by `variance_error`, and means with them.
 
         Notes
         -----
@@ -271,9 +303,23 @@ class SignalTest:
         (:func:`airtight.analytics.privacy.over_the_air.participation_mixture.evaluate.log_ends`), the change is at most
         :math:`\tau m(r + \sqrt{r\ell} + \ell)` to first order in the relative change :math:`\tau`; twice this is
         returned. The bound is concave in m, so it holds for mixtures.
+
+        A mean that moves by h deviations changes the probability by at most h times :math:`\int_A|z|q \le m(\sqrt{2\ell} + 1)`:
+        the part of :math:`|z|` beyond :math:`T = \sqrt{2\log(1/m)}` is at most :math:`2\varphi(T) \le m`. Each mean is the slope
+        times a difference of two variances, and rounded.
         """
         r, level = self.dimension, 1 - np.log(max(probability, _LOST))
-        return float(2 * self.variance_error * probability * (r + np.sqrt(r * level) + level))
+        of_variances = self.variance_error * (r + np.sqrt(r * level) + level)
+        of_means = self._mean_error * (np.sqrt(2 * level) + 1)
+        return float(2 * probability * (of_variances + of_means))
+
+    @cached_property
+    def _mean_error(self) -> float:
+        """Bound of the error of a mean, in standard deviations."""
+        if not self.slope:
+            return 0.0
+        of_noise = -self.slope * (self.v + self.v[0]) * (self.variance_error + 4 * UNIT)
+        return float(np.max((of_noise + 2 * UNIT * (self.d + np.abs(self.means))) / np.sqrt(self.v)))
 
     @property
     def loss_error(self) -> float:
@@ -307,13 +353,14 @@ class SignalTest:
     def _axis(reach: float, narrowest: float, widest: float, means: list[float], coarse: int = 1) -> FloatArray:
         # points about each mean, spaced like sinh: dense near it, sparse far out
         end = np.arcsinh(4 * (reach * widest + max(map(abs, means))) / narrowest)
-        steps = narrowest / 4 * np.sinh(np.linspace(-end, end, _AXIAL // coarse))
+        points = max(min(_AXIAL, 3 * _AXIAL // len(means)), _SPARSE) // coarse
+        steps = narrowest / 4 * np.sinh(np.linspace(-end, end, points))
         return np.unique(np.concatenate([mean + steps for mean in set(means)]))
 
     def _kernel(self, axis: FloatArray, mean: float, adds_own: bool) -> FloatArray:
         """Densities on the axis, one row per value of the others' noise."""
         v = (self.v + (self.s if adds_own else 0.0))[:, None]
-        return np.asarray(np.exp(-((axis - mean) ** 2) / (2 * v)) / np.sqrt(2 * np.pi * v))
+        return np.asarray(np.exp(-((axis - mean - self.means[:, None]) ** 2) / (2 * v)) / np.sqrt(2 * np.pi * v))
 
     def _across(self, u: FloatArray, adds_own: bool) -> FloatArray:
         """log density of u, the norm across divided by sqrt 2, under each value of the noise; one row per node."""
@@ -322,6 +369,25 @@ class SignalTest:
             return np.zeros((u.size, self.v.size))
         v = self.v + (self.s if adds_own else 0.0)
         return log_norm_density(u[:, None] / np.sqrt(v), a) - np.log(v) / 2
+
+
+def steepest(system: InferenceSystem | HomogeneousSystems, device: int) -> float:
+    """The greatest theta: the least ratio of code and noise of another device that sends at random, in normalised units.
+
+    It is rounded down, and 0 where there is none: the code of a device that always sends is known. `device` is that of a
+    system, or a system among several.
+    """
+    scaled = system.normalised()
+    code, noise = scaled.alignment * scaled.weight * scaled.clip, scaled.received_noise_variance
+    if isinstance(scaled, HomogeneousSystems):
+        others = np.array([device])[scaled.devices[device : device + 1] > 1]
+    else:
+        others = np.flatnonzero(np.arange(scaled.devices) != device)
+    random = (scaled.participation[others] > 0) & (scaled.participation[others] < 1)
+    noisy = others[(noise[others] > 0) & random]
+    with np.errstate(over="ignore"):
+        ratio = float(np.min(code[noisy] / noise[noisy], initial=np.inf))
+    return ratio * (1 - 8 * UNIT) if np.isfinite(ratio) else 0.0
 
 
 def merged(p: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -368,8 +434,8 @@ def _positive(axis: FloatArray, above: FloatArray, below: FloatArray) -> tuple[F
     return left, right
 
 
-def _between(left: FloatArray, right: FloatArray, mean: float, sigma: FloatArray) -> FloatArray:
-    """Probability of the intervals of each row under normal laws, one column per sigma."""
+def _between(left: FloatArray, right: FloatArray, mean: FloatArray, sigma: FloatArray) -> FloatArray:
+    """Probability of the intervals of each row under normal laws, one column per mean and sigma."""
     out = np.zeros((left.shape[0], sigma.size))
     for start, end in zip(left.T, right.T, strict=True):
         a, b = (start[:, None] - mean) / sigma, (end[:, None] - mean) / sigma
@@ -380,25 +446,37 @@ def _between(left: FloatArray, right: FloatArray, mean: float, sigma: FloatArray
     return out
 
 
-def least_epsilon(mixture: SignalTest, delta: float, epsilon_upper: float) -> float:
-    """The greatest epsilon found below `epsilon_upper` at which the lower bound still exceeds `delta`; 0 if there is none."""
+def best_delta(tests: Sequence[SignalTest], eps: float, level: float) -> float:
+    """The greatest lower bound of delta(eps) of some tests; see :meth:`SignalTest.delta`."""
+    coarse = [test.delta(eps, level, 0) for test in tests]
+    best = int(np.argmax(coarse))
+    return max(coarse[best], tests[best].delta(eps, level))
 
-    def excess(eps: float, doublings: int) -> float:
-        bound = mixture.delta(eps, 1e-4 * delta, doublings)
+
+def least_epsilon(tests: Sequence[SignalTest], delta: float, epsilon_upper: float) -> float:
+    """The greatest epsilon found below `epsilon_upper` at which a lower bound still exceeds `delta`; 0 if there is none."""
+
+    def excess(test: SignalTest, eps: float, doublings: int) -> float:
+        bound = test.delta(eps, 1e-4 * delta, doublings)
         return float(np.log(bound / delta)) if bound > 0 else -np.inf
 
-    def greatest(low: float, doublings: int, start: float, near: float) -> float:
+    def greatest(test: SignalTest, low: float, doublings: int, start: float, near: float) -> float:
         # nothing is excluded if not even the left end exceeds delta
-        at_low = excess(low, doublings)
+        at_low = excess(test, low, doublings)
         if not at_low > 0:
             return low
         start = min(start, epsilon_upper * (1 - near / 10))
-        return falling_root(lambda x: excess(x, doublings), low, at_low, epsilon_upper, start, lambda high: near * high)[0]
+        return falling_root(
+            lambda x: excess(test, x, doublings), low, at_low, epsilon_upper, start, lambda high: near * high
+        )[0]
 
-    # first with few cells, then with all of them from there
-    coarse = greatest(0.0, 0, epsilon_upper * (1 - _NEAR / 10), _COARSE)
-    # more cells only raise the bound, so that it exceeds delta at `coarse` as well
-    return greatest(coarse, _DOUBLINGS, coarse * (1 + _COARSE), _NEAR)
+    # first with few cells, then the best first with all of them, each test from where the best of those before it ends
+    coarse = [greatest(test, 0.0, 0, epsilon_upper * (1 - _NEAR / 10), _COARSE) for test in tests]
+    best = max(coarse)
+    for place in np.argsort(coarse)[::-1]:
+        # more cells only raise the bound, so that it exceeds delta at what few cells reach as well
+        best = max(best, greatest(tests[place], best, _DOUBLINGS, best * (1 + _COARSE), _NEAR))
+    return best
 
 
 def gamma_cells(a: float, t: FloatArray) -> FloatArray:

@@ -80,7 +80,7 @@ def test_never_below_any_choice_and_no_more_than_one(clients, fraction, local, b
 
 @settings(max_examples=15, deadline=None)
 @given(st.integers(2, 3), st.floats(0.2, 2.0), st.floats(0.1, 1.5), st.floats(0.0, 1.0))
-def test_with_other_releases(clients, local, answer, share):
+def test_aggregation_composed_with_randomized_response_is_bracketed(clients, local, answer, share):
     """Composed with randomized response, of which the outcomes are told, too."""
     system = airtight.FederatedSystem(clients=clients, parameters=1, epsilon=local, ldp_fraction=1.0)
     curve = airtight.compose([airtight.aggregation(system), airtight.randomized_response(answer)], [2, 1])

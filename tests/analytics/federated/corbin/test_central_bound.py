@@ -102,7 +102,7 @@ def test_bad_input(change, name):
 
 
 @pytest.mark.parametrize("delta", [0.9, 0.99])
-def test_where_hardly_any_parameter_differs(delta):
+def test_epsilon_is_zero_where_updates_differ_less_often_than_delta(delta):
     """J = 0: the logarithm of 6 J / delta was an error; the two updates then give the same outputs but for delta/6."""
     assert central_bound.proven(10, 1, epsilon=0.01, client="unpaired", delta=delta) == 0.0
     assert central_privacy.update_epsilon(10, 1, epsilon=0.01, client="unpaired", delta=delta) == 0.0

@@ -191,7 +191,7 @@ def test_extremes_become_events(curve):
     "event",
     [events.LaplaceDpEvent(1e-310), events.GaussianDpEvent(5e-324), events.RandomizedResponseDpEvent(1e-323, 5)],
 )
-def test_hardly_any_noise_protects_nothing(event):
+def test_events_of_vanishing_noise_have_delta_one(event):
     assert PrivacyCurve.from_dp_accounting(event).delta(700.0) == 1
 
 

@@ -229,7 +229,7 @@ def test_epsilon_is_where_delta_falls_to_the_target(system):
 
 
 @given(systems())
-def test_proven_bounds_exact(system):
+def test_proven_epsilon_is_at_least_the_exact_one(system):
     proven, exact = amplification.proven(system), system_privacy.epsilon(system)
     assert np.all(proven.epsilon >= exact * (1 - 1e-9)) and not np.any(np.isnan(proven.epsilon))
     assert proven.adjacency is system.adjacency and np.all(proven.delta == system.delta)

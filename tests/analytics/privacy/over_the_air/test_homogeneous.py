@@ -53,7 +53,7 @@ def test_each_of_many_is_as_if_alone(adjacency, idle):
 
 
 @pytest.mark.parametrize("adjacency", ["silent", "replace"])
-def test_a_hidden_device_of_many(adjacency):
+def test_hidden_epsilon_of_many_systems_is_that_of_each(adjacency):
     columns = drawn(4, seed=5, participation=np.full(4, 0.4), weight=np.full(4, 0.3), dimension=np.repeat([3, 700], 2))
     many = HomogeneousSystems(**columns, adjacency=adjacency)
     apart = [

@@ -27,6 +27,7 @@ from airtight.analytics.privacy.mechanisms.laplace import Laplace
 from airtight.analytics.privacy.mechanisms.randomized_response import RandomizedResponse
 from airtight.analytics.privacy.over_the_air import rounds, system_privacy
 from airtight.analytics.privacy.over_the_air.multi_antenna.shared_curves import SharedCurves, edges_of
+from airtight.analytics.privacy.over_the_air.participation_mixture import signal_lower_bound
 from airtight.analytics.privacy.over_the_air.participation_mixture.build import participations
 from airtight.analytics.privacy.over_the_air.participation_mixture.noise_interpolant import NoiseInterpolant
 
@@ -220,27 +221,36 @@ def test_hidden_device_over_three_rounds_by_quadrature():
             assert high - low < 4e-3 * high
 
 
-@pytest.mark.parametrize("adjacency", ["absent", "silent", "replace"])
-def test_signal_with_zero_codes_over_two_rounds_by_quadrature(adjacency):
-    """The lower end is one for a data set that is legal: not above its exact value, and near it."""
-    system = small(
-        devices=2, participation=[0.4, 0.5], noise_variance=[0.3, 2.0], clip=1.5, adjacency=adjacency, dimension=1
-    )
-    y, step = np.linspace(-12.0, 12.0, 2401, retstep=True)
+def laws_of_y(system, theta, y):
+    """Densities of y under both neighbours for device 0; device 1, if it sends, has the code -theta times its noise."""
     first, second = np.zeros(y.size), np.zeros(y.size)
-    for on in (0.0, 2.0):
-        alone = small(devices=1, participation=0.4, noise_variance=0.3, clip=1.5, receiver_noise_variance=0.2 + on,
-                      adjacency=adjacency)  # fmt: skip
-        a, b = densities(alone, y)
+    for on in (0.0, float(system.noise_variance[1])):
+        alone = small(
+            devices=1, participation=0.4, noise_variance=0.3, clip=1.5, receiver_noise_variance=0.2 + on,
+            adjacency=system.adjacency,
+        )  # fmt: skip
+        a, b = densities(alone, y + theta * on)
         first, second = first + a / 2, second + b / 2
-    low, high = rounds.bracket(system, rounds=2, observer="signal", device=0)
+    return first, second
 
-    def delta(eps):
+
+TWO = small(devices=2, participation=[0.4, 0.5], noise_variance=[0.3, 2.0], clip=1.5, adjacency="silent", dimension=1)
+THETAS = [0.75 * share for share in signal_lower_bound._SHARES]  # device 1 may send 1.5
+
+
+@pytest.mark.parametrize("adjacency", ["absent", "silent", "replace"])
+def test_signal_with_codes_over_two_rounds_by_quadrature(adjacency):
+    """The lower end is one for a data set that is legal: not above its exact value, and not below that of codes of 0."""
+    system = TWO.replace(adjacency=adjacency)
+    y, step = np.linspace(-12.0, 12.0, 2401, retstep=True)
+    low, high = rounds.bracket(system, rounds=2, observer="signal", device=0)[:2]
+
+    def delta(eps, theta):
+        first, second = laws_of_y(system, theta, y)
         pair = np.outer(first, first), np.outer(second, second)
-        both = [np.sum(np.maximum(one - math.exp(eps) * other, 0.0)) * step**2 for one, other in (pair, pair[::-1])]
-        return max(both)
+        return max(np.sum(np.maximum(one - math.exp(eps) * other, 0.0)) * step**2 for one, other in (pair, pair[::-1]))
 
-    assert delta(low * 0.999) > system.delta > delta(low * 1.02)
+    assert max(delta(low * 0.999, theta) for theta in THETAS) > system.delta > delta(low * 1.02, 0.0)
     assert low < high == rounds.bracket(system, rounds=2, observer="others", device=0)[1]
 
 
@@ -508,24 +518,21 @@ def test_of_a_server_that_sees_y_alone_a_curve_knows_both_ends():
     assert low * 0.5 < with_another.bracket(delta=1e-3)[0] < with_another.bracket(delta=1e-3)[1]
 
 
-def test_zero_codes_of_one_query_by_quadrature():
-    """What a curve of `signal` has below is not more than a legal data set gives away, in either order, nor much less."""
-    system = small(
-        devices=2, participation=[0.4, 0.5], noise_variance=[0.3, 2.0], clip=1.5, adjacency="silent", dimension=1
-    )
+def test_codes_of_one_query_by_quadrature():
+    """What a curve of `signal` has below is not more than a legal data set gives away, in either order, nor much less in both."""
     y, step = np.linspace(-14.0, 14.0, 5601, retstep=True)
-    first, second = np.zeros(y.size), np.zeros(y.size)
-    for on in (0.0, 2.0):
-        alone = small(devices=1, participation=0.4, noise_variance=0.3, clip=1.5, receiver_noise_variance=0.2 + on,
-                      adjacency="silent")  # fmt: skip
-        a, b = densities(alone, y)
-        first, second = first + a / 2, second + b / 2
-    curve = airtight.curve(system, observer="signal")
+    curve, laws = airtight.curve(TWO, observer="signal"), [laws_of_y(TWO, theta, y) for theta in THETAS]
     for eps in (0.0, 0.1, 0.4):
-        for way, (one, other) in (("forward", (first, second)), ("reverse", (second, first))):
-            truth = float(np.sum(np.maximum(one - math.exp(eps) * other, 0.0)) * step)
-            low = float(curve.bracket(epsilon=eps, direction=way)[0])
-            assert 0.97 * truth - 1e-4 <= low <= truth + 1e-5
+        truth, of_order = [], {"forward": 0.0, "reverse": 0.0}
+        for first, second in laws:
+            ways = {"forward": (first, second), "reverse": (second, first)}
+            deltas = {way: float(np.sum(np.maximum(a - math.exp(eps) * b, 0.0)) * step) for way, (a, b) in ways.items()}
+            truth.append(max(deltas.values()))
+            of_order = {way: max(of_order[way], delta) for way, delta in deltas.items()}
+        low = float(curve.bracket(epsilon=eps)[0])
+        assert 0.97 * truth[-1] - 1e-4 <= low <= max(truth) + 1e-5
+        for way, most in of_order.items():
+            assert float(curve.bracket(epsilon=eps, direction=way)[0]) <= most + 1e-5
 
 
 def test_laws_that_differ_by_less_than_their_rounding_are_complete():

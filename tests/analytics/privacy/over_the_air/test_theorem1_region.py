@@ -163,3 +163,12 @@ def test_what_it_refuses():
         theorem1_region(one_random_device(), form="theorem2")
     with pytest.raises(ParameterError, match="system"):
         theorem1_region(3)
+
+
+def test_the_observer_is_that_of_the_system():
+    system = InferenceSystem(
+        devices=4, participation=0.8, noise_variance=0.2, weight=0.25, clip=1.0, alignment=1.0, receiver_noise_variance=0.1,
+        dimension=4, delta=1e-5, observer="signal",
+    )  # fmt: skip
+    assert theorem1_region(system).observer == "signal"
+    assert theorem1_region(system, observer="others").observer == "others"

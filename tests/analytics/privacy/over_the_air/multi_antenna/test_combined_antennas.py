@@ -10,7 +10,9 @@ from scipy import special
 
 import airtight
 from airtight import Channel, InferenceSystem, PrivacyCurve
+from airtight.analytics.privacy.over_the_air import rounds
 from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy, combined_antennas, effective_noise
+from airtight.analytics.privacy.over_the_air.participation_mixture import signal_lower_bound
 
 _DRAWS = 30_000
 
@@ -125,7 +127,7 @@ def test_the_lower_end_is_below_the_likelihood_ratio_of_the_whole_signal(adjacen
 
 
 def test_with_one_look_it_is_near_the_bound_of_one_look() -> None:
-    """Looks that differ by 1e-12 take the way of many looks; the lower end is near that of one look."""
+    """Looks that differ by 1e-12 take the way of many looks, where the others send codes of 0: the lower end is near that."""
     for adjacency in ("absent", "silent", "replace"):
         one = system(adjacency=adjacency, weight=[0.6, 0.9, 0.5, 0.7])
         table = np.ones((1, 4, 1))
@@ -133,7 +135,10 @@ def test_with_one_look_it_is_near_the_bound_of_one_look() -> None:
         of_channel = channel_privacy.bracket(one, Channel(looks=table), observer="signal")
         low, high = airtight.analytics.privacy.over_the_air.observers.signal_bracket(one)
         np.testing.assert_allclose(of_channel.upper, high, rtol=1e-6)
-        assert np.all(of_channel.lower <= low * (1 + 1e-4)) and np.all(of_channel.lower >= 0.9 * low)
+        parts = [rounds.query(one, k, "others")._part(0.0) for k in range(one.devices)]
+        alone = [[signal_lower_bound.SignalTest.of(part, 0)] for part in parts]
+        of_zero = [signal_lower_bound.least_epsilon(test, one.delta, float(most)) for test, most in zip(alone, high, strict=True)]
+        assert np.all(of_channel.lower <= low * (1 + 1e-4)) and np.all(of_channel.lower >= 0.9 * np.array(of_zero))
 
 
 def test_rounds_have_a_lower_end() -> None:
