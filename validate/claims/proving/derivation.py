@@ -86,7 +86,7 @@ class Lemma:
         symbols = one_each([made.actual, made.claimed, *self.given])
         if strange := [name for name, symbol in symbols.items() if not isinstance(symbol, Parameter)]:
             raise TypeError(f"{strange[0]}: a symbol of a lemma must be a parameter, which has a range")
-        return symbols  # type: ignore[return-value]
+        return symbols
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +174,7 @@ class Monotone:
         return sp.diff(self.function, self.symbol) if self.slope is None else self.slope
 
     def _symbols(self) -> dict[str, Parameter]:
-        return one_each([self.function, self._slope(), self.symbol])  # type: ignore[return-value]
+        return one_each([self.function, self._slope(), self.symbol])
 
 
 @lru_cache(maxsize=256)
@@ -311,7 +311,7 @@ def _checked(made: Relation, domain: Mapping[str, Range], given: Sequence[Any], 
     else:
         for condition, how in ((derivation.split > 0, derivation.above), (derivation.split <= 0, derivation.below)):
             if condition != sp.false:
-                known = task.given if condition == sp.true else (*task.given, condition)
+                known = list(task.given) if condition == sp.true else [*task.given, condition]
                 task.take(_checked(made, domain, known, how or Derivation()), f"where {condition}")
     if task.failed is not None or derivation.split is not None or derivation.each is not None:
         return task.proof()
@@ -501,7 +501,7 @@ def _resolved(expression: Any, conditions: Sequence[Any]) -> sp.Expr:
 
 def _branches(known: Any, piecewise: sp.Piecewise) -> sp.Expr:
     """A Piecewise where a condition holds: without the branches of which it says whether they count."""
-    branches = []
+    branches = list[tuple[Any, Any]]()
     for value, condition in piecewise.args:
         if _follows(condition, known):
             return sp.Piecewise(*branches, (value, True))

@@ -126,7 +126,7 @@ CLAIMS = (
     Claim(
         "CB-E21",
         "App. B, Eq. (10)-(12), (18), (19), (21), (22)",
-        equal(_entries([limit_law(_A)[signs] for signs in product((-1, 1), repeat=2)]), _entries(_PRINTED_LAW)),
+        equal(_entries([limit_law(_A)[first, second] for first in (-1, 1) for second in (-1, 1)]), _entries(_PRINTED_LAW)),
         holds("The Frechet bound: the probability that both send plus is as small as the marginals allow."),
         given=[x + y <= 0],
         computed=equal(lambda entry, **point: _limit_law(**point).flat[int(entry)], _printed_law),
