@@ -15,6 +15,7 @@ from itertools import pairwise
 from typing import Any
 
 import sympy as sp
+from scipy.stats import qmc
 
 from airtight.analytics.forms.domain import Parameter, Range, exact
 from airtight.validate.claims.proving.boxes import Defined, Proof, Status
@@ -22,6 +23,8 @@ from airtight.validate.claims.proving.identity import identical
 from airtight.validate.claims.proving.proof import BOXES, beyond_assumptions, prove
 from airtight.validate.claims.relation import Relation, Sign, at_least, at_most, one_each, relation
 
+_POINTS = 512  # at which it is tried whether hypotheses can hold together
+_BINDING = (sp.Sum, sp.Product, sp.Integral, sp.Lambda, sp.Subs, sp.Limit)  # their symbols are not parameters
 _KINKED = (sp.Max, sp.Min, sp.Abs, sp.Piecewise, sp.sign, sp.floor, sp.ceiling)
 _SMOOTH = (
     *(sp.Add, sp.Mul, sp.Pow, sp.Symbol, sp.Number, sp.NumberSymbol),
@@ -79,10 +82,12 @@ class Lemma:
         at = {symbols[name]: sp.sympify(value) for name, value in values.items()}
         low, high = (side.xreplace(at) for side in _ordered(made))
         needed = [condition for name, symbol in symbols.items() for condition in _inside(at[symbol], symbol.range)]
-        return Use(self, low, high, (*needed, *(relation(condition.xreplace(at)) for condition in self.given)))
+        return Use(self, low, high, (*needed, *(relation(condition.xreplace(at)) for condition in self.given)), _MADE)
 
     def _symbols(self) -> dict[str, Parameter]:
         made = relation(self.relation)
+        if any(sp.sympify(part).has(*_BINDING) for part in (made.actual, made.claimed, *self.given)):
+            raise TypeError("a lemma must have no bound symbol, whose place a value could take")
         symbols = one_each([made.actual, made.claimed, *self.given])
         if strange := [name for name, symbol in symbols.items() if not isinstance(symbol, Parameter)]:
             raise TypeError(f"{strange[0]}: a symbol of a lemma must be a parameter, which has a range")
@@ -168,12 +173,14 @@ class Monotone:
                 inside.append(at_least(value, 0))
             elif symbol.is_positive or symbol is not self.symbol:  # the ends are real where their order is shown
                 inside.append(_Seen(value, positive=bool(symbol.is_positive)))
-        return Use(self, *((low, high) if self.rises() else (high, low)), (at_most(*ends), *inside))
+        return Use(self, *((low, high) if self.rises() else (high, low)), (at_most(*ends), *inside), _MADE)
 
     def _slope(self) -> sp.Expr:
         return sp.diff(self.function, self.symbol) if self.slope is None else self.slope
 
     def _symbols(self) -> dict[str, Parameter]:
+        if self.function.has(*_BINDING):
+            raise TypeError("a function that is monotone must have no bound symbol, whose place a value could take")
         return one_each([self.function, self._slope(), self.symbol])
 
 
@@ -182,14 +189,22 @@ def _proof_of(lemma: Lemma | Monotone) -> Proof:
     return lemma.prove()
 
 
+_MADE = object()  # what only the lemmas of this module have
+
+
 @dataclass(frozen=True, eq=False)
 class Use:
-    """A lemma at expressions: `low` is at most `high` where `needed` holds."""
+    """A lemma at expressions: `low` is at most `high` where `needed` holds; made by :meth:`Lemma.at` or :meth:`Monotone.at`."""
 
     lemma: Lemma | Monotone
     low: sp.Expr
     high: sp.Expr
     needed: tuple[Any, ...]
+    made: object = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.made is not _MADE:
+            raise TypeError("a use of a lemma is made by its method `at`, which says what it needs")
 
 
 @dataclass(frozen=True)
@@ -281,11 +296,16 @@ def derived(made: Relation, domain: Mapping[str, Range], given: Sequence[Any], d
         return prove(made, domain, given)
     started = time.perf_counter()
     how = derivation() if callable(derivation) else derivation
-    proof = _checked(made, {**made.domain(), **domain}, given, how)
+    ranges = {**made.domain(), **domain}
+    if not _met(given, ranges):
+        return Proof(Status.OPEN, "derivation", reason="no point was found at which all hypotheses hold")
+    proof = _checked(made, ranges, given, how)
     return replace(proof, seconds=time.perf_counter() - started)
 
 
 def _checked(made: Relation, domain: Mapping[str, Range], given: Sequence[Any], derivation: Derivation) -> Proof:
+    if derivation.each is not None and any(side.has(*_BINDING) for side in (made.actual, made.claimed) if made.symbolic):
+        return Proof(Status.OPEN, "derivation", reason="a value may not take the place of a bound symbol")
     if not made.symbolic or any(not isinstance(condition, sp.Basic) for condition in given):
         return Proof(Status.OPEN, "derivation", reason="a side or a hypothesis is computed by code")
     steps = [s.expression if isinstance(s, Step) else s for s in derivation.through]
@@ -299,6 +319,10 @@ def _checked(made: Relation, domain: Mapping[str, Range], given: Sequence[Any], 
         if not task.take(derived(relation(condition), domain, task.given, how), f"{condition}"):
             return task.proof()
         task.given = (*task.given, condition)
+    if derivation.each is not None and not domain[derivation.each.name].integer:
+        return Proof(Status.OPEN, "derivation", reason=f"{derivation.each}: must be an integer to be tried at each value")
+    if derivation.split is not None and not _has_values(derivation.split, domain, task.given):
+        return Proof(Status.OPEN, "derivation", reason=f"{derivation.split}: may have no value somewhere in the domain")
     if derivation.each is not None:
         for value in domain[derivation.each.name].values:
             at = {derivation.each: sp.Integer(int(value))}
@@ -421,6 +445,19 @@ class _Links:
         return self.take(proof, f"{what}: {low} <= {high}")
 
 
+def _met(given: Sequence[Any], domain: Mapping[str, Range]) -> bool:
+    """Whether all hypotheses hold at one of some points: from those that contradict each other everything would follow."""
+    symbols = sorted({s for condition in given if isinstance(condition, sp.Basic) for s in condition.free_symbols}, key=str)
+    ranges = [one for s in symbols if (one := domain.get(s.name, getattr(s, "range", None))) is not None]
+    if not symbols or len(ranges) < len(symbols):
+        return all(condition != sp.false for condition in given)
+    for shares in qmc.Halton(len(symbols), scramble=False).random(_POINTS) if given else ():
+        point = {s: sp.Rational(exact(r.at(float(share)))) for s, r, share in zip(symbols, ranges, shares, strict=True)}
+        if all(condition.xreplace(point) == sp.true for condition in given if isinstance(condition, sp.Basic)):
+            return True
+    return not given
+
+
 def _ordered(made: Relation) -> tuple[sp.Expr, sp.Expr]:
     """The smaller side and the greater one."""
     return (made.claimed, made.actual) if made.sign is Sign.AT_LEAST else (made.actual, made.claimed)
@@ -483,6 +520,8 @@ def _positive(expression: sp.Expr, conditions: Sequence[Any], *, only_real: bool
 def _same(one: sp.Expr, other: sp.Expr) -> bool:
     """Whether two expressions are one after their products are multiplied out."""
     difference = one - other
+    if difference.has(sp.Float) or one.has(sp.Float) or other.has(sp.Float):  # which rounds exact numbers away
+        return bool(one == other)
     return bool(difference == 0 or sp.expand(difference) == 0 or identical(difference, sp.Integer(0)))
 
 

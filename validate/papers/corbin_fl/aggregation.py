@@ -237,13 +237,13 @@ CLAIMS = (
     Claim(
         "CB-T3m",
         "Theorem 3, mean squared error of AugCorBin-FL",
-        at_most(
-            _SHARED - _some * alpha**2 * (1 - kept()) / _count**2, _SHARED + _some * (2 * alpha - 1) / _count**2
-        ),
+        at_most(_augmented, quantity("Theorem 3, MSE", clients=_clients, fraction=_alone)),
         holds("True and loose, as Theorem 2; exact for the clients that quantize alone."),
         {"pairs": _some.range},
+        form=at_most(
+            _SHARED - _some * alpha**2 * (1 - kept()) / _count**2, _SHARED + _some * (2 * alpha - 1) / _count**2
+        ),
         statement=r"\mathrm{MSE} \le \frac{\gamma r^2\alpha^2}n + \frac{1-\gamma}{2n}r^2((\sqrt2-1)\alpha+1)((\sqrt2+1)\alpha-1)",
         where={**IN_RADII, "n": _clients, r"\gamma": _alone},
-        computed=at_most(_augmented, quantity("Theorem 3, MSE", clients=_clients, fraction=_alone)),
     ),
 )

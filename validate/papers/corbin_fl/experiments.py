@@ -62,7 +62,6 @@ def _augmented(epsilon: float, pairs_alone: int) -> float:
     return float(mean_estimation.worst(50, epsilon=epsilon, independent=2 * pairs_alone / 50))
 
 
-_CLOSED = "worst cases by name; tried are their closed forms (CB-T2*-pair; n clients are n/2 pairs: CB-T2*)"
 _EPSILON, _PAIR = {"epsilon": WIDE}, printed("worst pair")
 one_or_two = parameter("pairs", 1, 2, integer=True)
 factor = parameter("factor", 1.0, 10.0)
@@ -166,48 +165,48 @@ CLAIMS = (
     Claim(
         "CB-X1-mse",
         "ours: CorBin-FL against Laplace noise, by worst MSE (for the accuracies of Experiment 1 see CB-X1)",
-        at_most(_A(epsilon) ** 2 * kept() / 2, 8 / epsilon**2),
+        at_most(_PAIR / 2, quantity("Laplace, variance")),
         holds_under(
             "True up to epsilon = 3.83. At the experiment's 5 Laplace noise has .32 r^2/n, and CorBin-FL .51 at worst "
             "and .34 averaged over uniform updates, which decides nothing about accuracy."
         ),
+        form=at_most(_A(epsilon) ** 2 * kept() / 2, 8 / epsilon**2),
         statement=r"\max\mathrm{MSE}(\text{CorBin-FL}) \le \frac{8r^2}{n\epsilon_p^2} \quad(\epsilon_p \le 3.83)",
         where={r"\max\mathrm{MSE}(\text{CorBin-FL})": _PAIR / 2, "r": 1, "n": 1},
         domain={"epsilon": replace(epsilon.range, high=3.83, typical=(0.5, 3.0))},
-        computed=at_most(_PAIR / 2, quantity("Laplace, variance")),
     ),
     Claim(
         "CB-X1-gauss",
         "Experiment 1, Fig. 1: CorBin-FL against Gaussian noise at delta = 1e-5, exactly calibrated",
-        at_least(least_delta(epsilon, 2, sp.sqrt(kept() / 2) / share()), sp.Rational(1, 10**5)),
+        at_least(
+            lambda epsilon: float(gaussian.delta(epsilon, sensitivity=2.0, sigma=math.sqrt(_worst(epsilon)))),
+            sp.Rational(1, 10**5),
+        ),
         holds(
             "True also with the exact calibration in place of the classical bound, up to epsilon = 15.4: Gaussian noise with "
             "the worst variance of CorBin-FL has a delta of at least 1e-5 at epsilon, so that more is needed."
         ),
         {"epsilon": Range(0.05, 15.4)},
+        form=at_least(least_delta(epsilon, 2, sp.sqrt(kept() / 2) / share()), sp.Rational(1, 10**5)),
         statement=r"\delta_G\bigl(\epsilon;\ \sigma^2 = n\max\mathrm{MSE}(\text{CorBin-FL})\bigr) \ge 10^{-5}\quad"
         r"(\epsilon \le 15.4)",
         slack=1.1,
-        computed=at_least(
-            lambda epsilon: float(gaussian.delta(epsilon, sensitivity=2.0, sigma=math.sqrt(_worst(epsilon)))),
-            sp.Rational(1, 10**5),
-        ),
     ),
     Claim(
         "CB-X2",
         "Experiment 2, Fig. 2(a): d = 5 suffices",
         at_most(
-            sp.Min((kept() + sp.Rational(1, 16)) / 4, sp.Rational(1, 2)) / share() ** 2,
-            sp.Rational(107, 100) * kept() / share() ** 2 / 4,
-        ),
-        holds_under("True at the epsilon of the experiment; at epsilon = .1 five bits still cost up to a third."),
-        {"epsilon": Range(1.0, 10.0)},
-        statement=r"\max\mathrm{MSE}_{d=5} \le 1.07\,\max\mathrm{MSE}_\infty \quad(\epsilon \ge 1)",
-        unread=_CLOSED,
-        computed=at_most(
             lambda epsilon: mean_estimation.worst(2, epsilon=epsilon, bits=5),
             lambda epsilon: 1.07 * float(mean_estimation.worst(2, epsilon=epsilon)),
         ),
+        holds_under("True at the epsilon of the experiment; at epsilon = .1 five bits still cost up to a third."),
+        {"epsilon": Range(1.0, 10.0)},
+        form=at_most(
+            sp.Min((kept() + sp.Rational(1, 16)) / 4, sp.Rational(1, 2)) / share() ** 2,
+            sp.Rational(107, 100) * kept() / share() ** 2 / 4,
+        ),
+        statement=r"\max\mathrm{MSE}_{d=5} \le 1.07\,\max\mathrm{MSE}_\infty \quad(\epsilon \ge 1)",
+        unread="worst cases by name; tried are their values",
     ),
     Claim(
         "CB-X3",
@@ -227,54 +226,54 @@ CLAIMS = (
         "CB-X4",
         "Experiment 4, Fig. 2(c): CorBin-FL against LDP-FL for every n",
         at_most(
-            _A(epsilon) ** 2 / (2 * pairs) - _A(epsilon) ** 2 * (1 - kept()) / (2 * pairs),
-            _A(epsilon) ** 2 / (2 * pairs),
-        ),
-        holds("The ratio does not depend on n; the absolute gain falls as 1/n."),
-        {"pairs": Range(1, 500, integer=True), **_EPSILON},
-        statement=r"2\max\mathrm{MSE}(\text{CorBin-FL}) \le \max\mathrm{MSE}(\text{LDP-FL}) \quad(n \text{ even})",
-        unread=_CLOSED,
-        computed=at_most(
             lambda pairs, epsilon: 2 * float(mean_estimation.worst(2 * pairs, epsilon=epsilon)),
             lambda pairs, epsilon: mean_estimation.worst_ldp(2 * pairs, epsilon=epsilon),
         ),
+        holds("The ratio does not depend on n; the absolute gain falls as 1/n."),
+        {"pairs": Range(1, 500, integer=True), **_EPSILON},
+        form=at_most(
+            _A(epsilon) ** 2 / (2 * pairs) - _A(epsilon) ** 2 * (1 - kept()) / (2 * pairs),
+            _A(epsilon) ** 2 / (2 * pairs),
+        ),
+        statement=r"2\max\mathrm{MSE}(\text{CorBin-FL}) \le \max\mathrm{MSE}(\text{LDP-FL}) \quad(n \text{ even})",
+        unread="worst cases by name; tried are their values",
     ),
     Claim(
         "CB-X5",
         "Experiment 5, Fig. 3(a): epsilon = 10 costs next to nothing",
-        at_most(_A(epsilon) ** 2 * kept() / 2, sp.Rational("0.5001")),
+        at_most(_worst, lambda epsilon: 1.0002 * _worst(math.inf)),
         holds("alpha is 1.00009 at epsilon = 10."),
         {"epsilon": Range(10.0, 50.0)},
+        form=at_most(_A(epsilon) ** 2 * kept() / 2, sp.Rational("0.5001")),
         statement=r"\max\mathrm{MSE}_{\epsilon \ge 10} \le 1.0002\,\max\mathrm{MSE}_{\epsilon=\infty}",
-        unread=_CLOSED,
-        computed=at_most(_worst, lambda epsilon: 1.0002 * _worst(math.inf)),
+        unread="worst cases by name; tried are their values",
     ),
     Claim(
         "CB-X6",
         "Experiment 6, Fig. 3(b): CorBin-FL, then AugCorBin-FL, then LDP-FL, at every budget",
-        at_most(_A(epsilon) ** 2 * _with_alone(fewer), _A(epsilon) ** 2 * _with_alone(more)),
-        holds("Each client that quantizes alone costs at least as much as half a pair."),
-        {**_EPSILON, "fewer": fewer.range, "more": more.range},
-        given=[fewer <= more],
-        statement=r"\max\mathrm{MSE}_\gamma \le \max\mathrm{MSE}_{\gamma'} \text{ for } \gamma \le \gamma'",
-        unread=_CLOSED,
-        computed=at_most(
+        at_most(
             lambda epsilon, fewer, more: _augmented(epsilon, fewer),
             lambda epsilon, fewer, more: _augmented(epsilon, more),
         ),
+        holds("Each client that quantizes alone costs at least as much as half a pair."),
+        {**_EPSILON, "fewer": fewer.range, "more": more.range},
+        given=[fewer <= more],
+        form=at_most(_A(epsilon) ** 2 * _with_alone(fewer), _A(epsilon) ** 2 * _with_alone(more)),
+        statement=r"\max\mathrm{MSE}_\gamma \le \max\mathrm{MSE}_{\gamma'} \text{ for } \gamma \le \gamma'",
+        unread="worst cases by name; tried are their values",
     ),
     Claim(
         "CB-X7",
         "Experiment 7, Fig. 3(c): the gap grows as epsilon falls",
-        at_most(2 / kept(epsilon * factor), 2 / kept()),
-        holds("alpha^2/(2(alpha-1)) falls with alpha until alpha = 2; below that the ratio is 2."),
-        {**_EPSILON, "factor": factor.range},
-        statement=r"\frac{\max\mathrm{MSE}(\text{LDP-FL})}{\max\mathrm{MSE}(\text{CorBin-FL})}\text{ never rises with } \epsilon",
-        unread=_CLOSED,
-        computed=at_most(
+        at_most(
             lambda epsilon, factor: mean_estimation.improvement(epsilon * factor),
             lambda epsilon, factor: mean_estimation.improvement(epsilon),
         ),
+        holds("alpha^2/(2(alpha-1)) falls with alpha until alpha = 2; below that the ratio is 2."),
+        {**_EPSILON, "factor": factor.range},
+        form=at_most(2 / kept(epsilon * factor), 2 / kept()),
+        statement=r"\frac{\max\mathrm{MSE}(\text{LDP-FL})}{\max\mathrm{MSE}(\text{CorBin-FL})}\text{ never rises with } \epsilon",
+        unread="worst cases by name; tried are their values",
     ),
     Claim(
         "CB-X8",

@@ -12,9 +12,7 @@ from airtight.analytics.forms.domain import Range, parameter
 from airtight.analytics.privacy.accounting import composition_theorems, loss_distribution
 from airtight.analytics.privacy.mechanisms import subsampling
 from airtight.validate.claims.claim import Claim, false, holds, holds_under
-from airtight.validate.claims.proving.derivation import Derivation, Lemma, Step
 from airtight.validate.claims.relation import at_most, equal
-from airtight.validate.papers.lemmas import LOG_RISES, NOT_NEGATIVE
 
 epsilon = parameter("epsilon", 0.05, 2.0, typical=(0.95, 0.95), latex=r"\epsilon")
 delta = parameter("delta", 1e-6, 1e-2, logarithmic=True, typical=(1e-5, 1e-5), latex=r"\delta")
@@ -63,68 +61,6 @@ local = parameter("epsilon", 0.01, 3.0, latex=r"\epsilon")
 _TRUTH = 1 / (1 + sp.exp(-local))
 _RATIOS = [((1 - q) * a + q * b) / a for a, b in ((1 - _TRUTH, _TRUTH), (_TRUTH, 1 - _TRUTH))]
 _SAMPLED = sp.Max(*(sp.Abs(sp.log(ratio)) for ratio in _RATIOS))
-
-_odds, _kept = parameter("odds", 1.0, 100.0), parameter("kept", 0.0, 1.0)
-_lowered = 1 - _kept + _kept / _odds
-_LESS = Lemma(
-    at_most(1 / _lowered, 1 - _kept + _kept * _odds),
-    derivation=Derivation(
-        facts=[(_lowered >= sp.Rational(1, 200))],
-        uses=[(_kept * (1 - _kept) / (_odds * _lowered), NOT_NEGATIVE.at(number=(_odds - 1) ** 2))],
-    ),
-)
-_one, _two = (parameter(name, 1e-3, 1e3, logarithmic=True) for name in ("one", "two"))
-_LOGS = Lemma(
-    at_most(0, sp.log(_one) + sp.log(_two)), [1 / _two <= _one], Derivation(uses=[LOG_RISES.at(1 / _two, _one)])
-)
-
-
-def _sampled_response() -> Derivation:
-    """How UF-C3 is proved: of the logarithms of both ratios the second is negative, and the first the greater in size."""
-    great, small = 1 - q + q * sp.exp(local), 1 - q + q * sp.exp(-local)
-    high, low = _RATIOS
-    return Derivation(
-        facts=[
-            (small >= sp.Rational(1, 25)),
-            (sp.log(low) <= 0, Derivation(through=[sp.log(small)], uses=[LOG_RISES.at(small, 1)])),
-            (sp.log(high) >= 0, Derivation(through=[sp.log(great)])),
-            (1 / low <= high, Derivation(through=[1 / small, Step(great, [_LESS.at(odds=sp.exp(local), kept=q)])])),
-            (-sp.log(low) <= sp.log(high), Derivation(uses=[_LOGS.at(one=high, two=low)])),
-        ]
-    )
-
-
-# The extreme (epsilon, delta) mechanism on such a sample: what each outcome adds to both divergences
-
-fail = parameter("delta", 1e-4, 0.5, logarithmic=True, latex=r"\delta")
-reverse = parameter("reverse", 0, 1, integer=True)
-_EXTREME = (fail, (1 - fail) * _TRUTH, (1 - fail) * (1 - _TRUTH), sp.Integer(0))
-_AMPLIFIED = 1 + q * (sp.exp(local) - 1)
-_WITHOUT = _EXTREME[::-1]
-_WITH = [q * a + (1 - q) * b for a, b in zip(_EXTREME, _WITHOUT, strict=True)]
-_ADDED, _REMOVED = (
-    [a - _AMPLIFIED * b for a, b in zip(*pair, strict=True)] for pair in ((_WITH, _WITHOUT), (_WITHOUT, _WITH))
-)
-_SAMPLED_DELTA = sp.Piecewise(
-    (sum(sp.Max(0, part) for part in _REMOVED), sp.Eq(reverse, 1)), (sum(sp.Max(0, part) for part in _ADDED), True)
-)
-
-
-def _only_failures() -> Derivation:
-    """How UF-C3-delta is proved: of the four outcomes one adds q delta, or at most that, and the others nothing."""
-    gain, lie = sp.exp(local) - 1, q * (1 - fail)
-    odd = lie * gain / (1 + sp.exp(local))
-    shown = [(_ADDED[2], -lie * gain), (_REMOVED[1], -odd * (q * gain + 2)), (_REMOVED[2], -odd * (1 - q) * gain)]
-    bound = (fail * q * (1 - q), NOT_NEGATIVE.at(number=gain))
-    return Derivation(
-        facts=[
-            *((part <= 0, Derivation(through=[product])) for part, product in shown),
-            *((part <= 0, Derivation()) for part in (_ADDED[1], _ADDED[3], _REMOVED[0])),
-            (_REMOVED[3] <= q * fail, Derivation(uses=[bound])),
-        ],
-        each=reverse,
-        at_each=lambda value: Derivation(through=[sp.Max(0, _REMOVED[3]) if value else q * fail]),
-    )
 
 
 def _randomised(epsilon: float, q: float) -> float:
@@ -218,26 +154,31 @@ CLAIMS = (
     Claim(
         "UF-C3",
         "After Algorithm 1: amplification by sampling, one step",
-        equal(_SAMPLED, sp.log(1 + q * (sp.exp(local) - 1))),
+        equal(_randomised, lambda epsilon, q: subsampling.amplified(epsilon, q)),
         holds_under("True per step only. Without M it says nothing about Algorithm 1, which does not sample either."),
+        {"epsilon": Range(0.01, 3.0), "q": q.range},
         statement=r"\epsilon_q = \log(1+q(e^\epsilon-1))\quad(= O(q\epsilon))",
         where={r"\epsilon_q": _SAMPLED},
-        computed=equal(_randomised, lambda epsilon, q: subsampling.amplified(epsilon, q)),
-        derivation=_sampled_response,
+        form=equal(_SAMPLED, sp.log(1 + q * (sp.exp(epsilon) - 1))),
     ),
     Claim(
         "UF-C3-delta",
         "After Algorithm 1: amplification by sampling, (O(q eps), O(q delta)), for delta > 0; a record is added or "
         "removed, in "
         "both orders",
-        at_most(_SAMPLED_DELTA, q * fail),
+        at_most(_sampled_delta, lambda q, delta, **_: q * delta),
         holds_under("True per step, with q delta exactly; attained by the extreme mechanism where the record is removed."),
-        computed=at_most(_sampled_delta, lambda q, delta, **_: q * delta),
-        derivation=_only_failures,
+        {
+            "epsilon": Range(0.01, 3.0),
+            "delta": Range(1e-4, 0.5, logarithmic=True),
+            "q": q.range,
+            "reverse": Range(0, 1, integer=True),
+        },
         statement=r"D_{\lambda}\bigl(qP+(1-q)Q \,\big\|\, Q\bigr),\ D_{\lambda}\bigl(Q \,\big\|\, qP+(1-q)Q\bigr) \le q\delta,"
         r"\quad \lambda = 1+q(e^\epsilon-1)",
         unread="two divergences",
         idle=("epsilon",),
+        tolerance=1e-7,
     ),
     Claim(
         "UF-C4",
