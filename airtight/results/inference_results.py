@@ -183,11 +183,12 @@ class Observers:
                     raise  # it is this one that the user asks about
                 return Bracket.of(np.zeros(system.devices), np.full(system.devices, np.inf), DEFAULT_RELATIVE_WIDTH)
 
-        signal = bracket(Observer.SIGNAL)
+        signal, participants = bracket(Observer.SIGNAL), np.asarray(bracket(Observer.PARTICIPANTS).upper)
+        others = np.minimum(signal.upper, participants)  # who sees less learns no more
         return cls(
-            participants=np.asarray(bracket(Observer.PARTICIPANTS).upper),
-            others=np.asarray(signal.upper),
-            signal=SignalBracket(lower=np.asarray(signal.lower), epsilon=np.asarray(signal.upper)),
+            participants=participants,
+            others=others,
+            signal=SignalBracket(lower=np.asarray(signal.lower), epsilon=others),
             estimated=uncertainty.estimated(system.replace(observer=Observer.SIGNAL)),
         )
 

@@ -269,7 +269,7 @@ def _participation_by_scenario(path: Path, raw: dict[str, Any], uncertain: bool)
         if not uncertain:
             raise SystemFileError(
                 f"{path}: inference.{name}: this command takes one noise variance and independent participation; "
-                "`airtight bounds FILE` and airtight.bounds(path) count it"
+                "`airtight bounds FILE`, without --link, --rounds or --theorem1, and airtight.bounds(path) count it"
             )
         for other in _UNCERTAIN[name]:
             if other in inference:

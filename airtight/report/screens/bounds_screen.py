@@ -169,7 +169,8 @@ def theorem1(
                 columns, by=region.factor_upper, labels=labels, complete=complete
             ):
                 lengths = f"{plain(low)} to {plain(high)}" if low < high else "any" if np.isinf(low) else plain(low)
-                claims = [_stated(epsilon), _stated(delta), rounded_up(true_delta), lengths]
+                exact = [rounded_up(true_delta), lengths] if np.isfinite(epsilon) else ["–", "–"]
+                claims = [_stated(epsilon), _stated(delta), *exact]
                 table.add_row(f"{label}, {of}", *claims, _constant(t), _constant(factor))
         console.print(table)
     said = [

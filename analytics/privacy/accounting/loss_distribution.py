@@ -66,7 +66,8 @@ _CLOSE = 1e-2  # relative error of a tilt
 _LEFT_OUT = -46.0  # log of the powers of a transform that count as 0
 _KERNEL_ERROR = 96 * UNIT  # relative error of a kernel, a phase, a product and a pairwise sum: some sixty operations in all
 _SMALL = 1e-6  # share of a bound up to which errors do not call for another tilt
-_LAST = 1e-12  # relative step at which the search for an epsilon ends
+_STEEPEST = 1500.0  # greatest tilt times a step: doubles next to each other in a law differ by no greater factor
+_LAST = 1e-14  # relative step at which the search for an epsilon ends
 _MOVES = 13  # greatest number of steps, each at least four times the one before, that confirm what was found
 _ROUGH = 1e-6  # relative length of an interval at which the search ends if errors are no small share of the bound
 # frequencies that one search reads, if the fewest steps do not need more; frequencies from which on one tilt is tried only
@@ -445,7 +446,8 @@ class Product:
         spectrum = _Spectrum.of(trimmed, tilt, epsilon, epsilon)
         if spectrum is None:
             return min(chernoff_delta, 1.0)
-        return min(spectrum.delta(epsilon, upper=True) + trimmed.infinite(), chernoff_delta, 1.0)
+        # below the greatest loss delta is positive, however far it underflows
+        return min(max(spectrum.delta(epsilon, upper=True), SMALLEST) + trimmed.infinite(), chernoff_delta, 1.0)
 
     def least_delta(self, epsilon: float, start: float = 0.0) -> float:
         """Lower bound of delta at epsilon, if the curves of the laws are nowhere above those of the releases."""
@@ -604,7 +606,8 @@ class Product:
 
     def _tilt_of_loss(self, loss: float, start: float = 0.0) -> float:
         """The tilt under which the mean total loss is `loss`; 0 if the mean without a tilt is greater."""
-        return self._root(lambda _t, _value, slope, curvature: (slope - loss, curvature), start)
+        tilt = self._root(lambda _t, _value, slope, curvature: (slope - loss, curvature), start)
+        return min(tilt, _STEEPEST / self.step)
 
     def tilt_of_level(self, log_delta: float, start: float = 0.0, *, saddlepoint: bool = False) -> float:
         """The tilt of :func:`level_of_tilt`."""

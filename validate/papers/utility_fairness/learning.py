@@ -158,7 +158,7 @@ CLAIMS = (
         equal(sp.diff(_MODIFIED, move), bend * (sp.tanh(w + move) - sp.tanh(w)) + xi * gradient),
         defined(
             "The gradient of F is the local gradient minus its value at h = 0 plus xi times the global gradient; at h "
-            "= 0 only the last term remains."
+            "= 0 only the last term remains. Proved for one loss."
         ),
         unread="a definition; its slope is tried for one loss",
         computed=equal(_slope, lambda xi, g, curvature, w, h: curvature * (math.tanh(w + h) - math.tanh(w)) + xi * g),

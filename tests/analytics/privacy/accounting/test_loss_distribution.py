@@ -318,3 +318,23 @@ def test_bounds_from_the_transform(data, count, offset, epsilon, tilt):
     assert spectrum.delta(epsilon, upper=False) <= exact * (1 + 1e-12) + 1e-300
     assert exact <= spectrum.delta(epsilon, upper=True) * (1 + 1e-12) + 1e-300
     assert product.least_delta(epsilon) <= exact * (1 + 1e-12) <= product.delta(epsilon) * (1 + 1e-11)
+
+
+@pytest.mark.parametrize(
+    ("step", "first", "masses", "count", "epsilon", "truth"),
+    [
+        (0.44374506242976414, -2, [1.0, 1.567e-170, 3.009e-153, 6.19e-190, 3.1755e-192], 1, 0.8041400633, 2.5e-193),
+        (50.09447503, -1, [1.0, 2.42e-128, 2.1e-140, 7.33e-78], 5, 353.53, 5e-324),
+    ],
+)
+def test_delta_just_below_the_greatest_loss_is_not_rounded_to_nothing(step, first, masses, count, epsilon, truth):
+    product = Product(((LossDistribution(step, first, np.array(masses), 0.0), count),))
+    assert truth <= product.delta(epsilon) <= 1e-3
+
+
+def test_epsilon_just_below_the_greatest_loss_is_close():
+    """log delta is steep there: a short step of Newton's method is no end of the search (randomized response, ten rounds)."""
+    p = math.exp(2) / (1 + math.exp(2))
+    product = Product(((LossDistribution(2.0, -1, np.array([1 - p, 0.0, p]), 0.0), 10),))
+    low, high = product.least_epsilon(1e-5), product.epsilon(1e-5)
+    assert low <= high <= low * (1 + 1e-8) < 20

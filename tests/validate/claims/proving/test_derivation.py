@@ -109,3 +109,19 @@ def test_hypotheses_of_a_lemma_are_needed():
     assert proof(at_most(T**2, X**2), Derivation(uses=[lemma.at(t=T, x=X)]), [T <= X]).proved
     assert not proof(at_most(T**2, X**2), Derivation(uses=[lemma.at(t=T, x=X)])).proved
     assert not proof(at_most(T**2, X**2), Derivation(uses=[lemma.at(t=T, x=X)]), [T >= X]).proved
+
+
+def test_what_a_referee_slipped_in_is_refused():
+    """A real parameter tried at one value, floats, contradictory hypotheses, a split without a value, a use made by hand."""
+    x, s = parameter("x", 0.0, 2.0), parameter("s", -1.0, 1.0)
+    k, y = parameter("k", 0.0, 1.0), parameter("y", 0.0, 10.0)
+    assert not derived(at_most(x * (2 - x), 0), {}, (), Derivation(each=x)).proved
+    assert not derived(at_most(1 + sp.Rational(1, 10**20), 1), {}, (), Derivation(through=[sp.Float(1.0)])).proved
+    assert not prove(equal(1 + sp.Rational(1, 10**20) + x, x + sp.Float(1.0)), {"x": x.range}).proved
+    assert not derived(at_most(x, 1), {}, (x <= 1, x >= sp.Rational(3, 2)), Derivation()).proved
+    assert not derived(at_least(sp.Max(0, 1 / s), 0), {}, (), Derivation(split=1 / s)).proved
+    with pytest.raises(TypeError, match="its method `at`"):
+        Use(lemmas.NOT_NEGATIVE, sp.Integer(1), sp.Integer(0), ())
+    captured = Lemma(at_most(sp.Sum(y, (k, 1, 3)), 3 * y))
+    with pytest.raises(TypeError, match="bound symbol"):
+        captured.at(y=k)
