@@ -55,12 +55,8 @@ def _root(epsilon: float, delta: float, rounds: int, spared: float) -> float:
     return float(optimize.brentq(excess, 0.0, rounds * epsilon, xtol=1e-14))
 
 
-# Randomised response on a sample of one record: the ratios of both answers, with the record to without it
-
-local = parameter("epsilon", 0.01, 3.0, latex=r"\epsilon")
-_TRUTH = 1 / (1 + sp.exp(-local))
-_RATIOS = [((1 - q) * a + q * b) / a for a, b in ((1 - _TRUTH, _TRUTH), (_TRUTH, 1 - _TRUTH))]
-_SAMPLED = sp.Max(*(sp.Abs(sp.log(ratio)) for ratio in _RATIOS))
+_TRUTH = 1 / (1 + sp.exp(-epsilon))
+_SAMPLED = sp.log(((1 - q) * (1 - _TRUTH) + q * _TRUTH) / (1 - _TRUTH))
 
 
 def _randomised(epsilon: float, q: float) -> float:

@@ -202,8 +202,8 @@ CLAIMS = (
         "Eq. (45)-(48) (L = 1)",
         at_most((_SLOPE - _SLOPE.subs(x, y)) ** 2, (x - y) * (_SLOPE - _SLOPE.subs(x, y))),
         holds(
-            "The Baillon-Haddad theorem. But the printed step replaces a product of norms by the smaller inner product. Proved for "
-            "one function; for all by hand."
+            "The Baillon-Haddad theorem. But the printed step replaces a product of norms by the smaller inner product. Proved "
+            "for one function; for all by hand."
         ),
         given=[sp.Ne(x, y)],
         statement=r"\bigl(\nabla\mathcal F(x)-\nabla\mathcal F(y)\bigr)^2 \le L(x-y)\bigl(\nabla\mathcal F(x)"

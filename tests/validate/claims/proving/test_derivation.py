@@ -7,9 +7,11 @@ import sympy as sp
 
 from airtight.analytics.forms.domain import Range, parameter
 from airtight.validate.claims.evidence import How, shipped
-from airtight.validate.claims.proving.derivation import Derivation, Lemma, Monotone, Step, derived
+from airtight.validate.claims.proving.derivation import Derivation, Lemma, Monotone, Step, Use, derived
+from airtight.validate.claims.proving.proof import prove
 from airtight.validate.claims.relation import Sign, at_least, at_most, equal
 from airtight.validate.claims.sources import INSTALLED
+from airtight.validate.papers import lemmas
 
 X, T = parameter("x", 0.0, 2.0), parameter("t", 0.0, 1.0)
 S = parameter("s", -1.0, 1.0)
