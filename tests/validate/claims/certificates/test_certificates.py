@@ -756,7 +756,8 @@ def test_a_folder_without_certificates_is_no_check(tmp_path):
 
 def test_certifying_nothing_fails_and_writes_nothing(tmp_path):
     result = run("certify", "FDP-T1", "--out", str(tmp_path / "out"))
-    assert result.exit_code == 1 and "computed by Python code" in " ".join(result.stdout.split()) and "rebuilds" not in result.stdout
+    words = " ".join(result.stdout.split())
+    assert result.exit_code == 1 and "computed by Python code" in words and "rebuilds" not in words
     assert not [path for path in (tmp_path / "out").rglob("*") if not path.name.startswith(".")]
 
 
