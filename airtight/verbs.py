@@ -390,7 +390,7 @@ def theorem1_region(
     ...     alignment=1.0, receiver_noise_variance=0.1, dimension=784, delta=1e-5, delta_prime=1e-5)
     >>> region = airtight.theorem1_region(system, form="eq23", observer="signal", device=0)
     >>> region.dimension_lower, region.dimension_upper
-    (array([81.]), array([154.]))
+    (array([81.]), array([151.]))
     """
     from airtight.analytics.privacy.over_the_air import theorem1_region as region
 

@@ -276,5 +276,5 @@ def test_a_curve_of_a_mechanism_takes_a_count():
         with pytest.raises(airtight.ParameterError, match="count"):
             airtight.PrivacyCurve.of(Gaussian(0.5), count)
     for mechanism in ("gaussian", airtight.gaussian(0.5), Gaussian, None):
-        with pytest.raises(airtight.ParameterError, match=r"mechanism = .*: must be a Mechanism"):
+        with pytest.raises(airtight.ParameterError, match=r"mechanism(: missing; | = .*: )must be a Mechanism"):
             airtight.PrivacyCurve.of(mechanism)
