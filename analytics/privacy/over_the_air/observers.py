@@ -136,9 +136,8 @@ def _signal_delta(
     negligible = float(np.min(upper[upper > 0], initial=1.0)) * _TRIMMED
     for batch in participations(equivalent, distinct, negligible, model):
         rows = dict(zip(batch.devices.tolist(), batch.kind.tolist(), strict=True))
-        tests_of = {
-            row: _signal_tests(equivalent, batch, row, device) for device, row in rows.items() if not constant(batch, row)
-        }
+        one_of = {row: device for device, row in rows.items()}  # of equal devices
+        tests_of = {row: _signal_tests(equivalent, batch, row, k) for row, k in one_of.items() if not constant(batch, row)}
         computed: dict[tuple[int, float], float] = {}
         for place, device in enumerate(distinct[inverse].tolist()):
             row, tolerance = rows.get(device), 1e-4 * float(upper[place])
