@@ -112,17 +112,16 @@ class Query(Mechanism):
         if alone is None or alone.missing > 0 or alone.d + alone.s == 0:
             return ()
         steepest = signal_lower_bound.steepest(observers.mixture_model(self.system, self.observer)[0], self.device)
-
         tests = alone.tilted(steepest)
-        laws = [test.outcomes(_BEYOND_CELLS * level, _COARSE_CELLS) for test in tests]
-        # the level is an upper bound, which these laws may not reach at any epsilon
-        reached = min(level, _MOST_REACHED * max(float(np.sum(np.maximum(p - q, 0.0))) for p, q in laws))
-        told = [max(_epsilon_of_laws(p, q, reached), _epsilon_of_laws(q, p, reached)) for p, q in laws]
-        mixture = tests[int(np.argmax(told))]
-        p, q = mixture.outcomes(_BEYOND_CELLS * level)
-        if p.size < 2:
-            return ()
-        return ((discrete(p / np.sum(p), q / np.sum(q), self.unit, mixture.loss_error), 1),)
+
+        def released(test: signal_lower_bound.SignalTest, coarse: int = 1) -> Mechanism:
+            p, q = test.outcomes(_BEYOND_CELLS * level, coarse)
+            return discrete(p / np.sum(p), q / np.sum(q), self.unit, test.loss_error)
+
+        curves = [PrivacyCurve.of(released(test, _COARSE_CELLS)) for test in tests]
+        # the level is an upper bound, which these curves may not reach at any epsilon
+        reached = min(level, _MOST_REACHED * max(float(curve.delta(0.0)) for curve in curves))
+        return ((released(tests[int(np.argmax([curve.epsilon(reached) for curve in curves]))]), 1),)
 
     def parameters(self) -> dict[str, Any]:
         return {"system": self.system.to_dict(), "device": self.device, "observer": self.observer.value}
@@ -294,14 +293,6 @@ class Laws:
             alone = participations(meant, self.devices, negligible, model, together=False)
             self._parts[negligible] = {int(k): part.only(part.kind[[i]]) for part in alone for i, k in enumerate(part.devices)}
         return self._parts[negligible][device]
-
-
-def _epsilon_of_laws(p: FloatArray, q: FloatArray, delta: float) -> float:
-    """The epsilon of two discrete laws at delta; negative, or minus infinity, where they are no further apart."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        order = np.argsort(-np.log(p / q), kind="stable")
-        # the tangents of delta in exp(epsilon) are P - exp(epsilon) Q of the outcomes of greatest loss
-        return float(np.nanmax(np.log((np.cumsum(p[order]) - delta) / np.cumsum(q[order])), initial=-np.inf))
 
 
 def _shortened(epsilon: FloatArray) -> FloatArray:
