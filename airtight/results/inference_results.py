@@ -217,17 +217,6 @@ class Composed:
     lower: FloatArray
     estimated: bool = False
 
-    @classmethod
-    def of(cls, system: InferenceSystem, uncertainty: Uncertainty | None = None) -> Composed:
-        lower, upper = (system_privacy.epsilon_bracket(system) if uncertainty is None else uncertainty.bracket(system))[:2]
-        return cls(
-            rounds=system.rounds,
-            observer=observers.resolved(system, system.observer),
-            epsilon=upper,
-            lower=lower,
-            estimated=system_privacy.estimated(system) if uncertainty is None else uncertainty.estimated(system),
-        )
-
 
 @dataclass(frozen=True, kw_only=True)
 class Colluding:
@@ -248,17 +237,6 @@ class Colluding:
     epsilon: FloatArray
     lower: FloatArray
     estimated: bool = False
-
-    @classmethod
-    def of(cls, system: InferenceSystem, uncertainty: Uncertainty | None = None) -> Colluding:
-        lower, upper = (system_privacy.epsilon_bracket(system) if uncertainty is None else uncertainty.bracket(system))[:2]
-        named = system.colluding
-        return cls(
-            devices=named if isinstance(named, int) else list(named),
-            epsilon=upper,
-            lower=lower,
-            estimated=system_privacy.estimated(system) if uncertainty is None else uncertainty.estimated(system),
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -328,6 +306,15 @@ class Privacy:
             proven = EpsilonDelta.of(amplification.proven(system.one_round))
         else:
             proven = EpsilonDelta(epsilon=np.full(system.devices, np.inf), delta=np.full(system.devices, system.delta))
+        composed, colluding, partners = None, None, system.colluding
+        if system.rounds > 1 or partners:  # both are about all rounds
+            bracket = system_privacy.epsilon_bracket(system) if uncertainty is None else uncertainty.bracket(system)
+            estimated = system_privacy.estimated(system) if uncertainty is None else uncertainty.estimated(system)
+            ends: dict[str, Any] = {"epsilon": bracket.upper, "lower": bracket.lower, "estimated": estimated}
+            if system.rounds > 1:
+                composed = Composed(rounds=system.rounds, observer=observers.resolved(system, system.observer), **ends)
+            if partners:
+                colluding = Colluding(devices=partners if isinstance(partners, int) else list(partners), **ends)
         return cls(
             adjacency=system.adjacency,
             observer=system.observer,
@@ -338,8 +325,8 @@ class Privacy:
             proven=proven,
             exact=Exact(epsilon=by_observer.of_auto(system), delta=system.delta),
             observers=by_observer,
-            composed=Composed.of(system, uncertainty) if system.rounds > 1 else None,
-            colluding=Colluding.of(system, uncertainty) if system.colluding else None,
+            composed=composed,
+            colluding=colluding,
             groups=GroupBounds.of(system, groups) if groups else None,
             uncertain=None if uncertainty is None else uncertainty.key,
         )
