@@ -470,12 +470,15 @@ def least_epsilon(tests: Sequence[SignalTest], delta: float, epsilon_upper: floa
             lambda x: excess(test, x, doublings), low, at_low, epsilon_upper, start, lambda high: near * high
         )[0]
 
-    # first with few cells, then the best first with all of them, each test from where the best of those before it ends
-    coarse = [greatest(test, 0.0, 0, epsilon_upper * (1 - _NEAR / 10), _COARSE) for test in tests]
-    best = max(coarse)
-    for place in np.argsort(coarse)[::-1]:
+    # first with few cells, each test from where the best of those before it ends; then all cells, the last that was better first
+    best, order = 0.0, list[SignalTest]()
+    for test in tests:
+        reached = greatest(test, best, 0, epsilon_upper * (1 - _NEAR / 10), _COARSE)
+        order.insert(0 if reached > best else len(order), test)
+        best = max(best, reached)
+    for test in order:
         # more cells only raise the bound, so that it exceeds delta at what few cells reach as well
-        best = max(best, greatest(tests[place], best, _DOUBLINGS, best * (1 + _COARSE), _NEAR))
+        best = max(best, greatest(test, best, _DOUBLINGS, best * (1 + _COARSE), _NEAR))
     return best
 
 
