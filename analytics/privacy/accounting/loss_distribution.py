@@ -956,8 +956,6 @@ class _Spectrum:
                 by_log, linear = epsilon - fall / slope, epsilon + math.expm1(min(-fall, _LARGE)) / slope
                 moves = [by_log, linear] if fall > 0 else [linear, by_log]
                 if abs(by_log - epsilon) <= _LAST * epsilon:
-                    # Newton's error is about the square of its step
-                    epsilon = by_log if low < by_log < high else epsilon
                     break
             else:
                 moves = []
@@ -966,16 +964,14 @@ class _Spectrum:
             inside = next((moved for moved in moves if low < moved < high), (low + high) / 2)
             epsilon = low if beyond else inside
         # moved outwards in growing steps until the bound of delta there confirms it
-        about, shift = epsilon, float(2 * UNIT)
+        about, shift = epsilon, 2 * UNIT
         for _ in range(_MOVES):
-            safe, slope, reliable = self._bounds(epsilon, upper=upper)
+            safe, _, reliable = self._bounds(epsilon, upper=upper)
             if (safe <= log_delta) if upper else (safe > log_delta):
                 return epsilon, about, reliable and (epsilon > self.least or epsilon == 0)
             if not upper and epsilon == 0:
                 break
-            if slope * epsilon < 0 and np.isfinite(safe):  # at least as far as the error of the bound reaches
-                shift = max(shift, min(float(abs(safe - log_delta) / (-slope * epsilon)), _ROUGH))
-            epsilon = float(epsilon * (1 + shift) + 1e-300 if upper else epsilon * (1 - shift))
+            epsilon = epsilon * (1 + shift) + 1e-300 if upper else epsilon * (1 - shift)
             shift *= 4
         return confirmed, about, not upper and about == 0
 
