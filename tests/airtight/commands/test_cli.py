@@ -406,3 +406,10 @@ def test_theorem_1_is_tried_for_one_round_against_the_observer_of_the_file(tmp_p
     path.write_text(text.split("[inference.features]")[0].split("[inference.variants")[0] + 'rounds = 3\nobserver = "signal"\n')
     run = CliRunner().invoke(main, ["bounds", str(path), "--theorem1"])
     assert "One round" in run.stdout and "sees the signal alone" in " ".join(run.stdout.split())
+
+
+def test_where_no_constant_mends_theorem_1_none_is_said(tmp_path):
+    """Who sees that a device is gone tells it from its participation alone: no epsilon is true at the claimed delta."""
+    path = written(tmp_path, GOOD.replace("[inference]", '[inference]\nobserver = "participants"'))
+    words = " ".join(run("bounds", path, "--theorem1").stdout.split())
+    assert words.count("none none") == 6  # three devices, with either t
