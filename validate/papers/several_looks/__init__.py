@@ -222,5 +222,10 @@ _CLAIMS: tuple[Claim, ...] = (
 )
 
 PAPER = Paper(
-    "airtight", "Privacy over the air: several looks, and limits", "airtight", 2026, _CLAIMS + LIMITS, proofs=proofs_beside(__file__)
+    "airtight",
+    "Privacy over the air: several looks, and limits",
+    "airtight",
+    2026,
+    _CLAIMS + LIMITS,
+    proofs=proofs_beside(__file__),
 )

@@ -1,4 +1,4 @@
-r"""AT-L: our own theorems on what no scheme can beat (page Limits): the steps of their proofs, and the Gaussian mechanism beside them.
+r"""AT-L: our own theorems on what no scheme can beat (page Limits): steps of the proofs, and the Gaussian mechanism.
 
 d is the dimension, kappa the square of n mu over the dimension, g is :math:`(k - 1)\sqrt a` of theorem 1.
 """
