@@ -55,9 +55,7 @@ _EDGES = (96, 160)  # least and greatest number of them at which it is computed 
 _BULK, _BULK_NATS = 1e-6, 25.0  # relative error of the interpolation in the bulk, and minus log delta beyond the bulk
 _DIRECT = 240  # values of the others' noise up to which the divergence is computed at each of them
 _FEW = 8  # points in a decade of epsilon at which a costly curve is first evaluated
-_BEYOND_CELLS = 1e-6  # share of delta that may lie outside the fine cells
 _COARSE_CELLS = 4  # so many times fewer cells in either direction, to compare codes
-_MOST_REACHED = 0.75  # share of the greatest distance of two laws at which they are compared, at most
 _DOUBTFUL = 1e-13  # where delta is below _NEGLIGIBLE / _DOUBTFUL, no value of the noise is left out
 
 
@@ -118,15 +116,10 @@ class Query(Mechanism):
             return ()
         steepest = signal_lower_bound.steepest(observers.mixture_model(self.system, self.observer)[0], self.device)
         tests = alone.tilted(steepest)
-
-        def released(test: signal_lower_bound.SignalTest, coarse: int = 1) -> Mechanism:
-            p, q = test.outcomes(_BEYOND_CELLS * level, coarse)
-            return discrete(p / np.sum(p), q / np.sum(q), self.unit, test.loss_error)
-
-        curves = [PrivacyCurve.of(released(test, _COARSE_CELLS)) for test in tests]
-        # the level is an upper bound, which these curves may not reach at any epsilon
-        reached = min(level, _MOST_REACHED * max(float(curve.delta(0.0)) for curve in curves))
-        return ((released(tests[int(np.argmax([curve.epsilon(reached) for curve in curves]))]), 1),)
+        p, q = (test := signal_lower_bound.most_telling(tests, level, _COARSE_CELLS)).outcomes(
+            signal_lower_bound.BEYOND_CELLS * level
+        )
+        return ((discrete(p / np.sum(p), q / np.sum(q), self.unit, test.loss_error), 1),)
 
     def parameters(self) -> dict[str, Any]:
         return {"system": self.system.to_dict(), "device": self.device, "observer": self.observer.value}

@@ -231,7 +231,7 @@ class ChannelQuery(Query):
         return ((replace(self, channel=known, observer=self.observer.seeing_others, _parts={}, _seen={}), 1),)
 
     def attained(self, level: float) -> Factors:
-        """Against `signal` and a known channel, the outcomes of one combination of the looks; the others' codes are zero.
+        """Against `signal` and a known channel, the outcomes of one combination of the looks, the others sending certain codes.
 
         See :mod:`airtight.analytics.privacy.over_the_air.multi_antenna.combined_antennas`.
         """
@@ -241,7 +241,7 @@ class ChannelQuery(Query):
             return ()
         scaled, drawn, N = received(self.system, self.channel, eavesdropper=self.eavesdropper)
         pair = combined_antennas.attained_pair(
-            scaled, drawn, noise=N, device=self.device, level=combined_antennas.BEYOND_CELLS * level, unit=self.unit
+            scaled, drawn, noise=N, device=self.device, delta=level, unit=self.unit
         )
         return () if pair is None else ((pair, 1),)
 

@@ -70,7 +70,9 @@ from scipy import special
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.inference.system import HomogeneousSystems, InferenceSystem
+from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
 from airtight.analytics.privacy.mechanisms import subsampling
+from airtight.analytics.privacy.mechanisms.discrete_pair import discrete
 from airtight.analytics.privacy.over_the_air.participation_mixture.evaluate import NoiseMixture
 from airtight.analytics.root_search import falling_root
 from airtight.analytics.rounding import UNIT
@@ -90,6 +92,8 @@ _RAREST = 1e-280  # least probability of an outcome whose loss is computed
 LOSS_ERROR = 1e-9  # absolute error, by rounding, of the privacy loss of one outcome
 _NEAR, _COARSE = 1e-6, 1e-4  # relative length of the interval of epsilon at which the search ends; on the first cells
 _CLOSE = 0.05  # log of a factor of delta: about what more cells gain
+BEYOND_CELLS = 1e-6  # share of delta that may lie outside the fine cells
+_MOST_REACHED = 0.75  # share of the greatest distance of two laws at which they are compared, at most
 _ATOMS = 512  # greatest number of values of the others' noise
 
 
@@ -481,6 +485,20 @@ def least_epsilon(tests: Sequence[SignalTest], delta: float, epsilon_upper: floa
     for test in (first, *close):
         best = max(best, greatest(test, best, _DOUBLINGS, best * (1 + _COARSE), _NEAR))
     return best
+
+
+def most_telling(tests: Sequence[SignalTest], delta: float, coarse: int) -> SignalTest:
+    """The test whose two laws on coarse cells have the greatest epsilon at this delta, or at a lesser one that some reach."""
+    if len(tests) == 1:
+        return tests[0]
+    laws = [test.outcomes(BEYOND_CELLS * delta, coarse) for test in tests]
+    curves = [
+        PrivacyCurve.of(discrete(p / np.sum(p), q / np.sum(q), "", test.loss_error))
+        for test, (p, q) in zip(tests, laws, strict=True)
+    ]
+    # delta may be an upper bound, which these curves do not reach at any epsilon
+    reached = min(delta, _MOST_REACHED * max(float(curve.delta(0.0)) for curve in curves))
+    return tests[int(np.argmax([curve.epsilon(reached) for curve in curves]))]
 
 
 def gamma_cells(a: float, t: FloatArray) -> FloatArray:
