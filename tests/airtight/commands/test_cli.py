@@ -401,11 +401,9 @@ def test_theorem_1_is_printed_alone(option):
 
 
 def test_theorem_1_is_tried_for_one_round_against_the_observer_of_the_file(tmp_path):
-    text = EXAMPLE.read_text(encoding="utf-8")
-    path = tmp_path / "mine.toml"
-    path.write_text(text.split("[inference.features]")[0].split("[inference.variants")[0] + 'rounds = 3\nobserver = "signal"\n')
-    run = CliRunner().invoke(main, ["bounds", str(path), "--theorem1"])
-    assert "One round" in run.stdout and "sees the signal alone" in " ".join(run.stdout.split())
+    path = written(tmp_path, GOOD.replace("[inference]", '[inference]\nrounds = 3\nobserver = "signal"'))
+    said = " ".join(run("bounds", path, "--theorem1").stdout.split())
+    assert "One round" in said and "sees the signal alone" in said
 
 
 def test_where_no_constant_mends_theorem_1_none_is_said(tmp_path):
