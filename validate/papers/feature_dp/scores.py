@@ -20,8 +20,10 @@ from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.privacy.over_the_air import feature_aware
 from airtight.validate.claims.claim import Claim, false, holds, holds_under, not_reproducible, other_reading
+from airtight.validate.claims.proving.derivation import Derivation, Monotone, Step
 from airtight.validate.claims.relation import absolute, at_most, both, equal
 from airtight.validate.papers.feature_dp.common import GAUSSIAN, SEED, equal_devices
+from airtight.validate.papers.lemmas import CURVE_FALLS
 
 # Scores: Eq. (15), (16), footnote 2
 
@@ -67,7 +69,11 @@ local = parameter("local", 0.01, 10.0, logarithmic=True, typical=(3.98, 10.0), l
 score = parameter("score", 1e-4, 1.0, logarithmic=True, typical=(0.1134, 0.9), latex=r"\epsilon^{(0)}")
 score_delta = parameter("score_delta", 1e-12, 1e-3, logarithmic=True, typical=(1e-5, 1e-5), latex=r"\delta^{(0)}")
 _DELTA = GAUSSIAN[r"\delta_G"](local, ratio)
-_TOTAL = score + sp.log(1 + p * (sp.exp(local) - 1))
+_DILUTED = 1 + p * (sp.exp(local) - 1)
+_TOTAL = score + sp.log(_DILUTED)
+_BOTH = sp.log(1 + (sp.exp(_TOTAL) - 1) / p)
+_odds, _sends = parameter("odds", 1.0, 1e9, logarithmic=True), parameter("p", 0.01, 1.0)
+_AMPLIFIED_RISES = Monotone(sp.log(1 + (_odds - 1) / _sends), _odds)
 
 
 def _curve(epsilon: float, ratio: float) -> float:
@@ -243,13 +249,17 @@ CLAIMS = (
         "Lemma 2, Scheme 2.1, where absent devices send noise too: the server sees y alone, the neighbour has no "
         "feature (silent)",
         at_most(
-            p * _DELTA.subs(local, sp.log(1 + (sp.exp(_TOTAL) - 1) / p)),
+            p * _DELTA.subs(local, _BOTH),
             score_delta + p * _DELTA,
         ),
         holds_under(
             "No score is released, and a neighbour without a feature sends the same noise whatever its score. FDP-T1d "
             "alone gives epsilon' and p delta; the budget of the score is added to it. This does not hold where noise "
             "reveals who sends (FDP-L2-hidden), nor for the server of Scheme 2.2, which sorts the scores (FDP-L2)."
+        ),
+        derivation=lambda: Derivation(
+            facts=[(local <= _BOTH, Derivation(uses=[_AMPLIFIED_RISES.at(_DILUTED, sp.exp(_TOTAL), p=p)]))],
+            through=[Step(p * _DELTA, [(p, CURVE_FALLS.at(lower=local, upper=_BOTH, ratio=ratio))])],
         ),
         statement=r"p\,\delta_G\Bigl(\log\bigl(1 + \tfrac{e^{\epsilon^{(0)}}(1 + p(e^\epsilon - 1)) - 1}p\bigr); \mu\Bigr) "
         r"\le \delta^{(0)} + p\,\delta_G(\epsilon; \mu)",
