@@ -17,6 +17,7 @@ from airtight.validate.claims.relation import at_least
 _value, _factor = (parameter(name, 1e-6, 1e6, logarithmic=True) for name in ("value", "factor"))
 _share, _real = parameter("share", 0.0, 1.0), parameter("real", -50.0, 50.0)
 NOT_NEGATIVE = Lemma(at_least(parameter("number", 0.0, 1e9), 0))
+ORDERED = Monotone(_real, _real, everywhere=True)  # the difference of two numbers, in order, of any size
 AT_MOST_ONE = Lemma(_share <= 1)
 ROOT_RISES = Monotone(sp.sqrt(_value), _value, everywhere=True)
 OVER_ROOT_FALLS = Monotone(_factor / sp.sqrt(_value), _value, everywhere=True)
@@ -26,6 +27,22 @@ POWER_BELOW, POWER_ABOVE = Lemma(_base**_share <= _base), Lemma(at_least(_base**
 _count, _low, _high = parameter("count", 1, 30, integer=True), parameter("low", 0.0, 1.0), parameter("high", 0.0, 1.0)
 POWERS_RISE = Lemma(_low**_count <= _high**_count, [_low <= _high])
 LOG_RISES = Monotone(sp.log(_value), _value, everywhere=True)
+_exponent_up = parameter("number", 0.0, 1.0)
+ABOVE_TANGENT = Monotone(  # e^x - x, and e^-x + x, are at least 1 for x >= 0
+    sp.exp(_exponent_up) - _exponent_up,
+    _exponent_up,
+    2 * sp.exp(_exponent_up / 2) * sp.sinh(_exponent_up / 2),
+    everywhere=True,
+)
+ABOVE_TANGENT_BELOW = Monotone(
+    sp.exp(-_exponent_up) + _exponent_up,
+    _exponent_up,
+    2 * sp.exp(-_exponent_up / 2) * sp.sinh(_exponent_up / 2),
+    everywhere=True,
+)
+BELOW_ARGUMENT = Monotone(_real - sp.tanh(_real), _real, sp.tanh(_real) ** 2, everywhere=True)
+_place = parameter("t", 0.1, 1e4, logarithmic=True)
+NORMAL_TAIL = Lemma(at_least(sp.erf(_place), 1 - 1 / (2 * _place**2)))  # Chebyshev's inequality
 
 # log cosh is smooth: its derivative rises, and by less than its argument
 

@@ -31,7 +31,7 @@ _BINDING = (sp.Sum, sp.Product, sp.Integral, sp.Lambda, sp.Subs, sp.Limit)  # th
 _KINKED = (sp.Max, sp.Min, sp.Abs, sp.Piecewise, sp.sign, sp.floor, sp.ceiling)
 _SMOOTH = (
     *(sp.Add, sp.Mul, sp.Pow, sp.Symbol, sp.Number, sp.NumberSymbol),
-    *(sp.exp, sp.log, sp.erf, sp.erfc, sp.tanh, sp.sinh, sp.cosh, sp.atan),
+    *(sp.exp, sp.log, sp.erf, sp.erfc, sp.tanh, sp.sinh, sp.cosh, sp.atan, sp.sin, sp.cos),
     *(sp.Max, sp.Min, sp.Abs),  # these have values everywhere
 )
 _DEFINED = 20_000  # boxes that may be looked at to see that both sides have values
@@ -304,12 +304,15 @@ def derived(made: Relation, domain: Mapping[str, Range], given: Sequence[Any], d
     if derivation is None:
         return prove(made, domain, given)
     started = time.perf_counter()
-    how = derivation() if callable(derivation) else derivation
     ranges = {**made.domain(), **domain}
-    if not _met(given, ranges):
+    if not _met(given, ranges):  # of a case inside a derivation it may be so, and then there is nothing to prove
         return Proof(Status.OPEN, "derivation", reason="no point was found at which all hypotheses hold")
-    proof = _checked(made, ranges, given, how)
-    return replace(proof, seconds=time.perf_counter() - started)
+    return replace(_shown(made, ranges, given, derivation), seconds=time.perf_counter() - started)
+
+
+def _shown(made: Relation, domain: Mapping[str, Range], given: Sequence[Any], derivation: Any) -> Proof:
+    how = derivation() if callable(derivation) else derivation
+    return prove(made, domain, given) if how is None else _checked(made, domain, given, how)
 
 
 def _checked(made: Relation, domain: Mapping[str, Range], given: Sequence[Any], derivation: Derivation) -> Proof:
@@ -326,7 +329,7 @@ def _checked(made: Relation, domain: Mapping[str, Range], given: Sequence[Any], 
         condition, how = fact if isinstance(fact, tuple) else (fact, None)
         if condition == sp.true:
             continue
-        if not task.take(derived(relation(condition), domain, task.given, how), f"{condition}"):
+        if not task.take(_shown(relation(condition), domain, task.given, how), f"{condition}"):
             return task.proof()
         task.given = (*task.given, condition)
     if derivation.each is not None and not domain[derivation.each.name].integer:
@@ -554,6 +557,10 @@ def _positive(expression: sp.Expr, conditions: Sequence[Any], *, only_real: bool
             return True
     if not only_real and isinstance(expression, sp.Mul | sp.Min) and all(_positive(e, conditions) for e in expression.args):
         return True
+    if not only_real and isinstance(expression, sp.Add):  # one positive, the others not negative
+        others = [e for e in expression.args if not e.is_nonnegative]
+        if len(others) < 2 and all(_positive(e, conditions) for e in others or expression.args[:1]):
+            return True
     if not only_real and isinstance(expression, sp.Pow) and expression.exp.is_real and _positive(expression.base, conditions):
         return True
     if not only_real and isinstance(expression, sp.Max) and any(_positive(e, conditions) for e in expression.args):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any
 
@@ -53,6 +53,12 @@ def share(epsilon: sp.Expr = epsilon) -> sp.Expr:
 def kept(epsilon: sp.Expr = epsilon) -> sp.Expr:
     """The worst error of a pair over alpha^2: max of 2 alpha s - s^2 over s in [0, 2], at s = min(2, alpha)."""
     return 1 - sp.Max(1 - 2 * share(epsilon), 0) ** 2
+
+
+def at_count(count: sp.Symbol, made: Mapping[int, sp.Expr]) -> sp.Expr:
+    """An expression for each number."""
+    *first, last = made.items()
+    return sp.Piecewise(*((expression, sp.Eq(count, k)) for k, expression in first), (last[1], True))
 
 
 def limit_law(stretch: sp.Expr) -> dict[tuple[int, int], sp.Expr]:

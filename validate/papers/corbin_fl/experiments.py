@@ -18,6 +18,7 @@ from airtight.validate.papers.corbin_fl.common import (
     IN_RADII,
     PAIR_GAINS,
     WIDE,
+    at_count,
     at_least_one,
     by_sign_of_sum,
     epsilon,
@@ -35,7 +36,6 @@ from airtight.validate.papers.corbin_fl.mean_estimation import (
     MEAN_ERROR,
     PAIR_BELOW,
     PAIR_BEYOND,
-    at_count,
     each_pair,
     over_all_pairings,
     updates,
@@ -158,7 +158,11 @@ CLAIMS = (
             quantity("Theorem 2, MSE", clients=2 * one_or_two + 1),
         ),
         derivation=_odd,
-        where={**IN_RADII, "n": 2 * one_or_two + 1},
+        where={
+            **IN_RADII,
+            "n": 2 * one_or_two + 1,
+            r"\mathrm{MSE}": at_count(one_or_two, {k: MEAN_ERROR[2 * k + 1] for k in (1, 2)}),
+        },
         statement=r"\mathrm{MSE} \le \frac{r^2}{2n}((\sqrt2-1)\alpha+1)((\sqrt2+1)\alpha-1)\quad(n \ge 3 \text{ odd})",
         slack=1.28,
         near={"pairs": 1, "epsilon": 0.43} | dict.fromkeys(over(*updates[:5]), 1),
@@ -285,7 +289,7 @@ CLAIMS = (
             lambda x, y, epsilon: quantizers.pair_mse(x, y, epsilon=epsilon, bits=None), 2 * a**2 - x**2 - y**2
         ),
         derivation=_never_worse,
-        statement=r"m_\infty(w_1, w_2) \le 2A^2 - x_1^2 - x_2^2",
+        statement=r"m_\infty(x_1, x_2) \le 2A^2 - x_1^2 - x_2^2",
         where={"A": a, "x_1": x, "x_2": y, r"m_\infty": sp.Lambda((x, y), pair_error(_A(epsilon)))},
     ),
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from itertools import combinations, permutations
 from typing import Any
 
@@ -18,6 +17,7 @@ from airtight.validate.claims.relation import at_least, at_most, equal, relative
 from airtight.validate.papers.corbin_fl.common import (
     IN_RADII,
     alpha,
+    at_count,
     at_least_one,
     by_sign_of_sum,
     epsilon,
@@ -64,12 +64,6 @@ def _closed_form(count: int) -> sp.Expr:
     pair, alone = (sp.Rational(1, count), sp.Rational(1, count)) if count % 2 else (sp.Rational(1, count - 1), 0)
     pairs = sum(_error(group) for group in combinations(range(count), 2))
     return (pair * pairs + alone * sum(_error((k,)) for k in range(count))) / count**2
-
-
-def at_count(count: sp.Symbol, made: Mapping[int, sp.Expr]) -> sp.Expr:
-    """An expression for each number."""
-    *first, last = made.items()
-    return sp.Piecewise(*((expression, sp.Eq(count, k)) for k, expression in first), (last[1], True))
 
 
 MEAN_ERROR = {count: _mean_error(count) for count in range(2, 7)}
@@ -165,7 +159,7 @@ CLAIMS = (
             at_each=lambda pairs: Derivation(uses=each_pair(2 * pairs, _PAIR_LOOSE)),
         ),
         statement=r"\mathrm{MSE} \le \frac{r^2}{2n}((\sqrt2-1)\alpha+1)((\sqrt2+1)\alpha-1)\quad(n \text{ even})",
-        where={**IN_RADII, "n": 2 * few_pairs},
+        where={**IN_RADII, "n": 2 * few_pairs, r"\mathrm{MSE}": at_count(few_pairs, {k: MEAN_ERROR[2 * k] for k in (1, 2, 3)})},
         slack=1.71,
         near={"pairs": 2, "epsilon": 0.88} | dict.fromkeys(over(*updates), 1),
     ),
@@ -208,8 +202,8 @@ CLAIMS = (
             2 * _A * abs(x + y) - (x + y) ** 2,
         ),
         derivation=Derivation(split=x + y),
-        statement=r"E\bigl(\bar W_1 + \bar W_2 - x_1 - x_2\bigr)^2 = 2A|x_1+x_2| - (x_1+x_2)^2",
-        where={"A": _A, "x_1": x, "x_2": y},
+        statement=r"m_\infty(x_1, x_2) = E\bigl(\bar W_1 + \bar W_2 - x_1 - x_2\bigr)^2 = 2A|x_1+x_2| - (x_1+x_2)^2",
+        where={"A": _A, "x_1": x, "x_2": y, r"m_\infty": sp.Lambda((x, y), pair_error(_A))},
         scale=relative_to(lambda epsilon, **_: 1 / math.tanh(epsilon / 2) ** 2, "A^2"),
     ),
     Claim(
@@ -217,9 +211,9 @@ CLAIMS = (
         "ours: the greatest error of a pair, infinitely many shared bits",
         at_most(pair_error(alpha), quantity("worst pair")),
         holds("2A abs(s) - s^2 is greatest at s = 2r or at s = A, and attained there."),
-        statement=r"E\bigl(\bar W_1 + \bar W_2 - x_1 - x_2\bigr)^2 \le r^2\alpha^2\ (\alpha \le 2),"
-        r"\quad 4r^2(\alpha-1)\ (\alpha \ge 2)",
-        unread="a bound for each case",
+        statement=r"m_\infty(x_1, x_2) \le r^2\alpha^2\Bigl(1-\max\bigl\{1-\tfrac2\alpha, 0\bigr\}^2\Bigr),"
+        r"\quad\text{that is } r^2\alpha^2\ (\alpha \le 2) \text{ or } 4r^2(\alpha-1)\ (\alpha \ge 2)",
+        where={**IN_RADII, "x_1": x, "x_2": y, r"m_\infty": sp.Lambda((x, y), pair_error(alpha))},
         computed=at_most(
             lambda x, y, epsilon: quantizers.pair_mse(x, y, epsilon=epsilon, bits=None),
             lambda epsilon, **_: 4 * float(mean_estimation.worst(2, epsilon=epsilon)),

@@ -96,6 +96,7 @@ CLAIMS = (
         computed=equal(_equal_coins, lambda chosen, answered: 0.5 + (answered - chosen) / 2),
         scale=absolute("probability"),
         statement=r"\Pr(Y_i = Y_{p_i}) = \tfrac12 + \tfrac{b-a}2",
+        where={r"\Pr(Y_i = Y_{p_i})": _BOTH_0 + _BOTH_1},
     ),
     Claim(
         "CB-A3-rushing",

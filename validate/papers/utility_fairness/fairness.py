@@ -89,6 +89,7 @@ CLAIMS = (
             holds(reason),
             computed=at_most(lambda repair=repair, **s: _from_the_middle(repair, s), 0.5),
             derivation=partial(_within, own, top),
+            where={r"\mathcal E_k": sp.Piecewise((1 - own / top, top > 0), (0, True))},
             statement=r"\bigl|\mathcal E_k - \tfrac12\bigr| \le \tfrac12",
         )
         for name, repair, own, top, reason in (
