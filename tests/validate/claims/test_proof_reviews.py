@@ -135,7 +135,7 @@ def test_the_record_is_whole():
 
 
 def test_a_mark_is_shown_everywhere():
-    """In what verify says and prints, on the page of the ledger and on the page of the claim; only where a proof by hand counts."""
+    """In what verify prints, on the page of the ledger and on that of the claim; only where a proof by hand counts."""
     evidence = shipped().evidence
     for e in evidence:
         marked = bool(e.reading and e.reading.changed)

@@ -99,8 +99,8 @@ def _linear(lean: float, ratio: float) -> margin.Layers:
     return [([[1.0, 0.0], [ratio * math.cos(math.pi * lean), ratio * math.sin(math.pi * lean)]], [0.0, 0.0])]
 
 
-_place, _lean = parameter("x", 1e-3, 10.0, logarithmic=True), parameter("lean", 0.0, 1.0)
-_length = parameter("ratio", 0.1, 10.0, logarithmic=True, extra=(1.0,))
+_place, _lean = parameter("x", 1e-3, 10.0, logarithmic=True), parameter("lean", 0.0, 1.0, latex=r"\nu")
+_length = parameter("ratio", 0.1, 10.0, logarithmic=True, extra=(1.0,), latex=r"\rho")
 _along, _across = (_length * wave(sp.pi * _lean) for wave in (sp.cos, sp.sin))  # the second row; the first is (1, 0)
 _GAP, _APART = _place * (1 - _along), (1 - _along) ** 2 + _across**2  # of the logits; squared, of the rows
 _TWICE = 2 + 2 * _length**2  # the squared Frobenius norm, times 2
