@@ -28,6 +28,7 @@ from airtight.analytics.privacy.mechanisms.mechanism import BracketArrays, Facto
 from airtight.analytics.privacy.over_the_air import observers
 from airtight.analytics.privacy.over_the_air.multi_antenna.shared_curves import SharedCurves, edges_of
 from airtight.analytics.privacy.over_the_air.participation_mixture import (
+    chebyshev,
     evaluate,
     noise_interpolant,
     signal_lower_bound,
@@ -46,6 +47,9 @@ _TOLERATED = 1.5e-5  # relative error of the divergences of all releases of a co
 _MORE_NATS = 6.0  # by which the quadrature is more accurate than this
 _PIECES = 8, 64  # pieces of the law of the others' noise with a Gauss rule each, tried in this order
 _AT_ONCE = 1 << 20  # epsilons times values of the others' noise that are computed at a time
+_WORTH_A_SERIES = 24  # epsilons asked at a time from which a series in epsilon is tried
+_MOST_OF_A_SERIES = 64  # epsilons that are read from one series
+_BLURRED = 8.0  # error of such a series, in units of the tolerance of a divergence, that a composition can stand in the bulk
 _NOTHING = -746.0  # log of a positive number that underflows to 0
 _EDGES = (96, 160)  # least and greatest number of them at which it is computed otherwise, for one device
 _BULK, _BULK_NATS = 1e-6, 25.0  # relative error of the interpolation in the bulk, and minus log delta beyond the bulk
@@ -74,6 +78,7 @@ class Query(Mechanism):
     _composed: dict[float, Query] = field(default_factory=dict, compare=False, repr=False)
     _curves: dict[float, SharedCurves | None] = field(default_factory=dict, compare=False, repr=False)
     _laws_of_all: Laws | None = field(default=None, compare=False, repr=False)
+    _series: dict[tuple[bool, float], list[_Series]] = field(default_factory=dict, compare=False, repr=False)
     costly = True
     # for each of the two orders, three rows: epsilon, lower and upper bound of delta
     _seen: dict[bool, KeptValues] = field(default_factory=dict, compare=False, repr=False)
@@ -194,7 +199,7 @@ class Query(Mechanism):
         if few or tolerance >= self.tolerance > 0:
             return self
         if tolerance not in self._composed:
-            empty: dict[str, Any] = {"_rules": {}, "_seen": {}, "_composed": {}}
+            empty: dict[str, Any] = {"_rules": {}, "_seen": {}, "_composed": {}, "_series": {}}
             self._composed[tolerance] = replace(self, tolerance=tolerance, **empty)
         return self._composed[tolerance]
 
@@ -233,17 +238,55 @@ class Query(Mechanism):
     def _ends(self, eps: FloatArray, reverse: bool, negligible: float) -> BracketArrays:
         if (curves := self._at_cells(negligible)) is not None:
             lower, upper = curves.delta_bracket(eps, 0, reverse=reverse, doubt=SHORTENED)
-            # An error of log delta costs less epsilon where log delta changes faster, and it changes in proportion to itself.
-            # In the bulk it counts once for each round.
             with np.errstate(divide="ignore", invalid="ignore"):
-                nats = -np.log(upper)
-                tolerated = _BULK + evaluate.COARSE * nats * np.minimum(nats / _BULK_NATS, 1.0) ** 2
-                rough = ~(np.log(upper / lower) <= tolerated) & (upper > SMALLEST)
+                rough = ~(np.log(upper / lower) <= _tolerated(_BULK, -np.log(upper))) & (upper > SMALLEST)
             if np.any(rough):
                 other_lower, other_upper = self._summed_ends(eps[rough], reverse, negligible)
                 lower[rough], upper[rough] = np.maximum(lower[rough], other_lower), np.minimum(upper[rough], other_upper)
             return lower, upper
+        if self.tolerance and self._part(negligible).interpolating:
+            return self._estimated_ends(eps, reverse, negligible)
         return self._summed_ends(eps, reverse, negligible)
+
+    def _estimated_ends(self, eps: FloatArray, reverse: bool, negligible: float) -> BracketArrays:
+        """Both bounds where they are estimates in any case: many epsilons are read from series through a few of them."""
+        kept = self._series.setdefault((reverse, negligible), [])
+        lower, upper = np.full((2, eps.size), np.nan)
+        for series in kept:
+            series.read(eps, lower, upper)
+        asked = np.sort(eps[np.isnan(lower) & (eps < self._precise_below(reverse))])
+        if asked.size >= _WORTH_A_SERIES:
+            for series in self._fitted(np.array_split(asked, -(-asked.size // _MOST_OF_A_SERIES)), reverse, negligible):
+                kept.append(series)
+                series.read(eps, lower, upper)
+        if (rest := np.flatnonzero(np.isnan(lower))).size:
+            lower[rest], upper[rest] = self._summed_ends(eps[rest], reverse, negligible)
+        return lower, upper
+
+    def _precise_below(self, order: bool) -> float:
+        """The least known epsilon at which the bounds of delta are too far apart for a series."""
+        kept = self._seen[order]
+        lower, upper = (kept.at(kept.arguments, column) for column in (0, 1))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            wide = ~(np.log(upper / lower) / 2 <= 1.01 * _tolerated(_BLURRED * self.tolerance, -np.log(upper)))
+        return float(kept.arguments[np.argmax(wide)]) if np.any(wide) else np.inf
+
+    def _fitted(self, asked: list[FloatArray], reverse: bool, negligible: float) -> Iterator[_Series]:
+        """A series of log delta over each group of increasing epsilons, if its error is small enough."""
+        low, high = (np.array([group[end] for group in asked]) for end in (0, -1))
+
+        def values(places: FloatArray, left: IntArray) -> FloatArray:
+            at = (low + high)[left, None] / 2 + (high - low)[left, None] / 2 * places
+            ends = np.log(self._summed_ends(at.ravel(), reverse, negligible)).reshape(2, *at.shape)
+            return np.stack([(ends[0] + ends[1]) / 2, (ends[1] - ends[0]) / 2])
+
+        with np.errstate(divide="ignore", invalid="ignore"):
+            for settled, (coefficients,), error in chebyshev.estimated(values, low.size, 2 * asked[0].size, self.tolerance):
+                # delta is greatest at the lower end, where the series has the value of the alternating sum
+                signs = (-1.0) ** np.arange(coefficients.shape[1])
+                precise = error <= _tolerated(_BLURRED * self.tolerance, -np.sum(coefficients * signs, axis=1))
+                for k, row, each in zip(settled[precise], coefficients[precise], error[precise], strict=True):
+                    yield _Series(float(low[k]), float(high[k]), row[None], float(each))
 
     def _summed_ends(self, eps: FloatArray, reverse: bool, negligible: float) -> BracketArrays:
         """Both bounds from the divergence at values of the others' noise."""
@@ -270,6 +313,32 @@ class Query(Mechanism):
 
 
 register(Query, "system")
+
+
+def _tolerated(bulk: float, nats: FloatArray) -> FloatArray:
+    """Error of log delta that a composition can stand, where delta is exp(-nats).
+
+    It costs less epsilon where log delta changes faster, and log delta changes in proportion to itself. In the bulk it counts
+    once for each round.
+    """
+    return np.asarray(bulk + evaluate.COARSE * nats * np.minimum(nats / _BULK_NATS, 1.0) ** 2)
+
+
+@dataclass(frozen=True)
+class _Series:
+    """log delta on an interval of epsilon, up to an error."""
+
+    low: float
+    high: float
+    coefficients: FloatArray  # of a Chebyshev series, shape (1, degree + 1)
+    error: float
+
+    def read(self, eps: FloatArray, lower: FloatArray, upper: FloatArray) -> None:
+        """Set both bounds of delta at the epsilons of the interval that have none."""
+        inside = np.flatnonzero(np.isnan(lower) & (self.low <= eps) & (eps <= self.high))
+        x = (2 * eps[inside] - self.low - self.high) / (self.high - self.low)
+        value = chebyshev.clenshaw(self.coefficients, np.zeros(inside.size, dtype=np.int64), x)
+        lower[inside], upper[inside] = np.exp(value - self.error), np.minimum(np.exp(value + self.error), 1.0)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privac
 from airtight.validate.claims.claim import Claim, Paper, false, holds
 from airtight.validate.claims.proofs import proofs_beside
 from airtight.validate.claims.relation import absolute, at_most, equal
+from airtight.validate.papers.several_looks.limits import LIMITS
 
 _MODERATE = (0.5, 2.0)
 a = parameter("a", 0.1, 3.0, typical=_MODERATE)
@@ -220,4 +221,11 @@ _CLAIMS: tuple[Claim, ...] = (
     ),
 )
 
-PAPER = Paper("airtight", "Privacy over the air with several looks", "airtight", 2026, _CLAIMS, proofs=proofs_beside(__file__))
+PAPER = Paper(
+    "airtight",
+    "Privacy over the air: several looks, and limits",
+    "airtight",
+    2026,
+    _CLAIMS + LIMITS,
+    proofs=proofs_beside(__file__),
+)

@@ -97,19 +97,19 @@ _RHO = 3.0  # parameter rho of the Bernstein ellipses
 _REACH, _HEIGHT = (_RHO + 1 / _RHO) / 2, (_RHO - 1 / _RHO) / 2  # semi-axes of these ellipses, in half widths of a panel
 # log of the error bound of the rule for h = M = 1
 _LOG_RULE = np.log(64 / 15 / (1 - _RHO**-2)) - (2 * _NODES.size - 2) * np.log(_RHO)
-_FIRST_PANELS = 12  # before any halving
+_FIRST_PANELS = 10  # before any halving
 _HALVINGS = 24  # of one panel, at most
 _MOST_PANELS = 256  # panels per problem on average; with more, halving stops and the bounds known so far are used
 _PANELS = 32  # panels that share the tolerance; a problem seldom ends with more
 _NOTHING = -800.0  # least log of a divergence to which tolerances are relative; exp(-800) underflows
-_BEYOND = 45.0  # the integral outside the window may be exp(-45) of the whole: below rounding
+_BEYOND = 8.0  # the integral outside the window may be exp(-8) of the tolerance
 _PIECES = 5  # pieces of an interval of log v; half an ellipse has twice as many arcs
 # panels of zeta: nats by which the Gaussian factor falls to their end; number of equal ones; of smaller ones at 0
 _TAIL, _EVEN, _OCTAVES = 60.0, 20, 13
 _STEEPEST = 1.5  # radians: greatest argument in the box of an ellipse; below pi/2
 _TABLED = 20.0  # shape of a gamma variable from which a table replaces SciPy's function
 _LEAST_VALUE = 1e-290  # least value in the table: a normal double with a margin
-_TABLE_CELLS, _TABLE_DEGREE = 64, 10  # table places per sqrt(a), and degree of the Taylor polynomials
+_TABLE_CELLS, _TABLE_DEGREE = 256, 7  # table places per sqrt(a), and degree of the Taylor polynomials
 _CHUNK = 1 << 14  # nodes evaluated at a time: few enough for the processor's cache
 _CACHED = 1 << 13  # values of the incomplete gamma function computed at a time
 _HUGE = 1e150  # the value for a visible device is used from this distance m, or this s / v, on: squares would overflow
@@ -511,10 +511,11 @@ def _integrated(problem: _Problem, tolerance: float) -> tuple[FloatArray, FloatA
     """log of the integral, the slope of that logarithm in epsilon, and the relative error."""
     size, guess = problem.eps.size, _roughly(problem)
     start, m = problem.start, problem.m
-    # the window: alpha up to alpha_end, where Phi(-alpha) is below the integral by _BEYOND nats; y = log zeta
-    alpha_end = np.sqrt(np.maximum(2 * (_BEYOND - guess), np.maximum(start, 0.0) ** 2 + 2))
+    # the window: alpha up to alpha_end, where Phi(-alpha) is below the integral by `beyond` nats; y = log zeta
+    beyond = _BEYOND - np.log(tolerance)
+    alpha_end = np.sqrt(np.maximum(2 * (beyond - guess), np.maximum(start, 0.0) ** 2 + 2))
     y_end = np.log(m * (alpha_end - start))
-    y_start = np.minimum((np.log(2 * m) + guess - _BEYOND + np.maximum(start, 0.0) ** 2 / 2) / 2, y_end - 1)
+    y_start = np.minimum((np.log(2 * m) + guess - beyond + np.maximum(start, 0.0) ** 2 / 2) / 2, y_end - 1)
     # panels of equal width in y, all problems in one array: `row` is the problem of each panel
     half = (y_end - y_start) / (2 * _FIRST_PANELS)
     centre = y_start[:, None] + half[:, None] * (2 * np.arange(_FIRST_PANELS) + 1)
@@ -568,11 +569,11 @@ class _UpperGamma:
 
     Notes
     -----
-    Taylor polynomials of degree 10 are used, about places that are :math:`\sqrt a/64` apart. The coefficients of the
+    Taylor polynomials of degree 7 are used, about places that are :math:`\sqrt a/256` apart. The coefficients of the
     density :math:`\gamma = -Q'` follow from :math:`\tau\gamma' = (a - 1 - \tau)\gamma`. On the circle of radius
     :math:`R = \sqrt a/4` about a place :math:`\tau`, at least 2R, :math:`|\gamma(\tau + z)| \le
     \gamma(\tau)\,e^{R|a-1-\tau|/\tau + (a-1)R^2/\tau^2}`, as :math:`|\log(1+z) - z| \le |z|^2` for :math:`|z| \le 1/2`;
-    with :math:`|z| \le R/32` and Cauchy's estimates the remainder is at most :math:`R\,32^{-11}/(1-1/32)` times that.
+    with :math:`|z| \le R/128` and Cauchy's estimates the remainder is at most :math:`R\,128^{-8}/(1-1/128)` times that.
     `error` is the greatest ratio of this remainder to Q, plus the rounding error of the polynomials. Left of the first
     place, Q is replaced by 1, and 1 - Q is at most its value at the first place, which is added to `error`.
     """
@@ -586,7 +587,7 @@ class _UpperGamma:
     @classmethod
     @lru_cache(maxsize=4)
     def of(cls, a: float) -> _UpperGamma:
-        # at most R / 32 from the nearest place, R = sqrt(a) / 4
+        # at most R / 128 from the nearest place, R = sqrt(a) / 4
         step = np.sqrt(a) / _TABLE_CELLS
         # nine deviations left of the mean, where 1 - Q is negligible, and right of 2 R, where the bound of the notes
         # holds
@@ -601,9 +602,9 @@ class _UpperGamma:
             previous = density[j - 1] if j else 0.0
             density.append(((a - 1 - places - j) * density[j] - previous) / (places * (j + 1)))
         radius = np.sqrt(a) / 4
-        # Cauchy's estimate on the circle of radius R, over the least Q of the cell; 1.1 is more than 1 / (1 - 1 / 32)
+        # Cauchy's estimate on the circle of radius R, over the least Q of the cell; 1.1 is more than 1 / (1 - 1 / 128)
         growth = np.exp(radius * np.abs(a - 1 - places) / places + (a - 1) * (radius / places) ** 2)
-        remainder = density[0] * growth * radius * 32.0 ** -(_TABLE_DEGREE + 1) * 1.1
+        remainder = density[0] * growth * radius * (_TABLE_CELLS / 2) ** -(_TABLE_DEGREE + 1) * 1.1
         remainder = remainder / special.gammaincc(a, places + step / 2)
         # Q' = -gamma
         coefficients = np.stack([value, *(-each / (j + 1) for j, each in enumerate(density))])

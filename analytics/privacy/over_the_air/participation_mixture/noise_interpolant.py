@@ -29,10 +29,8 @@ more at the point itself. Rounding of the transform and of Clenshaw's recurrence
 value. All of these are absolute errors on a piece, in units of its greatest value; they become errors of the logarithm
 at each v. Where no number of nodes suffices, the divergence itself is computed.
 
-*Estimated.* Where no bound M is known at all, the estimate is twice the sum of the magnitudes of the last quarter of
-the coefficients. It is accepted if the divergence itself differs by no more at some places between nodes; both ends of
-the range are nodes. docs/accuracy.md names the numbers that rest on this estimate. The slope in epsilon has no error
-bound in either case.
+*Estimated.* Where no bound M is known at all, the error is that of :func:`.chebyshev.estimated`. docs/accuracy.md names the
+numbers that rest on this estimate. The slope in epsilon has no error bound in either case.
 
 *Curvature.* Each term of a bound is monotone in v and is taken at the end of the interval on the safe side. Terms may
 cancel where the device's own noise is small, so the rounding error of each is added in proportion to its magnitude.
@@ -48,6 +46,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from airtight.analytics.checks import FloatArray, IntArray
+from airtight.analytics.privacy.over_the_air.participation_mixture import chebyshev
 from airtight.analytics.rounding import UNIT
 
 Triple = tuple[FloatArray, FloatArray, FloatArray]  # log of a divergence, its slope in epsilon, its error
@@ -62,12 +61,11 @@ _WIDEST = 0.3  # greatest half width of a piece, in log v
 _REACH = 8.0  # the half width of a piece is also at most this over sqrt(dimension)
 _HALVINGS = 3  # rounds of fitting; after each, the pieces without a fit are halved
 _MORE_HALVINGS = 3  # rounds more for pieces that hold many values of v
-_DEGREES = (16, 32, 64, 128)  # of the series of an estimate on the whole range, each twice the one before: tried in this order
+_FALL = 60.0  # nats by which a divergence that vanishes falls to where it hardly matters
+_SECTIONS = 2  # of its range, to find this place; each into as many cells as there are ends, less one
 ESTIMATED_FROM = 72  # values of v from which an estimate is tried at all
 _ENDS = 17  # ends of the cells on an interval where the divergence hardly matters
 _WORTH = 2  # values of v per node from which interpolation saves time
-_CACHED = 1 << 13  # values of a series computed at a time: few enough for the processor's cache
-_LEBESGUE = 5.0  # upper bound of Lebesgue's constant of at most 129 zeros or extrema of Chebyshev polynomials, below 4.2
 _DISC = (_RHO + 1 / _RHO) / 2 - 1  # radius, in half widths, of discs about the piece's points in the ellipse
 NARROW = 1 / 16  # share of v up to which a margin counts as small
 
@@ -148,7 +146,7 @@ class NoiseInterpolant:
                 continue
             # the piece's interval of log v maps to [-1, 1]
             x = (2 * log_v[piece.rows[row], column] - piece.low[row] - piece.high[row]) / (piece.high - piece.low)[row]
-            of_value, of_slope = (_clenshaw(each, row, x) for each in (piece.value, piece.slope))
+            of_value, of_slope = (chebyshev.clenshaw(each, row, x) for each in (piece.value, piece.slope))
             # an estimate interpolates the logarithm and its slope themselves
             if piece.logarithmic:
                 target = piece.rows[row], column
@@ -172,7 +170,12 @@ class NoiseInterpolant:
                 cells.value[row, cell] + cells.error[row, cell],
                 cells.value[row, cell + 1] - cells.error[row, cell + 1],
             )
-            value[target], error[target], slope[target] = (high + low) / 2, (high - low) / 2, cells.slope[row, cell]
+            # a lower bound of 0 leaves an upper bound only
+            with np.errstate(invalid="ignore"):
+                bounded = low > -np.inf
+                value[target] = np.where(bounded, (high + low) / 2, high)
+                error[target] = np.where(bounded, (high - low) / 2, np.where(high > -np.inf, np.inf, 0.0))
+            slope[target] = cells.slope[row, cell]
         # what is left: whole rows in one call, single values in another
         missing = np.isnan(value)
         full = np.flatnonzero(np.all(missing, axis=1))
@@ -272,33 +275,35 @@ class NoiseInterpolant:
             start, end = (np.stack(each, axis=1).ravel() for each in ((start, middle), (middle, end)))
 
     def _estimate(self, i: IntArray, rows: IntArray, low: FloatArray, high: FloatArray, size: int) -> None:
-        previous = np.empty((3, rows.size, 0))  # logarithm, slope and error at the extrema of the degree before
-        for degree in _DEGREES:
-            if size < degree or not rows.size:
-                return
-            # every second extremum is known; the component is computed between some of them, too: a wrong estimate shows there
-            places = _extrema(degree)[1::2] if previous.size else _extrema(degree)
-            between = np.cos(np.pi * (np.array([0, degree // 3, degree // 2, degree - 1]) + 0.5) / degree)
-            v = (low + high)[:, None] / 2 + (high - low)[:, None] / 2 * np.append(places, between)
-            computed = np.stack(self.component(np.exp(v), i[rows]))
-            computed, checked = computed[:, :, : places.size], computed[0, :, places.size :]
-            if previous.size:
-                refined = np.empty((3, rows.size, degree + 1))
-                refined[:, :, ::2], refined[:, :, 1::2] = previous, computed
-                computed = refined
-            cosines = _cosines_of_extrema(degree)
-            with np.errstate(invalid="ignore"):
-                of_value, of_slope = (each @ cosines.T for each in computed[:2])
-                # if the coefficients halve over a quarter of the nodes, the rest of the series is at most its last
-                # quarter; twice that is the estimate
-                truncation = 2 * np.sum(np.abs(of_value[:, 3 * degree // 4 :]), axis=1)
-                error = truncation + _LEBESGUE * np.max(computed[2], axis=1)
-                deviation = np.abs(of_value @ np.polynomial.chebyshev.chebvander(between, degree).T - checked)
-                settled = (truncation <= self.tolerance) & np.all(deviation <= error[:, None], axis=1)
-            if np.any(settled):
-                fields = low, high, 0 * low, of_value, of_slope, error, low + np.inf
-                self._pieces.append(_Piece(rows[settled], *(x[settled] for x in fields)))
-            rows, low, high, previous = rows[~settled], low[~settled], high[~settled], computed[:, ~settled]
+        def values(places: FloatArray, left: IntArray) -> FloatArray:
+            log_v = (low + high)[left, None] / 2 + (high - low)[left, None] / 2 * places
+            return np.stack(self.component(np.exp(log_v), i[rows[left]]))
+
+        high = self._cut(i, rows, low, high)
+        for settled, (of_value, of_slope), error in chebyshev.estimated(values, rows.size, size, self.tolerance):
+            ends = low[settled], high[settled]
+            self._pieces.append(_Piece(rows[settled], *ends, 0 * ends[0], of_value, of_slope, error, ends[0] + np.inf))
+
+    def _cut(self, i: IntArray, rows: IntArray, low: FloatArray, high: FloatArray) -> FloatArray:
+        """Ends of the ranges on which a series is tried: where a divergence falls to 0, its logarithm has no series.
+
+        What is cut off is one cell.
+        """
+        first, last = self.component(np.exp(np.stack([low, high], axis=1)), i[rows])[0].T
+        vanishing = np.flatnonzero((first > -np.inf) & (last == -np.inf))
+        out = high.copy()
+        if vanishing.size:
+            row, inside, outside, at = i[rows[vanishing]], low[vanishing], high[vanishing], np.arange(vanishing.size)
+            for _ in range(_SECTIONS):
+                places = inside[:, None] + (outside - inside)[:, None] * np.linspace(0, 1, _ENDS)
+                # the first one, `inside`, always matters
+                matters = self.component(np.exp(places[:, 1:-1]), row)[0] >= first[vanishing, None] - _FALL
+                last_inside = np.sum(np.logical_and.accumulate(matters, axis=1), axis=1)
+                inside, outside = places[at, last_inside], places[at, last_inside + 1]
+            ends = np.stack([outside, high[vanishing]], axis=1)
+            self._cells.append(_Cells(rows[vanishing], ends, *self.component(np.exp(ends), row)))
+            out[vanishing] = inside
+        return out
 
     def _fit_cells(self, i: IntArray, rows: IntArray, low: FloatArray, high: FloatArray) -> None:
         if rows.size:
@@ -329,19 +334,19 @@ class NoiseInterpolant:
                 continue
             middle, half = (low[same_size] + high[same_size]) / 2, (high[same_size] - low[same_size]) / 2
             value, slope, node_error = self.component(
-                np.exp(middle[:, None] + half[:, None] * _zeros(size)), i[row[same_size]]
+                np.exp(middle[:, None] + half[:, None] * chebyshev.zeros(size)), i[row[same_size]]
             )
             # values in units of the greatest one, so that tiny divergences do not underflow
             unit = np.max(value, axis=1)
             scaled = np.exp(value - unit[:, None])
-            cosines = _cosines(size)
+            cosines = chebyshev.cosines_of_zeros(size)
             with np.errstate(over="ignore"):
                 # The doubt enters through each node, times Lebesgue's constant, and at the point itself. `error` may be
                 # infinite.
-                error_bound = np.exp(np.logaddexp(error[same_size, k], np.log(2 + _LEBESGUE) + doubt[same_size]) - unit)
+                error_bound = np.exp(np.logaddexp(error[same_size, k], np.log(2 + chebyshev.LEBESGUE) + doubt[same_size]) - unit)
                 error_bound = (
                     # errors of the values at the nodes; rounding of transform and recurrence
-                    error_bound + _LEBESGUE * np.max(scaled * np.expm1(node_error), axis=1) + 8 * size * size * UNIT
+                    error_bound + chebyshev.LEBESGUE * np.max(scaled * np.expm1(node_error), axis=1) + 8 * size * size * UNIT
                 )
             # pieces whose bound or values are not finite go back to be halved
             usable_fit = np.isfinite(error_bound) & np.all(np.isfinite(value), axis=1) & np.isfinite(largest[same_size])
@@ -360,47 +365,6 @@ class NoiseInterpolant:
             )
         unfitted = choice < 0
         return row[unfitted], low[unfitted], high[unfitted]
-
-
-def _zeros(size: int) -> FloatArray:
-    """The zeros of the Chebyshev polynomial of degree `size`."""
-    return np.asarray(np.cos(np.pi * (np.arange(size) + 0.5) / size))
-
-
-def _cosines(size: int) -> FloatArray:
-    """Matrix that maps values at these zeros to the coefficients of the Chebyshev series, one per row."""
-    cosines = np.cos(np.outer(np.arange(size), np.pi * (np.arange(size) + 0.5) / size)) * (2 / size)
-    # discrete orthogonality: the constant has twice the norm of the others
-    cosines[0] /= 2
-    return np.asarray(cosines)
-
-
-def _extrema(degree: int) -> FloatArray:
-    """The places of [-1, 1] where the Chebyshev polynomial of this degree is 1 or -1; those of half the degree are among them."""
-    return np.asarray(np.cos(np.pi * np.arange(degree + 1) / degree))
-
-
-def _cosines_of_extrema(degree: int) -> FloatArray:
-    """Matrix that maps values at these extrema to the coefficients of the Chebyshev series, one per row."""
-    cosines = np.cos(np.outer(np.arange(degree + 1), np.pi * np.arange(degree + 1) / degree)) * (2 / degree)
-    # both ends count half as places and as degrees
-    cosines[[0, -1]] /= 2
-    cosines[:, [0, -1]] /= 2
-    return np.asarray(cosines)
-
-
-def _clenshaw(coefficients: FloatArray, row: IntArray, x: FloatArray) -> FloatArray:
-    """The Chebyshev series of the given row at each x, by Clenshaw's recurrence."""
-    # in chunks that stay in the cache, all series of one chunk at once
-    out, columns = np.empty(x.shape), np.ascontiguousarray(coefficients.T)
-    for start in range(0, x.size, _CACHED):
-        part = slice(start, start + _CACHED)
-        part_rows, twice = row[part], 2 * x[part]
-        current = previous = np.zeros(twice.shape)
-        for each in columns[:0:-1]:
-            current, previous = each[part_rows] + twice * current - previous, current
-        out[part] = columns[0][part_rows] + x[part] * current - previous
-    return out
 
 
 def of_gaussian(

@@ -89,6 +89,7 @@ _LOSSES = 500  # ranges of privacy losses
 _RAREST = 1e-280  # least probability of an outcome whose loss is computed
 LOSS_ERROR = 1e-9  # absolute error, by rounding, of the privacy loss of one outcome
 _NEAR, _COARSE = 1e-6, 1e-4  # relative length of the interval of epsilon at which the search ends; on the first cells
+_CLOSE = 0.05  # log of a factor of delta: about what more cells gain
 _ATOMS = 512  # greatest number of values of the others' noise
 
 
@@ -470,14 +471,14 @@ def least_epsilon(tests: Sequence[SignalTest], delta: float, epsilon_upper: floa
             lambda x: excess(test, x, doublings), low, at_low, epsilon_upper, start, lambda high: near * high
         )[0]
 
-    # first with few cells, each test from where the best of those before it ends; then all cells, the last that was better first
-    best, order = 0.0, list[SignalTest]()
+    # first with few cells, each test from where the best of those before it ends
+    best, first = 0.0, tests[0]
     for test in tests:
         reached = greatest(test, best, 0, epsilon_upper * (1 - _NEAR / 10), _COARSE)
-        order.insert(0 if reached > best else len(order), test)
-        best = max(best, reached)
-    for test in order:
-        # more cells only raise the bound, so that it exceeds delta at what few cells reach as well
+        best, first = max((best, first), (reached, test), key=lambda each: each[0])
+    # then with all cells, which only raise the bound: the best one, and those that few cells leave close to it
+    close = [test for test in tests if test is not first and (best == 0 or excess(test, best, 0) > -_CLOSE)]
+    for test in (first, *close):
         best = max(best, greatest(test, best, _DOUBLINGS, best * (1 + _COARSE), _NEAR))
     return best
 

@@ -906,3 +906,47 @@ def test_few_values_of_the_noise_are_computed_one_by_one(monkeypatch):
     assert system_privacy.estimated(many) and system_privacy.epsilon(many, device=0) > 0 and asked
     noise = [*np.linspace(1e-9, 2e-9, 16), 0.3, 0.3, 0.1]
     assert system_privacy.estimated(few.replace(devices=19, **{**alike, "noise_variance": noise}))
+
+
+UNLIKE = airtight.InferenceSystem(
+    devices=9, participation=np.linspace(0.3, 0.95, 9), noise_variance=np.linspace(0.05, 0.2, 9), weight=1 / 9,
+    clip=np.linspace(1, 5, 9), alignment=1.0, receiver_noise_variance=0.1, dimension=50, delta=1e-5, adjacency="silent",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("adjacency", "order", "greatest"),
+    [("silent", False, 1.5), ("silent", True, 1.5), ("replace", False, 4.0), ("absent", False, 2.0), ("absent", True, 0.3)],
+)
+def test_many_epsilons_of_an_estimate_are_read_from_a_series(adjacency, order, greatest):
+    composed = rounds.query(UNLIKE.replace(adjacency=adjacency), 4, "others").in_composition(2)
+    computed, of_few = [], composed._summed_ends
+
+    def counted(epsilon, reverse, negligible):
+        computed.append(epsilon.size)
+        return of_few(epsilon, reverse, negligible)
+
+    object.__setattr__(composed, "_summed_ends", counted)
+    rng = np.random.default_rng(8)
+    epsilon = np.sort(np.append(0.0, greatest * rng.random(60)))
+    composed.delta_bracket(epsilon, reverse=order)
+    again = np.sort(np.concatenate([epsilon[0] + greatest * 0.9 * rng.random(400), np.geomspace(1e-9, 0.5 * greatest, 40)]))
+    lower, upper = composed.delta_bracket(again, reverse=order)
+    low, high = of_few(again, order and not composed.symmetric, 1e-25)
+    assert sum(computed) < 200 and np.all((lower <= high) & (low <= upper))
+    middle, distance = np.sqrt(low * high), np.log(upper / lower)
+    assert np.all((lower <= middle) & (middle <= upper)) and np.all(distance[upper > 1e-6] < 1e-3)
+
+
+def test_a_series_is_no_better_than_what_it_is_made_of():
+    """Rough values, and a step that no polynomial has, are computed at each epsilon."""
+    epsilon = np.arange(50) / 32  # no epsilon is rounded
+    for change in (lambda at: (0.99, 1.0), lambda at: (1 + 1e-3 * (at > 0.7),) * 2):
+        composed = rounds.query(UNLIKE, 4, "others").in_composition(2)
+        of_few = composed._summed_ends
+
+        def changed(at, reverse, negligible, of_few=of_few, change=change):
+            return tuple(end * factor for end, factor in zip(of_few(at, reverse, negligible), change(at), strict=True))
+
+        object.__setattr__(composed, "_summed_ends", changed)
+        np.testing.assert_allclose(composed.delta_bracket(epsilon), changed(epsilon, False, 1e-25), rtol=1e-12)

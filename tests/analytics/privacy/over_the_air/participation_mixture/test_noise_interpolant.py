@@ -151,7 +151,6 @@ def test_an_estimate_is_not_below_the_errors_of_the_nodes(digits, log_v, ratio):
         lambda v: 1e-2 * np.maximum(v - 1.4, 0.0),
         lambda v: 1e-5 * (v < 1.3),
         lambda v: 1e-6 * np.maximum(1.0005 - v, 0.0) / 5e-4,  # in the strip beyond the outermost node
-        lambda v: np.where(v > 1.5, -np.inf, 0.0),
     ],
 )
 def test_what_does_not_settle_is_computed_point_by_point(bend):
@@ -162,6 +161,24 @@ def test_what_does_not_settle_is_computed_point_by_point(bend):
     value, _, error = NoiseInterpolant(component, None, 1e-9, 0.0, 1)(v, np.zeros(1, dtype=int))
     np.testing.assert_array_equal(value, -1 / v + bend(v))
     np.testing.assert_array_equal(error, np.full(v.shape, 1e-12))
+
+
+def test_what_vanishes_is_computed_up_to_where_it_does():
+    """Beyond a kink the divergence is 0; a series ends where it is negligible, and the rest is one cell."""
+    calls = []
+
+    def component(v, i):
+        calls.append(v.size)
+        with np.errstate(divide="ignore"):
+            return 30 * np.log(np.maximum(1.5 - v, 0.0)), -1 / v, np.full(v.shape, 1e-12)
+
+    v = np.linspace(1.0, 2.0, 3000)[None, :]
+    value, _, error = NoiseInterpolant(component, None, 1e-9, 0.0, 1)(v, np.zeros(1, dtype=int))
+    truth = component(v, None)[0]
+    assert np.all(truth[np.isinf(error)] <= value[np.isinf(error)]) and np.all(value[np.isinf(error)] < truth[0, 0] - 59)
+    assert np.all(np.isinf(error[v > 1.5])) and sum(calls[:-1]) < 300
+    bounded = np.isfinite(error) & (truth > -np.inf)
+    assert np.sum(bounded) > 1200 and np.all(np.abs(value - truth)[bounded] <= error[bounded]) and np.max(error[bounded]) < 1e-8
 
 
 def test_a_public_number_that_lay_below_the_truth():
