@@ -209,9 +209,12 @@ def _source(claim: Claim) -> list[str]:
 def _count(evidence: Sequence[Evidence], others: Sequence[Item]) -> str:
     verdicts = [e.verdict for e in evidence] + [item.verdict for item in others]
     counts = [f"{verdicts.count(verdict)} {verdict.value}" for verdict in Verdict if verdict in verdicts]
+    part = sum(e.by_hand and e.how is not How.ARGUED for e in evidence)
+    of_which = f" ({part} of the identities and proofs are of a part of the statement, the rest by hand)" if part else ""
+    known_by = f"The claims by how they are known: {format_counts(known(evidence))}{of_which}."
     return (
-        f"{len(verdicts)} items: {', '.join(counts)}. The claims by how they are known: {format_counts(known(evidence))}. The "
-        f"refuted claims by who states them: {refuted(evidence)}; by what fails: {format_counts(severities(evidence))}; "
+        f"{len(verdicts)} items: {', '.join(counts)}. {known_by} "
+        f"The refuted claims by who states them: {refuted(evidence)}; by what fails: {format_counts(severities(evidence))}; "
         f"{len(numbered(evidence))} distinct numbered statements fail."
     )
 
@@ -284,7 +287,7 @@ def _evidence(e: Evidence) -> list[str]:
 
 def _by_hand(e: Evidence) -> str:
     """Where the proof stands that a row is known by."""
-    if e.how is not How.ARGUED:
+    if not e.by_hand:
         return ""
     page = e.claim.argued.removeprefix("docs/")
     where = f"[Proof by hand](../{page})" if "#" in page else f"Proof by hand: {{py:func}}`{page}`"

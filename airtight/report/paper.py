@@ -193,6 +193,19 @@ _BY_MACHINE = {
     How.ENUMERATED: "The domain is finite, and the statement was tried at each of its {evaluations} points.",
 }
 _FORM = " This is of the formula; the algorithm that computes the quantities agrees with it at all {evaluations} points tried."
+_CHAIN = "By machine: a chain of lemmas and cases, each by computer algebra (SymPy) or in ball arithmetic{boxes}."
+
+
+def _written(e: Evidence) -> str:
+    """Where a proof by hand stands of what is argued, or proved by machine as well."""
+    return e.claim.argued if e.how in (How.ARGUED, How.PROVED, How.IDENTITY) else ""
+
+
+def _by_machine(e: Evidence) -> str:
+    method = _CHAIN if e.claim.derivation is not None and e.how is How.PROVED else _BY_MACHINE[e.form or e.how]
+    said = method.format(boxes=f", on {e.boxes} boxes" if e.boxes else "", evaluations=e.evaluations)
+    part = f" This is of a part of the statement. {e.claim.reason}" if e.by_hand else ""
+    return escaped(said + part + (_FORM.format(evaluations=e.evaluations) if e.form else ""))
 
 
 @dataclass
@@ -255,31 +268,30 @@ class _Document:
         """One theorem for each proof; it states all claims that the proof covers."""
         groups: dict[str, list[Evidence]] = {}
         for e in evidence:
-            groups.setdefault(e.claim.argued if e.how is How.ARGUED else e.claim.id, []).append(e)
+            groups.setdefault(_written(e) or e.claim.id, []).append(e)
         return [self.theorem(rows) for rows in groups.values()]
 
     def theorem(self, rows: Sequence[Evidence]) -> str:
         """One theorem: hypotheses, statements, proof, and the statements that it corrects."""
         first = rows[0]
-        section = proofs.of(first.claim, self.known) if first.how is How.ARGUED else None
+        section = proofs.of(first.claim, self.known) if _written(first) else None
         names = ", ".join(e.claim.id for e in rows)
         label = f"\\label{{{section.label}}}" if section else ""
         hypotheses_text = self.latex(section.hypotheses) if section else self.domain(first)
         lines = [f"\\begin{{theorem}}[{{{escaped(names)}}}]{label}"]
         lines += [f"\\emph{{Hypotheses.}} {hypotheses_text}"] if hypotheses_text else []
         lines += [self.statement(e) for e in rows]
-        lines += ["\\end{theorem}", "\\begin{proof}", self.proof(first, section), "\\end{proof}"]
+        lines += ["\\end{theorem}", "\\begin{proof}", self.proof(rows, section), "\\end{proof}"]
         lines += [self.corrected(e) for e in rows]
         return "\n".join(line for line in lines if line)
 
-    def proof(self, e: Evidence, section: Section | None) -> str:
-        if section is not None:
-            return self.latex(section.body)
-        if e.how is How.ARGUED:
-            return f"It stands in {escaped(e.claim.argued)}."
-        boxes = f", on {e.boxes} boxes" if e.boxes else ""
-        method = _BY_MACHINE[e.form or e.how].format(boxes=boxes, evaluations=e.evaluations)
-        return escaped(method + (_FORM.format(evaluations=e.evaluations) if e.form else ""))
+    def proof(self, rows: Sequence[Evidence], section: Section | None) -> str:
+        """The proof by hand, and which of the rows a machine proves as well."""
+        if section is None:
+            first = rows[0]
+            return f"It stands in {escaped(first.claim.argued)}." if first.how is How.ARGUED else _by_machine(first)
+        known = [f"{escaped(e.claim.id)}: {_by_machine(e)}" for e in rows if e.how is not How.ARGUED]
+        return "\n\n".join([self.latex(section.body), *known])
 
     def domain(self, e: Evidence) -> str:
         """The domain, outside of which nothing is claimed, and further hypotheses."""

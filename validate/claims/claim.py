@@ -334,6 +334,9 @@ class Claim:
     computed : Relation or None
         The same relation as the package computes it, if both sides of `relation` are expressions. The trial compares the
         two at all its points; a proof proves `relation`.
+    derivation : Derivation, a function that makes one, or None
+        How the machine proves the relation, or its form, where it finds no proof by itself:
+        :mod:`airtight.validate.claims.proving.derivation`.
     implementation : Implementation or None
         The code that the claim is about, if it is about code.
     chosen : bool
@@ -370,6 +373,7 @@ class Claim:
     argued: str = ""
     form: Any = None
     computed: Relation | None = None
+    derivation: Any = None
     implementation: Implementation | None = None
     chosen: bool = False
     paper: str = ""
@@ -524,7 +528,7 @@ class Claim:
 
         A trial of it must find a violation.
         """
-        return replace(self, relation=self.relation.moved(self.scale, self.room), form=None, computed=None)
+        return replace(self, relation=self.relation.moved(self.scale, self.room), form=None, computed=None, derivation=None)
 
 
 def docstring(documented: Any) -> str:

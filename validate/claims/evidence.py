@@ -236,9 +236,15 @@ class Evidence(Tabular):
         return math.exp(min(self.claim.allowance - self.margin, 0.0))
 
     @property
+    def by_hand(self) -> bool:
+        """Whether a proof by hand shows the statement, or, as its reason says, what of it the machine does not prove."""
+        part = self.how in (How.PROVED, How.IDENTITY) and "by hand" in self.claim.reason
+        return self.how is How.ARGUED or (part and bool(self.claim.argued))
+
+    @property
     def reading(self) -> Reading | None:
         """The last reading of the proof by hand on which the verdict rests; None where it rests on none."""
-        return proof_reviews.of(self.claim) if self.how is How.ARGUED else None
+        return proof_reviews.of(self.claim) if self.by_hand else None
 
     @property
     def known(self) -> str:
@@ -267,6 +273,8 @@ class Evidence(Tabular):
         description = self.how.value
         if self.how is How.SEARCHED:
             description = f"survived {self.evaluations} evaluations" + (f" to 1e-{self.digits}" if self.digits else "")
+        if self.by_hand and self.how is not How.ARGUED:
+            description += ", the rest by hand"
         if (reading := self.reading) and reading.changed:
             description += ", to be read again"
         return description + (f", form {self.form.value}" if self.form else "")

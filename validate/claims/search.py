@@ -34,8 +34,8 @@ from airtight.validate.claims import EFFORT
 from airtight.validate.claims.claim import Claim, Verdict
 from airtight.validate.claims.evidence import Evidence, Extent, How, Witness, decimal_ends
 from airtight.validate.claims.proving.boxes import Proof
+from airtight.validate.claims.proving.derivation import derived
 from airtight.validate.claims.proving.identity import identical
-from airtight.validate.claims.proving.proof import prove
 from airtight.validate.claims.relation import MOST_BITS, Exact, Point, Relation, Sign, at_point
 
 _SHRINK_PASSES = 60  # most passes over all parameters when a violation is shrunk
@@ -555,7 +555,7 @@ class _Search:
             return None, ""
         if claim.form is not None and (point := self.differs(claim.form)) is not None:
             return None, f"the form is not the claim at {_point_text(point)}"
-        attempt = prove(claim.provable, claim.domain, claim.given)
+        attempt = derived(claim.provable, claim.domain, claim.given, claim.derivation)
         if attempt.counterexample is None:
             return attempt, ""
         counterexample_point = taken(claim, attempt.counterexample)

@@ -135,12 +135,13 @@ def test_the_record_is_whole():
 
 
 def test_a_mark_is_shown_everywhere():
-    """In what verify says and prints, on the page of the ledger and on the page of the claim; only for argued rows."""
+    """In what verify prints, on the page of the ledger and on that of the claim; only where a proof by hand counts."""
     evidence = shipped().evidence
     for e in evidence:
         marked = bool(e.reading and e.reading.changed)
         assert ("to be read again" in e.said) == marked == (e.as_json()["proof_changed"] is not None)
-        assert (e.as_json()["proof_read"] is not None) == (e.how.value == "argued") == (e.reading is not None)
+        assert (e.as_json()["proof_read"] is not None) == e.by_hand == (e.reading is not None)
+        assert e.by_hand == (e.how.value == "argued" or "the rest by hand" in e.said)
     argued = next(e for e in evidence if e.how.value == "argued")
     day = argued.reading.read.isoformat()
     assert day in library.claim_page(argued, evidence, certified=False)

@@ -24,7 +24,7 @@ from airtight.validate.claims.certificates import check as checker
 from airtight.validate.claims.claim import Claim, Verdict
 from airtight.validate.claims.evidence import Witness, decimal_ends
 from airtight.validate.claims.proving.boxes import Proof
-from airtight.validate.claims.proving.proof import prove
+from airtight.validate.claims.proving.derivation import derived
 from airtight.validate.claims.relation import Exact
 from airtight.validate.claims.search import examined
 from airtight.validate.claims.sources import INSTALLED, Source
@@ -308,7 +308,7 @@ def files_of(claim: Claim, digest: str = "") -> dict[str, str]:
         return {"claim.json": text, "witness.json": _json(witness_json(claim, evidence.witness, text))}
     if not claim.ruling.survives:
         raise _Skipped(f"no proved witness: {evidence.verdict.value}")
-    proof = proof or prove(claim.provable, claim.domain, claim.given)
+    proof = proof or derived(claim.provable, claim.domain, claim.given, claim.derivation)
     if proof.proved:
         return {"claim.json": text, "proof.json": _json(proof_json(claim, proof, text))}
     raise _Skipped(f"true, and not proved: {proof.reason}")

@@ -18,7 +18,7 @@ _LONG = 1000  # a number in it
 
 @lru_cache(maxsize=256)
 def identical(one: sp.Expr, other: sp.Expr) -> bool:
-    """Whether SymPy brings the difference to zero.
+    """Whether SymPy brings the difference to zero; expressions with floats, which round, must be the same.
 
     Examples
     --------
@@ -27,6 +27,8 @@ def identical(one: sp.Expr, other: sp.Expr) -> bool:
     (True, False)
     """
     difference = one - other
+    if difference.has(sp.Float) or one.has(sp.Float) or other.has(sp.Float):  # which rounds exact numbers away
+        return bool(one == other)
     if difference == 0 or (sp.count_ops(difference) <= _OPERATIONS and sp.expand(difference) == 0):
         return True
     return (

@@ -55,10 +55,12 @@ def prove(
     {'x': Fraction(1, 2)}
     """
     started = time.perf_counter()
-    made = relation(claimed)
+    made, given = relation(claimed), [_exactly(condition) for condition in given]
+    if made.symbolic:
+        made = replace(made, actual=_exactly(made.actual), claimed=_exactly(made.claimed))
     whole = {**made.domain(), **(domain or {})}
     try:
-        if beyond := _beyond_assumptions(made, whole):
+        if beyond := beyond_assumptions([made.actual, made.claimed], whole):
             proof = Proof(Status.OPEN, reason=beyond)
         else:
             proof = _proved(made, whole, given, boxes)
@@ -67,9 +69,16 @@ def prove(
     return Proof(**{**vars(proof), "seconds": time.perf_counter() - started})
 
 
-def _beyond_assumptions(made: Relation, domain: Mapping[str, Range]) -> str:
-    """Which parameter has values that SymPy takes it not to have; empty where none has."""
-    sides = [side for side in (made.actual, made.claimed) if isinstance(side, sp.Expr)]
+def _exactly(expression: Any) -> Any:
+    """With rational numbers for floats: SymPy adds 1e-20 to a float 1.0 and has 1.0."""
+    if not isinstance(expression, sp.Basic):
+        return expression
+    return expression.xreplace({number: sp.Rational(number) for number in expression.atoms(sp.Float)})
+
+
+def beyond_assumptions(sides: Sequence[Any], domain: Mapping[str, Range]) -> str:
+    """Which parameter of these expressions has values that SymPy takes it not to have; empty where none has."""
+    sides = [side for side in sides if isinstance(side, sp.Expr)]
     for symbol in sorted(set().union(*(side.free_symbols for side in sides)), key=str):
         if (allowed := domain.get(symbol.name)) is None:
             return f"{symbol} has no domain"

@@ -3,16 +3,33 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import product
+from typing import Any
 
 import numpy as np
 import sympy as sp
 
 from airtight.analytics.federated.corbin import quantizers
-from airtight.analytics.forms.domain import Range, parameter
+from airtight.analytics.forms.domain import parameter
 from airtight.validate.claims.claim import Claim, false, holds
+from airtight.validate.claims.proving.derivation import Derivation, Step
 from airtight.validate.claims.relation import absolute, at_least, at_most, equal, relative_to
-from airtight.validate.papers.corbin_fl.common import IN_RADII, alpha, epsilon, of_system, p, pairs, x, y
+from airtight.validate.papers.corbin_fl.common import (
+    IN_RADII,
+    alpha,
+    at_least_one,
+    by_sign_of_sum,
+    epsilon,
+    limit_law,
+    of_system,
+    p,
+    pairs,
+    share,
+    x,
+    y,
+)
+from airtight.validate.papers.lemmas import NOT_NEGATIVE
 
 both = parameter("both", -2.0, 2.0, extra=(0.0,), latex="s")  # w + w', in radii
 stretch = parameter("stretch", 1.0, 4.0, latex="k")
@@ -23,6 +40,7 @@ outside = parameter("outside", 0.0, 1.0, latex=r"P(B\mid\mathcal E^c)")
 likely = parameter("likely", 0.5, 0.999, latex=r"P(\mathcal E)")
 magnitude = parameter("magnitude", 0.1, 100.0, logarithmic=True, latex="|c|")
 
+output = parameter("output", 1.001, 1e3, logarithmic=True, latex=r"\gamma_2")
 one, two = (parameter(name, -1.0, 1.0, latex=latex) for name, latex in (("w1", "w"), ("w2", "w'")))
 below, above = parameter("low", -9.0, -1.5, latex=r"\gamma_1"), parameter("high", 1.5, 9.0, latex=r"\gamma_2")
 
@@ -32,8 +50,8 @@ def _second_moment(mean: sp.Expr) -> sp.Expr:
     return ((above - mean) * below**2 + (mean - below) * above**2) / (above - below)
 
 
-_A = 1 / sp.tanh(epsilon / 2)  # alpha, in a form that is easy to enclose
-_COVARIANCE = sp.Max(*(sign * _A * (x + y) - _A**2 - x * y for sign in (1, -1)))
+_A = 1 / share()  # alpha, in a form that is easy to enclose
+_COVARIANCE = sum(mass * one * two * _A**2 for (one, two), mass in limit_law(_A).items()) - x * y
 _BROKEN = 2 * p * (1 - p)  # probability that exactly one of two drops out
 _VARIANCE = pairs * (_BROKEN * (1 - _BROKEN) ** 2 + (1 - _BROKEN) * _BROKEN**2)
 _PRINTED_VARIANCE = 2 * pairs * p * (1 - p) * (1 - 2 * p * (1 - p))
@@ -48,6 +66,15 @@ def _least_output(epsilon: float) -> float:
     return high
 
 
+entry = parameter("entry", 0, 3, integer=True)  # both minus, then plus for the second, for the first, for both
+_PRINTED_LAW = ((-x - y) / (2 * _A), (1 + y / _A) / 2, (1 + x / _A) / 2, 0)
+
+
+def _entries(law: Sequence[Any]) -> sp.Expr:
+    *first, last = law
+    return sp.Piecewise(*((mass, sp.Eq(entry, k)) for k, mass in enumerate(first)), (last, True))
+
+
 def _limit_law(x: float, y: float, epsilon: float) -> np.ndarray:
     return quantizers.pair_law(x, y, epsilon=epsilon, bits=None)
 
@@ -55,6 +82,16 @@ def _limit_law(x: float, y: float, epsilon: float) -> np.ndarray:
 def _printed_law(x: float, y: float, epsilon: float, entry: int) -> float:
     A = 1 / math.tanh(epsilon / 2)
     return ((-x - y) / (2 * A), 0.5 + y / (2 * A), 0.5 + x / (2 * A), 0.0)[entry]
+
+
+def _covariance_bound() -> Derivation:
+    """How CB-T2-cov is proved: alpha abs(s) - alpha^2 - x y is below by (alpha - 1)(2 - abs(s)) and (1 - x)(1 - y)."""
+
+    def signed(s: sp.Expr, one: sp.Expr, two: sp.Expr) -> Derivation:
+        parts = [(_A - 1, NOT_NEGATIVE.at(number=2 - s)), (1 - one, NOT_NEGATIVE.at(number=1 - two))]
+        return Derivation(through=[_A * s - _A**2 - x * y, Step(-((_A - 1) ** 2), parts)])
+
+    return by_sign_of_sum([at_least_one(_A)], signed)
 
 
 def _covariance(x: float, y: float, epsilon: float) -> float:
@@ -73,23 +110,28 @@ CLAIMS = (
     Claim(
         "CB-E8",
         "App. A, Eq. (7)-(9); App. B, Eq. (13), (14)",
-        equal(_least_output, lambda epsilon: quantizers.alpha(epsilon)),
+        equal(sp.exp(epsilon) * (output - 1) - (output + 1), (sp.exp(epsilon) - 1) * (output - alpha)),
         holds(
-            "Solved for gamma_2. ((13) prints the fraction inverted, and a minus in place of a plus; its conclusion "
-            "is (8).)"
+            "The difference that decides on the left is e^eps - 1 > 0 times the one on the right. ((13) prints the "
+            "fraction inverted, and a minus in place of a plus; its conclusion is (8).)"
         ),
-        {"epsilon": epsilon.range},
-        form=equal((sp.exp(epsilon) + 1) / (sp.exp(epsilon) - 1), _A),
+        scale=relative_to(lambda epsilon, output: math.exp(epsilon) * (output + 1)),
+        computed=equal(
+            lambda epsilon, output: math.exp(epsilon) * (output - 1) - (output + 1),
+            lambda epsilon, output: math.expm1(epsilon) * (output - _least_output(epsilon)),
+        ),
         statement=r"\frac{\gamma_2-c+r}{\gamma_2-c-r} \le e^{\epsilon_p} \iff \gamma_2 \ge c + r\alpha(\epsilon_p)",
-        unread="an equivalence; the least gamma_2 is tried",
+        unread="an equivalence; tried is the identity behind it, c = 0 and r = 1",
     ),
     Claim(
         "CB-E21",
         "App. B, Eq. (10)-(12), (18), (19), (21), (22)",
-        equal(lambda entry, **point: _limit_law(**point).flat[entry], _printed_law),
+        equal(_entries([limit_law(_A)[first, second] for first in (-1, 1) for second in (-1, 1)]), _entries(_PRINTED_LAW)),
         holds("The Frechet bound: the probability that both send plus is as small as the marginals allow."),
-        {"x": x.range, "y": y.range, "epsilon": epsilon.range, "entry": Range(0, 3, integer=True)},
         given=[x + y <= 0],
+        computed=equal(lambda entry, **point: _limit_law(**point).flat[int(entry)], _printed_law),
+        derivation=Derivation(each=entry),
+        unread="four entries, tried by index",
         statement=r"P_{1,1} = \frac{2c-w-w'}{2r\alpha},\ P_{1,2} = \frac12+\frac{w'-c}{2r\alpha},\ "
         r"P_{2,1} = \frac12+\frac{w-c}{2r\alpha},\ P_{2,2} = 0\qquad (w+w' \le 2c)",
         scale=absolute("", 1e-2),
@@ -131,13 +173,14 @@ CLAIMS = (
     Claim(
         "CB-T2-cov",
         "App. C, the bound of the covariance (r = 1)",
-        at_most(_covariance, -((alpha - 1) ** 2)),
+        at_most(_COVARIANCE, -((alpha - 1) ** 2)),
         holds("The covariance is A abs(s) - A^2 - x y, which is greatest where both inputs are at the same end point."),
         {"x": x.range, "y": y.range},
         statement=r"\mathrm{Cov}(\bar W_i, \bar W_{p_i}) \le -r^2(\alpha-1)^2",
         where={**IN_RADII, r"\mathrm{Cov}(\bar W_i, \bar W_{p_i})": _COVARIANCE},
         scale=relative_to(lambda epsilon, **_: (1 / math.tanh(epsilon / 2) - 1) ** 2),
-        form=at_most(_COVARIANCE, -((_A - 1) ** 2)),
+        computed=at_most(_covariance, -((alpha - 1) ** 2)),
+        derivation=_covariance_bound,
     ),
     Claim(
         "CB-T2-sum",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any
 
@@ -13,6 +14,7 @@ from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.forms import binary_quantizers as forms
 from airtight.analytics.forms.domain import Range, parameter, parameter_of
 from airtight.analytics.forms.quantity import Quantity
+from airtight.validate.claims.proving.derivation import Derivation, Monotone
 
 of_system = partial(parameter_of, FederatedSystem)
 epsilon = of_system("epsilon", 1e-2, 8.0, logarithmic=True, typical=(0.5, 5.0))
@@ -51,6 +53,41 @@ def share(epsilon: sp.Expr = epsilon) -> sp.Expr:
 def kept(epsilon: sp.Expr = epsilon) -> sp.Expr:
     """The worst error of a pair over alpha^2: max of 2 alpha s - s^2 over s in [0, 2], at s = min(2, alpha)."""
     return 1 - sp.Max(1 - 2 * share(epsilon), 0) ** 2
+
+
+def at_count(count: sp.Symbol, made: Mapping[int, sp.Expr]) -> sp.Expr:
+    """An expression for each number."""
+    *first, last = made.items()
+    return sp.Piecewise(*((expression, sp.Eq(count, k)) for k, expression in first), (last[1], True))
+
+
+def limit_law(stretch: sp.Expr) -> dict[tuple[int, int], sp.Expr]:
+    """Probabilities of the outputs of a pair over alpha, `stretch`: one shared number, uniform on [0, 1], decides both.
+
+    The first is plus below (1 + x/alpha)/2, the second above (1 - y/alpha)/2: both are plus between, on (x + y)^+/(2 alpha).
+    """
+    plus = sp.Max(0, x + y) / stretch / 2
+    first, second = ((1 + place / stretch) / 2 for place in (x, y))
+    return {(1, 1): plus, (1, -1): first - plus, (-1, 1): second - plus, (-1, -1): 1 - first - second + plus}
+
+
+def pair_error(stretch: sp.Expr) -> sp.Expr:
+    """Mean squared error of the sum of a pair's outputs, with infinitely many shared bits."""
+    return sum(mass * (stretch * (one + two) - x - y) ** 2 for (one, two), mass in limit_law(stretch).items())
+
+
+def by_sign_of_sum(facts: Sequence[Any], made: Callable[[sp.Expr, sp.Expr, sp.Expr], Derivation]) -> Derivation:
+    """A derivation from those for x + y of either sign, which take abs(x + y) and both offsets with this sign."""
+    return Derivation(facts=facts, split=x + y, above=made(x + y, x, y), below=made(-x - y, -x, -y))
+
+
+def at_least_one(stretch: sp.Expr, epsilon: sp.Expr = epsilon) -> Any:
+    """The fact that alpha, in either form, is at least 1."""
+    return stretch >= 1, Derivation(through=[1 + 2 / (sp.exp(epsilon) - 1)])
+
+
+_stretch, _sum = parameter("alpha", 1.0, 1e4, logarithmic=True), parameter("sum", 0.0, 2.0)
+PAIR_GAINS = Monotone(2 * _stretch * (_stretch - _sum), _stretch)  # what LDPQ's error of a pair exceeds that of CorBinQ by
 
 
 def hockey_stick(p: dict[Any, Any], q: dict[Any, Any], odds: Any) -> Any:

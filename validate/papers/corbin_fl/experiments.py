@@ -8,14 +8,39 @@ from dataclasses import replace
 import sympy as sp
 
 from airtight.analytics.federated.corbin import dropout, mean_estimation, quantizers
-from airtight.analytics.forms.domain import Range, parameter
+from airtight.analytics.forms.domain import Range, over, parameter
 from airtight.analytics.forms.gaussian_mechanism import least_delta
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.validate.claims.claim import Claim, holds, holds_under, other_reading
+from airtight.validate.claims.proving.derivation import Derivation, Lemma, Step
 from airtight.validate.claims.relation import at_least, at_most
-from airtight.validate.papers.corbin_fl.common import SEED, WIDE, epsilon, kept, pairs, printed, quantity, share, x, y
+from airtight.validate.papers.corbin_fl.common import (
+    IN_RADII,
+    PAIR_GAINS,
+    WIDE,
+    at_count,
+    at_least_one,
+    by_sign_of_sum,
+    epsilon,
+    kept,
+    pair_error,
+    pairs,
+    printed,
+    quantity,
+    share,
+    x,
+    y,
+)
 from airtight.validate.papers.corbin_fl.common import alpha as a
-from airtight.validate.papers.corbin_fl.mean_estimation import over_all_pairings
+from airtight.validate.papers.corbin_fl.mean_estimation import (
+    MEAN_ERROR,
+    PAIR_BELOW,
+    PAIR_BEYOND,
+    each_pair,
+    over_all_pairings,
+    updates,
+)
+from airtight.validate.papers.lemmas import NOT_NEGATIVE
 
 # outputs gamma_1, gamma_2 whose likelihood ratios on [-1, 1] are e^below, e^above
 below, above = (parameter(name, 1e-2, 8.0, logarithmic=True) for name in ("below", "above"))
@@ -38,6 +63,7 @@ def _augmented(epsilon: float, pairs_alone: int) -> float:
 
 
 _EPSILON, _PAIR = {"epsilon": WIDE}, printed("worst pair")
+one_or_two = parameter("pairs", 1, 2, integer=True)
 factor = parameter("factor", 1.0, 10.0)
 fewer, more = (parameter(name, 0, 25, integer=True) for name in ("fewer", "more"))
 
@@ -50,6 +76,43 @@ def _with_alone(count: sp.Expr) -> sp.Expr:
 def _A(epsilon: sp.Expr) -> sp.Expr:
     """alpha, in a form that is easy to enclose."""
     return 1 / sp.tanh(epsilon / 2)
+
+
+def _odd() -> Derivation:
+    """How CB-T2n is proved, 2 n^2 times: n (A^2 + 2 A - 1) - (n - 1) m - 2 A^2 for the greatest error m of a pair."""
+    A = _A(epsilon)
+
+    def at(pairs: int) -> Derivation:
+        n = 2 * pairs + 1
+
+        def through(m: sp.Expr, lemma: Lemma) -> Step:
+            return Step(((n - 1) * m / 2 + A**2) / n**2, each_pair(n, lemma))
+
+        unit = sp.Rational(1, 2 * n**2)
+        far = [((n - 2) * unit * A, NOT_NEGATIVE.at(number=A - 2)), NOT_NEGATIVE.at(number=(3 * n - 4) * unit)]
+        near = [
+            ((n - 3) * unit, NOT_NEGATIVE.at(number=2 * A - 1)),
+            ((A - 1) * unit, NOT_NEGATIVE.at(number=5 - A)),
+            NOT_NEGATIVE.at(number=2 * unit),
+        ]
+        return Derivation(
+            split=A - 2,
+            above=Derivation(through=[through(4 * A - 4, PAIR_BEYOND)], uses=far),
+            below=Derivation(through=[through(A**2, PAIR_BELOW)], uses=near),
+        )
+
+    return Derivation(facts=[at_least_one(A)], each=one_or_two, at_each=at)
+
+
+def _never_worse() -> Derivation:
+    """How CB-X8 is proved: 2 A (A - abs(s)) rises with A, and at 1 leaves 2 (1 - x)(1 - y)."""
+    A = _A(epsilon)
+
+    def signed(s: sp.Expr, one: sp.Expr, two: sp.Expr) -> Derivation:
+        parts = [PAIR_GAINS.at(lower=1, upper=A, sum=s), (2 * (1 - one), NOT_NEGATIVE.at(number=1 - two))]
+        return Derivation(through=[2 * A * s - s**2], uses=parts)
+
+    return by_sign_of_sum([at_least_one(A)], signed)
 
 
 CLAIMS = (
@@ -82,16 +145,27 @@ CLAIMS = (
         "CB-T2n",
         "Theorem 2, n odd",
         at_most(
-            lambda pairs, epsilon, seed: over_all_pairings(2 * pairs + 1, epsilon, seed),
-            quantity("Theorem 2, MSE", clients=2 * pairs + 1),
+            at_count(one_or_two, {k: MEAN_ERROR[2 * k + 1] for k in (1, 2)}),
+            quantity("Theorem 2, MSE", clients=2 * one_or_two + 1),
         ),
         holds_under(
             "The paper tacitly assumes n even. If one client is left over and quantizes alone, the bound holds for n "
-            ">= 3 (at n = 1 it is below the true r^2 alpha^2)."
+            ">= 3 (at n = 1 it is below the true r^2 alpha^2). Proved for three and five clients; for any odd number by hand."
         ),
-        {"pairs": Range(1, 2, integer=True), "seed": SEED},
+        over(one_or_two, epsilon, *updates[:5]),
+        computed=at_most(
+            lambda pairs, **point: over_all_pairings(2 * pairs + 1, **point),
+            quantity("Theorem 2, MSE", clients=2 * one_or_two + 1),
+        ),
+        derivation=_odd,
+        where={
+            **IN_RADII,
+            "n": 2 * one_or_two + 1,
+            r"\mathrm{MSE}": at_count(one_or_two, {k: MEAN_ERROR[2 * k + 1] for k in (1, 2)}),
+        },
         statement=r"\mathrm{MSE} \le \frac{r^2}{2n}((\sqrt2-1)\alpha+1)((\sqrt2+1)\alpha-1)\quad(n \ge 3 \text{ odd})",
         slack=1.28,
+        near={"pairs": 1, "epsilon": 0.43} | dict.fromkeys(over(*updates[:5]), 1),
     ),
     Claim(
         "CB-X1-mse",
@@ -209,13 +283,13 @@ CLAIMS = (
     Claim(
         "CB-X8",
         "Experiment 8, Fig. 4: CorBinQ against LDPQ at every pair of inputs",
-        at_most(lambda x, y, epsilon: quantizers.pair_mse(x, y, epsilon=epsilon, bits=None), 2 * a**2 - x**2 - y**2),
+        at_most(pair_error(_A(epsilon)), 2 * _A(epsilon) ** 2 - x**2 - y**2),
         holds("The covariance is never positive."),
-        form=at_most(
-            sp.Max(*(2 * s * _A(epsilon) * (x + y) - (x + y) ** 2 for s in (1, -1))),
-            2 * _A(epsilon) ** 2 - x**2 - y**2,
+        computed=at_most(
+            lambda x, y, epsilon: quantizers.pair_mse(x, y, epsilon=epsilon, bits=None), 2 * a**2 - x**2 - y**2
         ),
-        statement=r"m_\infty(w_1, w_2) \le 2A^2 - x_1^2 - x_2^2",
-        where={"A": a, "x_1": x, "x_2": y},
+        derivation=_never_worse,
+        statement=r"m_\infty(x_1, x_2) \le 2A^2 - x_1^2 - x_2^2",
+        where={"A": a, "x_1": x, "x_2": y, r"m_\infty": sp.Lambda((x, y), pair_error(_A(epsilon)))},
     ),
 )

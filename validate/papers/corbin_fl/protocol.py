@@ -28,6 +28,9 @@ def _minus(place: Any, share: Any, bits: int, shared: int) -> Any:
 
 
 
+_BOTH_0, _BOTH_1 = (1 - chosen) / 2, answered / 2  # the client's own Y is uniform
+
+
 def _equal_coins(chosen: float, answered: float) -> float:
     """Probability that both Y are equal, from the joint law."""
     joint = {(0, 0): (1 - chosen) / 2, (0, 1): chosen / 2, (1, 0): (1 - answered) / 2, (1, 1): answered / 2}
@@ -84,14 +87,16 @@ CLAIMS = (
         "CB-A3-leader",
         "ours: Algorithm 3, lines 6 to 13: who leads, where the partner's Y is 1 with probability a if the client's is "
         "0, and b if it is 1",
-        equal(_equal_coins, lambda chosen, answered: 0.5 + (answered - chosen) / 2),
+        equal(_BOTH_0 + _BOTH_1, sp.Rational(1, 2) + (answered - chosen) / 2),
         holds(
             "The client's Y is uniform. So the leader is uniform exactly where a = b, that is where the partner fixes "
             "its Y without "
             "knowledge of the client's. Digests that are exchanged first see to it."
         ),
-        {"chosen": chosen.range, "answered": answered.range},
+        computed=equal(_equal_coins, lambda chosen, answered: 0.5 + (answered - chosen) / 2),
+        scale=absolute("probability"),
         statement=r"\Pr(Y_i = Y_{p_i}) = \tfrac12 + \tfrac{b-a}2",
+        where={r"\Pr(Y_i = Y_{p_i})": _BOTH_0 + _BOTH_1},
     ),
     Claim(
         "CB-A3-rushing",

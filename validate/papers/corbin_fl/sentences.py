@@ -13,9 +13,21 @@ from airtight.analytics.federated.corbin import quantizers
 from airtight.analytics.forms.balls.ball import Ball, ball
 from airtight.analytics.forms.domain import Range, parameter
 from airtight.validate.claims.claim import Claim, holds, other_reading
+from airtight.validate.claims.proving.derivation import Derivation
 from airtight.validate.claims.relation import absolute, at_least, at_most
-from airtight.validate.papers.corbin_fl.common import IN_RADII, bits, epsilon, share, x, y
+from airtight.validate.papers.corbin_fl.common import (
+    IN_RADII,
+    PAIR_GAINS,
+    at_least_one,
+    bits,
+    by_sign_of_sum,
+    epsilon,
+    share,
+    x,
+    y,
+)
 from airtight.validate.papers.corbin_fl.common import alpha as a
+from airtight.validate.papers.lemmas import COTH_FALLS
 
 move = parameter("move", 0.01, 2.0, typical=(0.1, 2.0), latex=r"\tfrac{\Delta_2}r")
 factor = parameter("factor", 1.0, 10.0)
@@ -58,6 +70,16 @@ def _pair_gain(x: float, y: float, epsilon: float) -> float:
     """Error of a pair with LDPQ minus its error with CorBinQ."""
     A = 1 / np.tanh(epsilon / 2)
     return float(2 * A**2 - x**2 - y**2 - quantizers.pair_mse(x, y, epsilon=epsilon, bits=None))
+
+
+def _farther() -> Derivation:
+    """How CB-X8-gap is proved: alpha falls with epsilon, and 2 alpha (alpha - abs(s)) rises with alpha."""
+    nearer, farther = 1 / share(epsilon), 1 / share(_MORE)
+    falls = COTH_FALLS.at(lower=epsilon / 2, upper=_MORE / 2)
+    facts = [at_least_one(nearer), at_least_one(farther, _MORE), (farther <= nearer, Derivation(uses=[falls]))]
+    return by_sign_of_sum(
+        facts, lambda s, *_: Derivation(uses=[PAIR_GAINS.at(lower=farther, upper=nearer, sum=s)])
+    )
 
 
 def _signed_gain(epsilon: sp.Expr, sign: int) -> sp.Expr:
@@ -119,6 +141,7 @@ CLAIMS = (
         {"x": x.range, "y": y.range, "epsilon": epsilon.range, "factor": factor.range},
         scale=absolute("r^2"),
         tolerance=1e-6,
+        derivation=_farther,
         computed=at_least(
             lambda x, y, epsilon, factor: _pair_gain(x, y, epsilon),
             lambda x, y, epsilon, factor: _pair_gain(x, y, epsilon * factor),

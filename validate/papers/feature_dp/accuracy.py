@@ -8,11 +8,13 @@ from itertools import pairwise, product
 import numpy as np
 import sympy as sp
 
-from airtight.analytics.forms.domain import Range, parameter
+from airtight.analytics.forms.domain import Parameter, Range, parameter
 from airtight.analytics.inference import accuracy, distortion, margin
 from airtight.validate.claims.claim import Claim, false, holds, holds_under, other_reading
+from airtight.validate.claims.proving.derivation import Derivation, Step
 from airtight.validate.claims.relation import at_least, equal
 from airtight.validate.papers.feature_dp.common import PROBABILITY, scalar
+from airtight.validate.papers.lemmas import BELOW_ARGUMENT, NORMAL_TAIL, NOT_NEGATIVE, OVER_ROOT_FALLS
 
 p = parameter("p", 0.01, 1.0, typical=(0.9, 0.9))
 decoder = parameter("decoder", 0.1, 1.0, latex="D")
@@ -39,6 +41,38 @@ def _right(p: float, variance: float, radius: float, ideal: float) -> float:
     return ideal * (p * present + (1 - p) * (radius >= 1))
 
 
+_present = Parameter("p", PROBABILITY)
+_variance = parameter("variance", 1e-6, 1.0, logarithmic=True, extra=(0.0,), typical=(0.1, 0.1))
+_margin = parameter("radius", 0.2, 5.0, logarithmic=True, extra=(0.999,), latex=r"\Delta")
+_ideal = parameter("ideal", 0.1, 1.0, latex="P_0")
+_MSE = _present * _variance + 1 - _present
+_SCALED = _margin / sp.sqrt(2 * _variance)
+_HEARD = sp.Piecewise((sp.erf(_SCALED), _variance > 0), (1, True))  # that the noise is within the margin
+_UNHEARD = sp.Piecewise((1, _margin >= 1), (0, True))  # that 0 is within the margin of 1
+_WITHIN = _ideal * (_present * _HEARD + (1 - _present) * _UNHEARD)
+
+
+def _by_markov() -> Derivation:
+    """How FDP-T2 is proved: each of the two probabilities by itself, with noise and without, for margins on both sides of 1."""
+    heard, unheard = _ideal * _present, _ideal * (1 - _present)
+
+    def case(useful: bool, noisy: bool, near: bool) -> Derivation:
+        if not useful:  # the bound is 0
+            probability = sp.erf(_SCALED) if noisy else sp.Integer(1)
+            at_1 = [] if near else [(unheard, NOT_NEGATIVE.at(number=1))]
+            return Derivation(uses=[(heard, NOT_NEGATIVE.at(number=probability)), *at_1])
+        tail = NORMAL_TAIL.at(t=_SCALED) if noisy else NOT_NEGATIVE.at(number=_variance / _margin**2)
+        square = unheard / _margin**2
+        silent = (square * (1 + _margin), NOT_NEGATIVE.at(number=1 - _margin)) if near else (square, NOT_NEGATIVE.at(number=1))
+        return Derivation(uses=[(heard, tail), silent])
+
+    def cases(useful: bool, noisy: bool) -> Derivation:
+        return Derivation(split=1 - _margin, above=case(useful, noisy, True), below=case(useful, noisy, False))
+
+    noise = [Derivation(split=_variance, above=cases(useful, True), below=cases(useful, False)) for useful in (True, False)]
+    return Derivation(split=1 - _MSE / _margin**2, above=noise[0], below=noise[1])
+
+
 def _two_devices(p: float, q: float, variance: float, radius: float) -> float:
     """Features 1 and 2, weight 1/2, receiver noise 0.1."""
     described = scalar([1.0, 2.0], [p, q], [0.5, 0.5], noise=variance, receiver=0.1)
@@ -63,6 +97,24 @@ def _over_four_sets(p: float, q: float, variance: float, radius: float) -> float
 def _linear(lean: float, ratio: float) -> margin.Layers:
     """Two labels in the plane: rows (1, 0) and ratio (cos, sin)(pi lean)."""
     return [([[1.0, 0.0], [ratio * math.cos(math.pi * lean), ratio * math.sin(math.pi * lean)]], [0.0, 0.0])]
+
+
+_place, _lean = parameter("x", 1e-3, 10.0, logarithmic=True), parameter("lean", 0.0, 1.0, latex=r"\nu")
+_length = parameter("ratio", 0.1, 10.0, logarithmic=True, extra=(1.0,), latex=r"\rho")
+_along, _across = (_length * wave(sp.pi * _lean) for wave in (sp.cos, sp.sin))  # the second row; the first is (1, 0)
+_GAP, _APART = _place * (1 - _along), (1 - _along) ** 2 + _across**2  # of the logits; squared, of the rows
+_TWICE = 2 + 2 * _length**2  # the squared Frobenius norm, times 2
+
+
+def _of_two_rows() -> Derivation:
+    """How FDP-L1 is proved: tanh x <= x, and the squared distance of two vectors is at most twice the sum of their squares."""
+    half = [((1 - _length) ** 2), (2 * _length * 2 * sp.cos(sp.pi * _lean / 2) ** 2)]
+    wide = [NOT_NEGATIVE.at(number=number) for number in half]
+    return Derivation(
+        facts=[(_APART <= _TWICE, Derivation(uses=wide))],
+        through=[Step(_GAP / sp.sqrt(_TWICE), [(2 / sp.sqrt(_TWICE), BELOW_ARGUMENT.at(lower=0, upper=_GAP / 2))])],
+        uses=[(_GAP, OVER_ROOT_FALLS.at(lower=_APART, upper=_TWICE, factor=1))],
+    )
 
 
 _MARGIN = first * x / sp.sqrt(first**2 + second**2)  # of the logits (a, 0), (0, b) at (x, 0)
@@ -97,16 +149,14 @@ CLAIMS = (
     Claim(
         "FDP-T2",
         "Theorem 2, Eq. (13), (35)",
-        at_least(_right, _markov),
+        at_least(_WITHIN, sp.Max(0, _ideal * (1 - _MSE / _margin**2))),
         holds_under(
-            "Markov's inequality; needs the exact MSE, and an MSE and a margin that are the same for all targets."
+            "Markov's inequality; needs the exact MSE, and an MSE and a margin that are the same for all targets. Proved for one "
+            "device and one number; for any by hand."
         ),
-        {
-            "p": PROBABILITY,
-            "variance": Range(1e-6, 1.0, logarithmic=True, extra=(0.0,), typical=(0.1, 0.1)),
-            "radius": Range(0.2, 5.0, logarithmic=True, extra=(0.999,)),
-            "ideal": Range(0.1, 1.0),
-        },
+        computed=at_least(_right, _markov),
+        derivation=_by_markov,
+        where={r"P(\hat l = l^*)": _WITHIN, r"\mathrm{MSE}": _MSE},
         statement=r"P(\hat l = l^*) \ge \max\left\{0, P_0\left(1 - \frac{\mathrm{MSE}}{\Delta^2}\right)\right\}",
     ),
     Claim(
@@ -155,20 +205,18 @@ CLAIMS = (
     Claim(
         "FDP-L1",
         "Lemma 1, Eq. (14)",
-        at_least(
+        at_least(_GAP / sp.sqrt(_APART), 2 * sp.tanh(_GAP / 2) / sp.sqrt(_TWICE)),
+        holds_under(
+            "Softmax is 1/2-Lipschitz; the activations must be 1-Lipschitz. Proved for a linear classifier of two "
+            "labels; for any layers by hand."
+        ),
+        given=[_along < 1],
+        computed=at_least(
             lambda x, **rows: margin.exact_linear(_linear(**rows), [x, 0.0], label=0),
             lambda x, **rows: margin.published(_linear(**rows), [x, 0.0], label=0),
         ),
-        holds_under(
-            "Softmax is 1/2-Lipschitz; the activations must be 1-Lipschitz. Compared with the exact margin of linear "
-            "classifiers."
-        ),
-        {
-            "x": Range(1e-3, 10.0, logarithmic=True),
-            "lean": Range(0.0, 1.0),
-            "ratio": Range(0.1, 10.0, logarithmic=True, extra=(1.0,)),
-        },
-        given=[_label_first],
+        derivation=_of_two_rows,
+        unread="a least difference of softmax; tried for two labels",
         argued="airtight.analytics.inference.margin.spectral_bound",
         statement=r"\Delta \ge \frac{\sqrt2\min_{l'\ne l^*}(\delta_{l^*} - \delta_{l'})^T\bar J(f^*; w_0)}"
         r"{\prod_\ell\|w_0^{(\ell)}\|_F}, \quad \bar J \text{ the softmax}",

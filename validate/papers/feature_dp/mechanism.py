@@ -27,6 +27,7 @@ from airtight.validate.claims.claim import (
     not_reproducible,
     other_reading,
 )
+from airtight.validate.claims.proving.derivation import Derivation
 from airtight.validate.claims.relation import absolute, at_least, at_most, both, equal
 from airtight.validate.papers.feature_dp.common import GAUSSIAN, of_system, system
 
@@ -113,6 +114,30 @@ def _sides(
         return (t * t, t * t / 2)[form - 2], L * (V + M * t / 3)
     first = (M / 3, M)[form]
     return (2 * t / L) ** 2 + first**2, 4 * t / L * first + M / 9 + 4 * V / L
+
+
+form, spread = parameter("form", 0, 3, integer=True), parameter("spread", 0.0, 1.0)
+_GREATEST = variance * (1 + spread * (devices - 1))  # the variances are variance (1 + spread k), k = 0, 1, ...
+_SQUARES = devices + spread * devices * (devices - 1) + spread**2 * devices * (devices - 1) * (2 * devices - 1) / 6
+_UNEQUAL = p * (1 - p) * variance**2 * _SQUARES
+_ROOTS = (
+    *(_L / 2 * (first + sp.sqrt(_GREATEST / 9 + 4 * _UNEQUAL / _L)) for first in (_GREATEST / 3, _GREATEST)),
+    *(
+        _L * _GREATEST * share + sp.sqrt((_L * _GREATEST * share) ** 2 + _L * _UNEQUAL * factor)
+        for share, factor in ((sp.Rational(1, 6), 1), (sp.Rational(1, 3), 2))
+    ),
+)
+
+
+def _of_form(side: int) -> sp.Expr:
+    """A side of the quadratic equation of each of the four t, arranged so that all terms are positive."""
+    sides = [
+        ((2 * t / _L) ** 2 + first**2, 4 * t / _L * first + _GREATEST / 9 + 4 * _UNEQUAL / _L)
+        for t, first in zip(_ROOTS[:2], (_GREATEST / 3, _GREATEST), strict=True)
+    ]
+    sides += [(t**2 / k, _L * (_UNEQUAL + _GREATEST * t / 3)) for k, t in enumerate(_ROOTS[2:], 1)]
+    *first, last = (pair[side] for pair in sides)
+    return sp.Piecewise(*((expression, sp.Eq(form, k)) for k, expression in enumerate(first)), (last, True))
 
 
 _factor = parameter("factor", 0.1, 10.0, logarithmic=True, latex="c")
@@ -220,12 +245,14 @@ CLAIMS = (
         "FDP-E23-t",
         "Eq. (23) and Theorem 1: the quadratic equation of t (forms 0 to 3: (23), Theorem 1, its quadratic, "
         "Bernstein's)",
-        equal(*both(_sides)),
+        equal(_of_form(0), _of_form(1)),
         defined(
             "Each computed t is put back into its quadratic equation; the claims on (23), Theorem 1 and Bernstein use "
             "these t."
         ),
-        {**_NOISE, "spread": Range(0.0, 1.0), "form": Range(0, 3, integer=True)},
+        computed=equal(*both(_sides)),
+        derivation=Derivation(each=form),
+        unread="four equations, tried by index",
         statement=r"\left(\tfrac{2t}L - \tfrac M3\right)^2 = \left(\tfrac{2t}L - M\right)^2 = \tfrac M9 + \tfrac{4V}L,"
         r"\quad t^2 = L\left(V + \tfrac{Mt}3\right),\quad \tfrac{t^2}2 = L\left(V + \tfrac{Mt}3\right)",
     ),

@@ -19,7 +19,9 @@ from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.privacy.over_the_air import amplification, system_privacy
 from airtight.validate.claims.claim import Claim, Ruling, false, holds, holds_under
+from airtight.validate.claims.proving.derivation import Derivation, Step
 from airtight.validate.claims.relation import at_most, equal, relative_to
+from airtight.validate.papers import lemmas
 from airtight.validate.papers.feature_dp import theorem1
 from airtight.validate.papers.feature_dp.common import GAUSSIAN, PROBABILITY, of_system, resolved, system
 
@@ -178,6 +180,27 @@ _IDLE_C = _NEEDED.subs({gaussian_mechanism.sigma: 1, gaussian_mechanism.delta: _
 _IDLE_EPSILON = sp.log(1 + (sp.exp(_IDLE_C / sp.sqrt(_IDLE_ROOM)) - 1) / (1 - _tiny_prime))
 
 
+def _idle() -> Derivation:
+    """How FDP-T1-idle is proved: all noise together is at least mean - t."""
+    noise, least, log_term = _devices * _variance + _receiver, sp.Rational(1, 10**5), sp.log(2 / _tiny_prime)
+    inside = [root.base for root in _IDLE_ROOM.atoms(sp.Pow) if root.exp == sp.Rational(1, 2)]
+    exponent = _IDLE_C / sp.sqrt(_IDLE_ROOM)
+    less = (_devices * _variance, lemmas.AT_MOST_ONE.at(share=_all_p))
+    at_most_one = lemmas.OVER_ROOT_FALLS.at(lower=_IDLE_C**2, upper=_IDLE_ROOM, factor=_IDLE_C)
+    facts = lemmas.amplified(exponent, _IDLE_EPSILON, _tiny_prime, _tiny)
+    room = [
+        *((log_term >= sp.Rational(1, 2)), *((base >= sp.Rational(1, 2000)) for base in inside)),
+        *((_IDLE_ROOM <= _MEAN), (least <= _IDLE_C**2), (least <= _IDLE_ROOM, Derivation(through=[_IDLE_C**2]))),
+        (exponent <= 1, Derivation(uses=[at_most_one])),
+        (noise >= _IDLE_ROOM, Derivation(through=[_MEAN, Step(_devices * _variance, [less])])),
+        *lemmas.less_noise(_signal, _IDLE_C, _IDLE_ROOM, noise, _MEAN),
+    ]
+    ratio, greatest = (_signal / sp.sqrt(square) for square in (noise, _IDLE_ROOM))
+    shown = lemmas.calibrated(exponent, _IDLE_EPSILON, ratio, greatest, _tiny)
+    uses = [(_all_p, use) for use in shown]
+    return Derivation(facts=[*facts[:2], *room, *facts[2:]], through=[Step(_all_p * _tiny, uses)])
+
+
 def _remaining(p: float, variance: float, noise: float, signal: float, dimension: int, tail: float) -> float:
     r"""kappa: a lower bound, 1 at most, of the density of y without the device's noise over that with it, inside the ball of
     radius :math:`R = |x| + \sqrt{(v+s)q}`, which y leaves with probability `tail` at most."""
@@ -299,6 +322,7 @@ CLAIMS = (
             "The variance then says nothing, and (11) amplifies as Lemma 4 does. True for c_k / sqrt(mean - t) of at "
             "most 1, in every dimension; t and delta' are a safety margin."
         ),
+        derivation=_idle,
         given=[_IDLE_C**2 <= _IDLE_ROOM],
         statement=r"p_k\,\delta_G\Bigl(\log\Bigl[1+\tfrac{e^{c_k/\sqrt{\bar\mu-t}}-1}{1-\delta'}\Bigr];\ "
         r"\tfrac{w_kC_k}{\sqrt{K\sigma^2+\sigma_m^2}}\Bigr) \le \delta' + \frac{p_k\delta}{1-\delta'}",

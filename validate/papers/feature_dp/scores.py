@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -20,13 +21,82 @@ from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.privacy.over_the_air import feature_aware
 from airtight.validate.claims.claim import Claim, false, holds, holds_under, not_reproducible, other_reading
+from airtight.validate.claims.proving.derivation import Derivation, Monotone, Step
 from airtight.validate.claims.relation import absolute, at_most, both, equal
 from airtight.validate.papers.feature_dp.common import GAUSSIAN, SEED, equal_devices
+from airtight.validate.papers.lemmas import (
+    ABOVE_TANGENT,
+    ABOVE_TANGENT_BELOW,
+    CURVE_FALLS,
+    LOG_RISES,
+    NOT_NEGATIVE,
+    ORDERED,
+)
 
 # Scores: Eq. (15), (16), footnote 2
 
 _SHARE = Range(0.0, 1.0)
-_LAWS = {"labels": Range(2, 100, integer=True), "share": _SHARE, "other": _SHARE}
+
+
+labels = parameter("labels", 2, 100, integer=True, latex="L")
+_one, _two = (parameter(name, 0.0, 1.0) for name in ("share", "other"))
+_ENTROPY = sp.log(labels) / sp.log(2)
+
+
+def _sure(share: sp.Expr) -> sp.Expr:
+    """Probability of the likeliest of the labels; each of the others has share/labels."""
+    return 1 - share * (1 - 1 / labels)
+
+
+def _entropy(share: sp.Expr, rest: sp.Expr) -> sp.Expr:
+    return -(_sure(share) * sp.log(_sure(share)) + rest) / sp.log(2)
+
+
+def _of_others(share: sp.Expr) -> sp.Expr:
+    return (1 - 1 / labels) * share * (sp.log(share) - sp.log(labels))
+
+
+_ENTROPIES = [_entropy(share, sp.Piecewise((_of_others(share), share > 0), (0, True))) for share in (_one, _two)]
+_CHANGE = sp.Max(_ENTROPIES[0] - _ENTROPIES[1], _ENTROPIES[1] - _ENTROPIES[0])
+
+
+def _within_entropy(share: sp.Expr, positive: bool) -> tuple[sp.Expr, list[Any]]:
+    """An entropy where the share is positive, or 0, and the facts that it is in [0, log2 L]: 1 + x <= e^x at log(q/p)."""
+    p, unit = _sure(share), 1 / sp.log(2)
+    entropy = _entropy(share, _of_others(share) if positive else sp.Integer(0))
+    tops = [LOG_RISES.at(lower=1 / labels, upper=p)]
+    greater = [(p * unit, ABOVE_TANGENT_BELOW.at(lower=0, upper=sp.log(labels) + sp.log(p)))]
+    least = [(p * unit, LOG_RISES.at(lower=p, upper=1))]
+    facts = [
+        (p >= sp.Rational(1, 200)),
+        (1 / labels <= p, Derivation(uses=[(1 - 1 / labels, NOT_NEGATIVE.at(number=1 - share))])),
+        (sp.log(labels) + sp.log(p) >= 0, Derivation(uses=tops)),
+    ]
+    if positive:
+        facts.append((-sp.log(share) >= 0, Derivation(uses=[LOG_RISES.at(lower=share, upper=1)])))
+        greater.append(((1 - 1 / labels) * share * unit, ABOVE_TANGENT.at(lower=0, upper=-sp.log(share))))
+        least.append(((1 - 1 / labels) * share * unit, LOG_RISES.at(lower=share, upper=labels)))
+    else:
+        greater.append(((1 - 1 / labels) * unit, NOT_NEGATIVE.at(number=1 - share)))
+        greater.append(((1 - 1 / labels) * share * unit, NOT_NEGATIVE.at(number=sp.log(labels))))
+    return entropy, [*facts, (entropy >= 0, Derivation(uses=least)), (entropy <= _ENTROPY, Derivation(uses=greater))]
+
+
+def _of_two_laws(bound: sp.Expr) -> Derivation:
+    """How FDP-E15 and FDP-E15* are proved: both entropies are in [0, log2 L]."""
+
+    def case(first: bool, second: bool) -> Derivation:
+        (one, facts), (two, others) = _within_entropy(_one, first), _within_entropy(_two, second)
+        differences = [
+            (a - b <= _ENTROPY, Derivation(uses=[ORDERED.at(lower=a, upper=_ENTROPY), ORDERED.at(lower=0, upper=b)]))
+            for a, b in ((one, two), (two, one))
+        ]
+        through = [_ENTROPY] if bound != _ENTROPY else []
+        uses = [NOT_NEGATIVE.at(number=bound - _ENTROPY)] if through else []
+        return Derivation(facts=[*facts, *others, *differences], through=through, uses=uses)
+
+    halves = (Derivation(split=_two, above=case(first, True), below=case(first, False)) for first in (True, False))
+    return Derivation(split=_one, above=next(halves), below=next(halves))
 
 
 def _sensitivity(greatest: sp.Expr) -> Quantity:
@@ -67,7 +137,11 @@ local = parameter("local", 0.01, 10.0, logarithmic=True, typical=(3.98, 10.0), l
 score = parameter("score", 1e-4, 1.0, logarithmic=True, typical=(0.1134, 0.9), latex=r"\epsilon^{(0)}")
 score_delta = parameter("score_delta", 1e-12, 1e-3, logarithmic=True, typical=(1e-5, 1e-5), latex=r"\delta^{(0)}")
 _DELTA = GAUSSIAN[r"\delta_G"](local, ratio)
-_TOTAL = score + sp.log(1 + p * (sp.exp(local) - 1))
+_DILUTED = 1 + p * (sp.exp(local) - 1)
+_TOTAL = score + sp.log(_DILUTED)
+_BOTH = sp.log(1 + (sp.exp(_TOTAL) - 1) / p)
+_odds, _sends = parameter("odds", 1.0, 1e9, logarithmic=True), parameter("p", 0.01, 1.0)
+_AMPLIFIED_RISES = Monotone(sp.log(1 + (_odds - 1) / _sends), _odds)
 
 
 def _curve(epsilon: float, ratio: float) -> float:
@@ -176,18 +250,27 @@ CLAIMS = (
     Claim(
         "FDP-E15",
         "Eq. (15) and the sensitivity after it",
-        at_most(_entropy_change, lambda labels, **laws: uncertainty.published_sensitivity(labels)),
-        holds("The entropy lies in [0, log2 L]; the printed bound is twice too large."),
-        _LAWS,
+        at_most(_CHANGE, 2 * _ENTROPY),
+        holds(
+            "The entropy lies in [0, log2 L]; the printed bound is twice too large. Proved for laws between a sure label and the "
+            "uniform law; for any two by hand."
+        ),
+        computed=at_most(_entropy_change, lambda labels, **laws: uncertainty.published_sensitivity(labels)),
+        derivation=partial(_of_two_laws, 2 * _ENTROPY),
+        where={"u_k": _ENTROPIES[0], "u_k'": _ENTROPIES[1], r"|\mathcal L|": labels},
         statement=r"|u_k - u_k'| \le 2\log_2|\mathcal L|",
         slack=2.0,
     ),
     Claim(
         "FDP-E15*",
         "Eq. (15), the exact sensitivity",
-        at_most(_entropy_change, lambda labels, **laws: uncertainty.sensitivity(labels)),
-        holds("This is the range of the entropy."),
-        _LAWS,
+        at_most(_CHANGE, _ENTROPY),
+        holds(
+            "This is the range of the entropy. Proved for laws between a sure label and the uniform law; for any two by hand."
+        ),
+        computed=at_most(_entropy_change, lambda labels, **laws: uncertainty.sensitivity(labels)),
+        derivation=partial(_of_two_laws, _ENTROPY),
+        where={"u_k": _ENTROPIES[0], "u_k'": _ENTROPIES[1], r"|\mathcal L|": labels},
         statement=r"|u_k - u_k'| \le \log_2|\mathcal L|, \text{ with equality for a sure label against the uniform law}",
     ),
     Claim(
@@ -243,13 +326,17 @@ CLAIMS = (
         "Lemma 2, Scheme 2.1, where absent devices send noise too: the server sees y alone, the neighbour has no "
         "feature (silent)",
         at_most(
-            p * _DELTA.subs(local, sp.log(1 + (sp.exp(_TOTAL) - 1) / p)),
+            p * _DELTA.subs(local, _BOTH),
             score_delta + p * _DELTA,
         ),
         holds_under(
             "No score is released, and a neighbour without a feature sends the same noise whatever its score. FDP-T1d "
             "alone gives epsilon' and p delta; the budget of the score is added to it. This does not hold where noise "
             "reveals who sends (FDP-L2-hidden), nor for the server of Scheme 2.2, which sorts the scores (FDP-L2)."
+        ),
+        derivation=lambda: Derivation(
+            facts=[(local <= _BOTH, Derivation(uses=[_AMPLIFIED_RISES.at(_DILUTED, sp.exp(_TOTAL), p=p)]))],
+            through=[Step(p * _DELTA, [(p, CURVE_FALLS.at(lower=local, upper=_BOTH, ratio=ratio))])],
         ),
         statement=r"p\,\delta_G\Bigl(\log\bigl(1 + \tfrac{e^{\epsilon^{(0)}}(1 + p(e^\epsilon - 1)) - 1}p\bigr); \mu\Bigr) "
         r"\le \delta^{(0)} + p\,\delta_G(\epsilon; \mu)",

@@ -11,9 +11,11 @@ from airtight.analytics.forms.quantity import normal_cdf
 from airtight.analytics.inference import participation
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.validate.claims.claim import Claim, defined, false, holds, holds_under, not_reproducible, other_reading
+from airtight.validate.claims.proving.derivation import Derivation
 from airtight.validate.claims.relation import absolute, at_least, at_most, both
 from airtight.validate.papers.feature_dp.common import EPSILON, GAUSSIAN, of_system
 from airtight.validate.papers.feature_dp.scores import seen_to_send
+from airtight.validate.papers.lemmas import LOG_RISES
 
 # Sec. I: one channel for all, and participation that depends on the feature
 
@@ -158,10 +160,14 @@ CLAIMS = (
         holds(
             "The least surprise is at most the mean surprise. The two measures need not order devices alike: (1/2, "
             "1/2) has less Shannon entropy and more min-entropy than (.6, .1, .1, .1, .1). What the figure suggests "
-            "about ModelNet is FDP-F3."
+            "about ModelNet is FDP-F3. Proved for three labels; for any number by hand."
         ),
         statement=r"-\log_2\max_lp_l \le -\sum_lp_l\log_2p_l",
         where={r"\max_lp_l": sp.Max(*_LAW), r"\sum_lp_l\log_2p_l": -_SHANNON},
+        derivation=lambda: Derivation(
+            facts=[(1 - share >= sp.Rational(1, 2000)) for share in (first, second)],
+            uses=[(q / sp.log(2), LOG_RISES.at(lower=q, upper=sp.Max(*_LAW))) for q in _LAW],
+        ),
     ),
     Claim(
         "FDP-Tab1-coincide",

@@ -21,7 +21,9 @@ from airtight.analytics.privacy.mechanisms import gaussian, gaussian_pair
 from airtight.analytics.privacy.over_the_air import amplification, system_privacy
 from airtight.validate.claims import reference_integrals
 from airtight.validate.claims.claim import Claim, false, holds, holds_under, other_reading
+from airtight.validate.claims.proving.derivation import Derivation, Step
 from airtight.validate.claims.relation import at_most, equal
+from airtight.validate.papers import lemmas
 from airtight.validate.papers.feature_dp.common import (
     DIMENSION,
     DISTANCE,
@@ -66,6 +68,31 @@ _EXPONENT_ALL_PRESENT = _C / sp.sqrt(_MEAN_MINUS_T.subs(p, 1))  # all devices ta
 _any = _of_delta(1e-8, 0.5)
 _share = parameter("share", 0.05, 1.0, latex="s")
 _ALL_PRESENT = {r"\bar\mu": devices * variance, "t": _T.subs(p, 1)}
+
+
+# how FDP-T1-gamma* and FDP-T1-partner* are proved
+
+
+def _without_gain() -> Derivation:
+    """s is the exponent; the ratio is s over the root of 2 log(1.25/delta), times the root of (K - t)/K."""
+    room = _MEAN_MINUS_T.subs({p: 1, variance: 1})
+    greatest = _share / sp.sqrt(2 * sp.log(sp.Rational(5, 4) / _any))
+    ratio = greatest * sp.sqrt(room) / sp.sqrt(devices)
+    epsilon = sp.log(1 + (sp.exp(_share) - 1) / (1 - delta_prime))
+    below = (greatest / sp.sqrt(devices), lemmas.ROOT_RISES.at(lower=room, upper=devices))
+    facts = lemmas.amplified(_share, epsilon, delta_prime, _any)
+    facts += [(room <= devices), (ratio <= greatest, Derivation(uses=[below]))]
+    return Derivation(facts=facts, through=[Step(_any, lemmas.calibrated(_share, epsilon, ratio, greatest, _any))])
+
+
+def _helped() -> Derivation:
+    """The noise that is left, (K - m) sigma^2 + sigma_m^2, is at least mean - t by the hypothesis on m."""
+    room, noise = _MEAN_MINUS_T.subs(p, 1), (devices - _helpers) * variance + receiver
+    exponent, epsilon = _EXPONENT_ALL_PRESENT, _EPSILON.subs(p, 1)
+    facts = lemmas.amplified(exponent, epsilon, delta_prime, delta)
+    enough = [(room <= devices * variance), *lemmas.less_noise(signal, _C, room, noise, devices * variance)]
+    shown = lemmas.calibrated(exponent, epsilon, signal / sp.sqrt(noise), signal / sp.sqrt(room), delta)
+    return Derivation(facts=[*facts[:2], *enough, *facts[2:]], through=[Step(delta, shown)])
 
 
 _helpers = parameter("helpers", 1, 199, integer=True, latex="m")
@@ -236,6 +263,7 @@ CLAIMS = (
         r"s = \tfrac{w_kC_k}{\sqrt{\bar\mu-t}}\sqrt{2\log(1.25/\delta)} \le 1",
         where={**GAUSSIAN, r"\bar\mu": devices, "t": _ALL_PRESENT["t"].subs(variance, 1)},
         slack=11.5,
+        derivation=_without_gain,
     ),
     Claim(
         "FDP-T1-partner",
@@ -272,6 +300,7 @@ CLAIMS = (
         ],
         statement=_HELPED + r"\quad\text{where } m\sigma^2 \le t + \sigma_m^2",
         where={**GAUSSIAN, **_ALL_PRESENT, "c_k": _C, "K": devices, "m": _helpers},
+        derivation=_helped,
         slack=250.0,  # delta' is counted, and the noise that is left is hardly ever the least allowed
     ),
     Claim(

@@ -16,6 +16,7 @@ from airtight.analytics.inference.features import Features
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.validate.claims import reference_integrals
 from airtight.validate.claims.claim import Claim, Reference, false, holds, holds_under
+from airtight.validate.claims.proving.derivation import Derivation
 from airtight.validate.claims.relation import at_most, both, equal
 from airtight.validate.papers.feature_dp.common import SEED, instance, of_system, scalar, system
 
@@ -33,13 +34,34 @@ f, second = (parameter("f", -1.0, 1.0, latex=symbol) for symbol in ("f", "f_2"))
 # Eq. (4) and (6)
 
 
-def _mean_decoded(devices: int, seed: int) -> tuple[float, float]:
+def _mean_decoded(devices: int, **values: float) -> tuple[float, float]:
     """The decoded feature with the unbiased weights, averaged over all sets of participants, and the target."""
-    p, f = np.random.default_rng(seed).uniform(0.05, 1.0, (2, devices))
+    p, f = (np.array([values[f"{letter}{k}"] for k in range(1, devices + 1)]) for letter in "pf")
     system, features = scalar(f.tolist(), p.tolist(), [0.0] * devices)
     sent = distortion.unbiased_weight(system) * f
     sets = np.array(list(product((0, 1), repeat=devices)))
     return float(np.prod(np.where(sets, p, 1 - p), axis=1) @ (sets @ sent)), float(features.target[0])
+
+
+some = parameter("devices", 1, 8, integer=True, latex="K")
+_PARTS, _FEATURES = ([parameter(f"{letter}{k}", 0.05, 1.0, latex=f"{letter}_{k}") for k in range(1, 9)] for letter in "pf")
+
+
+def _mean_of_sets(count: int, decoded: sp.Expr = sp.S.Zero, known: int = 0) -> sp.Expr:
+    """The decoded feature of each set of participants, which are decided one after the other, times its probability."""
+    if known == count:
+        return decoded
+    p, own = _PARTS[known], _FEATURES[known] / (count * _PARTS[known])
+    present, absent = (_mean_of_sets(count, value, known + 1) for value in (decoded + own, decoded))
+    return p * present + (1 - p) * absent
+
+
+def _for_each(made: Callable[[int], sp.Expr]) -> sp.Expr:
+    *first, last = range(1, 9)
+    return sp.Piecewise(*((made(k), sp.Eq(some, k)) for k in first), (made(last), True))
+
+
+_MEAN, _TARGET = _for_each(_mean_of_sets), _for_each(lambda count: sum(_FEATURES[:count]) / count)
 
 
 power = parameter("power", 1e-3, 1e3, logarithmic=True, typical=(1.0, 1.0), latex="P_k")
@@ -136,9 +158,15 @@ CLAIMS = (
     Claim(
         "FDP-E4*",
         "Eq. (4), corrected",
-        equal(*both(_mean_decoded)),
-        holds("These weights make the estimate unbiased; they contradict sum w_k = 1 of Eq. (38)."),
-        {"devices": Range(1, 8, integer=True), "seed": SEED},
+        equal(_MEAN, _TARGET),
+        holds(
+            "These weights make the estimate unbiased; they contradict sum w_k = 1 of Eq. (38). Proved for one to eight devices; "
+            "for any number by hand."
+        ),
+        computed=equal(*both(_mean_decoded)),
+        derivation=Derivation(each=some),
+        idle=[symbol.name for symbol in _PARTS],
+        where={r"E\hat f": _MEAN, "f^*": _TARGET},
         statement=r"E\hat f = f^* \quad\text{for } w_k = 1/(Kp_k),\ D = W_k = 1",
     ),
     Claim(

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import sympy as sp
 
 from airtight.analytics.federated.fair import fairness
 from airtight.analytics.forms import wireless_device
-from airtight.analytics.forms.domain import Range, over, parameter
+from airtight.analytics.forms.domain import Range, parameter
 from airtight.validate.claims.claim import Claim, defined, false, holds, ill_defined
+from airtight.validate.claims.proving.derivation import Derivation
 from airtight.validate.claims.relation import absolute, at_least, at_most, equal
+from airtight.validate.papers.lemmas import NOT_NEGATIVE
 
 gain = parameter("gain", 0.0, 1.0, latex="g")
 spent = parameter("energy", 0.1, 1.0, typical=(0.175, 0.375), latex="E")
@@ -25,7 +29,6 @@ _FITTED = [
     wireless_device.QUANTITIES["fit to one round"].subs(deviation=deviation, compute_energy=computing, beta_2=scale)
     for scale in (beta_2, other)
 ]
-_COSINES = over(*cosines)
 _SEED = Range(0, 10**6, integer=True)
 
 
@@ -35,6 +38,13 @@ _utility = sp.Lambda((gain, spent), gain - spent * (spent - sp.Rational(1, 2))) 
 def _from_the_middle(repair: fairness.Repair, s: dict[str, float]) -> float:
     """Distance of the first device's factor from 1/2."""
     return float(abs(fairness.deviation(list(s.values()), repair=repair)[0] - 0.5))
+
+
+def _within(own: sp.Expr, top: sp.Expr) -> Derivation:
+    """How a share own/top is proved to be in [0, 1], where top is positive."""
+    ends = (Derivation(uses=[(1 / top, NOT_NEGATIVE.at(number=number))]) for number in (own, top - own))
+    inside = Derivation(facts=[(own <= top)], split=sp.Rational(1, 2) - own / top, above=next(ends), below=next(ends))
+    return Derivation(split=top, above=inside)
 
 
 def _updates(seed: int, devices: int, spread: float) -> np.ndarray:
@@ -75,14 +85,28 @@ CLAIMS = (
         Claim(
             name,
             "ours: a deviation factor within [0, 1]",
-            at_most(lambda repair=repair, **s: _from_the_middle(repair, s), 0.5),
+            at_most(abs(sp.Piecewise((1 - own / top, top > 0), (0, True)) - sp.Rational(1, 2)), sp.Rational(1, 2)),
             holds(reason),
-            _COSINES,
+            computed=at_most(lambda repair=repair, **s: _from_the_middle(repair, s), 0.5),
+            derivation=partial(_within, own, top),
+            where={r"\mathcal E_k": sp.Piecewise((1 - own / top, top > 0), (0, True))},
             statement=r"\bigl|\mathcal E_k - \tfrac12\bigr| \le \tfrac12",
         )
-        for name, repair, reason in (
-            ("UF-E26-clip", fairness.Repair.CLIP, "Negative cosines count as 0."),
-            ("UF-E26-shift", fairness.Repair.SHIFT, "All cosines are shifted by 1, which keeps their order."),
+        for name, repair, own, top, reason in (
+            (
+                "UF-E26-clip",
+                fairness.Repair.CLIP,
+                sp.Max(0, cosines[0]),
+                sp.Max(0, *cosines),
+                "Negative cosines count as 0. Proved for three devices; for any number by hand.",
+            ),
+            (
+                "UF-E26-shift",
+                fairness.Repair.SHIFT,
+                1 + cosines[0],
+                1 + sp.Max(*cosines),
+                "All cosines are shifted by 1, which keeps their order. Proved for three devices; for any number by hand.",
+            ),
         )
     ),
     Claim(

@@ -7,9 +7,11 @@ import sympy as sp
 
 from airtight.analytics.federated.fair import iteration_bounds
 from airtight.analytics.forms import gradient_descent as forms
-from airtight.analytics.forms.domain import Range, parameter
+from airtight.analytics.forms.domain import Range, over, parameter
 from airtight.validate.claims.claim import Claim, false, holds, holds_under
-from airtight.validate.claims.relation import at_least, at_most, equal, relative_to
+from airtight.validate.claims.proving.derivation import Derivation
+from airtight.validate.claims.relation import at_least, at_most, equal, relative_to, value
+from airtight.validate.papers import lemmas
 from airtight.validate.papers.utility_fairness.common import bent, descended
 
 mu = parameter("mu", 0.01, 1.0, logarithmic=True, latex=r"\mu")
@@ -28,11 +30,39 @@ _UNNAMED = "the paper names neither mu nor L"
 _RATE = forms.printed_rate.subs(forms.L, 1)
 _PRINTED, _LONG = _RATE.subs(forms.step, step), _RATE.subs(forms.step, long_step)
 _COUNT = sp.ceiling(sp.log(phi) / sp.log(_LONG))  # the least whole number that (22) allows
-_STARTS = {"start": Range(1e-3, 30.0, logarithmic=True), "mu": mu.range}
 _F = mu * x**2 / 2 + (1 - mu) * sp.log(sp.cosh(x))  # curvature between mu and 1, least at 0
 _SLOPE = sp.diff(_F, x)
 _CONTRACTION = sp.Max((1 - mu * step) ** 2, (1 - step) ** 2)
+start = parameter("start", 1e-3, 30.0, logarithmic=True)
+descent = parameter("step", 0.05, 2.0, latex=r"\eta")
+_BEFORE, _AFTER = _F.subs(x, start), _F.subs(x, start - descent * _SLOPE.subs(x, start))
+_CLAIMED = 1 - mu * descent * (1 - descent / 2)
+many = parameter("iterations", 1, 30, integer=True, latex="j")
+_SHRINKS = 1 - mu * step * (1 - step / 2)
 _BENT = {r"\mathcal F": sp.Lambda(x, _F), r"\nabla\mathcal F": sp.Lambda(x, _SLOPE), "x^*": 0, **_UNIT}
+
+
+def _contracted() -> Derivation:
+    """How UF-E52 is proved: the descent lemma, and x tanh x is at least log cosh x."""
+    slope, gain = _SLOPE.subs(x, start), descent * (1 - descent / 2)
+    square = mu * _BEFORE + (1 - mu) ** 2 * sp.sinh(start) ** 2 / sp.cosh(start) ** 2
+    return Derivation(
+        facts=[(1 - descent / 2 >= 0), (1 - mu >= 0)],
+        uses=[
+            (1 - mu, lemmas.CURVED.at(lower=0, upper=descent * slope, start=-start)),
+            (2 * gain * mu * (1 - mu), lemmas.CHORD.at(lower=0, upper=start)),
+            (gain, lemmas.NOT_NEGATIVE.at(number=square)),
+        ],
+    )
+
+
+def _in_order(low: sp.Expr, high: sp.Expr) -> Derivation:
+    """How UF-E47 is proved where low is at most high: the slope rises, and by less than its argument."""
+    rise = _SLOPE.subs(x, high) - _SLOPE.subs(x, low)
+    parts = [(mu, lemmas.NOT_NEGATIVE.at(number=high - low)), (1 - mu, lemmas.TANH_RISES.at(lower=low, upper=high))]
+    return Derivation(
+        facts=[(rise >= 0, Derivation(uses=parts))], uses=[((1 - mu) * rise, lemmas.FLATTER.at(lower=low, upper=high))]
+    )
 
 
 def _class(mu: float, step: float) -> dict[str, float]:
@@ -116,7 +146,7 @@ CLAIMS = (
         holds(
             "Follows from the two lower quadratics of a smooth convex function; attained along the steepest direction."
         ),
-        {**_STARTS, "step": Range(0.05, 0.99), "iterations": Range(1, 30, integer=True)},
+        {**over(start, mu), "step": Range(0.05, 0.99), "iterations": Range(1, 30, integer=True)},
         statement=r"\Phi_j \ge (1-\eta L)^{2j}",
         tolerance=1e-7,
     ),
@@ -161,22 +191,25 @@ CLAIMS = (
         "UF-E42",
         "Eq. (42)-(44) (L = 1)",
         at_most(_F.subs(x, x - step * _SLOPE), _F + (step**2 / 2 - step) * _SLOPE**2),
-        holds("The descent lemma; (42) follows from (18) and (20), not from (19)."),
+        holds("The descent lemma; (42) follows from (18) and (20), not from (19). Proved for one function; for all by hand."),
         statement=r"\mathcal F(x - \eta\nabla\mathcal F(x)) \le \mathcal F(x) + \bigl(\tfrac{\eta^2L}2-\eta\bigr)"
         r"\bigl(\nabla\mathcal F(x)\bigr)^2",
         where=_BENT,
+        derivation=lambda: Derivation(uses=[(1 - mu, lemmas.CURVED.at(lower=0, upper=step * _SLOPE, start=-x))]),
     ),
     Claim(
         "UF-E47",
         "Eq. (45)-(48) (L = 1)",
         at_most((_SLOPE - _SLOPE.subs(x, y)) ** 2, (x - y) * (_SLOPE - _SLOPE.subs(x, y))),
         holds(
-            "The Baillon-Haddad theorem. But the printed step replaces a product of norms by the smaller inner product."
+            "The Baillon-Haddad theorem. But the printed step replaces a product of norms by the smaller inner product. Proved "
+            "for one function; for all by hand."
         ),
         given=[sp.Ne(x, y)],
         statement=r"\bigl(\nabla\mathcal F(x)-\nabla\mathcal F(y)\bigr)^2 \le L(x-y)\bigl(\nabla\mathcal F(x)"
         r"-\nabla\mathcal F(y)\bigr)",
         where=_BENT,
+        derivation=lambda: Derivation(split=x - y, above=_in_order(y, x), below=_in_order(x, y)),
     ),
     Claim(
         "UF-E49",
@@ -204,12 +237,18 @@ CLAIMS = (
     Claim(
         "UF-E52",
         "Eq. (52) (L = 1)",
-        at_most(
-            lambda mu, start, step: bent(mu, start, step, 1), lambda mu, start, step: 1 - mu * step * (1 - step / 2)
+        at_most(_AFTER, _CLAIMED * _BEFORE),
+        holds(
+            "Follows from the Polyak-Lojasiewicz inequality (even with 2 mu), not from (51). Proved for one function; for all by "
+            "hand."
         ),
-        holds("Follows from the Polyak-Lojasiewicz inequality (even with 2 mu), not from (51)."),
-        {**_STARTS, "step": Range(0.05, 2.0)},
         statement=r"\mathcal F^+-\mathcal F^* \le \bigl(1-\mu\eta(1-\tfrac{\eta L}2)\bigr)(\mathcal F-\mathcal F^*)",
+        where={r"\mathcal F^+": _AFTER, r"\mathcal F": _BEFORE, r"\mathcal F^*": 0, **_UNIT},
+        computed=at_most(
+            lambda mu, start, step: bent(mu, start, step, 1) * value(_BEFORE, {"mu": mu, "start": start}),
+            _CLAIMED * _BEFORE,
+        ),
+        derivation=_contracted,
     ),
     Claim(
         "UF-E53",

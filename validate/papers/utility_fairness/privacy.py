@@ -17,7 +17,9 @@ from airtight.analytics.privacy.accounting import composition_theorems
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.validate.claims import reference_integrals
 from airtight.validate.claims.claim import Claim, defined, false, holds, holds_under, other_reading
+from airtight.validate.claims.proving.derivation import Derivation, Step
 from airtight.validate.claims.relation import absolute, at_least, at_most, equal
+from airtight.validate.papers.lemmas import POWER_ABOVE, POWER_BELOW
 
 epsilon = parameter("epsilon", 0.01, 20.0, logarithmic=True, typical=(0.95, 0.95), latex=r"\epsilon")
 delta = parameter("delta", 1e-8, 1e-2, logarithmic=True, typical=(1e-5, 1e-5), latex=r"\delta")
@@ -54,6 +56,11 @@ def _tail_at(epsilon: sp.Expr, sigma: sp.Expr) -> sp.Expr:
 def _classical(epsilon: sp.Expr, delta: sp.Expr) -> sp.Expr:
     """sigma of (9)."""
     return sp.sqrt(2 * sp.log(sp.Rational(5, 4) / delta)) / epsilon
+
+
+truth, share = parameter("truth", 0.5, 0.99), parameter("share", 0.0, 1.0)
+_ODDS = truth / (1 - truth)
+_TRUE, _FALSE = truth - _ODDS**share * (1 - truth), 1 - truth - _ODDS**share * truth  # of both answers, P - e^eps Q
 
 
 def _response(truth: float, share: float) -> float:
@@ -113,12 +120,19 @@ CLAIMS = (
     Claim(
         "UF-E6",
         "Definitions 1, 2, Eq. (6)",
-        equal(_response, lambda truth, share: truth - (truth / (1 - truth)) ** share * (1 - truth)),
+        equal(sp.Max(0, _TRUE) + sp.Max(0, _FALSE), _TRUE),
         defined(
             "Differential privacy; eps in (0, 1) and outputs in R are unnecessarily narrow. Tried: delta of "
             "randomised response."
         ),
-        {"truth": Range(0.5, 0.99), "share": Range(0.0, 1.0)},
+        computed=equal(_response, _TRUE),
+        derivation=lambda: Derivation(
+            facts=[
+                (1 - truth >= sp.Rational(1, 200)),
+                (_TRUE >= 0, Derivation(uses=[(1 - truth, POWER_BELOW.at(odds=_ODDS, share=share))])),
+                (_FALSE <= 0, Derivation(through=[Step(1 - 2 * truth, [(truth, POWER_ABOVE.at(odds=_ODDS, share=share))])])),
+            ]
+        ),
         statement=r"P(\mathcal M(D) \in O) \le e^\epsilon P(\mathcal M(D') \in O) + \delta",
         unread="a definition; delta of randomised response is tried",
         scale=absolute("", 1e-2),

@@ -18,6 +18,7 @@ from airtight.validate.claims import proofs
 from airtight.validate.claims.claim import Claim, false, holds
 from airtight.validate.claims.evidence import How, shipped
 from airtight.validate.claims.proving.boxes import Status, sloped
+from airtight.validate.claims.proving.derivation import derived
 from airtight.validate.claims.proving.identity import identical
 from airtight.validate.claims.proving.proof import BOXES, prove
 from airtight.validate.claims.relation import absolute, at_least, at_most, equal
@@ -232,7 +233,7 @@ def test_what_the_search_misses_the_proof_finds():
 )
 def test_rows_that_are_proved(name):
     claim = CLAIMS[name]
-    assert prove(claim.provable, claim.domain, claim.given).proved
+    assert derived(claim.provable, claim.domain, claim.given, claim.derivation).proved
 
 
 @pytest.mark.parametrize(
