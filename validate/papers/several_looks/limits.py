@@ -50,7 +50,7 @@ LIMITS: tuple[Claim, ...] = (
         "AT-L-line",
         "the moment generating function of a sign (d = 1)",
         at_most(sp.log(sp.cosh(x)), _exponent(1)),
-        holds("The bound by information for one coordinate; below x = .5 both sides agree up to x^6 / 81."),
+        holds("The bound by information for one coordinate; the sides differ by x^6/405 near 0."),
         domain=_AWAY,
         scale=absolute("nats"),
     ),
