@@ -199,6 +199,13 @@ def test_what_a_page_imports_is_there(page):
                 exec(ast.unparse(node), {})
 
 
+@pytest.mark.parametrize("page", [*PAGES, *sorted(DOCS.glob("*/*.md"))], ids=lambda p: p.stem)
+def test_no_code_scrolls_sideways(page):
+    """80 columns, which a page has room for; directives are no code."""
+    for text in re.findall(r"^```(?:\w*)\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL):
+        assert [line for line in text.splitlines() if len(line) > 80] == []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
 def test_what_a_page_names_is_there(page):
     rooms = "analytics|solvers|validate|system_file|results|report|sweeps"

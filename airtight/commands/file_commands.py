@@ -67,8 +67,8 @@ def explain(file: Path, complete: bool, as_json: bool) -> None:
         if key.value is not None:
             say(console, f"{key.key} = {shown(key.value)}", indent=2, style="bold")
         else:
-            default = "no value" if key.default is None else shown(key.default)
-            say(console, f"{key.key}: not set ({default})", indent=2)
+            left_out = "as in [inference]" if key.table.startswith("inference.variants.") else "no default"
+            say(console, f"{key.key}: not set ({left_out if key.default is None else shown(key.default)})", indent=2)
         say(console, key.comment, indent=4, hanging=0)
     if not complete:
         next_step(console, (f"airtight explain {file} --all", "keys that are not set too"))

@@ -90,6 +90,8 @@ def test_markdown_keeps_stars_and_links():
 def test_the_command(tmp_path):
     result = run("paper", SHORTEST, "--out", tmp_path)
     assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("Written: ") and f"{SHORTEST}.bib (references)." in result.stdout
+    assert f"Next: latexmk -pdf -cd {tmp_path / SHORTEST}.tex" in result.stdout
     assert {path.name for path in tmp_path.iterdir()} == {MANIFEST, f"{SHORTEST}.tex", f"{SHORTEST}.bib"}
     assert refused(run("paper", "nothing", "--out", tmp_path), "nothing")
 
