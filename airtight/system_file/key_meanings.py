@@ -30,7 +30,7 @@ _WORDS = {  # keys that are no parameter of a value type: meaning, and what is a
     ),
     "features.table": ("table of features with one row per device, instead of f", "name of a CSV file"),
     "features.margin": ("Delta: distance from the target up to which a decoded feature counts as right", "number in (0, inf)"),
-    "features.ideal_accuracy": ("P_0: accuracy of the classifier when the decoded feature is within the margin", "number in [0, 1]"),
+    "features.ideal_accuracy": ("P_0: accuracy of the classifier on features within the margin", "number in [0, 1]"),
     "features.epsilon_cap": ("greatest epsilon that `solve weights` allows a device", "number in (0, inf)"),
     "selection.score": ("u_k: score of each device; devices with a low score send", "number or one per device"),
     "selection.score_noise": ("standard deviation of the noise that is added to a score", "number or one per device in (0, inf)"),
@@ -46,13 +46,19 @@ _WORDS = {  # keys that are no parameter of a value type: meaning, and what is a
         "name of an .npz file",
     ),
     "inference.names": ("names of the devices, shown beside their numbers", "list of different names, one per device"),
-    "inference.groups": ("groups of devices that belong to one person; `bounds` adds the epsilon of each group", "list of lists of devices"),
+    "inference.groups": (
+        "groups of devices that belong to one person; `bounds` adds the epsilon of each group",
+        "list of lists of devices",
+    ),
     "inference.noise_variance_range": (
         "least and greatest noise variance, if unknown; `bounds` adds the greatest epsilon in between",
         "list [low, high] of numbers in [0, inf), or one such list per device",
     ),
-    "scenarios.probability": ("probability of each scenario; one is drawn, for all rounds", "list of numbers in [0, 1], of sum 1"),
-    "scenarios.participation": ("p_k: probability that a device sends, in each scenario", "list of numbers in [0, 1], or of lists of one per device"),
+    "scenarios.probability": ("probability of each scenario, drawn once for all rounds", "list of numbers in [0, 1], of sum 1"),
+    "scenarios.participation": (
+        "p_k: probability that a device sends, in each scenario",
+        "list of numbers in [0, 1], or of lists of one per device",
+    ),
     "scenarios.hidden": ("whether the scenario is hidden from the server", "true | false"),
     "energy.names": ("names of the devices, shown beside their numbers", "list of different names, one per device"),
     "energy.beta": (

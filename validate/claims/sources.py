@@ -8,7 +8,6 @@ from __future__ import annotations
 import difflib
 import hashlib
 import importlib.util
-import os
 import re
 import sys
 from collections.abc import Sequence
@@ -263,9 +262,10 @@ def nearest(identifier: str, names: Sequence[str]) -> list[str]:
     (['CB-T9', 'FDP-T9'], [])
     """
     wanted, ranked = identifier.upper(), list[tuple[int, float, str]]()
-    for name in dict.fromkeys(part for name in names for part in (_STEM.sub(r"\1", name), name)):
+    for name in dict.fromkeys(part for each in names for part in (_STEM.sub(r"\1", each), each)):
         without_paper = name.partition("-")[2].upper()
-        shared = len(os.path.commonprefix([wanted, name.upper()]))
+        alike = [one == other for one, other in zip(wanted, name.upper(), strict=False)]
+        shared = [*alike, False].index(False)
         likeness = max(difflib.SequenceMatcher(None, wanted, text).ratio() for text in (name.upper(), without_paper))
         if shared > len(name.partition("-")[0]) or likeness >= _LIKE:
             ranked.append((-shared, -likeness, name))

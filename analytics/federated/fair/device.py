@@ -91,7 +91,9 @@ class DeviceFleet(Described):
     )
     bandwidth: Vector = Vector("B", "(0, 1e100]", "bandwidth of the uplink", unit="Hz", typical=(250000.0, 250000.0))
     center_frequency: Vector = Vector("f_c", "(0, 1e100]", "carrier frequency", unit="Hz", typical=(32000000.0, 32000000.0))
-    path_loss_exponent: Vector = Vector(r"\alpha", "[0, 20]", "exponent with which the gain falls with the distance", typical=(4, 4))
+    path_loss_exponent: Vector = Vector(
+        r"\alpha", "[0, 20]", "exponent with which the gain falls with the distance", typical=(4, 4)
+    )
     noise_density_dbm: Vector = Vector(
         "N_0", "[-1000, 1000]", "power of the receiver noise per hertz of bandwidth", unit="dBm/Hz", typical=(-174, -174)
     )
