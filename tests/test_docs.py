@@ -213,6 +213,16 @@ def test_what_a_page_names_is_there(page):
         pkgutil.resolve_name(name)
 
 
+def test_a_page_of_the_menu_has_the_words_that_people_search_for():
+    """At most 25 main pages in four parts; the others hang below one of them."""
+    parts = re.findall(r":caption: .*\n\n(.*?)```", (DOCS / "index.md").read_text(encoding="utf-8"), re.DOTALL)
+    main_pages = [DOCS / f"{name}.md" for part in parts for name in part.split()]
+    assert len(parts) == 4 and len(main_pages) <= 25
+    texts = [page.read_text(encoding="utf-8").lower() for page in main_pages]
+    for word in ("dp-sgd", "rayleigh", "membership inference", "glossary"):
+        assert any(word in text for text in texts), word
+
+
 def test_the_architecture_names_what_is_there():
     page = (DOCS / "project.md").read_text(encoding="utf-8")
     named = re.findall(r"`((?:analytics|solvers|validate|system_file|results|report|sweeps)(?:\.\w+)+)`", page)
