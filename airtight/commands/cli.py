@@ -647,7 +647,6 @@ def verify(
         print_json(tree)
     else:
         from airtight.report import verdicts
-
         from airtight.validate.claims.certificates.writing import writable
 
         if ids and all(e.witness is not None and not writable(e.claim, e.witness) for e in evidence):

@@ -339,5 +339,10 @@ def starter(template: str) -> str:
 
 def _comment(key: KeyMeaning) -> list[str]:
     """The comment above a key; an interval is not broken."""
-    text = key.comment.replace(", inf", ",\xa0inf")
-    return [f"# {line}".replace("\xa0", " ") for line in textwrap.wrap(text, _WIDTH, break_on_hyphens=False)]
+    lines = textwrap.wrap(unbroken(key.comment), _WIDTH, break_on_hyphens=False)
+    return [f"# {line}".replace("\xa0", " ") for line in lines]
+
+
+def unbroken(text: str) -> str:
+    """The text with no-break spaces inside intervals and shapes."""
+    return re.sub(r"([\[(][^\s()\[\]]+,) (?=[^\s()\[\]]+[\])])", "\\1\xa0", text)
