@@ -129,7 +129,7 @@ def test_the_first_numbers_name_their_observer():
     assert said("README.md", "between # and # if it sees only the signal") == pytest.approx([low, high], abs=5e-3)
     told = said(
         "docs/index.md",
-        "the exact epsilon is # against a server that knows which other devices take part (the picture), and between # and # "
+        "the exact epsilon is # against a server that knows which other devices take part (the curve), and between # and # "
         "against one that sees the received signal alone",
     )
     assert told == [told[2], pytest.approx(low, abs=5e-3), pytest.approx(high, abs=5e-3)]
