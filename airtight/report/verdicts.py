@@ -53,7 +53,7 @@ def verdicts(
     for e in evidence:
         if not e.as_expected:
             say(console, f"{e.claim.id}: {e.fault or f'{e.said}, expected {e.claim.expected}'}", style="bold red")
-    if len(evidence) > 1:  # one claim is shown itself
+    if len(evidence) > 1 or right == 0:  # one claim as ruled is shown itself
         _counted(console, evidence, counts)
     if listed or refuted_only:
         console.print()

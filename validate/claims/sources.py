@@ -216,6 +216,7 @@ def _distinct(papers: list[Paper], where: str) -> dict[str, Paper]:
 
 
 _STEM = re.compile(r"(\w+-[A-Za-z]+\d*).*")  # paper, kind and number of an identifier
+_THEOREM = re.compile(r"\w+-T\d+")
 _LIKE = 0.7  # likeness, at most 1, from which a name of another paper or kind may be meant
 _LONGEST_LIST = 30  # up to this number an error message lists all names
 
@@ -267,6 +268,9 @@ def nearest(identifier: str, names: Sequence[str]) -> list[str]:
         alike = [one == other for one, other in zip(wanted, name.upper(), strict=False)]
         shared = [*alike, False].index(False)
         likeness = max(difflib.SequenceMatcher(None, wanted, text).ratio() for text in (name.upper(), without_paper))
+        paper_only = shared == len(name.partition("-")[0]) + 1
+        if paper_only and _THEOREM.fullmatch(name):  # of an unknown kind: the theorems
+            likeness = 1.0
         if shared > len(name.partition("-")[0]) or likeness >= _LIKE:
             ranked.append((-shared, -likeness, name))
     best = sorted(ranked, key=lambda each: each[:2])
