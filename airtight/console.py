@@ -39,11 +39,11 @@ def screen() -> Console:
 
 
 def say(console: Console, text: str, *, indent: int = 0, hanging: int = 2, style: str = "") -> None:
-    """Print a paragraph; its lines after the first are indented by `hanging` more."""
+    """Print a paragraph; its lines after the first are indented by `hanging` more, and no-break spaces stay in a line."""
     first, rest = " " * indent, " " * (indent + hanging)
     width = max(console.width, len(rest) + _NARROW)
     for line in textwrap.wrap(text, width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False):
-        console.print(Text(line, style=style))
+        console.print(Text(line.replace("\xa0", " "), style=style))
 
 
 def notes(console: Console, lines: Iterable[str]) -> None:

@@ -197,6 +197,18 @@ class SomeOf(Parameter[Given, tuple[Member, ...]], Generic[Given, Member]):
         return tuple(members)
 
 
+def with_unit(meaning: str, unit: str) -> str:
+    """A meaning with its unit after the first clause.
+
+    Examples
+    --------
+    >>> with_unit("greatest energy; more is refused", "J")
+    'greatest energy (J); more is refused'
+    """
+    clause, mark, rest = meaning.partition(";")
+    return f"{clause} ({unit}){mark}{rest}" if unit else meaning
+
+
 def of(kind: type) -> dict[str, Parameter[Any, Any]]:
     """The parameters of a value type by name.
 

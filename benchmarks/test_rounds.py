@@ -78,7 +78,7 @@ def unlike(devices, adjacency):
 @pytest.mark.parametrize("adjacency", ["silent", "absent"])
 @pytest.mark.parametrize("devices", [12, 30])
 def test_unlike_hidden(benchmark, devices, adjacency):
-    benchmark.group = f"{devices} unlike hidden devices, r = 784, one query, {adjacency}"
+    benchmark.group = f"{devices} unlike hidden devices, r = 784, one round, {adjacency}"
     system = unlike(devices, adjacency)
     bounds = benchmark.pedantic(lambda: system_privacy.epsilon_bracket(system, observer="others"), rounds=2)
     benchmark.extra_info["accuracy"] = float(np.max(bounds.width))
@@ -146,7 +146,7 @@ def test_sweep_of_epsilon(benchmark, adjacency):
     benchmark.pedantic(lambda: airtight.sweep(system, over), rounds=1)
 
 
-@pytest.mark.benchmark(group="least noise of 30 unlike devices, r = 784, one query, absent")
+@pytest.mark.benchmark(group="least noise of 30 unlike devices, r = 784, one round, absent")
 def test_calibration(benchmark):
     benchmark.pedantic(lambda: airtight.calibrate(unlike(30, "absent"), 20.0), rounds=1)
 

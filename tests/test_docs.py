@@ -129,7 +129,7 @@ def test_the_first_numbers_name_their_observer():
     assert said("README.md", "between # and # if it sees only the signal") == pytest.approx([low, high], abs=5e-3)
     told = said(
         "docs/index.md",
-        "the exact epsilon is # against a server that knows which other devices take part (the picture), and between # and # "
+        "the exact epsilon is # against a server that knows which other devices take part (the curve), and between # and # "
         "against one that sees the received signal alone",
     )
     assert told == [told[2], pytest.approx(low, abs=5e-3), pytest.approx(high, abs=5e-3)]
@@ -199,11 +199,36 @@ def test_what_a_page_imports_is_there(page):
                 exec(ast.unparse(node), {})
 
 
+@pytest.mark.parametrize("page", [*PAGES, *sorted(DOCS.glob("*/*.md"))], ids=lambda p: p.stem)
+def test_no_code_scrolls_sideways(page):
+    """80 columns, which a page has room for; directives are no code."""
+    for kind, text in re.findall(r"^```(.*?)\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL):
+        assert kind.startswith("{") or [line for line in text.splitlines() if len(line) > 80] == []
+
+
+@pytest.mark.parametrize("program", sorted((DOCS / "gallery").glob("**/*.py")), ids=lambda p: p.stem)
+def test_no_program_of_the_gallery_scrolls_sideways(program):
+    """Lines of code; the text between them is wrapped by the page."""
+    text = program.read_text(encoding="utf-8")
+    code = text.splitlines()[ast.parse(text).body[0].end_lineno :]
+    assert [line for line in code if len(line) > 80 and not line.startswith("#")] == []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
 def test_what_a_page_names_is_there(page):
     rooms = "analytics|solvers|validate|system_file|results|report|sweeps"
     for name in set(re.findall(rf"`(airtight\.(?:{rooms})[\w.]*\w)`", page.read_text(encoding="utf-8"))):
         pkgutil.resolve_name(name)
+
+
+def test_a_page_of_the_menu_has_the_words_that_people_search_for():
+    """At most 25 main pages in four parts; the others hang below one of them."""
+    parts = re.findall(r":caption: [^\n]*\n\n(.*?)```", (DOCS / "index.md").read_text(encoding="utf-8"), re.DOTALL)
+    main_pages = [DOCS / f"{name}.md" for part in parts for name in part.split()]
+    assert len(parts) == 4 and len(main_pages) <= 25
+    texts = [page.read_text(encoding="utf-8").lower() for page in main_pages]
+    for word in ("dp-sgd", "rayleigh", "membership inference", "glossary"):
+        assert any(word in text for text in texts), word
 
 
 def test_the_architecture_names_what_is_there():

@@ -244,6 +244,8 @@ def bounds(
 ) -> None:
     """Say whether the systems in FILE are private and useful: exact, proven and published bounds.
 
+    PRIVATE means an epsilon of at most 10 for every device, USEFUL an error below that of a constant answer.
+
     For several files the JSON is an object by file.
     """
     from airtight.analytics.inference.link_budget import link_budget
@@ -645,8 +647,13 @@ def verify(
         print_json(tree)
     else:
         from airtight.report import verdicts
+        from airtight.validate.claims.certificates.writing import writable
 
-        steps = [("airtight certify --out certificates", "proofs as files, with a checker in plain Python")]
+        if ids and all(e.witness is not None and not writable(e.claim, e.witness) for e in evidence):
+            steps = [(f"airtight verify {' '.join(ids)} --json", "all digits; no certificate, as Python code is needed")]
+        else:
+            named = "".join(f"{name} " for name in ids)
+            steps = [(f"airtight certify {named}--out certificates", "proofs as files, with a checker in plain Python")]
         if not ids and not listed:
             steps.insert(0, ("airtight verify --refuted", "each refuted claim; --list for all, or name one"))
         verdicts.verdicts(evidence, listed=listed or complete or bool(ids), refuted_only=refuted, steps=steps)
@@ -754,12 +761,11 @@ def _certified(ids: Sequence[str], out: Path, source: Source, *, quiet: bool, li
     from airtight.console import next_step, say, screen
 
     console = screen()
-    verb = f"verdict{'' if len(certificates) == 1 else 's'} {'is' if certified == 1 else 'are'}"
-    say(
-        console,
-        f"{certified} of {len(certificates)} {verb} certified in {out}; {len(certificates) - certified} skipped.",
-        style="bold",
-    )
+    count, skipped_count = len(certificates), len(certificates) - certified
+    verdicts = f"{certified} of {count} verdict{'' if count == 1 else 's'} {'is' if certified == 1 else 'are'} certified in {out}"
+    if not certified:
+        verdicts = f"No certificate for {'this verdict' if count == 1 else f'these {count} verdicts'}; nothing is written"
+    say(console, f"{verdicts}; {skipped_count} skipped." if certified and skipped_count else f"{verdicts}.", style="bold")
     if listed:
         for one in certificates:
             say(console, f"{one.id}: {one.note}" if one.certified else f"{one.id}: skipped: {one.note}", indent=2)

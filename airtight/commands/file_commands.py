@@ -36,7 +36,7 @@ def init(template: str, out: Path | None) -> None:
         click.echo(text, nl=False)
         return
     if out.exists():
-        raise click.UsageError(f"--out: {out} exists already; a new file is written")
+        raise click.UsageError(f"--out: {out} exists already and is kept; choose another name")
     with files.whole(out) as stream:
         stream.write(text.encode())
     console = screen()
@@ -51,7 +51,7 @@ def init(template: str, out: Path | None) -> None:
 def explain(file: Path, complete: bool, as_json: bool) -> None:
     """Explain each key of the tables in FILE: its value, its meaning with the unit, and what is allowed."""
     from airtight.console import next_step, say, screen
-    from airtight.system_file.key_meanings import explained, shown
+    from airtight.system_file.key_meanings import explained, shown, unbroken
 
     keys = explained(file)
     if as_json:
@@ -67,9 +67,9 @@ def explain(file: Path, complete: bool, as_json: bool) -> None:
         if key.value is not None:
             say(console, f"{key.key} = {shown(key.value)}", indent=2, style="bold")
         else:
-            default = "no value" if key.default is None else shown(key.default)
-            say(console, f"{key.key}: not set ({default})", indent=2)
-        say(console, key.comment, indent=4, hanging=0)
+            left_out = "as in [inference]" if key.table.startswith("inference.variants.") else "no default"
+            say(console, f"{key.key}: not set ({left_out if key.default is None else shown(key.default)})", indent=2)
+        say(console, unbroken(key.comment), indent=4, hanging=0)
     if not complete:
         next_step(console, (f"airtight explain {file} --all", "keys that are not set too"))
     else:

@@ -59,8 +59,8 @@ def meter(
     """Count the privacy spent by the rounds in LOG; with --add record the next one, or refuse it (exit 3).
 
     Without --add every line is checked and every round computed again. From 1000 rounds on, --add does so only for lines that
-    LOG.checked does not know to the letter. A log that was cut off since is refused. Exit 5: the round is recorded, but standard
-    output failed.
+    have changed since the last check, which LOG.checked holds, and refuses a log that has become shorter. Exit 5: the round is
+    recorded, but standard output failed.
     """
     from airtight.analytics.privacy.over_the_air.meter import Meter, OverspentError
     from airtight.validate import files

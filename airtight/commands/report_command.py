@@ -12,7 +12,7 @@ from airtight.analytics.checks import AirtightError
 from airtight.analytics.extras import require
 from airtight.commands.meter_command import read
 from airtight.commands.options import DEVICES, EFFORT, FEATURES, FILE, LIMIT, QUIET, SEED, as_given
-from airtight.running import audited, pool_of, progress, steps
+from airtight.running import audited, heard, pool_of, progress, steps
 from airtight.system_file import config
 from airtight.validate.files import OutputFolder
 
@@ -161,6 +161,7 @@ def _stamps(files: set[Path]) -> dict[Path, tuple[int, int] | None]:
 @FILE
 @DEVICES
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder to write to.")
+@QUIET
 def card(file: Path, devices: Path | None, out: Path) -> None:
     """Write one page in plain words on the privacy of FILE: OUT/card.html, card.json and card.tex."""
     require("report")
@@ -169,7 +170,8 @@ def card(file: Path, devices: Path | None, out: Path) -> None:
     from airtight.report.card import Card
 
     description = fleets.load(file, devices, channel=True)[0]
-    made = Card.of(description, _written(file, devices) or None)
+    with progress("card", len(description.systems) or None) as advance:
+        made = Card.of(description, _written(file, devices) or None, done=advance, progress=heard())
     written = made.write(out)
     console = screen()
     for one in made.systems:
@@ -244,6 +246,7 @@ def figures(ids: tuple[str, ...], out: Path, quick: bool, anew: bool) -> None:
 def paper(name: str, out: Path) -> None:
     """Write the true statements of the paper NAME, or of a Python file, with proofs and what they correct: LaTeX in OUT."""
     require("report")
+    from airtight.console import next_step, say, screen
     from airtight.report.paper import write
     from airtight.validate.claims.sources import INSTALLED, Source
 
@@ -251,6 +254,8 @@ def paper(name: str, out: Path) -> None:
     papers = source.papers()
     if source == INSTALLED and name not in papers:
         raise click.UsageError(f"{name}: unknown paper; there are {', '.join(papers)}, or a Python file")
-    for one in papers if source != INSTALLED else [name]:
-        for file in write(one, out, source=source):
-            click.echo(f"{file}")
+    written = [file for one in (papers if source != INSTALLED else [name]) for file in write(one, out, source=source)]
+    console = screen()
+    holds = {".tex": "statements with proofs", ".bib": "references"}
+    say(console, f"Written: {', '.join(f'{file} ({holds[file.suffix]})' for file in written)}.")
+    next_step(console, *((f"latexmk -pdf -cd {file}", "a PDF") for file in written if file.suffix == ".tex"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import resources
 from importlib.metadata import version
@@ -83,10 +84,11 @@ class SystemCard:
     any_scheme: AnyScheme | None
 
     @classmethod
-    def of(cls, name: str, system: InferenceSystem) -> SystemCard:
+    def of(cls, name: str, system: InferenceSystem, *, progress: bool = False) -> SystemCard:
+        """The card of a system; with `progress`, lines on stderr say how many of its devices are done."""
         channel, count = system.channel, system.rounds
         observer = observers.resolved(system, system.observer)
-        lower, epsilon = (np.atleast_1d(end) for end in system_privacy.epsilon_bracket(system)[:2])
+        lower, epsilon = (np.atleast_1d(end) for end in system_privacy.epsilon_bracket(system, progress=progress)[:2])
         k = int(np.argmax(np.where(system.partners, -1.0, epsilon)))
         advantage = detections = None
         if system_privacy.has_curve(system, k):
@@ -177,8 +179,17 @@ class Card:
     evidence: str
 
     @classmethod
-    def of(cls, description: SystemFile, source: bytes | None = None) -> Card:
+    def of(
+        cls,
+        description: SystemFile,
+        source: bytes | None = None,
+        *,
+        done: Callable[[str], None] = lambda name: None,
+        progress: bool = False,
+    ) -> Card:
         """The card of a description that was read from a file with these bytes.
+
+        `done` is called with the name of each system that is ready; with `progress`, lines on stderr say how many devices are.
 
         Raises
         ------
@@ -187,12 +198,15 @@ class Card:
         """
         if not description.systems:
             raise ParameterError("inference", None, "a table; the card speaks of collaborative inference")
-        systems = tuple(SystemCard.of(name, system) for name, system in description.systems.items())
+        systems = []
+        for name, system in description.systems.items():
+            systems.append(SystemCard.of(name, system, progress=progress))
+            done(name)
         return cls(
             name=description.name,
             date=edition()["date"],
             version=version("airtight-dp"),
-            systems=systems,
+            systems=tuple(systems),
             proofs=_PROOFS + (_PROOFS_OF_CHANNEL if description.over_channel else ()),
             system_file="none" if source is None else hashlib.sha256(source).hexdigest(),
             evidence=hashlib.sha256(

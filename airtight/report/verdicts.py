@@ -53,7 +53,8 @@ def verdicts(
     for e in evidence:
         if not e.as_expected:
             say(console, f"{e.claim.id}: {e.fault or f'{e.said}, expected {e.claim.expected}'}", style="bold red")
-    _counted(console, evidence, counts)
+    if len(evidence) > 1 or right == 0:  # one claim as ruled is shown itself
+        _counted(console, evidence, counts)
     if listed or refuted_only:
         console.print()
         for e in evidence:
@@ -112,11 +113,12 @@ def _shown(console: Console, e: Evidence) -> None:
     if not (e.fault or math.isnan(e.tightness) or e.claim.relation.sign is Sign.EQUAL):
         line.append(f", tight to a factor {e.tightness:.3g}")
     console.print(line)
+    say(console, f"{e.claim.location} ({e.claim.paper})", indent=4)
     if e.fault:
         say(console, e.fault, indent=4)
     elif witness:
         at = ", ".join(f"{name}={value}" for name, value in witness.text().items()) or "the values of the statement"
-        proof = "certified" if writable(e.claim, e.witness) else "proved in balls"
+        proof = "certified" if writable(e.claim, e.witness) else "proved in interval arithmetic"
         proof = f" ({proof})" if witness.certified else ""
         see = f"; see {e.claim.ruling.corrected_by}" if e.claim.ruling.corrected_by else ""
         say(console, f"at {at}{proof}{see}", indent=4)

@@ -177,7 +177,7 @@ class CurveResult(Result):
         headline = [
             f"EPSILON {rounded_up(float(upper[0]))} AT DELTA {plain(float(deltas[0]))}"
             + (f" ({curve.unit})." if curve.unit else "."),
-            f"The best attacker tells the neighbours apart with an advantage of {rounded_up(advantage)} over guessing.",
+            f"The best attacker is right in at most {rounded_up(50 * (1 + advantage))} % of the cases; a coin is in 50 %.",
         ]
         return cls(headline, curve.to_dict()["releases"], curve.unit, deltas, upper, lower, advantage)
 

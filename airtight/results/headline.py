@@ -116,18 +116,18 @@ def of_use(error: float | None, constant: float | None, worst: tuple[float, floa
     Examples
     --------
     >>> of_use(1.9286, 8.2473), of_use(2104.4, 2104.4)
-    ('USEFUL (error 1.93, constant 8.25)', 'USELESS (error 2104.4, constant 2104.4)')
+    ('USEFUL (error 1.93; a constant answer: 8.25)', 'USELESS (error 2104.4; a constant answer: 2104.4)')
     """
     if error is not None and constant is not None:
         error_text, constant_text = prose(error), prose(constant)
         if error_text == constant_text:  # what decides is not to look equal
             error_text, constant_text = plain(error, 9), plain(constant, 9)
-        return f"{'USEFUL' if error < constant else 'USELESS'} (error {error_text}, constant {constant_text})"
+        return f"{'USEFUL' if error < constant else 'USELESS'} (error {error_text}; a constant answer: {constant_text})"
     if worst is None:
         return "usefulness unknown: no [inference.features]"
     greatest_error, constant_output = worst
     digits = 4 if rounded_up(greatest_error) != rounded_up(constant_output) else 9
-    numbers = f"error at most {rounded_up(greatest_error, digits)}, constant {plain(constant_output, digits)}"
+    numbers = f"error at most {rounded_up(greatest_error, digits)}; a constant answer: {plain(constant_output, digits)}"
     if greatest_error < constant_output:
         return f"USEFUL for any codes within the clips ({numbers})"
     return f"usefulness depends on the codes: add [inference.features] (worst codes: {numbers})"
@@ -138,7 +138,7 @@ def of_question(system: InferenceSystem) -> str:
     from airtight.analytics.privacy.over_the_air import observers
 
     observer = observers.resolved(system, system.observer)
-    channel_note = "" if system.channel is None else " Its channel is counted."
+    channel_note = "" if system.channel is None else " Epsilon counts the fading and all antennas."
     against = server(observer, helpers(system))
     after = f"After {rounds(system.rounds)}, delta {plain(system.delta)}, against {against}."
     return f"{after} {neighbours(system.adjacency)}{channel_note}"

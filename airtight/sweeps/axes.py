@@ -79,7 +79,7 @@ class Key:
         unit = units.ALTERNATIVES[self.name][2] if self.name in units.ALTERNATIVES else (row.unit if row else "")
         known = {"units": unit or "1", "table": self.table}
         if row is not None:
-            known |= {"symbol": row.symbol, "long_name": row.meaning, "allowed": row.interval}
+            known |= {"symbol": row.symbol, "long_name": re.split("[;:]", row.meaning)[0], "allowed": row.interval}
         return {name: text for name, text in known.items() if text}
 
 

@@ -111,8 +111,8 @@ def _described(table: dict[str, Any], rows: dict[str, parameters.Parameter[Any, 
                 option["items"] = {**option["items"], **bounds}
             elif option.get("type") in ("number", "integer"):
                 option.update(bounds)
-        unit = f" ({row.unit})" if row.unit else ""
-        key["description"] = f"{row.symbol}: {row.meaning}{unit}" if row.symbol else f"{row.meaning}{unit}"
+        meaning = parameters.with_unit(row.meaning, row.unit)
+        key["description"] = f"{row.symbol}: {meaning}" if row.symbol else meaning
 
 
 def _in_decibels(table: dict[str, Any], rows: dict[str, parameters.Parameter[Any, Any]]) -> None:

@@ -5,6 +5,7 @@ From them come the commented files of ``airtight init`` and the explanations of 
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -12,7 +13,6 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from airtight.analytics import parameters
-from airtight.analytics.guarantee import Observer
 from airtight.analytics.parameters import Choice, Flag, OneOf, Parameter, SomeOf
 from airtight.solvers.design.requirements import FederatedRequirements, FleetRequirements, InferenceRequirements
 from airtight.system_file import config, units
@@ -22,38 +22,59 @@ from airtight.validate.experiments.training.training_plan import Mechanism, Plan
 
 _FEW = 6  # entries of a list that are shown
 _WIDTH = 78  # columns of a comment
+_LATEX = r"[\\{}]"  # marks of a symbol that plain text goes without
 _WORDS = {  # keys that are no parameter of a value type: meaning, and what is allowed
-    "features.file": ("archive with arrays f (K, d), W (K, r, d) and D (d, r)", "name of an .npz or .mat file"),
-    "features.table": ("features, a device a row, in the place of f", "name of a CSV file"),
+    "features.file": (
+        "archive with the arrays f (K, d): features, W (K, r, d): encoders, and D (d, r): decoder",
+        "name of an .npz or .mat file",
+    ),
+    "features.table": ("table of features with one row per device, instead of f", "name of a CSV file"),
     "features.margin": ("Delta: distance from the target up to which a decoded feature counts as right", "number in (0, inf)"),
-    "features.ideal_accuracy": ("P_0: accuracy within the margin", "number in [0, 1]"),
-    "features.epsilon_cap": ("greatest epsilon of a device in `solve weights`", "number in (0, inf)"),
-    "selection.score": ("u_k: score of each device", "number or one per device"),
-    "selection.score_noise": ("standard deviation of the noise of the score", "number or one per device in (0, inf)"),
-    "selection.threshold": ("eta: score below which a device sends in Scheme 2.1", "number"),
-    "selection.selected": ("number of devices that Scheme 2.2 selects", "integer in [1, K]"),
-    "selection.score_sensitivity": ("greatest change of a score by its device", "number in (0, inf)"),
-    "selection.greatest_score": ("what no score exceeds", "number"),
-    "channel.file": ("coefficients of the antenna signals: array looks (states, K, L)", "name of an .npz file"),
-    "inference.observer": ("what the server sees beside the signal", " | ".join(Observer)),
-    "inference.names": ("names of the devices, which stand beside their numbers", "list of different texts, one per device"),
-    "inference.groups": ("devices of one person each, of which `bounds` shows epsilon together", "list of lists of devices"),
+    "features.ideal_accuracy": ("P_0: accuracy of the classifier on features within the margin", "number in [0, 1]"),
+    "features.epsilon_cap": ("greatest epsilon that `solve weights` allows a device", "number in (0, inf)"),
+    "selection.score": ("u_k: score of each device; devices with a low score send", "number or one per device"),
+    "selection.score_noise": ("standard deviation of the noise that is added to a score", "number or one per device in (0, inf)"),
+    "selection.threshold": ("eta: a device sends in Scheme 2.1 if its noisy score is below this threshold", "number"),
+    "selection.selected": ("number of devices that send in Scheme 2.2: those with the lowest noisy scores", "integer in [1, K]"),
+    "selection.score_sensitivity": (
+        "greatest change of a score when its device has another feature; gives the privacy of the schemes",
+        "number in (0, inf)",
+    ),
+    "selection.greatest_score": ("greatest score that a device can have; Scheme 2.1 needs it for its privacy", "number"),
+    "channel.file": (
+        "measured coefficients instead of drawn ones: array looks (states, K, L), L signals per state",
+        "name of an .npz file",
+    ),
+    "inference.names": ("names of the devices, shown beside their numbers", "list of different names, one per device"),
+    "inference.groups": (
+        "groups of devices that belong to one person; `bounds` adds the epsilon of each group",
+        "list of lists of devices",
+    ),
     "inference.noise_variance_range": (
-        "least and greatest noise variance; `bounds` shows the greatest epsilon over all between",
+        "least and greatest noise variance, if unknown; `bounds` adds the greatest epsilon in between",
         "list [low, high] of numbers in [0, inf), or one such list per device",
     ),
-    "scenarios.probability": ("of each scenario, drawn once for all rounds", "list of numbers in [0, 1], of sum 1"),
-    "scenarios.participation": ("p_k in each scenario", "list of numbers in [0, 1], or of lists of one per device"),
+    "scenarios.probability": ("probability of each scenario, drawn once for all rounds", "list of numbers in [0, 1], of sum 1"),
+    "scenarios.participation": (
+        "p_k: probability that a device sends, in each scenario",
+        "list of numbers in [0, 1], or of lists of one per device",
+    ),
     "scenarios.hidden": ("whether the scenario is hidden from the server", "true | false"),
-    "energy.names": ("names of the devices, which stand beside their numbers", "list of different texts, one per device"),
-    "energy.beta": ("beta_1 and beta_2 (J) of the utility of learning", "list of two numbers, or of two lists"),
+    "energy.names": ("names of the devices, shown beside their numbers", "list of different names, one per device"),
+    "energy.beta": (
+        "beta_1: deviation without computing; beta_2: compute energy (J) that divides it by e, UF Eq. (28)",
+        "list of two numbers, or of two lists",
+    ),
     "training.hidden": ("sizes of the hidden layers", "list of integers in [1, 1000000]"),
-    "training.concentration": ("parameter of the Dirichlet partition; without it equal random shares", "number in (0, 1e6]"),
-    "training.mechanisms": ("mechanisms that are compared", " | ".join(Mechanism)),
-    "training.codec": ("code of collaborative inference", "pca | trained | discriminating"),
-    "design.minimise": ("what is least", ""),
-    "design.maximise": ("what is greatest", ""),
-    "design.free": ("what the design may change", ""),
+    "training.concentration": (
+        "how evenly the classes are spread over the clients (Dirichlet parameter); equal random shares without it",
+        "number in (0, 1e6]",
+    ),
+    "training.mechanisms": ("privacy mechanisms to compare; vanilla has none", " | ".join(Mechanism)),
+    "training.codec": ("how features are encoded in collaborative inference", "pca | trained | discriminating"),
+    "design.minimise": ("quantity to minimise", ""),
+    "design.maximise": ("quantity to maximise", ""),
+    "design.free": ("parameters that the design may change", ""),
 }
 
 
@@ -92,9 +113,9 @@ class KeyMeaning:
         Examples
         --------
         >>> of_table("inference")["clip"].comment
-        'C_k: bound on the norm of the encoded feature; number or one per device in (0, inf)'
+        'C_k: greatest norm of the encoded feature; a longer one is clipped to it; number or one per device in (0, inf)'
         """
-        return "; ".join(filter(None, (f"{self.meaning} ({self.unit})" if self.unit else self.meaning, self.allowed)))
+        return "; ".join(filter(None, (parameters.with_unit(self.meaning, self.unit), self.allowed)))
 
 
 def _models(model: type[Table] = FileTables, path: str = "") -> Iterator[tuple[str, type[Table]]]:
@@ -125,7 +146,8 @@ def of_table(table: str, present: frozenset[str] = frozenset({"inference"})) -> 
             name: _key(table, name, row, None if row.required else row.default, row.required)
             for name, row in rows.items()
         }
-    model = VariantTable if table.startswith("inference.variants.") else dict(_models())[table]
+    of_variant = table.startswith("inference.variants.")
+    model = VariantTable if of_variant else dict(_models())[table]
     rows = _parameters(table, model, present)
     known = {}
     for name, field in model.model_fields.items():
@@ -134,7 +156,7 @@ def of_table(table: str, present: frozenset[str] = frozenset({"inference"})) -> 
             continue
         row = rows.get(name)
         default = None if field.is_required() else field.default
-        if default is None and row is not None and not row.required:
+        if default is None and row is not None and not row.required and not of_variant:  # which has the value of [inference]
             default = row.default
         known[name] = _key(table, name, row, default, field.is_required())
     return known
@@ -144,7 +166,8 @@ def _key(table: str, name: str, row: Parameter[Any, Any] | None, default: object
     meaning, allowed = _WORDS.get(f"{table.rpartition('.')[2]}.{name}", ("", ""))
     unit = "" if row is None else row.unit
     if row is not None:
-        said = f"{row.symbol.replace(chr(92), '')}: {row.meaning}" if row.symbol else row.meaning
+        symbol = re.sub(_LATEX, "", row.symbol)
+        said = f"{symbol}: {row.meaning}" if symbol not in ("", name) else row.meaning
         meaning, allowed = meaning or said, allowed or _allowed(row)
     return KeyMeaning(
         table=table, key=name, meaning=meaning, unit=unit, allowed=allowed, default=_plain(default), required=required
@@ -316,5 +339,10 @@ def starter(template: str) -> str:
 
 def _comment(key: KeyMeaning) -> list[str]:
     """The comment above a key; an interval is not broken."""
-    text = key.comment.replace(", inf", ",\xa0inf")
-    return [f"# {line}".replace("\xa0", " ") for line in textwrap.wrap(text, _WIDTH, break_on_hyphens=False)]
+    lines = textwrap.wrap(unbroken(key.comment), _WIDTH, break_on_hyphens=False)
+    return [f"# {line}".replace("\xa0", " ") for line in lines]
+
+
+def unbroken(text: str) -> str:
+    """The text with no-break spaces inside intervals and shapes."""
+    return re.sub(r"([\[(][^\s()\[\]]+,) (?=[^\s()\[\]]+[\])])", "\\1\xa0", text)

@@ -153,10 +153,13 @@ class Eavesdropper(Described):
         Variance of its noise per real coordinate; by default that of the server.
     """
 
-    antennas: Count = Count("M_e", "[1, 4096]", "antennas of the eavesdropper", default=1)
-    mean_power: Vector = Vector(r"\Omega_{e,k}", "(0, inf)", "mean power gain to the eavesdropper", default=1.0)
+    antennas: Count = Count("M_e", "[1, 4096]", "number of antennas of the eavesdropper", default=1)
+    mean_power: Vector = Vector(r"\Omega_{e,k}", "(0, inf)", "mean power gain from the device to the eavesdropper", default=1.0)
     receiver_noise_variance: OptionalNumber = OptionalNumber(
-        r"\sigma_e^2", "[0, inf)", "variance of the eavesdropper's noise", default=None
+        r"\sigma_e^2",
+        "[0, inf)",
+        "variance of the eavesdropper's receiver noise per real coordinate; the server's without it",
+        default=None,
     )
 
 
@@ -238,43 +241,72 @@ class Channel(Described):
     (5, 3, 4)
     """
 
-    model: Choice[CodeModelName, CodeModel] = Choice("", "", "what a coordinate is: real or complex", default=CodeModel.REAL)
-    antennas: Count = Count("M", "[1, 4096]", "antennas of the server", default=1)
+    model: Choice[CodeModelName, CodeModel] = Choice(
+        "", "", "whether a coordinate is a real symbol (real) or half of a complex one (complex)", default=CodeModel.REAL
+    )
+    antennas: Count = Count("M", "[1, 4096]", "number of antennas of the server", default=1)
     looks: _LookTable = _LookTable(  # noqa: RUF009
-        "", "", "coefficients at the looks, instead of drawn ones; in a file, `file`", default=None
+        "", "", "given coefficients of the antenna signals, instead of drawn ones; in a file, `file`", default=None
     )
     fading: Choice[FadingName, Fading] = Choice(
         "",
         "",
-        "law of the gain: none (all antennas receive alike), rayleigh, rician, nakagami, lognormal",
+        "law of the fading; with none all antennas receive alike",
         default=Fading.NONE,
     )
-    k_factor: OptionalNumber = OptionalNumber("K_R", "[0, 1e6]", "line of sight over scatter (rician)", default=None)
-    shape: OptionalNumber = OptionalNumber("m", "[0.5, 1e6]", "shape of the gamma law (nakagami)", default=None)
-    shadowing_db: OptionalNumber = OptionalNumber(
-        r"\sigma_{dB}", "(0, 100]", "standard deviation of the shadowing (lognormal)", unit="dB", default=None
+    k_factor: OptionalNumber = OptionalNumber(
+        "K_R", "[0, 1e6]", "power of the line of sight over that of the scatter; with rician fading only", default=None
     )
-    mean_power: OptionalVector = OptionalVector(r"\Omega_k", "(0, inf)", "mean power gain of the channel", default=None)
-    distance: OptionalVector = OptionalVector("d_k", "(0, inf)", "distance to the server", unit="m", default=None)
-    path_loss_exponent: OptionalNumber = OptionalNumber("", "[0, 100]", "of the distance", default=None)
-    reference_gain: OptionalNumber = OptionalNumber("", "(0, inf)", "power gain at one metre", default=None)
+    shape: OptionalNumber = OptionalNumber(
+        "m", "[0.5, 1e6]", "shape of the gamma law of the power gain; with nakagami fading only", default=None
+    )
+    shadowing_db: OptionalNumber = OptionalNumber(
+        r"\sigma_{dB}", "(0, 100]", "standard deviation of the shadowing; with lognormal fading only", unit="dB", default=None
+    )
+    mean_power: OptionalVector = OptionalVector(
+        r"\Omega_k",
+        "(0, inf)",
+        "mean power gain of the channel; without it that of the distance, or 1",
+        default=None,
+    )
+    distance: OptionalVector = OptionalVector("d_k", "(0, inf)", "distance from the device to the server", unit="m", default=None)
+    path_loss_exponent: OptionalNumber = OptionalNumber(
+        "", "[0, 100]", "exponent with which the gain falls with the distance; 4 without it", default=None
+    )
+    reference_gain: OptionalNumber = OptionalNumber(
+        "", "(0, inf)", "power gain at a distance of one metre; 1 without it", default=None
+    )
     max_power: OptionalVector = OptionalVector(
-        "P_k", "(0, inf)", "energy of a block, at most", unit="W times symbol periods", default=None
+        "P_k",
+        "(0, inf)",
+        "greatest energy of a block; a device whose channel needs more stays silent",
+        unit="W times symbol periods",
+        default=None,
     )
     power_limit: Choice[PowerLimitName, PowerLimit] = Choice(
-        "", "", "what max_power limits: block, peak or long_term", default=PowerLimit.PER_BLOCK
+        "",
+        "",
+        "what max_power limits: mean energy of each block (block), all but rare blocks (peak), mean of all blocks (long_term)",
+        default=PowerLimit.PER_BLOCK,
     )
     peak_outage: OptionalNumber = OptionalNumber(
-        r"\eta", "(0, 1)", "probability that a block exceeds max_power (peak)", default=None
+        r"\eta", "(0, 1)", "probability that a block may exceed max_power; with power_limit = peak only", default=None
     )
     csi_error: Number = Number(
-        "", "[0, inf)", "variance of the relative error of the inverted coefficient", default=0.0
+        "", "[0, inf)", "variance of the relative error with which a device knows its channel coefficient", default=0.0
     )
-    known: Flag = Flag("", "", "whether the observer knows the channel", default=True)
-    states: Count = Count("", "[1, 1000000]", "states drawn from the law of the channel", default=200)
-    fresh: Flag = Flag("", "", "whether every round has a new state", default=True)
-    seed: Count = Count("", "[0, 4294967295]", "of the drawn states", default=0)
-    eavesdropper: _Listener = _Listener("", "", "a second observer with looks of its own", default=None)  # noqa: RUF009
+    known: Flag = Flag("", "", "whether the observer knows the channel coefficients", default=True)
+    states: Count = Count(
+        "",
+        "[1, 1000000]",
+        "number of channel states drawn at random; results are averages or worst cases over them",
+        default=200,
+    )
+    fresh: Flag = Flag(
+        "", "", "whether every round draws a new channel state; otherwise one state lasts for all rounds", default=True
+    )
+    seed: Count = Count("", "[0, 4294967295]", "seed of the drawn channel states", default=0)
+    eavesdropper: _Listener = _Listener("", "", "a second observer with antennas of its own", default=None)  # noqa: RUF009
 
     def __post_init__(self) -> None:
         for fading, law in LAWS.items():

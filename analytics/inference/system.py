@@ -148,43 +148,59 @@ class InferenceSystem(Described):
     0.41666...
     """
 
-    devices: Count = Count("K", "[1, inf)", "devices", typical=(12, 12))
+    devices: Count = Count("K", "[1, inf)", "number of devices", typical=(12, 12))
     participation: _Participation = _Participation(  # noqa: RUF009
-        "p_k", "[0, 1]", "probability of taking part", typical=(0.1, 0.9), default=None
+        "p_k", "[0, 1]", "probability that the device sends in a round", typical=(0.1, 0.9), default=None
     )
     noise_variance: Vector = Vector(
-        r"\sigma_k^2", "[0, inf)", "variance of the device's noise per coordinate", typical=(0.1, 0.5)
+        r"\sigma_k^2", "[0, inf)", "variance of the noise that the device adds to each coordinate", typical=(0.1, 0.5)
     )
-    weight: Vector = Vector("w_k", "[0, inf)", "weight of the device's feature", typical=(1 / 12, 1 / 12))
-    clip: Vector = Vector("C_k", "(0, inf)", "bound on the norm of the encoded feature", typical=(1, 100))
-    alignment: Number = Number(r"\gamma", "(0, inf)", "amplitude at which every device arrives", typical=(1, 1))
+    weight: Vector = Vector("w_k", "[0, inf)", "factor on the device's feature before it is sent", typical=(1 / 12, 1 / 12))
+    clip: Vector = Vector(
+        "C_k", "(0, inf)", "greatest norm of the encoded feature; a longer one is clipped to it", typical=(1, 100)
+    )
+    alignment: Number = Number(
+        r"\gamma", "(0, inf)", "amplitude at which the signal of every device arrives at the server", typical=(1, 1)
+    )
     receiver_noise_variance: Number = Number(
-        r"\sigma_m^2", "[0, inf)", "variance of the receiver's noise", typical=(0.1, 0.5)
+        r"\sigma_m^2", "[0, inf)", "variance of the server's receiver noise per coordinate", typical=(0.1, 0.5)
     )
-    dimension: Count = Count("r", "[1, inf)", "encoded dimension", typical=(784, 25088))
-    delta: Number = Number(r"\delta", "(0, 1)", "of the guarantee", typical=(1e-5, 1e-5))
+    dimension: Count = Count(
+        "r", "[1, inf)", "length of the encoded feature: numbers that a device sends in a round", typical=(784, 25088)
+    )
+    delta: Number = Number(r"\delta", "(0, 1)", "delta of the (epsilon, delta) guarantee", typical=(1e-5, 1e-5))
     delta_prime: Number = Number(
         r"\delta'",
         "(0, 1)",
-        "what Theorem 1 spends on random participation; nothing else uses it",
+        "failure probability that Theorem 1 spends on random participation; no exact value depends on it",
         default=1e-5,
         typical=(1e-5, 1e-5),
     )
     adjacency: Choice[AdjacencyName, Adjacency] = Choice(
-        "", "", "what a neighbour lacks: absent, silent or replace", default=Adjacency.ABSENT
+        "",
+        "",
+        "what device k sends in the neighbouring case: nothing (absent), its noise only (silent), another feature (replace)",
+        default=Adjacency.ABSENT,
     )
-    idle_noise: Flag = Flag("", "", "whether devices that stay away send noise all the same", default=False)
-    decoder_gain: Number = Number("g", "(0, inf)", "factor on the decoder", default=1.0)
+    idle_noise: Flag = Flag("", "", "whether a device that stays silent still sends its noise", default=False)
+    decoder_gain: Number = Number(
+        "g", "(0, inf)", "factor on the server's decoder; it changes the error, not the privacy", default=1.0
+    )
     channel_gain: Vector = Vector(
-        "|h_k|^2", "(0, inf)", "power gain of the channel, for the transmit energy", default=1.0
+        "|h_k|^2", "(0, inf)", "power gain of the channel; it changes the transmit energy, not the privacy", default=1.0
     )
     channel: _ChannelTable = _ChannelTable(  # noqa: RUF009
         "", "", "fading, antennas and power limit; without it every device is received once", default=None
     )
-    rounds: Count = Count("T", "[1, inf)", "rounds, each with fresh participation and noise", default=1)
-    observer: Choice[ObserverName, Observer] = Choice("", "", "what the server sees beside y", default=Observer.AUTO)
+    rounds: Count = Count("T", "[1, inf)", "number of rounds, each with fresh participation and noise", default=1)
+    observer: Choice[ObserverName, Observer] = Choice(
+        "",
+        "",
+        "what the server sees besides the signal: all senders (participants), all but device k (others), nothing (signal)",
+        default=Observer.AUTO,
+    )
     colluding: _Colluders = _Colluders(  # noqa: RUF009
-        "", "[0, inf)", "devices that collude with the server: any so many, or a list", default=0
+        "", "[0, inf)", "devices that tell the server all they know: a number (then the worst ones), or a list", default=0
     )
 
     def __post_init__(self) -> None:

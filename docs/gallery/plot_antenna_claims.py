@@ -21,13 +21,17 @@ from scipy import stats
 from scipy.optimize import brentq
 
 import airtight
-from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy
+from airtight.analytics.privacy.over_the_air.multi_antenna import (
+    channel_privacy,
+)
 
 K, states = 10, 301
 
 
 def system(noise, own=0.0, adjacency="replace"):
-    """K devices whose sum has the receiver's noise `noise`; each adds noise of variance `own`."""
+    """K devices whose sum has the receiver's noise `noise`; each adds noise of
+    variance `own`.
+    """
     return airtight.InferenceSystem(
         devices=K,
         participation=1.0,
@@ -43,11 +47,21 @@ def system(noise, own=0.0, adjacency="replace"):
 
 
 def drawn(M):
-    """Channels (states, K, M), and the zero-forcing combination of each: w* a_k = 1 for all k."""
+    """Channels (states, K, M), and the zero-forcing combination of each: w* a_k
+    = 1 for all k.
+    """
     rng = np.random.default_rng(M)
-    a = (rng.standard_normal((states, K, M)) + 1j * rng.standard_normal((states, K, M))) / np.sqrt(2)
+    a = (
+        rng.standard_normal((states, K, M))
+        + 1j * rng.standard_normal((states, K, M))
+    ) / np.sqrt(2)
     A = np.swapaxes(a, 1, 2)
-    return a, (A @ np.linalg.solve(np.swapaxes(A, 1, 2).conj() @ A, np.ones((states, K, 1))))[..., 0]
+    return a, (
+        A
+        @ np.linalg.solve(
+            np.swapaxes(A, 1, 2).conj() @ A, np.ones((states, K, 1))
+        )
+    )[..., 0]
 
 
 def median(values):
@@ -58,10 +72,14 @@ def median(values):
 
 
 def server(M, given):
-    """Epsilon of the worst device against the server, by channel; the power makes the sum's noise that of one look."""
+    """Epsilon of the worst device against the server, by channel; the power
+    makes the sum's noise that of one look.
+    """
     a, w = drawn(M)
     scale = np.linalg.norm(w, axis=1)
-    return channel_privacy.epsilon_by_state(given, airtight.Channel(model="complex", looks=a * scale[:, None, None])).max(axis=1)
+    return channel_privacy.epsilon_by_state(
+        given, airtight.Channel(model="complex", looks=a * scale[:, None, None])
+    ).max(axis=1)
 
 
 # %%
@@ -81,7 +99,10 @@ for M, (value, low, high) in shown.items():
 # it. That adds noise to the sum, and epsilon falls for whoever sees the sum; the server has what it had.
 for longer in (1, 2, 4):
     aggregate = float(airtight.epsilon(system(noise * longer**2))[0])
-    print(f"|w| times {longer}: aggregate {aggregate:.4f}, server (M = 16) {shown[16][0]:.3f}")
+    print(
+        f"|w| times {longer}: aggregate {aggregate:.4f}, server (M = 16) "
+        f"{shown[16][0]:.3f}"
+    )
 
 # %%
 # **Without artificial noise, against the server.** It suffices to send with less power: the noise ``N / |a_k|^2`` has to be what
@@ -91,10 +112,12 @@ for longer in (1, 2, 4):
 # the sum needs it, the first paper is right that the receiver's noise cannot meet a high requirement (the table above).
 for M in antennas:
     a, w = drawn(M)
-    gain = np.sum(np.abs(a) ** 2, axis=2).max(axis=1)  # of the device that is seen best
+    # of the device that is seen best
+    gain = np.sum(np.abs(a) ** 2, axis=2).max(axis=1)
     perk = median(noise * np.sum(np.abs(w) ** 2, axis=1) * gain)
     print(
-        f"M = {M:3}: noise of the sum {perk[0]:.2f} [{perk[1]:.2f}, {perk[2]:.2f}], {K * noise:.2f} with artificial noise"
+        f"M = {M:3}: noise of the sum {perk[0]:.2f} [{perk[1]:.2f}, "
+        f"{perk[2]:.2f}], {K * noise:.2f} with artificial noise"
     )
 
 # %%
@@ -104,7 +127,10 @@ for M in antennas:
 for adjacency in ("replace", "absent"):
     for own in (0.0, noise / K, noise):
         value, low, high = median(server(16, system(noise, own, adjacency)))
-        print(f"{adjacency:7} own noise {own:.3f}: server (M = 16) {value:.3f} [{low:.3f}, {high:.3f}]")
+        print(
+            f"{adjacency:7} own noise {own:.3f}: server (M = 16) {value:.3f} "
+            f"[{low:.3f}, {high:.3f}]"
+        )
 
 # %%
 # **Inversion without a limit.** Where each device inverts its channel to one antenna, as in the feature paper, those in a fade
@@ -116,12 +142,17 @@ for name, keys in {
     "inverted, power limit": {"max_power": 1.0},
     "unknown": {"known": False},
 }.items():
-    channel = airtight.Channel(model="complex", antennas=4, fading="rayleigh", states=200, **keys)
+    channel = airtight.Channel(
+        model="complex", antennas=4, fading="rayleigh", states=200, **keys
+    )
     one = channel.with_participation(system(noise, 0.0))
-    low, high = channel_privacy.bracket(one, channel, device=0, observer="signal")[:2]
+    low, high = channel_privacy.bracket(
+        one, channel, device=0, observer="signal"
+    )[:2]
     given = np.median(channel_privacy.epsilon_by_state(one, channel))
     print(
-        f"{name:22} sends {one.participation[0]:.4f}, signal [{low:.2f}, {high:.2f}], median given a state {given:.2f}"
+        f"{name:22} sends {one.participation[0]:.4f}, signal [{low:.2f}, "
+        f"{high:.2f}], median given a state {given:.2f}"
     )
 
 # %%
@@ -129,9 +160,21 @@ for name, keys in {
 # and also of the server itself if the power is low enough; then the receiver's noise costs accuracy as any other does.
 figure, axes = plt.subplots(figsize=(5, 3.5))
 centre, low, high = np.array(list(shown.values())).T
-axes.errorbar(antennas, centre, yerr=[centre - low, high - centre], fmt="o-", capsize=3, label="server, all antennas")
+axes.errorbar(
+    antennas,
+    centre,
+    yerr=[centre - low, high - centre],
+    fmt="o-",
+    capsize=3,
+    label="server, all antennas",
+)
 axes.axhline(1.0, color="grey", linestyle="--", label="who sees the sum")
-axes.set(xscale="log", yscale="log", xlabel="antennas (ten devices)", ylabel="epsilon at the same noise of the sum")
+axes.set(
+    xscale="log",
+    yscale="log",
+    xlabel="antennas (ten devices)",
+    ylabel="epsilon at the same noise of the sum",
+)
 axes.set_xticks(antennas, [str(M) for M in antennas])
 axes.minorticks_off()
 axes.legend()

@@ -23,20 +23,30 @@ delta = 1e-5
 
 
 def word(flip, h):
-    """The curve of h bits, each flipped with probability `flip`: the number of bits that agree tells all that the word tells."""
+    """The curve of h bits, each flipped with probability `flip`: the number of
+    bits that agree tells all that the word tells.
+    """
     agree = stats.binom.pmf(np.arange(h + 1), h, 1 - flip)
-    return airtight.discrete_pair(agree / agree.sum(), agree[::-1] / agree.sum())
+    return airtight.discrete_pair(
+        agree / agree.sum(), agree[::-1] / agree.sum()
+    )
 
 
 def renyi(flip, h):
-    """The least epsilon at delta that Renyi divergences of h flipped bits prove, over orders up to 500."""
-    order = np.concatenate([np.linspace(1.001, 10, 2000), np.geomspace(10, 500, 2000)])
+    """The least epsilon at delta that Renyi divergences of h flipped bits
+    prove, over orders up to 500.
+    """
+    order = np.concatenate(
+        [np.linspace(1.001, 10, 2000), np.geomspace(10, 500, 2000)]
+    )
     up, down = (
         order * np.log1p(-flip) + (1 - order) * np.log(flip),
         order * np.log(flip) + (1 - order) * np.log1p(-flip),
     )
     divergence = h * np.logaddexp(up, down) / (order - 1)
-    return np.min(divergence + np.log1p(-1 / order) - np.log(delta * order) / (order - 1))
+    return np.min(
+        divergence + np.log1p(-1 / order) - np.log(delta * order) / (order - 1)
+    )
 
 
 # %%
@@ -52,7 +62,8 @@ for flip in (0.1, 0.3, 0.45):
         low, high = word(flip, h).bracket(delta=delta)[:2]
         pure = h * np.log(1 / flip - 1)
         print(
-            f"q = {flip:.2f}, h = {h:2}: [{low:.6f}, {high:.6f}] at delta, {pure:.4f} at 0, {renyi(flip, h):.4f} by Renyi"
+            f"q = {flip:.2f}, h = {h:2}: [{low:.6f}, {high:.6f}] at delta, "
+            f"{pure:.4f} at 0, {renyi(flip, h):.4f} by Renyi"
         )
 
 # %%
@@ -61,9 +72,15 @@ for flip in (0.1, 0.3, 0.45):
 flip, h = 0.3, 23
 errors = [0.0, 0.01, 0.05, 0.1, 0.2, 0.4]
 sent = float(word(flip, h).epsilon(delta))
-decided = [float(word(flip * (1 - e) + e * (1 - flip), h).epsilon(delta)) for e in errors]
+decided = [
+    float(word(flip * (1 - e) + e * (1 - flip), h).epsilon(delta))
+    for e in errors
+]
 for e, epsilon in zip(errors, decided, strict=True):
-    print(f"e = {e:.2f}: decided {epsilon:.3f}, received in [{epsilon:.3f}, {sent:.3f}], sent {sent:.3f}")
+    print(
+        f"e = {e:.2f}: decided {epsilon:.3f}, received in [{epsilon:.3f}, "
+        f"{sent:.3f}], sent {sent:.3f}"
+    )
 
 # %%
 # **Free protection alone** (q = 0): bits as +-1 in normal noise. The decided bit has a pure epsilon. The received value is a
@@ -73,26 +90,54 @@ for sigma in (1.0, 2.0, 5.0):
     low, high = airtight.gaussian(2 / sigma).bracket(delta=delta)[:2]
     one = word(e, 1).bracket(delta=delta)
     print(
-        f"sigma = {sigma}: e = {e:.4f}, decided [{one.lower:.4f}, {one.upper:.4f}], received [{low:.4f}, {high:.4f}], sent inf"
+        f"sigma = {sigma}: e = {e:.4f}, decided [{one.lower:.4f}, "
+        f"{one.upper:.4f}], received [{low:.4f}, {high:.4f}], sent inf"
     )
 
 # %%
 # **A whole model.** All 23 bits of d parameters may differ. Near q = 1/2 epsilon grows like the root of the number of bits.
 sizes = [1, 10, 100]
 for flip in (0.45, 0.49, 0.499):
-    print(f"q = {flip}:", {d: [round(float(x), 3) for x in word(flip, 23 * d).bracket(delta=delta)[:2]] for d in sizes})
+    print(
+        f"q = {flip}:",
+        {
+            d: [
+                round(float(x), 3)
+                for x in word(flip, 23 * d).bracket(delta=delta)[:2]
+            ]
+            for d in sizes
+        },
+    )
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.5))
 bits = np.arange(1, 24)
 for flip in (0.1, 0.3, 0.45):
-    (line,) = left.plot(bits, [float(word(flip, int(h)).epsilon(delta)) for h in bits], label=f"q = {flip}, exact")
-    left.plot(bits, [renyi(flip, h) for h in bits], ":", color=line.get_color(), label="by Renyi divergences")
-left.set(xlabel="bits that differ", ylabel="epsilon at delta = 1e-5", yscale="log")
+    (line,) = left.plot(
+        bits,
+        [float(word(flip, int(h)).epsilon(delta)) for h in bits],
+        label=f"q = {flip}, exact",
+    )
+    left.plot(
+        bits,
+        [renyi(flip, h) for h in bits],
+        ":",
+        color=line.get_color(),
+        label="by Renyi divergences",
+    )
+left.set(
+    xlabel="bits that differ", ylabel="epsilon at delta = 1e-5", yscale="log"
+)
 left.legend(fontsize=7)
 right.plot(errors, decided, "o-", label="decided bits")
 right.axhline(sent, color="grey", linestyle="--", label="sent bits")
-right.fill_between(errors, decided, sent, alpha=0.2, label="received values: in here")
-right.set(xlabel="bit errors of the channel, e", ylabel="epsilon, q = 0.3, 23 bits", ylim=(0, None))
+right.fill_between(
+    errors, decided, sent, alpha=0.2, label="received values: in here"
+)
+right.set(
+    xlabel="bit errors of the channel, e",
+    ylabel="epsilon, q = 0.3, 23 bits",
+    ylim=(0, None),
+)
 right.legend(fontsize=7)
 plt.tight_layout()
 plt.show()

@@ -14,7 +14,9 @@ import numpy as np
 
 import airtight
 
-description = airtight.load(Path(airtight.__file__).parents[1] / "examples/good.toml")
+description = airtight.load(
+    Path(airtight.__file__).parents[1] / "examples/good.toml"
+)
 features = description.task.features
 system = replace(description.inference, adjacency="silent", decoder_gain=1.0)
 K = system.devices
@@ -26,13 +28,24 @@ def house_rules(w):
 
 cap = 4.0
 free = airtight.solve_weights(system, features, epsilon_cap=cap)
-ruled = airtight.solve_weights(system, features, epsilon_cap=cap, constraints=house_rules)
-print(f"error {free.exact_mse:.4f}, with the rules {ruled.exact_mse:.4f}, gap {ruled.certificate.duality_gap:.1g}")
+ruled = airtight.solve_weights(
+    system, features, epsilon_cap=cap, constraints=house_rules
+)
+print(
+    f"error {free.exact_mse:.4f}, with the rules {ruled.exact_mse:.4f}, gap "
+    f"{ruled.certificate.duality_gap:.1g}"
+)
 print(free.price, "|", ruled.price)
 devices = np.arange(K)
 plt.bar(devices - 0.2, free.w, width=0.4, label="without rules")
 plt.bar(devices + 0.2, ruled.w, width=0.4, label="w_0 at most .05, w_1 = w_11")
-plt.plot(devices, np.minimum(free.w_max, 0.5), "k_", markersize=14, label="what the cap on epsilon allows (up to .5)")
+plt.plot(
+    devices,
+    np.minimum(free.w_max, 0.5),
+    "k_",
+    markersize=14,
+    label="what the cap on epsilon allows (up to .5)",
+)
 plt.xlabel("device")
 plt.ylabel("weight")
 plt.legend()

@@ -12,7 +12,9 @@ import matplotlib.pyplot as plt
 
 import airtight
 
-description = airtight.load(Path(airtight.__file__).parents[1] / "examples/good.toml")
+description = airtight.load(
+    Path(airtight.__file__).parents[1] / "examples/good.toml"
+)
 task = description.task
 epsilons = [0.5, 1.0, 2.0]
 found = [
@@ -29,8 +31,18 @@ found = [
     for epsilon in epsilons
 ]
 plt.plot(epsilons, [one.error for one in found], marker="o", label="design")
-plt.plot(epsilons, [one.lower_bound for one in found], linestyle="--", label="proved lower bound")
-plt.axhline(found[0].nothing.error, color="gray", linestyle=":", label="an output that ignores y")
+plt.plot(
+    epsilons,
+    [one.lower_bound for one in found],
+    linestyle="--",
+    label="proved lower bound",
+)
+plt.axhline(
+    found[0].nothing.error,
+    color="gray",
+    linestyle=":",
+    label="an output that ignores y",
+)
 plt.xlabel("epsilon at delta = 1e-5, silent")
 plt.ylim(0)
 plt.ylabel("mean squared error")

@@ -15,7 +15,9 @@ from scipy import special
 from scipy.optimize import brentq
 
 import airtight
-from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy
+from airtight.analytics.privacy.over_the_air.multi_antenna import (
+    channel_privacy,
+)
 from airtight.system_file import config
 
 FILE = """
@@ -44,24 +46,36 @@ QUOTED = {
 
 
 def described(weight, model, antennas, states):
-    text = FILE.format(weight=weight, model=model, antennas=antennas, states=states)
+    text = FILE.format(
+        weight=weight, model=model, antennas=antennas, states=states
+    )
     found = config.described(tomllib.loads(text), Path("-"), channel=True)
     return found.inference.one_round, found.inference.channel
 
 
 def median(system, channel):
-    """The median over states and devices with an interval of 95 %; the devices of one state depend on each other."""
+    """The median over states and devices with an interval of 95 %; the devices
+    of one state depend on each other.
+    """
     given = channel_privacy.epsilon_by_state(system, channel)
     pooled = np.sort(given.ravel())
     middle = float(np.median(pooled))
-    spread = float(np.std(np.mean(given <= middle, axis=1))) / np.sqrt(len(given))
-    ends = np.clip(0.5 + np.array([-1, 1]) * special.ndtri(0.975) * spread, 0, 1)
+    spread = float(np.std(np.mean(given <= middle, axis=1))) / np.sqrt(
+        len(given)
+    )
+    ends = np.clip(
+        0.5 + np.array([-1, 1]) * special.ndtri(0.975) * spread, 0, 1
+    )
     return middle, *np.quantile(pooled, ends)
 
 
 # %%
 # The weight with which one antenna shows epsilon = 1.
-weight = brentq(lambda w: float(airtight.epsilon(described(w, "complex", 1, 1)[0])[0]) - 1, 0.01, 3)
+weight = brentq(
+    lambda w: float(airtight.epsilon(described(w, "complex", 1, 1)[0])[0]) - 1,
+    0.01,
+    3,
+)
 
 # %%
 # The looks of a state, and epsilon given the state. No guarantee: that is the mean of delta, which the bad states dominate.
@@ -70,5 +84,6 @@ for model, quoted in QUOTED.items():
         states = 200 if antennas == 64 else 2000
         value, low, high = median(*described(weight, model, antennas, states))
         print(
-            f"{model:8} M = {antennas:2}: {value:.3f} in [{low:.3f}, {high:.3f}] ({states} states), quoted {said:.3f}"
+            f"{model:8} M = {antennas:2}: {value:.3f} in [{low:.3f}, "
+            f"{high:.3f}] ({states} states), quoted {said:.3f}"
         )

@@ -33,17 +33,25 @@ system = airtight.InferenceSystem(
 # little less noise in later rounds, whose noise is not yet forgotten. (This model forgets slowly. With a contraction of .9
 # instead of .97 the last curve ends lower than with constant noise.)
 budget = airtight.Meter(5.0, 1e-5, devices=1).guarantee(0).amount
-spread = airtight.spread_budget(0.97 ** np.arange(rounds - 1, -1, -1), budget=budget / 0.84)  # few send more often
+# few send more often
+spread = airtight.spread_budget(
+    0.97 ** np.arange(rounds - 1, -1, -1), budget=budget / 0.84
+)
 runs = {
     "no meter": metered_training.run(system, settings),
     "a meter": metered_training.run(system, settings, budget_epsilon=5.0),
     "a meter, the budget spread": metered_training.run(
-        system, settings, budget_epsilon=5.0, noise_factor=spread.noise / 80 / 0.05
+        system,
+        settings,
+        budget_epsilon=5.0,
+        noise_factor=spread.noise / 80 / 0.05,
     ),
 }
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6))
 for name, found in runs.items():
-    left.plot(found.accuracy, label=f"{name}: epsilon {np.max(found.epsilon):.3g}")
+    left.plot(
+        found.accuracy, label=f"{name}: epsilon {np.max(found.epsilon):.3g}"
+    )
     right.plot(np.sum(found.senders, axis=1), label=name)
 left.set(xlabel="round", ylabel="accuracy", ylim=(0, 1))
 right.set(xlabel="round", ylabel="devices that send", ylim=(0, None))
@@ -55,7 +63,10 @@ plt.show()
 # Nobody with a meter has spent more than 5, and the noise of those who fell silent is never counted on.
 print(
     {
-        name: (round(float(found.accuracy[-1]), 3), round(float(np.max(found.epsilon)), 2))
+        name: (
+            round(float(found.accuracy[-1]), 3),
+            round(float(np.max(found.epsilon)), 2),
+        )
         for name, found in runs.items()
     }
 )

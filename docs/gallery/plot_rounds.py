@@ -23,11 +23,17 @@ for adjacency in ("silent", "replace", "absent"):
         delta=1e-5,
         delta_prime=1e-5,
         adjacency=adjacency,
-        idle_noise=adjacency == "absent",  # else the drop of the received power tells who stays away
+        # else the drop of the received power tells who stays away
+        idle_noise=adjacency == "absent",
     )
     one = airtight.curve(system)
     label = adjacency + (", idle noise" if system.idle_noise else "")
-    plt.loglog(rounds, [one.compose(count).epsilon(system.delta) for count in rounds], marker="o", label=label)
+    plt.loglog(
+        rounds,
+        [one.compose(count).epsilon(system.delta) for count in rounds],
+        marker="o",
+        label=label,
+    )
 plt.xlabel("rounds T")
 plt.ylabel("epsilon at delta = 1e-5")
 plt.legend(title="neighbour")

@@ -25,7 +25,7 @@ class Method(StrEnum):
         return DOMAIN if self in (Method.BOXES, Method.BISECTION) else ""
 
 
-DOMAIN = "noise up to 1e8 times the receiver's, and than given codes"  # of branch and bound: equal_devices._LOUDEST
+DOMAIN = "noise up to 1e8 times the receiver's, or the code's power where the weight is fixed"  # equal_devices._LOUDEST
 
 
 class Designs(StrEnum):

@@ -186,14 +186,27 @@ class InferenceRequirements(Requirements):
     """
 
     minimise: OneOf[GoalName, Goal] = OneOf(Goal.ENERGY, Goal.EPSILON, Goal.ERROR, default=Goal.ENERGY)
-    epsilon_at_most: OptionalNumber = OptionalNumber("", "(0, inf)", "of every device over all rounds", default=None)
-    error_at_most: OptionalNumber = OptionalNumber("", "[0, inf)", "mean squared error", default=None)
-    accuracy_at_least: OptionalNumber = OptionalNumber("", "[0, 1]", "accuracy by Markov's inequality", default=None)
-    energy_at_most: OptionalNumber = OptionalNumber("", "(0, inf)", "energy of all devices in one query", unit="J", default=None)
-    power_at_most: OptionalNumber = OptionalNumber("", "(0, inf)", "peak power of every device", unit="W", default=None)
-    outage_at_most: Number = Number("", "(0, 0.5]", "probability that the peak power does not suffice", default=1e-3)
+    epsilon_at_most: OptionalNumber = OptionalNumber(
+        "", "(0, inf)", "greatest epsilon allowed for any device, over all rounds", default=None
+    )
+    error_at_most: OptionalNumber = OptionalNumber("", "[0, inf)", "greatest mean squared error allowed", default=None)
+    accuracy_at_least: OptionalNumber = OptionalNumber(
+        "",
+        "[0, 1]",
+        "least accuracy demanded; guaranteed by Markov's inequality, so the true one is often higher",
+        default=None,
+    )
+    energy_at_most: OptionalNumber = OptionalNumber(
+        "", "(0, inf)", "greatest transmit energy allowed, of all devices together in a round", unit="J", default=None
+    )
+    power_at_most: OptionalNumber = OptionalNumber(
+        "", "(0, inf)", "greatest peak power allowed for any device", unit="W", default=None
+    )
+    outage_at_most: Number = Number(
+        "", "(0, 0.5]", "probability, per device and round, that the peak power may not suffice", default=1e-3
+    )
     free: SomeOf[Iterable[FreeName], Free] = SomeOf(*JOINTLY_FREE, Free.IDLE, default=JOINTLY_FREE)
-    alike: Flag = Flag("", "", "whether all devices have the same values", default=False)
+    alike: Flag = Flag("", "", "whether all devices must get the same values", default=False)
     effort: Count = Count("", "[1, inf)", "evaluations that the search may use", default=DEFAULT)
 
     def __post_init__(self) -> None:
@@ -246,9 +259,15 @@ class FederatedRequirements(Requirements):
     """
 
     minimise: OneOf[GoalName, Goal] = OneOf(Goal.ERROR, Goal.EPSILON, Goal.BITS, default=Goal.ERROR)
-    epsilon_at_most: OptionalNumber = OptionalNumber("", "(0, inf)", "epsilon of one parameter of one uplink", default=None)
-    error_at_most: OptionalNumber = OptionalNumber("", "(0, inf)", "worst mean squared error of one parameter", default=None)
-    bits_at_most: OptionalCount = OptionalCount("", "[1, inf)", "bits of one client in one round", default=None)
+    epsilon_at_most: OptionalNumber = OptionalNumber(
+        "", "(0, inf)", "greatest local epsilon allowed for one parameter in one message of a client", default=None
+    )
+    error_at_most: OptionalNumber = OptionalNumber(
+        "", "(0, inf)", "greatest mean squared error allowed for one parameter, in the worst case", default=None
+    )
+    bits_at_most: OptionalCount = OptionalCount(
+        "", "[1, inf)", "greatest number of bits that a client may send in a round", default=None
+    )
     free: SomeOf[Iterable[FreeName], Free] = SomeOf(Free.EPSILON, Free.SHARED_BITS)
 
     def __post_init__(self) -> None:
@@ -293,14 +312,32 @@ class FleetRequirements(Requirements):
 
     minimise: OneOf[GoalName | None, Goal | None] = OneOf(Goal.ENERGY, Goal.EPSILON, default=None)
     maximise: OneOf[GoalName | None, Goal | None] = OneOf(Goal.UTILITY, default=None)
-    epsilon_at_most: OptionalNumber = OptionalNumber("", "(0, inf)", "epsilon over all rounds", default=None)
-    noise_at_most: OptionalNumber = OptionalNumber("", "(0, inf)", "noise multiplier of the global model", default=None)
-    energy_at_most: OptionalNumber = OptionalNumber("", "(0, inf)", "energy of all devices in a round", unit="J", default=None)
-    utility_at_least: OptionalNumber = OptionalNumber("", "(-inf, inf)", "utility of all devices in a round", default=None)
-    rounds: Count = Count("T", "[1, inf)", "rounds", default=1)
-    delta: Number = Number(r"\delta", "(0, 1)", "over all rounds", default=1e-5)
-    theta: Number = Number(r"\theta", "[0, 1)", "growth of the received noise in the deviation", default=0.0)
-    hears: Choice[HeardCopiesName, HeardCopies] = Choice("", "", "copies that the observer receives", default=HeardCopies.OWN)
+    epsilon_at_most: OptionalNumber = OptionalNumber(
+        "", "(0, inf)", "greatest epsilon allowed over all rounds, against a device that receives the model", default=None
+    )
+    noise_at_most: OptionalNumber = OptionalNumber(
+        "", "(0, inf)", "greatest noise allowed in the global model: standard deviation over sensitivity", default=None
+    )
+    energy_at_most: OptionalNumber = OptionalNumber(
+        "", "(0, inf)", "greatest energy allowed, of all devices together in a round", unit="J", default=None
+    )
+    utility_at_least: OptionalNumber = OptionalNumber(
+        "", "(-inf, inf)", "least utility demanded, of all devices together in a round", default=None
+    )
+    rounds: Count = Count("T", "[1, inf)", "number of rounds", default=1)
+    delta: Number = Number(r"\delta", "(0, 1)", "delta of the guarantee over all rounds", default=1e-5)
+    theta: Number = Number(
+        r"\theta",
+        "[0, 1)",
+        "how much noisier the model copy of a device gets as its deviation grows, UF Eq. (25)",
+        default=0.0,
+    )
+    hears: Choice[HeardCopiesName, HeardCopies] = Choice(
+        "",
+        "",
+        "copies of the model that the observing device receives: its own, or those of all devices",
+        default=HeardCopies.OWN,
+    )
 
     def __post_init__(self) -> None:
         if self.minimise is not None and self.maximise is not None:

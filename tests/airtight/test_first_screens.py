@@ -100,7 +100,7 @@ def test_silent_devices_are_no_median_and_not_the_best():
 
 
 def test_what_decides_never_looks_equal():
-    assert headline.of_use(8.2472, 8.2473) == "USEFUL (error 8.2472, constant 8.2473)"
+    assert headline.of_use(8.2472, 8.2473) == "USEFUL (error 8.2472; a constant answer: 8.2473)"
 
 
 def test_devices_are_numbered_from_0_with_their_names(tmp_path):

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-WRONG = "airtight: ID = 'WRONGID': must be one of "
+WRONG = "airtight: ID = 'WRONGID': must be "
 
 
 @pytest.mark.parametrize(

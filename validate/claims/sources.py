@@ -215,6 +215,9 @@ def _distinct(papers: list[Paper], where: str) -> dict[str, Paper]:
     return {paper.id: paper for paper in papers}
 
 
+_STEM = re.compile(r"(\w+-[A-Za-z]+\d*).*")  # paper, kind and number of an identifier
+_THEOREM = re.compile(r"\w+-T\d+")
+_LIKE = 0.7  # likeness, at most 1, from which a name of another paper or kind may be meant
 _LONGEST_LIST = 30  # up to this number an error message lists all names
 
 
@@ -234,19 +237,41 @@ def select(ids: Sequence[str], names: Sequence[str]) -> list[str]:
             else [name for name in names if identifier and name.startswith(identifier)]
         )
         if not matching:
-            raise ParameterError(
-                "ID", identifier, f"one of {_suggestions(identifier, names)}, or a prefix of several of them"
-            )
+            raise ParameterError("ID", identifier, _allowed(identifier, names))
         selected += matching
     return list(dict.fromkeys(selected)) if ids else list(names)
 
 
-def _suggestions(identifier: str, names: Sequence[str]) -> str:
-    """The allowed names for an error message: all of them, or those closest to the identifier."""
+def _allowed(identifier: str, names: Sequence[str]) -> str:
+    """The allowed identifiers for an error message: all of a few, else the nearest ones, else the papers."""
     if len(names) <= _LONGEST_LIST:
-        return ", ".join(names)
-    spelling = {name.upper(): name for name in names}
-    close_names = [spelling[name] for name in difflib.get_close_matches(identifier.upper(), spelling, 6, 0.3)] or names[
-        :6
-    ]
-    return ", ".join(close_names) + f" ... ({len(names)} in all)"
+        return f"one of {', '.join(names)}, or a prefix of several of them"
+    if near := nearest(identifier, names):
+        return f"an identifier of a claim, or its beginning; did you mean {', '.join(near)}? ({len(names)} in all)"
+    papers = dict.fromkeys(name.partition("-")[0] + "-" for name in names)
+    return f"an identifier of a claim, or its beginning, one of {', '.join(papers)} ({len(names)} in all)"
+
+
+def nearest(identifier: str, names: Sequence[str]) -> list[str]:
+    """At most three identifiers, or beginnings of some, that an unknown one may mean: of the same paper and kind, if there are.
+
+    Examples
+    --------
+    >>> nearest("FDP-T9", ["CB-T9", "FDP-E9", "FDP-T1", "FDP-T1-eq23", "FDP-T2*", "FDP-T2*-far"])
+    ['FDP-T1', 'FDP-T2']
+    >>> nearest("t9", ["CB-T9", "FDP-T9", "FDP-T1"]), nearest("WRONG", ["CB-T9", "FDP-T1"])
+    (['CB-T9', 'FDP-T9'], [])
+    """
+    wanted, ranked = identifier.upper(), list[tuple[int, float, str]]()
+    for name in dict.fromkeys(part for each in names for part in (_STEM.sub(r"\1", each), each)):
+        without_paper = name.partition("-")[2].upper()
+        alike = [one == other for one, other in zip(wanted, name.upper(), strict=False)]
+        shared = [*alike, False].index(False)
+        likeness = max(difflib.SequenceMatcher(None, wanted, text).ratio() for text in (name.upper(), without_paper))
+        paper_only = shared == len(name.partition("-")[0]) + 1
+        if paper_only and _THEOREM.fullmatch(name):  # of an unknown kind: the theorems
+            likeness = 1.0
+        if shared > len(name.partition("-")[0]) or likeness >= _LIKE:
+            ranked.append((-shared, -likeness, name))
+    best = sorted(ranked, key=lambda each: each[:2])
+    return [name for shared, likeness, name in best if (shared, likeness) == best[0][:2]][:3]

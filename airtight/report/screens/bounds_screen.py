@@ -318,9 +318,9 @@ def _notes(system: InferenceSystem, part: InferenceBounds, task: Task | None) ->
     if channel is not None:
         if channel.fading is not None:
             sentences.append(
-                f"{channel.states} drawn channels stand for the fading. For the fading itself, with "
-                f"{channel.fading.confidence:.0%} confidence, after 1 round: epsilon at most "
-                f"{rounded_up(worst(channel.fading.epsilon))}."
+                f"Epsilon above is that of {channel.states} drawn channels, the key `states`. For the fading itself, with "
+                f"{channel.fading.confidence:.0%} confidence, it is at most {rounded_up(worst(channel.fading.epsilon))} "
+                "after 1 round. More states bring both together."
             )
         if channel.antennas_alike:
             sentences.append("There is no fading: all antennas receive a device alike. Where they do not, epsilon is greater.")

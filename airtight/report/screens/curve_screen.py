@@ -15,7 +15,7 @@ def curve(name: str, result: CurveResult) -> None:
     """Print the headline of a curve, and epsilon at each delta."""
     console = screen()
     headline(console, name, result.headline)
-    table = Sheet(("delta", "epsilon", "never below"))
+    table = Sheet(("delta", "epsilon", "lower bound"))
     for delta, high, low in zip(result.delta.tolist(), result.epsilon, result.lower, strict=True):
         table.add_row(plain(delta), rounded_up(float(high)), rounded_down(float(low)))
     console.print(table)

@@ -96,11 +96,11 @@ def _proved(result: CalibrationResult, *, complete: bool) -> list[str]:
     if not result.unsettled:
         return [f"Proved: no {beyond} keeps the target."]
     low, high = result.unsettled[0][0], result.unsettled[-1][1]
-    undecided = f"Undecided: whether {beyond} keeps the target, between {rounded_down(low)} and {rounded_up(high)}."
+    undecided = f"Undecided: {beyond} between {rounded_down(low)} and {rounded_up(high)} may keep the target too."
     if not result.settled or (low == 0 and len(result.unsettled) == 1):  # as over a channel: nothing below is known
         return [undecided]
     shown = [f"undecided: {rounded_down(a, 9)} to {rounded_up(b, 9)}" for a, b in result.unsettled] if complete else []
-    return [f"{undecided} Outside this range no {beyond} does (proved).", *shown]
+    return [f"{undecided} Outside this range none does (proved).", *shown]
 
 
 def design(

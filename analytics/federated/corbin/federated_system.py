@@ -42,17 +42,25 @@ class FederatedSystem(Described):
     (11, 20)
     """
 
-    clients: Count = Count("n", "[1, 10000000]", "clients", typical=(50, 100))
-    parameters: Count = Count("m", "[1, inf)", "of the model", typical=(41000, 11e6))
-    epsilon: Number = Number(r"\epsilon_p", "(0, inf)", "of one parameter of one uplink", typical=(0.1, 5))
-    center: Number = Number("c", "(-inf, inf)", "of the interval of updates", default=0.0)
-    radius: Number = Number("r", "(0, inf)", "of the interval of updates", default=1.0)
-    shared_bits: Count = Count("d", "[0, 60]", "for each parameter of a pair", default=5)
-    ldp_fraction: Number = Number(r"\gamma", "[0, 1]", "share of the clients that quantize alone", default=0.0)
-    dropout: Number = Number("p", "[0, 1)", "probability with which each client drops out", default=0.0)
-    delta: Number = Number(r"\delta", "(0, 1)", "of the central guarantee", default=1e-5)
-    rounds: Count = Count("T", "[1, inf)", "with fresh randomness and dropout", default=1)
-    colluding: Count = Count("", "[0, inf)", "clients that collude with the server: any so many", default=0)
+    clients: Count = Count("n", "[1, 10000000]", "number of clients", typical=(50, 100))
+    parameters: Count = Count("m", "[1, inf)", "number of parameters of the model", typical=(41000, 11e6))
+    epsilon: Number = Number(
+        r"\epsilon_p", "(0, inf)", "local epsilon of one parameter in one message of a client", typical=(0.1, 5)
+    )
+    center: Number = Number("c", "(-inf, inf)", "middle of the interval in which every parameter of an update lies", default=0.0)
+    radius: Number = Number(
+        "r", "(0, inf)", "half the width of the interval in which every parameter of an update lies", default=1.0
+    )
+    shared_bits: Count = Count("d", "[0, 60]", "random bits that the two clients of a pair share for each parameter", default=5)
+    ldp_fraction: Number = Number(
+        r"\gamma", "[0, 1]", "fraction of the clients that have no partner and quantize alone", default=0.0
+    )
+    dropout: Number = Number("p", "[0, 1)", "probability that a client drops out of a round", default=0.0)
+    delta: Number = Number(r"\delta", "(0, 1)", "delta of the guarantee of the mean, over all rounds", default=1e-5)
+    rounds: Count = Count("T", "[1, inf)", "number of rounds, each with fresh randomness and dropout", default=1)
+    colluding: Count = Count(
+        "", "[0, inf)", "number of clients that tell the server all they know; the worst ones count", default=0
+    )
 
     def __post_init__(self) -> None:
         if self.colluding >= self.clients:

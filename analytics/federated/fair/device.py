@@ -85,31 +85,65 @@ class DeviceFleet(Described):
     array([5789000., 3789000.])
     """
 
-    distance: Vector = Vector("r", "(0, 1e100]", "from the server", unit="m", typical=(50, 200))
-    channel_gain: Vector = Vector("|h|^2", "(0, 1e100]", "of the fading channel", typical=(1, 1), default=1.0)
-    bandwidth: Vector = Vector("B", "(0, 1e100]", "", unit="Hz", typical=(250000.0, 250000.0))
-    center_frequency: Vector = Vector("f_c", "(0, 1e100]", "", unit="Hz", typical=(32000000.0, 32000000.0))
-    path_loss_exponent: Vector = Vector(r"\alpha", "[0, 20]", "", typical=(4, 4))
+    distance: Vector = Vector("r", "(0, 1e100]", "distance from the device to the server", unit="m", typical=(50, 200))
+    channel_gain: Vector = Vector(
+        "|h|^2", "(0, 1e100]", "power gain of the fading, beside the path loss", typical=(1, 1), default=1.0
+    )
+    bandwidth: Vector = Vector("B", "(0, 1e100]", "bandwidth of the uplink", unit="Hz", typical=(250000.0, 250000.0))
+    center_frequency: Vector = Vector("f_c", "(0, 1e100]", "carrier frequency", unit="Hz", typical=(32000000.0, 32000000.0))
+    path_loss_exponent: Vector = Vector(
+        r"\alpha", "[0, 20]", "exponent with which the gain falls with the distance", typical=(4, 4)
+    )
     noise_density_dbm: Vector = Vector(
-        "N_0", "[-1000, 1000]", "noise power over bandwidth", unit="dBm/Hz", typical=(-174, -174)
+        "N_0", "[-1000, 1000]", "power of the receiver noise per hertz of bandwidth", unit="dBm/Hz", typical=(-174, -174)
     )
-    snr_gap_db: Vector = Vector(r"\Gamma", "[0, 200]", "gap to capacity", unit="dB", typical=(9.8, 9.8))
-    model_bits: Vector = Vector("V", "(0, 1e100]", "of an update", unit="bit", typical=(875000.0, 875000.0))
-    deadline: Vector = Vector("T", "(0, 1e100]", "of a round", unit="s", typical=(0.75, 0.75))
+    snr_gap_db: Vector = Vector(
+        r"\Gamma", "[0, 200]", "gap between the rate in use and the Shannon capacity", unit="dB", typical=(9.8, 9.8)
+    )
+    model_bits: Vector = Vector(
+        "V", "(0, 1e100]", "size of an update that a device sends", unit="bit", typical=(875000.0, 875000.0)
+    )
+    deadline: Vector = Vector(
+        "T", "(0, 1e100]", "time in which a device must compute and send in a round", unit="s", typical=(0.75, 0.75)
+    )
     bits_per_iteration: Vector = Vector(
-        "d", "(0, 1e100]", "read in one local iteration", unit="bit", typical=(802816, 802816)
+        "d", "(0, 1e100]", "data that a device reads in one local iteration", unit="bit", typical=(802816, 802816)
     )
-    seconds_per_bit: Vector = Vector(r"\tau", "(0, 1e100]", "of computing", unit="s/bit", typical=(7.5e-09, 7.5e-09))
-    compute_power: Vector = Vector("P_{cp}", "(0, 1e100]", "", unit="W", typical=(0.096, 0.096))
-    circuit_power: Vector = Vector("P_{cir}", "[0, 1e100]", "", unit="W", typical=(0.0825, 0.0825))
-    amplifier_efficiency: Vector = Vector(r"\rho", "(0, 1]", "", typical=(0.45, 0.45))
-    max_power: Vector = Vector(r"P_{\max}", "(0, 1e100]", "of transmission", unit="W", typical=(1, 1))
-    min_iterations: Vector = Vector(r"j_{\min}", "[0, 1e100]", "", typical=(10, 10))
-    utility_energy: Vector = Vector(r"\varrho", "(0, 1e100]", "twice the best energy", unit="J", typical=(0.5, 0.5))
-    beta_1: Vector = Vector(r"\beta_1", "(0, 1e100]", "of the deviation model (28)", typical=(0.5, 0.5))
-    beta_2: Vector = Vector(r"\beta_2", "(0, 1e100]", "of the deviation model (28)", unit="J", typical=(0.05, 0.05))
-    csi_error: Vector = Vector("", "[0, 1e100]", "variance of the relative error of the estimated coefficient", default=0.0)
-    outage: Vector = Vector("", "[0, 1)", "probability that the channel does not carry the rate", default=0.0)
+    seconds_per_bit: Vector = Vector(
+        r"\tau", "(0, 1e100]", "time to compute on one bit of data", unit="s/bit", typical=(7.5e-09, 7.5e-09)
+    )
+    compute_power: Vector = Vector(
+        "P_{cp}", "(0, 1e100]", "power of the device while it computes", unit="W", typical=(0.096, 0.096)
+    )
+    circuit_power: Vector = Vector(
+        "P_{cir}", "[0, 1e100]", "power of the transmit circuits while the device sends", unit="W", typical=(0.0825, 0.0825)
+    )
+    amplifier_efficiency: Vector = Vector(
+        r"\rho", "(0, 1]", "efficiency of the power amplifier: radiated over drawn power", typical=(0.45, 0.45)
+    )
+    max_power: Vector = Vector(r"P_{\max}", "(0, 1e100]", "greatest transmit power", unit="W", typical=(1, 1))
+    min_iterations: Vector = Vector(r"j_{\min}", "[0, 1e100]", "least number of local iterations in a round", typical=(10, 10))
+    utility_energy: Vector = Vector(
+        r"\varrho",
+        "(0, 1e100]",
+        "twice the energy at which the energy term of the utility is greatest",
+        unit="J",
+        typical=(0.5, 0.5),
+    )
+    beta_1: Vector = Vector(
+        r"\beta_1", "(0, 1e100]", "deviation of a device that spends no energy on computing, UF Eq. (28)", typical=(0.5, 0.5)
+    )
+    beta_2: Vector = Vector(
+        r"\beta_2",
+        "(0, 1e100]",
+        "compute energy that divides the deviation by e, UF Eq. (28)",
+        unit="J",
+        typical=(0.05, 0.05),
+    )
+    csi_error: Vector = Vector(
+        "", "[0, 1e100]", "variance of the relative error with which a device knows its channel coefficient", default=0.0
+    )
+    outage: Vector = Vector("", "[0, 1)", "probability that the channel does not carry the rate in use", default=0.0)
 
     def __post_init__(self) -> None:
         arrays: dict[str, FloatArray] = {name: getattr(self, name) for name in parameters.of(DeviceFleet)}

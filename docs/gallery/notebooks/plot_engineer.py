@@ -49,7 +49,9 @@ system = airtight.InferenceSystem(
     delta_prime=1e-5,
     adjacency="silent",
 )
-views = airtight.Features(f=2 + rng.normal(size=(12, 8)), W=np.eye(4, 8), D=np.eye(8, 4))
+views = airtight.Features(
+    f=2 + rng.normal(size=(12, 8)), W=np.eye(4, 8), D=np.eye(8, 4)
+)
 best = weights.solve(system, views, epsilon_cap=2.0)
 assert best.is_optimal() and best.exact_mse <= airtight.mse(system, views)
 best.exact_mse, airtight.mse(system, views), float(views.target @ views.target)

@@ -32,7 +32,9 @@ swept = airtight.sweep(
     quantities=["epsilon", "mse"],
 )
 table = swept.airtight.to_frame()
-wide = table.pivot_table(index="noise_variance", columns=["quantity", "clip"], values="value")
+wide = table.pivot_table(
+    index="noise_variance", columns=["quantity", "clip"], values="value"
+)
 wide.round(3)
 
 # %%
@@ -43,9 +45,13 @@ import matplotlib.pyplot as plt
 with airtight.style("paper"):
     figure, axes = plt.subplots(layout="constrained")
     for clip, marker in ((0.5, "o"), (1.0, "s")):
-        rows = table[table["clip"] == clip].pivot(index="noise_variance", columns="quantity", values="value")
+        rows = table[table["clip"] == clip].pivot(
+            index="noise_variance", columns="quantity", values="value"
+        )
         axes.plot(rows.epsilon, rows.mse, marker=marker, label=f"clip {clip:g}")
-    axes.set(xlabel="exact epsilon of the worst device", ylabel="mean squared error")
+    axes.set(
+        xlabel="exact epsilon of the worst device", ylabel="mean squared error"
+    )
     axes.legend()
     figure.savefig("tradeoff.pdf")
 assert Path("tradeoff.pdf").stat().st_size > 5000

@@ -47,7 +47,10 @@ true_delta, claim.delta[0]
 # %%
 # It grows with the encoded dimension, which the theorem does not contain.
 
-by_dimension = {r: airtight.epsilon(replace(system, dimension=r))[0] for r in (1, 10, 100, 1000, 10_000)}
+by_dimension = {
+    r: airtight.epsilon(replace(system, dimension=r))[0]
+    for r in (1, 10, 100, 1000, 10_000)
+}
 assert np.all(np.diff(list(by_dimension.values())) > 0)
 by_dimension
 

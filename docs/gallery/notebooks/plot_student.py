@@ -17,7 +17,10 @@ amplified = sympy.log(1 + p * (sympy.exp(epsilon) - 1))
 # Sampling with probability p multiplies epsilon by p: many texts say so. Try it.
 
 lemma = airtight.Claim(
-    "L1", "a lecture", airtight.at_most(amplified, p * epsilon), airtight.false("It is an approximation.")
+    "L1",
+    "a lecture",
+    airtight.at_most(amplified, p * epsilon),
+    airtight.false("It is an approximation."),
 )
 (found,) = airtight.try_claims([lemma])
 assert found.verdict.value == "false" and found.witness.certified

@@ -12,6 +12,8 @@ import numpy as np
 from click.testing import CliRunner
 
 import airtight
+from airtight.analytics import progress
+from airtight.commands import report_command
 from airtight.commands.cli import main
 from airtight.report.card import Card
 from airtight.results.numerals import rounded_up
@@ -86,3 +88,18 @@ def test_what_it_needs(tmp_path: Path) -> None:
     assert found.exit_code == 2 and "inference" in found.stderr and not (tmp_path / "out").exists()
     path.write_text(TEXT)
     assert Card.of(load(path)).system_file == "none"
+
+
+def test_progress_is_told_where_somebody_hears_it(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(progress, "_SECONDS", 0.0)
+    path = tmp_path / "system.toml"
+    path.write_text(TEXT)
+    Card.of(load(path))
+    assert capsys.readouterr().err == ""
+    done: list[str] = []
+    Card.of(load(path), done=done.append, progress=True)
+    assert "of 2 kinds of devices" in capsys.readouterr().err and done == ["system"]
+    asked: dict = {}
+    monkeypatch.setattr(report_command, "heard", lambda: asked.setdefault("heard", False))
+    _card(tmp_path, TEXT)
+    assert asked == {"heard": False}

@@ -249,8 +249,8 @@ def test_infinity_is_a_string_and_the_json_is_strict():
 @pytest.mark.parametrize(
     ("clip", "weight", "said"),
     [
-        (200.0, 0.05, "USEFUL for any codes within the clips (error at most 25,610, constant 40,000)"),
-        (1.0, 1e-7, "USEFUL for any codes within the clips (error at most 0.999999201, constant 1)"),
+        (200.0, 0.05, "USEFUL for any codes within the clips (error at most 25,610; a constant answer: 40,000)"),
+        (1.0, 1e-7, "USEFUL for any codes within the clips (error at most 0.999999201; a constant answer: 1)"),
         (1.0, 2.0, "usefulness depends on the codes: add [inference.features] (worst codes: error at most "),
     ],
 )

@@ -671,7 +671,8 @@ def test_plot(file):
     matplotlib.use("agg")
     found = airtight.sweep(file, {**OVER, "adjacency": ["absent", "silent"]}, quantities=["epsilon", "delta"])
     axes = found.sel(clip=1.0).airtight.plot("epsilon", x="participation", hue="adjacency")
-    assert len(axes.lines) == 2 and axes.get_xlabel() == "probability of taking part" and axes.get_ylabel() == "epsilon"
+    assert axes.get_xlabel() == "probability that the device sends in a round"
+    assert len(axes.lines) == 2 and axes.get_ylabel() == "epsilon"
     np.testing.assert_array_equal(axes.lines[1].get_ydata(), found["epsilon"].sel(clip=1.0, adjacency="silent"))
     found.sel(participation=0.3, clip=1.0).airtight.plot(x="adjacency")
     for given, said in (

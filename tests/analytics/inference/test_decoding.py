@@ -235,7 +235,7 @@ def test_weights_say_so_too(tmp_path):
     path = written(tmp_path, GOOD + TASK.replace("epsilon_cap = 4.0", ""))
     found = json.loads(run("solve", "weights", path, "--json").stdout)
     assert found["constant_output"] > 0
-    assert "constant 1.33" in run("solve", "weights", path).stdout.splitlines()[0]
+    assert "constant answer: 1.33" in run("solve", "weights", path).stdout.splitlines()[0]
 
 
 def test_the_face():

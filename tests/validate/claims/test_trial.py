@@ -230,8 +230,12 @@ def test_a_family_by_its_prefix():
     names = INSTALLED.claims()
     assert found >= {name for name in names if name.startswith("CB")} | {"UF-T1"}
     assert {c.id for c in audit.selected(["UF-T1*"])} == {"UF-T1*"}
-    with pytest.raises(ParameterError, match=r"ID = 'FDP-T9': must be one of FDP-T.* in all"):
-        audit.selected(["FDP-T9"])
+    meant = {"FDP-T9": "FDP-T1, FDP-T2, FDP-T3", "fdp-t1": "FDP-T1", "T1": "FDP-T1, CB-T1, UF-T1", "CB-T2s": "CB-T2"}
+    for wrong, near in meant.items():
+        with pytest.raises(ParameterError, match=rf"ID = '{wrong}': must be .*; did you mean {near}\? \(\d+ in all\)$"):
+            audit.selected([wrong])
+    with pytest.raises(ParameterError, match=r"'WRONG': must be .*, one of FDP-, .*, UF-, .* in all\)$"):
+        audit.selected(["WRONG"])
     with pytest.raises(ParameterError):
         audit.selected([""])
 

@@ -262,7 +262,7 @@ def _certified(claim: Claim, digest: str) -> tuple[Outcome, dict[str, str]]:
     if beyond:
         return Outcome(claim.id, False, beyond), {}
     proof = "a proof" if claim.form is None else "a proof of its form; the claim itself is an algorithm"
-    return Outcome(claim.id, True, "a witness" if "witness.json" in files else proof), files
+    return Outcome(claim.id, True, "a counterexample" if "witness.json" in files else proof), files
 
 
 def _not_rebuilt(folder: Path) -> str:

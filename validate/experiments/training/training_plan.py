@@ -68,26 +68,28 @@ class Settings:
         Parameter of the Dirichlet partition, in (0, 1e6]; None for equal random shares.
     """
 
-    dataset: Choice[Dataset | str, Dataset] = Choice("", "", "digits or mnist", default=Dataset.DIGITS)
+    dataset: Choice[Dataset | str, Dataset] = Choice("", "", "images to learn from", default=Dataset.DIGITS)
     hidden: tuple[int, ...] = (32,)
     channels: Count = Count("", "[0, 1024]", "filters of a convolution before the hidden layers; 0 for none", default=0)
-    rounds: Count = Count("T", "[1, 1000000]", "rounds of communication", default=60)
+    rounds: Count = Count("T", "[1, 1000000]", "number of rounds", default=60)
     local_steps: Count = Count("", "[1, 1000000]", "gradient steps of each client in a round", default=10)
     batch: Count = Count("", "[1, 1000000]", "samples per gradient step, at most those to train on", default=16)
-    learning_rate: Number = Number("", "(0, inf)", "step size", default=0.3)
-    l2: Number = Number("", "[0, inf)", "factor of the regulariser", default=0.0)
-    smoothing: Number = Number(r"\lambda", "(0, 1]", "lambda of CB Eq. (6)", default=0.3)
+    learning_rate: Number = Number("", "(0, inf)", "step size of a gradient step", default=0.3)
+    l2: Number = Number("", "[0, inf)", "weight of the regulariser (squared parameters) in the loss", default=0.0)
+    smoothing: Number = Number(
+        r"\lambda", "(0, 1]", "share of the mean of the clients in the next model, CB Eq. (6)", default=0.3
+    )
     bits: Count = Count(
         "b",
         "[1, 4]",
-        "bits of one parameter's message, for pbm, rqm, quantizer, pairs, skellam, discrete-gaussian",
+        "bits per parameter in a message; for pbm, rqm, quantizer, pairs, skellam, discrete-gaussian only",
         default=2,
     )
     concentration: float | None = None
     patience: Count = Count(
-        "", "[1, inf)", "rounds without a better validation accuracy before the best model is loaded", default=5
+        "", "[1, inf)", "rounds without a better validation accuracy after which the best model so far is loaded again", default=5
     )
-    seed: Count = Count("", "[0, inf)", "seed of partition, initialisation and noise", default=0)
+    seed: Count = Count("", "[0, inf)", "seed of the partition of the data, of the first model and of the noise", default=0)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "hidden", tuple(checks.count("hidden", size, "[1, 1000000]") for size in self.hidden))
@@ -129,7 +131,7 @@ class Plan:
     mechanisms: tuple[Mechanism, ...]
     codec: str = "trained"
     fleet_rounds: int = 50
-    seeds: Count = Count("", "[1, 10000]", "number of paired seeds, starting at `seed`", default=5)
+    seeds: Count = Count("", "[1, 10000]", "number of repetitions, each with its own seed, starting at `seed`", default=5)
 
     @property
     def rounds(self) -> int:

@@ -113,4 +113,4 @@ def test_theorem1_fails_for_codes_of_one_number_by_the_densities():
 
 def test_theorem1_in_one_dimension_is_refuted_with_a_certificate(tmp_path):
     (made,) = certify(tmp_path, [INSTALLED.claims()["FDP-T1-hidden"]])
-    assert (made.certified, made.note) == (True, "a witness")
+    assert (made.certified, made.note) == (True, "a counterexample")

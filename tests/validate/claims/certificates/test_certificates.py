@@ -157,7 +157,7 @@ def test_a_false_lemma_whose_author_believes_it_is_certified(tmp_path):
     )
     source = Source(str(path))
     (found,) = certify(tmp_path / "out", list(source.claims().values()), source)
-    assert (found.certified, found.note) == (True, "a witness")
+    assert (found.certified, found.note) == (True, "a counterexample")
     assert check(tmp_path / "out").returncode == 0
 
 
@@ -491,9 +491,11 @@ def test_the_list_is_published_apart(tmp_path):
 def test_the_command(tmp_path):
     result = run("certify", "FDP-D2", "FDP-T1", "UF-E3", "--out", tmp_path / "c")
     assert result.exit_code == 0, result.output
-    assert "FDP-D2: a witness" in result.stdout and "FDP-T1: skipped" in result.stdout
+    assert "FDP-D2: a counterexample" in result.stdout and "FDP-T1: skipped" in result.stdout
     assert check(tmp_path / "c").returncode == 0
     assert refused(run("certify", "NONE-1", "--out", tmp_path / "d"), "NONE-1")
+    none = run("certify", "FDP-T1", "--out", tmp_path / "d")
+    assert none.exit_code == 1 and none.stdout.startswith("No certificate for this verdict; nothing is written.")
 
 
 def test_folders_have_plain_names():
@@ -775,7 +777,9 @@ def test_a_proof_of_which_every_box_fails_a_hypothesis_is_none(two):
 
 def test_certified_is_printed_where_a_certificate_can_be_written():
     said = run("verify", "FDP-L4-applied", "FDP-D2").stdout
-    assert said.count("(certified)") == 1 and "proved in balls" in " ".join(said.split())
+    assert "    Definition 2, Eq. (10) (feature-dp)\n" in said and "airtight certify FDP-L4-applied FDP-D2 --out" in said
+    assert "airtight verify FDP-T1 --json" in run("verify", "FDP-T1").stdout
+    assert said.count("(certified)") == 1 and "proved in interval arithmetic" in " ".join(said.split())
 
 
 def test_formal_needs_theorems(tmp_path):
