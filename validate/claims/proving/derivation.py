@@ -62,13 +62,16 @@ class Lemma:
     given: Sequence[Any] = ()
     derivation: Derivation | None = None
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "given", tuple(self.given))  # no hypothesis is taken back after the proof
+
     def proof(self) -> Proof:
         """Its proof on its own domain, made once."""
         return _proof_of(self)
 
     def prove(self) -> Proof:
         """A new proof."""
-        domain = {s.name: replace(s.range, extra=()) for s in self._symbols().values()}
+        domain = {s.name: replace(s.range, extra=()) for s in self.symbols().values()}
         return derived(relation(self.relation), domain, self.given, self.derivation)
 
     def at(self, **values: Any) -> Use:
@@ -79,24 +82,24 @@ class Lemma:
         **values : expression or number
             In the parameters of the claim.
         """
-        symbols = self._symbols()
+        symbols = self.symbols()
         if values.keys() != symbols.keys():
             raise TypeError(f"values of {sorted(values)}: must be of {sorted(symbols)}")
-        at = {symbols[name]: sp.sympify(value) for name, value in values.items()}
-        if whole := next((value for symbol, value in at.items() if symbol.range.integer and not value.is_integer), None):
-            raise TypeError(f"{whole}: must be an integer")
-        return Use(self, at)
+        return Use(self, {symbols[name]: sp.sympify(value) for name, value in values.items()})
 
     def says(self, use: Use) -> tuple[sp.Expr, sp.Expr, tuple[Any, ...]]:
         """What the lemma says at the values of a use: the smaller side, the greater one, and what it needs there."""
         low, high = (side.xreplace(dict(use.values)) for side in _ordered(relation(self.relation)))
-        needed = [condition for symbol in self._symbols().values() for condition in _inside(use.values[symbol], symbol.range)]
+        needed = [condition for symbol in self.symbols().values() for condition in _inside(use.values[symbol], symbol.range)]
         return low, high, (*needed, *(relation(condition.xreplace(dict(use.values))) for condition in self.given))
 
-    def _symbols(self) -> dict[str, Parameter]:
+    def symbols(self) -> dict[str, Parameter]:
+        """Its parameters, by name."""
         made = relation(self.relation)
         if any(sp.sympify(part).has(*_BINDING) for part in (made.actual, made.claimed, *self.given)):
             raise TypeError("a lemma must have no bound symbol, whose place a value could take")
+        if any(sp.sympify(part).has(sp.Float) for part in (made.actual, made.claimed, *self.given)):
+            raise TypeError("a lemma must have exact numbers, no floats, which round exact numbers away")
         symbols = one_each([made.actual, made.claimed, *self.given])
         if strange := [name for name, symbol in symbols.items() if not isinstance(symbol, Parameter)]:
             raise TypeError(f"{strange[0]}: a symbol of a lemma must be a parameter, which has a range")
@@ -137,8 +140,8 @@ class Monotone:
 
     def prove(self) -> Proof:
         """A new proof."""
-        domain = {s.name: replace(s.range, extra=()) for s in self._symbols().values()}
-        if self.function.has(*_KINKED) or any(s.range.integer for s in self._symbols().values()):
+        domain = {s.name: replace(s.range, extra=()) for s in self.symbols().values()}
+        if self.function.has(*_KINKED) or any(s.range.integer for s in self.symbols().values()):
             return Proof(Status.OPEN, reason="a function that is monotone must be smooth, its parameters real")
         found, slope = sp.diff(self.function, self.symbol), self._slope()
         if found is not slope and not identical(found, slope):
@@ -167,7 +170,7 @@ class Monotone:
         **others : expression or number
             The other parameters, at both.
         """
-        symbols = self._symbols()
+        symbols = self.symbols()
         at = {symbols[name]: sp.sympify(value) for name, value in others.items()}
         if at.keys() != set(symbols.values()) - {self.symbol}:
             raise TypeError(f"values of {sorted(others)}: must be of the other parameters of {sorted(symbols)}")
@@ -191,7 +194,8 @@ class Monotone:
     def _slope(self) -> sp.Expr:
         return sp.diff(self.function, self.symbol) if self.slope is None else self.slope
 
-    def _symbols(self) -> dict[str, Parameter]:
+    def symbols(self) -> dict[str, Parameter]:
+        """Its parameters, by name."""
         if self.function.has(*_BINDING):
             raise TypeError("a function that is monotone must have no bound symbol, whose place a value could take")
         return one_each([self.function, self._slope(), self.symbol])
@@ -214,6 +218,14 @@ class Use:
     def __post_init__(self) -> None:
         if type(self.lemma) not in (Lemma, Monotone):  # another class could call anything proved
             raise TypeError(f"{type(self.lemma).__name__}: a use must be of a Lemma or of a function that is Monotone")
+        rising = [self.lemma.symbol] if isinstance(self.lemma, Monotone) else []
+        object.__setattr__(self, "values", dict(self.values))
+        object.__setattr__(self, "ends", tuple(self.ends))
+        if {*self.values, *rising} != {*self.lemma.symbols().values()} or len(self.ends) != 2 * len(rising):
+            raise TypeError(f"values of {[*self.values]}: must be of the parameters of the lemma, each once")
+        whole = (value for symbol, value in self.values.items() if symbol.range.integer and not value.is_integer)
+        if (broken := next(whole, None)) is not None:
+            raise TypeError(f"{broken}: must be an integer")
 
 
 @dataclass(frozen=True)
@@ -637,6 +649,8 @@ def _chosen(positive: sp.Expr) -> Callable[[Any], sp.Expr]:
 
 def _has_values(side: sp.Expr, domain: Mapping[str, Range], given: Sequence[Any]) -> bool:
     """Whether an expression has a finite real value wherever the hypotheses hold."""
+    if side.has(sp.oo, -sp.oo, sp.zoo, sp.nan):  # of which SymPy may make one by itself
+        return False
     try:
         return _smooth(side, given) or Defined(side, sp.Integer(0), domain, given, _DEFINED).run().proved
     except UnsupportedExpression:

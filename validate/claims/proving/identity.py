@@ -29,6 +29,8 @@ def identical(one: sp.Expr, other: sp.Expr) -> bool:
     difference = one - other
     if difference.has(sp.Float) or one.has(sp.Float) or other.has(sp.Float):  # which rounds exact numbers away
         return bool(one == other)
+    if any(not (n.is_nonnegative and n.is_integer and k.is_integer) for n, k in _binomials(one, other)):  # see there
+        return bool(one == other)
     if difference == 0 or (sp.count_ops(difference) <= _OPERATIONS and sp.expand(difference) == 0):
         return True
     return (
@@ -36,6 +38,11 @@ def identical(one: sp.Expr, other: sp.Expr) -> bool:
         and _light(difference)
         and any(_brings_to_zero(rewrite, difference) for rewrite in _REWRITINGS)
     )
+
+
+def _binomials(*sides: sp.Expr) -> set[tuple[sp.Expr, sp.Expr]]:
+    """The arguments of all binomial coefficients: below 0 SymPy takes one that is 0 for its mirror image."""
+    return {coefficient.args for side in sides for coefficient in side.atoms(sp.binomial)}
 
 
 def factors(difference: sp.Expr) -> list[sp.Expr] | None:

@@ -76,12 +76,21 @@ def _exactly(expression: Any) -> Any:
     return expression.xreplace({number: sp.Rational(number) for number in expression.atoms(sp.Float)})
 
 
+_TAKEN_BESIDES = "even", "odd", "prime", "composite", "imaginary", "irrational", "transcendental", "infinite", "zero"
+
+
 def beyond_assumptions(sides: Sequence[Any], domain: Mapping[str, Range]) -> str:
     """Which parameter of these expressions has values that SymPy takes it not to have; empty where none has."""
     sides = [side for side in sides if isinstance(side, sp.Expr)]
+    for total in set().union(*(side.atoms(sp.Sum) for side in sides)):
+        for _, first, last in total.limits:  # SymPy counts the terms of an empty sum backwards
+            if not (first.is_integer and last.is_integer and (last - first + 1).is_nonnegative):
+                return f"{total}: its upper limit may be below the lower one"
     for symbol in sorted(set().union(*(side.free_symbols for side in sides)), key=str):
         if (allowed := domain.get(symbol.name)) is None:
             return f"{symbol} has no domain"
+        if strange := [name for name in _TAKEN_BESIDES if getattr(symbol, f"is_{name}")]:
+            return f"{symbol} is declared {strange[0]}, which no domain grants"
         least, most = min(allowed.low, *allowed.extra, allowed.low), max(allowed.high, *allowed.extra, allowed.high)
         taken = {"integer": not allowed.integer, "positive": least <= 0, "negative": most >= 0}
         taken |= {"nonnegative": least < 0, "nonpositive": most > 0, "nonzero": least <= 0 <= most}

@@ -113,7 +113,8 @@ CLAIMS = (
         equal(sp.exp(epsilon) * (output - 1) - (output + 1), (sp.exp(epsilon) - 1) * (output - alpha)),
         holds(
             "The difference that decides on the left is e^eps - 1 > 0 times the one on the right. ((13) prints the "
-            "fraction inverted, and a minus in place of a plus; its conclusion is (8).)"
+            "fraction inverted, and a minus in place of a plus; its conclusion is (8).) Proved: the identity at c = 0 and r = 1; "
+            "signs and scale by hand."
         ),
         scale=relative_to(lambda epsilon, output: math.exp(epsilon) * (output + 1)),
         computed=equal(
@@ -127,7 +128,8 @@ CLAIMS = (
         "CB-E21",
         "App. B, Eq. (10)-(12), (18), (19), (21), (22)",
         equal(_entries([limit_law(_A)[first, second] for first in (-1, 1) for second in (-1, 1)]), _entries(_PRINTED_LAW)),
-        holds("The Frechet bound: the probability that both send plus is as small as the marginals allow."),
+        holds("The Frechet bound: the probability that both send plus is as small as the marginals allow. "
+            "Proved for the law of CB-T1*, which is derived by hand."),
         given=[x + y <= 0],
         computed=equal(lambda entry, **point: _limit_law(**point).flat[int(entry)], _printed_law),
         derivation=Derivation(each=entry),
@@ -174,7 +176,9 @@ CLAIMS = (
         "CB-T2-cov",
         "App. C, the bound of the covariance (r = 1)",
         at_most(_COVARIANCE, -((alpha - 1) ** 2)),
-        holds("The covariance is A abs(s) - A^2 - x y, which is greatest where both inputs are at the same end point."),
+        holds(
+            "The covariance is A abs(s) - A^2 - x y (by hand), which is greatest where both inputs are at the same end point."
+        ),
         {"x": x.range, "y": y.range},
         statement=r"\mathrm{Cov}(\bar W_i, \bar W_{p_i}) \le -r^2(\alpha-1)^2",
         where={**IN_RADII, r"\mathrm{Cov}(\bar W_i, \bar W_{p_i})": _COVARIANCE},

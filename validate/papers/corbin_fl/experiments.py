@@ -284,7 +284,7 @@ CLAIMS = (
         "CB-X8",
         "Experiment 8, Fig. 4: CorBinQ against LDPQ at every pair of inputs",
         at_most(pair_error(_A(epsilon)), 2 * _A(epsilon) ** 2 - x**2 - y**2),
-        holds("The covariance is never positive."),
+        holds("The covariance is never positive. Proved for the error CB-T1*-limit, which is derived by hand."),
         computed=at_most(
             lambda x, y, epsilon: quantizers.pair_mse(x, y, epsilon=epsilon, bits=None), 2 * a**2 - x**2 - y**2
         ),

@@ -183,7 +183,7 @@ CLAIMS = (
         "CB-T2*-worst",
         "ours: the worst case over the updates",
         at_most(at_count(clients, MEAN_ERROR), ((1 - _even) * _A**2 + (clients - 1 + _even) / 2 * _WORST) / clients**2),
-        holds(f"2A abs(s) - s^2 is greatest at s = 2r or at s = A; attained by equal updates. {_ANY_NUMBER}"),
+        holds(f"2A abs(s) - s^2 is greatest at s = 2r or at s = A; attained by equal updates, by hand. {_ANY_NUMBER}"),
         over(clients, epsilon, *updates),
         computed=at_most(over_all_pairings, lambda clients, epsilon, **_: mean_estimation.worst(clients, epsilon=epsilon)),
         derivation=_worst,
@@ -195,7 +195,7 @@ CLAIMS = (
         "CB-T1*-limit",
         "ours: the error of a pair, infinitely many shared bits",
         equal(pair_error(_A), 2 * _A * abs(x + y) - (x + y) ** 2),
-        holds("From the law of the outputs that one shared number decides."),
+        holds("From the law of the outputs that one shared number decides, which is derived by hand."),
         over(x, y, epsilon),
         computed=equal(
             lambda x, y, epsilon: quantizers.pair_mse(x, y, epsilon=epsilon, bits=None),
@@ -210,7 +210,7 @@ CLAIMS = (
         "CB-T2*-pair",
         "ours: the greatest error of a pair, infinitely many shared bits",
         at_most(pair_error(alpha), quantity("worst pair")),
-        holds("2A abs(s) - s^2 is greatest at s = 2r or at s = A, and attained there."),
+        holds("2A abs(s) - s^2 is greatest at s = 2r or at s = A. Proved for the error CB-T1*-limit; the rest by hand."),
         statement=r"m_\infty(x_1, x_2) \le r^2\alpha^2\Bigl(1-\max\bigl\{1-\tfrac2\alpha, 0\bigr\}^2\Bigr),"
         r"\quad\text{that is } r^2\alpha^2\ (\alpha \le 2) \text{ or } 4r^2(\alpha-1)\ (\alpha \ge 2)",
         where={**IN_RADII, "x_1": x, "x_2": y, r"m_\infty": sp.Lambda((x, y), pair_error(alpha))},

@@ -91,7 +91,7 @@ CLAIMS = (
         holds(
             "The client's Y is uniform. So the leader is uniform exactly where a = b, that is where the partner fixes "
             "its Y without "
-            "knowledge of the client's. Digests that are exchanged first see to it."
+            "knowledge of the client's. Digests that are exchanged first see to it. That Y is uniform whatever is sent, by hand."
         ),
         computed=equal(_equal_coins, lambda chosen, answered: 0.5 + (answered - chosen) / 2),
         scale=absolute("probability"),

@@ -320,7 +320,7 @@ CLAIMS = (
         ),
         holds_under(
             "The variance then says nothing, and (11) amplifies as Lemma 4 does. True for c_k / sqrt(mean - t) of at "
-            "most 1, in every dimension; t and delta' are a safety margin."
+            "most 1, in every dimension; t and delta' are a safety margin. That the left side is delta_k (FDP-T1d), by hand."
         ),
         derivation=_idle,
         given=[_IDLE_C**2 <= _IDLE_ROOM],

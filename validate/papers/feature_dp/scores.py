@@ -266,7 +266,8 @@ CLAIMS = (
         "Eq. (15), the exact sensitivity",
         at_most(_CHANGE, _ENTROPY),
         holds(
-            "This is the range of the entropy. Proved for laws between a sure label and the uniform law; for any two by hand."
+            "This is the range of the entropy. Proved for laws between a sure label and the uniform law; for any two, and the "
+            "equality, by hand."
         ),
         computed=at_most(_entropy_change, lambda labels, **laws: uncertainty.sensitivity(labels)),
         derivation=partial(_of_two_laws, _ENTROPY),
@@ -331,7 +332,7 @@ CLAIMS = (
         ),
         holds_under(
             "No score is released, and a neighbour without a feature sends the same noise whatever its score. FDP-T1d "
-            "alone gives epsilon' and p delta; the budget of the score is added to it. This does not hold where noise "
+            "alone, by hand, gives epsilon' and p delta; the budget of the score is added to it. This does not hold where noise "
             "reveals who sends (FDP-L2-hidden), nor for the server of Scheme 2.2, which sorts the scores (FDP-L2)."
         ),
         derivation=lambda: Derivation(

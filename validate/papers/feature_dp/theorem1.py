@@ -255,7 +255,7 @@ CLAIMS = (
         ),
         holds_under(
             "True for c_k / sqrt(mean - t) of at most 1, which its source requires; t and the receiver's noise are "
-            "then a safety margin."
+            "then a safety margin. Proved at variance 1 without that noise; more is post-processing, by hand."
         ),
         given=[_MEAN_MINUS_T.subs({p: 1, variance: 1}) > 0],
         statement=r"\delta_G\Bigl(\log\Bigl[1+\tfrac{e^{s}-1}{1-\delta'}\Bigr];\ "

@@ -203,7 +203,8 @@ CLAIMS = (
         "FDP-E40*",
         "Eq. (40), corrected",
         equal(_DERIVATIVE, two_devices(lambda at: _gradient(at, all_others=True), **_POINT)),
-        holds("The derivative of the printed MSE; proved for two devices, with numbers for their codes; for any by hand."),
+        holds("The derivative of the printed MSE; proved for two devices that send equally often, with numbers for their "
+            "codes; for any by hand."),
         computed=equal(_slope, two_devices(lambda at: _gradient(at, all_others=True), **_POINT)),
         statement=r"\frac{\partial L}{\partial w_k} = (2w_kp_k - 2p_k)G_k + \sum_{j\ne k}(p_kp_jw_j - p_k)\,b_k^Tb_j + \dots",
         unread="of K vectors and with multipliers; tried for two numbers, without",

@@ -44,7 +44,7 @@ LIMITS: tuple[Claim, ...] = (
         "AT-L-Riccati",
         "what no scheme can beat, by information: the difference in the Riccati equation",
         equal((_NU + _ROOT) ** 2 * _RICCATI, (_ROOT - _NU - 2) ** 2 / _ROOT),
-        holds("It is not negative, so that G is at least the logarithmic derivative of E exp(x u), in every dimension."),
+        holds("It is not negative. So G is at least the logarithmic derivative of E exp(x u), in every dimension, by hand."),
     ),
     Claim(
         "AT-L-line",
@@ -66,7 +66,7 @@ LIMITS: tuple[Claim, ...] = (
         "AT-L-groups",
         "theorem 1: the inner product of the groups' vectors",
         equal(1 / (1 - turn) + ratio**2 / turn - (1 + ratio) ** 2, (turn * (1 + ratio) - ratio) ** 2 / (turn * (1 - turn))),
-        holds("The denominator is least, (1 + g)^2, at u = g / (1 + g): the choice of the proof is the best."),
+        holds("A square over u (1 - u). So the denominator is least, (1 + g)^2, at u = g / (1 + g), by hand."),
         scale=absolute("denominator"),
     ),
     Claim(

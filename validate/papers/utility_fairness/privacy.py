@@ -122,8 +122,8 @@ CLAIMS = (
         "Definitions 1, 2, Eq. (6)",
         equal(sp.Max(0, _TRUE) + sp.Max(0, _FALSE), _TRUE),
         defined(
-            "Differential privacy; eps in (0, 1) and outputs in R are unnecessarily narrow. Tried: delta of "
-            "randomised response."
+            "Differential privacy; eps in (0, 1) and outputs in R are unnecessarily narrow. Tried and proved: delta of "
+            "randomised response; the definition's greatest event by hand."
         ),
         computed=equal(_response, _TRUE),
         derivation=lambda: Derivation(

@@ -76,7 +76,12 @@ terms. That of L is :math:`u\ell`, with :math:`\ell` the sum of the magnitudes o
 B, it changes B by at most :math:`u\,\ell\,e^{-L}(1+\eta)^{-a}Q(a,(1+\eta)\tau)`. The rounding of :math:`(1+\eta)\tau`
 changes B by at most :math:`4u(\tau + a)\,Q(a,\tau)`, since the hazard rate of a gamma variable times :math:`\tau` is at
 most :math:`\tau + a`. The relative error of SciPy's incomplete gamma functions is assumed to be at most :math:`(256 +
-64a)u`; docs/accuracy.md lists this assumption with those about the other library functions.
+64a)u`; docs/accuracy.md lists this assumption with those about the other library functions. Where
+:math:`Q(a,x)`, :math:`x = (1+\eta)\tau`, is below 1e-300 beside a :math:`Q(a,\tau)` that is not, its logarithm is
+:math:`(a-1)\log x - x - \log\Gamma(a)` and that of the sum of :math:`(a-1)\cdots(a-k)/x^k`. After n terms what is left out is
+:math:`(a-1)\cdots(a-n)\Gamma(a-n,x)x^{1-a}e^x`. It is at most the last term times :math:`x/(x-a)`, because :math:`\Gamma(b,x) \le
+x^be^{-x}/(x-b+1)` for :math:`b \ge 1` (:math:`t^{b-1} \le x^{b-1}e^{(b-1)(t-x)/x}`), and below 1 :math:`x^{b-1}e^{-x}`. Rounding is an error
+of :math:`8u(x + 2(a+1)\log x)` at most. A :math:`Q(a,\tau)` below 1e-300 errs by no more than that, absolutely.
 """
 
 from __future__ import annotations
@@ -110,6 +115,7 @@ _STEEPEST = 1.5  # radians: greatest argument in the box of an ellipse; below pi
 _TABLED = 20.0  # shape of a gamma variable from which a table replaces SciPy's function
 _LEAST_VALUE = 1e-290  # least value in the table: a normal double with a margin
 _TABLE_CELLS, _TABLE_DEGREE = 256, 7  # table places per sqrt(a), and degree of the Taylor polynomials
+_VANISHING, _FAR_OUT = 1e-300, 600.0  # a value below which this function counts as underflowed, and x of any such one
 _CHUNK = 1 << 14  # nodes evaluated at a time: few enough for the processor's cache
 _CACHED = 1 << 13  # values of the incomplete gamma function computed at a time
 _HUGE = 1e150  # the value for a visible device is used from this distance m, or this s / v, on: squares would overflow
@@ -574,8 +580,9 @@ class _UpperGamma:
     :math:`R = \sqrt a/4` about a place :math:`\tau`, at least 2R, :math:`|\gamma(\tau + z)| \le
     \gamma(\tau)\,e^{R|a-1-\tau|/\tau + (a-1)R^2/\tau^2}`, as :math:`|\log(1+z) - z| \le |z|^2` for :math:`|z| \le 1/2`;
     with :math:`|z| \le R/128` and Cauchy's estimates the remainder is at most :math:`R\,128^{-8}/(1-1/128)` times that.
-    `error` is the greatest ratio of this remainder to Q, plus the rounding error of the polynomials. Left of the first
-    place, Q is replaced by 1, and 1 - Q is at most its value at the first place, which is added to `error`.
+    `error` is the greatest ratio of this remainder to Q, plus that of rounding in Horner's rule. Left of the first
+    place, Q is replaced by 1, and 1 - Q is at most its value at the first place, which is added to `error`. The coefficients
+    err as SciPy's functions do, which is counted where the table is used.
     """
 
     a: float
@@ -643,6 +650,16 @@ def _upper_gamma(a: float, tau: FloatArray) -> FloatArray:
     return _UpperGamma.of(a)(tau) if a >= _TABLED else np.asarray(special.gammaincc(a, tau))
 
 
+def _log_far_upper_gamma(a: float, x: FloatArray) -> FloatArray:
+    """log Q(a, x) for x far beyond a, where Q underflows: the asymptotic series, up to a rest below rounding."""
+    term, total, k = np.ones(x.shape), np.ones(x.shape), 0
+    while np.any(np.abs(term) * x > UNIT / 4 * (x - a)):  # the rest is at most the last term times x / (x - a)
+        k += 1
+        term = term * (a - k) / x
+        total = total + term
+    return np.asarray((a - 1) * np.log(x) - x - special.gammaln(a) + np.log(total))
+
+
 def _log_remainder(log_excess: FloatArray, eta: FloatArray, a: float) -> tuple[FloatArray, FloatArray, FloatArray]:
     """B at L = log_excess, and its two terms: B = first - second."""
     tau = np.maximum(-log_excess / eta, 0.0)
@@ -653,8 +670,13 @@ def _log_remainder(log_excess: FloatArray, eta: FloatArray, a: float) -> tuple[F
     else:
         # B = Q(a, tau) - exp(-L) (1 + eta)^-a Q(a, (1 + eta) tau); for tau = 0 both Q are 1
         first = _upper_gamma(a, tau)
+        farther = (1 + eta) * tau
         with np.errstate(divide="ignore", invalid="ignore"):
-            exponent = -log_excess - a * np.log1p(eta) + np.log(_upper_gamma(a, (1 + eta) * tau))
+            at_farther = _upper_gamma(a, farther)
+            log_second = np.log(at_farther)
+            if np.any(vanishing := (at_farther < _VANISHING) & (first >= _VANISHING)):
+                log_second[vanishing] = _log_far_upper_gamma(a, farther[vanishing])
+            exponent = -log_excess - a * np.log1p(eta) + log_second
         # B >= 0; the exponent is NaN where L = -inf meets Q = 0, and then the term vanishes
         second = np.minimum(np.exp(np.where(exponent == exponent, exponent, -np.inf)), first)
     return np.asarray(first - second), first, second
@@ -767,6 +789,10 @@ def _summed(
     remainder_error = (
         8 * magnitudes * second + gamma_error * (first + second) + 4 * np.where(first > 0, tau + problem.a, 0.0) * first
     )
+    if problem.a:
+        farther = (1 + eta) * tau
+        of_logarithm = 8 * (farther + 2 * (problem.a + 1) * np.log(np.maximum(farther, 1.0)))
+        remainder_error = remainder_error + np.where(farther > _FAR_OUT, of_logarithm, 0.0) * second + _VANISHING / UNIT
     rounding = (
         value * (32 + 8 * np.abs(alpha) * whole + np.abs(y) + np.abs(unit[:, None]))
         + density * factor * remainder_error

@@ -8,7 +8,7 @@ import sympy as sp
 from airtight.analytics.forms.domain import Range, parameter
 from airtight.validate.claims.evidence import How, shipped
 from airtight.validate.claims.proving.boxes import Proof, Status
-from airtight.validate.claims.proving.derivation import Derivation, Lemma, Monotone, Step, derived
+from airtight.validate.claims.proving.derivation import Derivation, Lemma, Monotone, Step, Use, derived
 from airtight.validate.claims.proving.proof import prove
 from airtight.validate.claims.relation import Sign, at_least, at_most, equal
 from airtight.validate.claims.sources import INSTALLED
@@ -209,3 +209,46 @@ def test_a_use_brings_no_inequality_of_its_own():
 
 def test_floats_hide_no_difference_from_boxes():
     assert not prove(at_most(1 + sp.Rational(1, 10**20), FLOAT)).proved and prove(at_most(FLOAT, 1)).proved
+
+
+def test_sums_and_binomials_mean_one_thing():
+    """SymPy counts an empty sum backwards and mirrors a binomial below 0, which both are 0 by value: 1 <= 0 would follow."""
+    i, m = sp.Symbol("i", integer=True), parameter("m", -3, -1, integer=True)
+    empty = sp.Sum(1, (i, 1, m))
+    backwards = Derivation(facts=[(empty >= 0)], through=[-m], uses=[NOT_NEGATIVE.at(number=empty)])
+    assert not derived(at_most(1, 0), {"m": m.range}, (), backwards).proved
+    assert not derived(equal(empty, m), {"m": m.range}, (), Derivation()).proved
+    n, k = parameter("n", -1, 3, integer=True), parameter("k", 0, 2, integer=True)
+    mirrored = sp.binomial(n, k) - sp.binomial(n, n - k)
+    ranges = {"n": n.range, "k": k.range}
+    assert not derived(at_most(1, 0), ranges, (n <= -1, k >= 2), Derivation(through=[mirrored])).proved
+    assert not prove(equal(mirrored, 0), ranges).proved
+
+
+def test_a_lemma_keeps_its_hypotheses_exact():
+    x, t = parameter("x", 0.0, 2.0), parameter("t", 0.0, 2.0)
+    q = parameter("q", 0.0, 2.0)
+    with pytest.raises(TypeError, match="floats"):
+        Lemma(at_most(t, q), [sp.Le(t, sp.Float(1.0) * q)]).at(t=x, q=x)
+    hypotheses = [t <= q]
+    lemma = Lemma(at_most(t**2, q**2), hypotheses)
+    assert lemma.proof().proved
+    use = lemma.at(t=x, q=q)
+    hypotheses.clear()
+    assert not derived(at_most(x**2, q**2), {}, (), Derivation(uses=[use])).proved
+
+
+def test_a_use_is_of_the_parameters_of_its_lemma():
+    t, n, x = parameter("t", 0.0, 1.0), parameter("n", 0, 3, integer=True), parameter("x", 0.0, 1.0)
+    of_one, whole = Lemma(at_most(t, 1)), Lemma(at_most(0, n * (n - 1)))
+    for lemma, values in ((of_one, {t: x / 4, sp.Integer(1): sp.Integer(0)}), (whole, {n: t}), (of_one, {})):
+        with pytest.raises(TypeError, match="must be"):
+            Use(lemma, values)
+    with pytest.raises(TypeError, match="must be of the parameters"):
+        Use(Monotone(sp.exp(t * x), t), {}, (sp.Integer(0), sp.Integer(1)))
+
+
+def test_no_symbol_is_what_no_domain_grants():
+    z = sp.Symbol("z", imaginary=True)
+    assert not derived(at_most(z**2, 1), {"z": Range(-5.0, 5.0)}, (), Derivation(uses=[NOT_NEGATIVE.at(number=1 - z**2)])).proved
+    assert not prove(at_most(z**2, 0), {"z": Range(-5.0, 5.0)}).proved
