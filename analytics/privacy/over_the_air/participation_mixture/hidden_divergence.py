@@ -79,9 +79,10 @@ most :math:`\tau + a`. The relative error of SciPy's incomplete gamma functions 
 64a)u`; docs/accuracy.md lists this assumption with those about the other library functions. Where
 :math:`Q(a,x)`, :math:`x = (1+\eta)\tau`, is below 1e-300 beside a :math:`Q(a,\tau)` that is not, its logarithm is
 :math:`(a-1)\log x - x - \log\Gamma(a)` and that of the sum of :math:`(a-1)\cdots(a-k)/x^k`. After n terms what is left out is
-:math:`(a-1)\cdots(a-n)\Gamma(a-n,x)x^{1-a}e^x`. It is at most the last term times :math:`x/(x-a)`, because :math:`\Gamma(b,x) \le
-x^be^{-x}/(x-b+1)` for :math:`b \ge 1` (:math:`t^{b-1} \le x^{b-1}e^{(b-1)(t-x)/x}`), and below 1 :math:`x^{b-1}e^{-x}`. Rounding is an error
-of :math:`8u(x + 2(a+1)\log x)` at most. A :math:`Q(a,\tau)` below 1e-300 errs by no more than that, absolutely.
+:math:`(a-1)\cdots(a-n)\Gamma(a-n,x)x^{1-a}e^x`. It is at most the last term times :math:`x/(x-a)`, because
+:math:`\Gamma(b,x) \le x^be^{-x}/(x-b+1)` for :math:`b \ge 1` (:math:`t^{b-1} \le x^{b-1}e^{(b-1)(t-x)/x}`), and below 1
+:math:`x^{b-1}e^{-x}`. Rounding is an error of :math:`8u(x + 2(a+1)\log x)` at most. A :math:`Q(a,\tau)` below 1e-300 errs by
+no more than that, absolutely.
 """
 
 from __future__ import annotations
