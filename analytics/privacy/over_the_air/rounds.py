@@ -49,6 +49,7 @@ _PIECES = 8, 64  # pieces of the law of the others' noise with a Gauss rule each
 _AT_ONCE = 1 << 20  # epsilons times values of the others' noise that are computed at a time
 _WORTH_A_SERIES = 24  # epsilons asked at a time from which a series in epsilon is tried
 _MOST_OF_A_SERIES = 64  # epsilons that are read from one series
+_ATTEMPTS = 2  # to find one for an order, in vain
 _BLURRED = 8.0  # error of such a series, in units of the tolerance of a divergence, that a composition can stand in the bulk
 _NOTHING = -746.0  # log of a positive number that underflows to 0
 _EDGES = (96, 160)  # least and greatest number of them at which it is computed otherwise, for one device
@@ -76,7 +77,8 @@ class Query(Mechanism):
     _composed: dict[float, Query] = field(default_factory=dict, compare=False, repr=False)
     _curves: dict[float, SharedCurves | None] = field(default_factory=dict, compare=False, repr=False)
     _laws_of_all: Laws | None = field(default=None, compare=False, repr=False)
-    _series: dict[tuple[bool, float], list[_Series]] = field(default_factory=dict, compare=False, repr=False)
+    # None for an attempt in vain
+    _series: dict[tuple[bool, float], list[_Series | None]] = field(default_factory=dict, compare=False, repr=False)
     costly = True
     # for each of the two orders, three rows: epsilon, lower and upper bound of delta
     _seen: dict[bool, KeptValues] = field(default_factory=dict, compare=False, repr=False)
@@ -245,13 +247,15 @@ class Query(Mechanism):
         """Both bounds where they are estimates in any case: many epsilons are read from series through a few of them."""
         kept = self._series.setdefault((reverse, negligible), [])
         lower, upper = np.full((2, eps.size), np.nan)
-        for series in kept:
+        for series in filter(None, kept):
             series.read(eps, lower, upper)
         asked = np.sort(eps[np.isnan(lower) & (eps < self._precise_below(reverse))])
-        if asked.size >= _WORTH_A_SERIES:
-            for series in self._fitted(np.array_split(asked, -(-asked.size // _MOST_OF_A_SERIES)), reverse, negligible):
-                kept.append(series)
+        if asked.size >= _WORTH_A_SERIES and kept.count(None) < _ATTEMPTS:
+            groups = np.array_split(asked, -(-asked.size // _MOST_OF_A_SERIES))
+            found = list(self._fitted(groups, reverse, negligible))
+            for series in found:
                 series.read(eps, lower, upper)
+            kept += found or [None]
         if (rest := np.flatnonzero(np.isnan(lower))).size:
             lower[rest], upper[rest] = self._summed_ends(eps[rest], reverse, negligible)
         return lower, upper
