@@ -251,7 +251,7 @@ class Channel(Described):
     fading: Choice[FadingName, Fading] = Choice(
         "",
         "",
-        "law of the fading; with none all antennas receive alike",
+        "law of the fading; none: all antennas receive the same; rician needs k_factor, nakagami shape",
         default=Fading.NONE,
     )
     k_factor: OptionalNumber = OptionalNumber(
