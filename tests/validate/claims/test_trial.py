@@ -298,7 +298,7 @@ def test_the_line_is_named_wherever_the_file_is_called_from(tmp_path, monkeypatc
 
 
 def test_near_identifiers_are_found_in_any_letters():
-    assert refused(run("verify", "fdp-d2"), "one of FDP-D2, ")
+    assert refused(run("verify", "fdp-d2"), "did you mean FDP-D2?")
 
 
 def test_no_such_file(tmp_path):

@@ -90,7 +90,6 @@ LIMITS: tuple[Claim, ...] = (
             "mu": Range(0.01, 5.0, logarithmic=True, typical=(0.1, 1.0), symbol=r"\mu"),
         },
         statement=r"E^* \le \frac1{1+(n\mu)^2/r}",
-        unread="the limit is an algorithm",
         slack=3.0,
         effort=0.25,
     ),
