@@ -39,7 +39,7 @@ def schema() -> dict[str, Any]:
     --------
     >>> made = schema()
     >>> made["$defs"]["Inference"]["properties"]["dimension"]
-    {'type': 'integer', 'minimum': 1, 'description': 'r: encoded dimension'}
+    {'type': 'integer', 'minimum': 1, 'description': 'r: length of the encoded feature: numbers that a device sends in a round'}
     """
     added = config.installed()
     made = tables.FileTables.model_json_schema(ref_template="#/$defs/{model}")

@@ -77,8 +77,8 @@ def covered(claim: Claim) -> dict[str, str]:
     Examples
     --------
     >>> from airtight.validate.claims.sources import INSTALLED
-    >>> sorted(name.rpartition(".")[2].partition(":")[0] for name in covered(INSTALLED.claims()["UF-E4"]))
-    ['<lambda>', '_slope']
+    >>> sorted(name.rpartition(".")[2].partition(":")[0] for name in covered(INSTALLED.claims()["UF-E7*"]))
+    ['<lambda>', '_apart', 'pull', 'sensitivity']
     """
     texts: dict[str, str] = {}
     reached: dict[ast.AST, int] = {}  # with so many steps left
