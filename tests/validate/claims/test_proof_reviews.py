@@ -134,7 +134,22 @@ def test_the_record_is_whole():
         assert all(re.fullmatch(r"[0-9a-f]{16}|", digest) for digest in (line.code, line.proof))
 
 
-def test_a_mark_is_shown_everywhere():
+@pytest.fixture
+def afresh(monkeypatch):
+    """What has been read of files and proofs is forgotten, before the test and after it."""
+    kept_by = (code_digest._definitions, proof_reviews._of_installed, proof_reviews._record, proof_reviews._sections)
+
+    def forget():
+        for kept in kept_by:
+            kept.cache_clear()
+
+    forget()
+    yield forget
+    monkeypatch.undo()
+    forget()
+
+
+def test_a_mark_is_shown_everywhere(afresh):
     """In what verify prints, on the page of the ledger and on that of the claim; only where a proof by hand counts."""
     evidence = shipped().evidence
     for e in evidence:
@@ -149,21 +164,6 @@ def test_a_mark_is_shown_everywhere():
         f"last read on {day}"
         in document.ledger([argued], [INSTALLED.papers()[argued.claim.paper]])[f"ledger/{argued.claim.paper}.md"]
     )
-
-
-@pytest.fixture
-def afresh(monkeypatch):
-    """What has been read of files and proofs is forgotten, before the test and after it."""
-    kept_by = (code_digest._definitions, proof_reviews._of_installed, proof_reviews._record, proof_reviews._sections)
-
-    def forget():
-        for kept in kept_by:
-            kept.cache_clear()
-
-    forget()
-    yield forget
-    monkeypatch.undo()
-    forget()
 
 
 SPEAK_OF_THE_MSE = ("FDP-MSE*", "FDP-MSE**", "FDP-A2*", "FDP-fn3")
