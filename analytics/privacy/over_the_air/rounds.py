@@ -21,7 +21,7 @@ from airtight.analytics.privacy.accounting.numerical_composition import DEFAULT_
 from airtight.analytics.privacy.accounting.privacy_curve import Bracket, PrivacyCurve
 from airtight.analytics.privacy.accounting.subsampled import Subsampled
 from airtight.analytics.privacy.mechanisms import gaussian
-from airtight.analytics.privacy.mechanisms.discrete_pair import Discrete, discrete
+from airtight.analytics.privacy.mechanisms.discrete_pair import Discrete
 from airtight.analytics.privacy.mechanisms.gaussian import Gaussian
 from airtight.analytics.privacy.mechanisms.kept_values import KeptValues
 from airtight.analytics.privacy.mechanisms.mechanism import BracketArrays, Factors, Mechanism, register
@@ -118,10 +118,7 @@ class Query(Mechanism):
             return ()
         steepest = signal_lower_bound.steepest(observers.mixture_model(self.system, self.observer)[0], self.device)
         tests = alone.tilted(steepest)
-        p, q = (test := signal_lower_bound.most_telling(tests, level, _COARSE_CELLS)).outcomes(
-            signal_lower_bound.BEYOND_CELLS * level
-        )
-        return ((discrete(p / np.sum(p), q / np.sum(q), self.unit, test.loss_error), 1),)
+        return ((signal_lower_bound.most_telling(tests, level, _COARSE_CELLS).released(level, self.unit), 1),)
 
     def parameters(self) -> dict[str, Any]:
         return {"system": self.system.to_dict(), "device": self.device, "observer": self.observer.value}
@@ -252,10 +249,10 @@ class Query(Mechanism):
         asked = np.sort(eps[np.isnan(lower) & (eps < self._precise_below(reverse))])
         if asked.size >= _WORTH_A_SERIES and kept.count(None) < _ATTEMPTS:
             groups = np.array_split(asked, -(-asked.size // _MOST_OF_A_SERIES))
-            found = list(self._fitted(groups, reverse, negligible))
-            for series in found:
+            fitted = list(self._fitted(groups, reverse, negligible))
+            for series in fitted:
                 series.read(eps, lower, upper)
-            kept += found or [None]
+            kept += fitted or [None]
         if (rest := np.flatnonzero(np.isnan(lower))).size:
             lower[rest], upper[rest] = self._summed_ends(eps[rest], reverse, negligible)
         return lower, upper

@@ -279,31 +279,38 @@ class NoiseInterpolant:
             log_v = (low + high)[left, None] / 2 + (high - low)[left, None] / 2 * places
             return np.stack(self.component(np.exp(log_v), i[rows[left]]))
 
-        high = self._cut(i, rows, low, high)
-        for settled, (of_value, of_slope), error in chebyshev.estimated(values, rows.size, size, self.tolerance):
-            ends = low[settled], high[settled]
-            self._pieces.append(_Piece(rows[settled], *ends, 0 * ends[0], of_value, of_slope, error, ends[0] + np.inf))
+        for vanishing in (False, True):  # a series up to the end of the range, then for the others up to where they vanish
+            if vanishing and rows.size:
+                rows, low, high = self._cut(i, rows, low, high)
+            unsettled = np.ones(rows.size, dtype=bool)
+            for settled, (of_value, of_slope), error in chebyshev.estimated(values, rows.size, size, self.tolerance):
+                ends = low[settled], high[settled]
+                self._pieces.append(_Piece(rows[settled], *ends, 0 * ends[0], of_value, of_slope, error, ends[0] + np.inf))
+                unsettled[settled] = False
+            rows, low, high = rows[unsettled], low[unsettled], high[unsettled]
 
-    def _cut(self, i: IntArray, rows: IntArray, low: FloatArray, high: FloatArray) -> FloatArray:
-        """Ends of the ranges on which a series is tried: where a divergence falls to 0, its logarithm has no series.
+    def _cut(
+        self, i: IntArray, rows: IntArray, low: FloatArray, high: FloatArray
+    ) -> tuple[IntArray, FloatArray, FloatArray]:
+        """The rows whose divergence falls to 0, where its logarithm has no series, and the ranges on which one is tried.
 
         What is cut off is one cell.
         """
         first, last = self.component(np.exp(np.stack([low, high], axis=1)), i[rows])[0].T
-        vanishing = np.flatnonzero((first > -np.inf) & (last == -np.inf))
-        out = high.copy()
-        if vanishing.size:
-            row, inside, outside, at = i[rows[vanishing]], low[vanishing], high[vanishing], np.arange(vanishing.size)
-            for _ in range(_SECTIONS):
-                places = inside[:, None] + (outside - inside)[:, None] * np.linspace(0, 1, _ENDS)
-                # the first one, `inside`, always matters
-                matters = self.component(np.exp(places[:, 1:-1]), row)[0] >= first[vanishing, None] - _FALL
-                last_inside = np.sum(np.logical_and.accumulate(matters, axis=1), axis=1)
-                inside, outside = places[at, last_inside], places[at, last_inside + 1]
-            ends = np.stack([outside, high[vanishing]], axis=1)
-            self._cells.append(_Cells(rows[vanishing], ends, *self.component(np.exp(ends), row)))
-            out[vanishing] = inside
-        return out
+        vanishing = (first > -np.inf) & (last == -np.inf)
+        rows, low, high, first = rows[vanishing], low[vanishing], high[vanishing], first[vanishing]
+        if not rows.size:
+            return rows, low, high
+        inside, outside, at = low, high, np.arange(rows.size)
+        for _ in range(_SECTIONS):
+            places = inside[:, None] + (outside - inside)[:, None] * np.linspace(0, 1, _ENDS)
+            # the first one, `inside`, always matters
+            matters = self.component(np.exp(places[:, 1:-1]), i[rows])[0] >= first[:, None] - _FALL
+            last_inside = np.sum(np.logical_and.accumulate(matters, axis=1), axis=1)
+            inside, outside = places[at, last_inside], places[at, last_inside + 1]
+        ends = np.stack([outside, high], axis=1)
+        self._cells.append(_Cells(rows, ends, *self.component(np.exp(ends), i[rows])))
+        return rows, low, inside
 
     def _fit_cells(self, i: IntArray, rows: IntArray, low: FloatArray, high: FloatArray) -> None:
         if rows.size:

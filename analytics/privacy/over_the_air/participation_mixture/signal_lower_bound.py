@@ -72,7 +72,7 @@ from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.inference.system import HomogeneousSystems, InferenceSystem
 from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
 from airtight.analytics.privacy.mechanisms import subsampling
-from airtight.analytics.privacy.mechanisms.discrete_pair import discrete
+from airtight.analytics.privacy.mechanisms.discrete_pair import Discrete, discrete
 from airtight.analytics.privacy.over_the_air.participation_mixture.evaluate import NoiseMixture
 from airtight.analytics.root_search import falling_root
 from airtight.analytics.rounding import UNIT
@@ -233,6 +233,11 @@ class SignalTest:
         if self.adjacency is Adjacency.ABSENT:
             return merged(with_device, absent)
         return merged(with_device, self.p * law(-half, True) + (1 - self.p) * absent)
+
+    def released(self, delta: float, unit: str = "", coarse: int = 1) -> Discrete:
+        """The two laws of :meth:`outcomes` as a mechanism, with cells for this delta."""
+        p, q = self.outcomes(BEYOND_CELLS * delta, coarse)
+        return discrete(p / np.sum(p), q / np.sum(q), unit, self.loss_error)
 
     def _squares(self, level: float, coarse: int) -> FloatArray:
         """Ends of the cells of the squared norm across the axis."""
@@ -491,11 +496,7 @@ def most_telling(tests: Sequence[SignalTest], delta: float, coarse: int) -> Sign
     """The test whose two laws on coarse cells have the greatest epsilon at this delta, or at a lesser one that some reach."""
     if len(tests) == 1:
         return tests[0]
-    laws = [test.outcomes(BEYOND_CELLS * delta, coarse) for test in tests]
-    curves = [
-        PrivacyCurve.of(discrete(p / np.sum(p), q / np.sum(q), "", test.loss_error))
-        for test, (p, q) in zip(tests, laws, strict=True)
-    ]
+    curves = [PrivacyCurve.of(test.released(delta, coarse=coarse)) for test in tests]
     # delta may be an upper bound, which these curves do not reach at any epsilon
     reached = min(delta, _MOST_REACHED * max(float(curve.delta(0.0)) for curve in curves))
     return tests[int(np.argmax([curve.epsilon(reached) for curve in curves]))]
