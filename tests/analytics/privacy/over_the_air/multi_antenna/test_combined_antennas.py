@@ -168,6 +168,28 @@ def test_codes_over_a_channel_of_one_state_tell_what_they_are_said_to(adjacency:
         assert 0.8 * truth[-1] < float(low) <= max(truth) * (1 + 1e-4) and max(truth) <= float(high) * (1 + 1e-4)
 
 
+def test_the_longest_code_over_a_channel_is_as_long_as_it_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = system(dimension=1, alignment=1.0, clip=[1.0, 4.0, 4.0, 2.0])
+    a = np.array([[1.0, 0.3], [0.8, -0.5], [0.4, 0.9], [-0.2, 0.7]])
+    seen: list[signal_lower_bound.SignalTest] = []
+    first_of = signal_lower_bound.most_telling
+
+    def noted(tests: list[signal_lower_bound.SignalTest], delta: float, coarse: int) -> signal_lower_bound.SignalTest:
+        seen.extend(tests)
+        return first_of(tests, delta, coarse)
+
+    monkeypatch.setattr(combined_antennas, "most_telling", noted)
+    channel_privacy.bracket(one, Channel(looks=a[None]), device=0, observer="signal")
+    weight = one.participation * one.noise_variance * [0, 1, 1, 1]
+    u = np.linalg.solve((a.T * weight) @ a + one.receiver_noise_variance * np.eye(2), a[0])
+    ratio, longest = np.abs(a @ u / (a[0] @ u)), one.weight * one.clip
+    theta = np.min((longest / (one.noise_variance * ratio))[1:])
+    # without a unit: theta times the own noise over the own code
+    steepest = max(-test.slope * test.s / test.d for test in seen)
+    expected = theta * one.noise_variance[0] / longest[0]
+    assert expected * (1 - 1e-9) <= steepest <= expected
+
+
 def test_codes_over_a_channel_of_one_state_tell_more_than_zeros(monkeypatch: pytest.MonkeyPatch) -> None:
     one = system(dimension=10, alignment=1.0, noise_variance=[0.1, 0.05, 0.2, 0.1], weight=[0.6, 0.9, 0.5, 0.7], clip=2.0)
     channel = Channel(model="complex", looks=_table(3, 1, 4, 2, parts=True))
