@@ -210,7 +210,10 @@ def _count(evidence: Sequence[Evidence], others: Sequence[Item]) -> str:
     verdicts = [e.verdict for e in evidence] + [item.verdict for item in others]
     counts = [f"{verdicts.count(verdict)} {verdict.value}" for verdict in Verdict if verdict in verdicts]
     part = sum(e.by_hand and e.how is not How.ARGUED for e in evidence)
-    of_which = f" ({part} of the identities and proofs are of a part of the statement, the rest by hand)" if part else ""
+    in_coq = sum(e.in_coq for e in evidence)
+    notes = [f"{in_coq} of the proofs are theorems in Coq"] if in_coq else []
+    notes += [f"{part} of the identities and proofs are of a part of the statement, the rest by hand"] if part else []
+    of_which = f" ({'; '.join(notes)})" if notes else ""
     known_by = f"The claims by how they are known: {format_counts(known(evidence))}{of_which}."
     return (
         f"{len(verdicts)} items: {', '.join(counts)}. {known_by} "
@@ -287,11 +290,12 @@ def _evidence(e: Evidence) -> list[str]:
 
 def _by_hand(e: Evidence) -> str:
     """Where the proof stands that a row is known by."""
-    if not e.by_hand:
+    if not (e.by_hand or e.in_coq):
         return ""
     page = e.claim.argued.removeprefix("docs/")
     where = f"[Proof by hand](../{page})" if "#" in page else f"Proof by hand: {{py:func}}`{page}`"
-    return f" {where}{_read(e)}."
+    theorem = f" In Coq: `{e.claim.coq}`." if e.in_coq else ""
+    return f"{theorem} {where}{_read(e)}."
 
 
 def _read(e: Evidence) -> str:

@@ -193,6 +193,7 @@ _BY_MACHINE = {
     How.ENUMERATED: "The domain is finite, and the statement was tried at each of its {evaluations} points.",
 }
 _FORM = " This is of the formula; the algorithm that computes the quantities agrees with it at all {evaluations} points tried."
+_IN_COQ = "In Coq, whose kernel accepts the theorem {theorem}; the proof by hand says how it reads the statement."
 _CHAIN = "By machine: a chain of lemmas and cases, each by computer algebra (SymPy) or in ball arithmetic{boxes}."
 
 
@@ -202,6 +203,8 @@ def _written(e: Evidence) -> str:
 
 
 def _by_machine(e: Evidence) -> str:
+    if e.in_coq:
+        return escaped(_IN_COQ.format(theorem=e.claim.coq))
     method = _CHAIN if e.claim.derivation is not None and e.how is How.PROVED else _BY_MACHINE[e.form or e.how]
     said = method.format(boxes=f", on {e.boxes} boxes" if e.boxes else "", evaluations=e.evaluations)
     part = f" This is of a part of the statement. {e.claim.reason}" if e.by_hand else ""

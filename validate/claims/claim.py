@@ -326,6 +326,10 @@ class Claim:
         Parameters on which, according to the statement, neither side depends, such as those of a map and its inverse.
     argued : str
         Place of a complete proof by hand: a function with Notes, or a section of a page (set by the :class:`Paper`).
+    coq : str
+        The theorem of ``general.v`` that states the claim in general, such as ``corbin_fl_general.CB_X3``. The row then is
+        proved in Coq, where Coq has accepted this file (:mod:`airtight.validate.claims.in_coq`); `argued` says how the theorem
+        reads the row.
     form : Relation, Quantity, sympy.Expr or None
         The same relation in expressions, for a proof, if a side is a function. The trial compares the two at all its
         points. A proof then proves the form; the claim itself has only survived the search, or is argued where a proof
@@ -371,6 +375,7 @@ class Claim:
     constants: bool = False
     idle: Sequence[str] = ()
     argued: str = ""
+    coq: str = ""
     form: Any = None
     computed: Relation | None = None
     derivation: Any = None

@@ -18,7 +18,7 @@ from airtight.analytics.forms.balls.ball import Ball
 from airtight.analytics.forms.domain import Value
 from airtight.analytics.records import format_value, plain, table
 from airtight.analytics.tidy import Entry, Tabular
-from airtight.validate.claims import EFFORT, proof_reviews
+from airtight.validate.claims import EFFORT, in_coq, proof_reviews
 from airtight.validate.claims.claim import REFUTED, Claim, Implementation, Item, Reference, Verdict
 from airtight.validate.claims.proof_reviews import Reading
 from airtight.validate.claims.sources import INSTALLED, Source
@@ -54,6 +54,7 @@ class Row(TypedDict):
     argued: str | None
     proof_read: str | None
     proof_changed: str | None
+    coq: str | None
     boxes: int | None
     known: str
     form: str | None
@@ -238,13 +239,18 @@ class Evidence(Tabular):
     @property
     def by_hand(self) -> bool:
         """Whether a proof by hand shows the statement, or, as its reason says, what of it the machine does not prove."""
-        part = self.how in (How.PROVED, How.IDENTITY) and "by hand" in self.claim.reason
+        part = self.how in (How.PROVED, How.IDENTITY) and not self.claim.coq and "by hand" in self.claim.reason
         return self.how is How.ARGUED or (part and bool(self.claim.argued))
 
     @property
+    def in_coq(self) -> bool:
+        """Whether the claim is a theorem that was written for Coq by hand."""
+        return bool(self.claim.coq) and self.how is How.PROVED
+
+    @property
     def reading(self) -> Reading | None:
-        """The last reading of the proof by hand on which the verdict rests; None where it rests on none."""
-        return proof_reviews.of(self.claim) if self.by_hand else None
+        """The last reading of the proof by hand on which the verdict rests, or which says what is proved in Coq."""
+        return proof_reviews.of(self.claim) if self.by_hand or self.in_coq else None
 
     @property
     def known(self) -> str:
@@ -273,7 +279,9 @@ class Evidence(Tabular):
         description = self.how.value
         if self.how is How.SEARCHED:
             description = f"survived {self.evaluations} evaluations" + (f" to 1e-{self.digits}" if self.digits else "")
-        if self.by_hand and self.how is not How.ARGUED:
+        if self.in_coq:
+            description += " in Coq" if in_coq.accepted(self.claim) else " in Coq, to be compiled again"
+        elif self.by_hand and self.how is not How.ARGUED:
             description += ", the rest by hand"
         if (reading := self.reading) and reading.changed:
             description += ", to be read again"
@@ -324,6 +332,7 @@ class Evidence(Tabular):
             "argued": claim.argued or None,
             "proof_read": reading.read.isoformat() if reading else None,
             "proof_changed": (reading.changed or None) if reading else None,
+            "coq": claim.coq or None,
             "boxes": self.boxes,
             "known": self.known,
             "form": self.form.value if self.form else None,
@@ -392,7 +401,7 @@ def item_as_json(item: Item) -> dict[str, Any]:
             *("severity", "fault", "witness", "near_paper", "near_reason", "claimed", "actual", "scale", "margin"),
             *("tightest", "tightness", "share_violated", "share_of_regime", "median_factor", "worst_factor"),
             *("true_where", "corrected_by", "uncorrected", "boxes", "argued", "implementation", "form", "digits"),
-            *("proof_read", "proof_changed"),
+            *("proof_read", "proof_changed", "coq"),
         )
     )
     verdicts["known"] = item.verdict.value

@@ -281,7 +281,7 @@ def examined(
     if proof_kind and claim.form is None:
         how = proof_kind
     if claim.argued and how is How.SEARCHED and (claim.form is None or proof_kind):
-        how = How.ARGUED
+        how = How.PROVED if claim.coq else How.ARGUED
     evidence = Evidence(
         claim=claim,
         verdict=judged(claim, witness, fault),

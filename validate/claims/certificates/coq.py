@@ -5,8 +5,9 @@ cases, floors, binomials, sums or a parameter in an exponent, it becomes the str
 resolved at the exact point before, as ``check.py`` does. A proved row becomes the claim itself, over the real numbers of its
 ranges. erfc is ``Erfc.erfc``, which is defined from an integral.
 
-Written by hand are ``refuted.v`` and ``proved.v`` in the papers' folders: refutations of the statements themselves, from laws,
-integrals and descent; and proofs of rows on which bisection is no use, which ``theorem.v`` cites under its own statement.
+Written by hand, in the papers' folders: ``refuted.v``, refutations of the statements themselves, from laws, integrals and
+descent; ``proved.v``, proofs of rows on which bisection is no use, which ``theorem.v`` cites under its own statement;
+``general.v``, theorems about any law, any number of devices and the like, for rows of which no expression says that.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from airtight.analytics.forms.balls.compiled import UnsupportedExpression
+from airtight.validate.claims import in_coq
 from airtight.validate.claims.certificates import check as checker
 from airtight.validate.claims.sources import INSTALLED
 
@@ -38,7 +40,8 @@ SHARED = (  # of this folder, each after those that it needs
     *("Vector.v", "Dimensions.v", "Noise.v", "OverTheAir.v"),
 )
 LIBRARY = "formal"  # folder of what is written by hand
-_BY_HAND = {"refuted.v": "", "proved.v": "_proved"}  # in a paper's folder, and what its name there ends with
+# in a paper's folder, and what its name there ends with
+_BY_HAND = {"refuted.v": "", "proved.v": "_proved", in_coq.FILE: "_general"}
 _FUNCTIONS = {"exp": "exp", "log": "ln", "sqrt": "sqrt", "atan": "atan", "abs": "Rabs", "erfc": "erfc"}
 _TERMS = 200
 _BITS = 128

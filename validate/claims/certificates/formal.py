@@ -8,7 +8,6 @@ where a second judge disagrees.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -23,6 +22,7 @@ from pathlib import Path
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.forms.balls.compiled import UnsupportedExpression
 from airtight.validate import program
+from airtight.validate.claims import in_coq
 from airtight.validate.claims.certificates.coq import LIBRARY, SHARED, coq_name, stated
 from airtight.validate.claims.certificates.second_judge import AGREES, DISAGREES, judged
 
@@ -64,7 +64,7 @@ def compiled(out: Path, workers: int = 1) -> Iterator[Compiled]:
     now: dict[str, list[object]] = {}
 
     def one(file: Path) -> Compiled:
-        name, digest = str(file.relative_to(out)), _digest(file, out, version)
+        name, digest = str(file.relative_to(out)), in_coq.digest(file, out / LIBRARY, version)
         if kept.get(name, [""])[0] == digest and file.with_suffix(".vo").is_file():
             now[name] = kept[name]
             return Compiled(file, True, float(str(kept[name][1])), True)
@@ -90,14 +90,6 @@ def compiled(out: Path, workers: int = 1) -> Iterator[Compiled]:
 def coq_version() -> str:
     """What coqc says of itself."""
     return subprocess.run(["coqc", "--version"], capture_output=True, text=True, check=True).stdout
-
-
-def _digest(file: Path, out: Path, version: str) -> str:
-    """The hash of a text and of all texts that it requires."""
-    text = file.read_text("utf-8")
-    required = re.findall(r"^From Airtight Require (?:Import )?([\w ]+)\.$", text, re.M)
-    others = [_digest(out / LIBRARY / f"{name}.v", out, version) for line in required for name in line.split()]
-    return hashlib.sha256("\n".join([version, text, *others]).encode()).hexdigest()
 
 
 def _kept(out: Path) -> dict[str, list[object]]:
@@ -193,7 +185,10 @@ def main(out: Path, workers: int) -> int:
     print(f"axioms: {', '.join(sorted(axioms))}")
     if further := beyond(axioms):
         print(f"neither of the classical reals nor of the machine's numbers: {', '.join(sorted(further))}")
-    return 1 if further or _second(out) else code
+    code = 1 if further or _second(out) else code
+    if not code:
+        in_coq.record()
+    return code
 
 
 def _second(out: Path) -> list[str]:

@@ -1,0 +1,79 @@
+"""Rows that name a theorem in Coq: it is there, Coq has accepted the file as it stands, and a changed file is noticed."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from airtight.validate.claims import in_coq
+from airtight.validate.claims.claim import Claim, Verdict
+from airtight.validate.claims.evidence import How, shipped
+from airtight.validate.claims.sources import INSTALLED
+
+NAMED = {name: claim for name, claim in INSTALLED.claims().items() if claim.coq}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_every_named_theorem_is_accepted_and_the_row_says_so(name):
+    claim = NAMED[name]
+    assert in_coq.accepted(claim), "run make formal"
+    assert claim.coq == f"{claim.paper.replace('-', '_')}_general.{claim.coq.rpartition('.')[2]}"
+    assert claim.argued, "the proof by hand says how the theorem reads the row"
+    row = next(e for e in shipped().evidence if e.claim.id == name)
+    assert row.how is How.PROVED and row.in_coq and row.known.startswith("proved in Coq")
+    assert row.verdict in (Verdict.HOLDS, Verdict.HOLDS_UNDER) and row.as_json()["coq"] == claim.coq
+
+
+@pytest.fixture
+def papers(tmp_path, monkeypatch):
+    """A paper with one theorem, which Coq is taken to have accepted."""
+    home, library = tmp_path / "paper", tmp_path / "library"
+    home.mkdir()
+    library.mkdir()
+    (library / "Sums.v").write_text("Lemma zero : 0 = 0.\n")
+    (home / in_coq.FILE).write_text("From Airtight Require Import Sums.\nTheorem A : 0 = 0.\n")
+
+    class Papers:
+        def papers(self):
+            return {"paper": None}
+
+        def home(self, paper):
+            return home / "__init__.py"
+
+        def records(self, paper):
+            return tmp_path
+
+    monkeypatch.setattr(in_coq, "INSTALLED", Papers())
+    monkeypatch.setattr(in_coq, "_LIBRARY", library)
+    in_coq._accepted.cache_clear()
+    yield Path(home / in_coq.FILE), library / "Sums.v"
+    in_coq._accepted.cache_clear()
+
+
+def _accepted(theorem="paper_general.A"):
+    in_coq._accepted.cache_clear()
+    claim = replace(next(iter(INSTALLED.claims().values())), coq=theorem, paper="paper")
+    return in_coq.accepted(claim)
+
+
+def test_a_changed_file_is_not_accepted(papers):
+    theorems, library = papers
+    assert not _accepted(), "there is no record yet"
+    in_coq.record()
+    assert _accepted() and not _accepted("paper_general.B") and not _accepted("")
+    library.write_text("Lemma zero : 1 = 1.\n")
+    assert not _accepted()
+    in_coq.record()
+    assert _accepted()
+    theorems.write_text("From Airtight Require Import Sums.\nTheorem A : 1 = 1.\n")
+    assert not _accepted()
+
+
+def test_a_row_whose_file_has_changed_says_so(monkeypatch):
+    row = next(e for e in shipped().evidence if e.how is How.ARGUED)
+    named = replace(row, how=How.PROVED, claim=replace(row.claim, coq="paper_general.A"))
+    monkeypatch.setattr(in_coq, "accepted", lambda claim: False)
+    assert named.known.startswith("proved in Coq, to be compiled again")
+    monkeypatch.setattr(in_coq, "accepted", lambda claim: True)
+    assert named.known.startswith("proved in Coq") and "compiled" not in named.known
+    assert isinstance(named.claim, Claim) and not row.in_coq

@@ -1,0 +1,63 @@
+"""Which theorems of ``general.v``, in the papers' folders, Coq's kernel has accepted as they stand.
+
+A row that is argued by hand may name a theorem of this file, which states it in general. ``make formal`` compiles the files and
+writes ``coq.toml``: for each paper a digest of the text and of all that it requires. Where the text is no longer that of the
+digest, the row is shown as *proved in Coq, to be compiled again*.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tomllib
+from functools import cache
+from pathlib import Path
+
+from airtight.validate.claims.claim import Claim
+from airtight.validate.claims.sources import INSTALLED
+from airtight.validate.files import whole
+
+NAME, FILE = "coq.toml", "general.v"
+_HEAD = """\
+# For each paper with general.v: a digest of it and of all that it requires, as Coq's kernel accepted them in `make formal`.
+"""
+_LIBRARY = Path(__file__).parent / "certificates"
+_REQUIRED = re.compile(r"^From Airtight Require (?:Import |Export )?([\w ]+)\.$", re.M)
+
+
+def digest(file: Path, library: Path, head: str = "") -> str:
+    """The hash of a text and of all texts that it requires."""
+    text = file.read_text("utf-8")
+    others = [digest(library / f"{name}.v", library, head) for line in _REQUIRED.findall(text) for name in line.split()]
+    return hashlib.sha256("\n".join([head, text, *others]).encode()).hexdigest()
+
+
+def accepted(claim: Claim) -> bool:
+    """Whether Coq has accepted the theorem that an installed claim names, and the file is still the same.
+
+    Examples
+    --------
+    >>> accepted(INSTALLED.claims()["FDP-D2"])
+    False
+    """
+    return bool(claim.coq) and claim.paper in INSTALLED.papers() and _accepted(claim.paper, claim.coq)
+
+
+@cache
+def _accepted(paper: str, theorem: str) -> bool:
+    file, record = INSTALLED.home(paper).with_name(FILE), INSTALLED.records(paper) / NAME
+    if not (file.is_file() and record.is_file()):
+        return False
+    stands = re.search(rf"^Theorem {re.escape(theorem.rpartition('.')[2])}\b", file.read_text("utf-8"), re.M)
+    return bool(stands) and tomllib.loads(record.read_text("utf-8")).get(file.parent.name) == digest(file, _LIBRARY)
+
+
+def record() -> None:
+    """Write the records of all papers, after Coq has accepted all files."""
+    folders = {INSTALLED.home(paper).parent: INSTALLED.records(paper) for paper in INSTALLED.papers()}
+    files = sorted(folder / FILE for folder in folders if (folder / FILE).is_file())
+    for place in set(folders.values()):
+        lines = [f'{file.parent.name} = "{digest(file, _LIBRARY)}"\n' for file in files if folders[file.parent] == place]
+        if lines:
+            with whole(place / NAME) as stream:
+                stream.write((_HEAD + "".join(lines)).encode())
