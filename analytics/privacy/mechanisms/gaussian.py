@@ -55,8 +55,8 @@ def mills_slope(x: FloatArray) -> FloatArray:
     return slope
 
 
-def mills_drop(a: FloatArray, b: FloatArray, width: FloatArray) -> FloatArray:
-    r"""R(a) - R(b) for b = a + width, to relative 1e-13 however small the width is.
+def mills_drop(a: FloatArray, b: FloatArray, width: FloatArray, lower: FloatArray | None = None) -> FloatArray:
+    r"""R(a) - R(b) for b = a + width, to relative 1e-13 however small the width is; `lower` is R(b), if it is known.
 
     Notes
     -----
@@ -68,7 +68,7 @@ def mills_drop(a: FloatArray, b: FloatArray, width: FloatArray) -> FloatArray:
     :math:`5.63\cdot10^{-10}\cdot9!\,(wm)^8(1 + wm)` of the drop.
     """
     upper = mills(a)
-    drop = upper - mills(b)
+    drop = upper - (mills(b) if lower is None else lower)
     close = drop < _CLOSE * upper
     if np.any(close):
         middle, half = (a[close] + b[close]) / 2, width[close] / 2
@@ -92,17 +92,18 @@ def _curve(epsilon: FloatArray, mu: FloatArray) -> tuple[FloatArray, FloatArray,
         a = epsilon / mu - mu / 2
         b = epsilon / mu + mu / 2
         log_density = -0.5 * a * a - _LOG_SQRT_2PI
-        density_times_mills = np.exp(log_density) * mills(b)
+        mills_b = mills(b)
+        density_times_mills = np.exp(log_density) * mills_b
         bulk = (a < 0) & (mu >= 0.5)
         log_delta = np.empty_like(a)
         log_delta[bulk] = np.log1p(-(special.ndtr(a[bulk]) + density_times_mills[bulk]))
         tail = ~bulk & np.isfinite(a)
-        drop = mills_drop(a[tail], b[tail], mu[tail])
+        drop = mills_drop(a[tail], b[tail], mu[tail], mills_b[tail])
         log_delta[tail] = log_density[tail] + np.log(drop)
         log_delta[~bulk & ~tail] = -np.inf
         slope = np.empty_like(a)
         slope[bulk] = -density_times_mills[bulk] / np.exp(log_delta[bulk])
-        slope[tail] = -mills(b[tail]) / drop
+        slope[tail] = -mills_b[tail] / drop
         slope[~bulk & ~tail] = -np.inf
         error = 4 * UNIT * (1 + np.abs(a)) * (1 + b) + 1e-13
         error[log_delta == -np.inf] = 0.0
