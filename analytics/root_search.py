@@ -41,7 +41,8 @@ def falling_root(
     Notes
     -----
     The next argument is the root of the secant through the last two evaluations, moved aside so that both ends come near
-    the root. Only the length of the interval, never its ends' signs, depends on the function being falling.
+    the root. Where one of them is infinite, or the secant leaves an interval at the end of which the function is, there is no
+    secant, and the interval is halved. Only the length of the interval, never its ends' signs, depends on the function being falling.
 
     Examples
     --------
@@ -49,17 +50,20 @@ def falling_root(
     >>> low * low < 2 <= high * high, high - low <= 1e-9
     (True, True)
     """
-    previous, before, x = low, at_low, start
+    previous, before, x, at_high = low, at_low, start, 0.0
     width, patience, allowed = high - low, _PATIENCE, _PATIENCE
     for _ in range(_EVALUATIONS):
         here = value(x)
-        low, high = (x, high) if here > 0 else (low, x)
+        low, high, at_high = (x, high, at_high) if here > 0 else (low, x, here)
         if high - low <= length(high):
             break
         patience -= 1
         if high - low <= width / 2:
             width, patience = high - low, allowed
-        secant = x - here * (x - previous) / (here - before) if math.isfinite(here) and here != before else math.nan
+        usable = math.isfinite(here) and math.isfinite(before) and here != before
+        secant = x - here * (x - previous) / (here - before) if usable else math.nan
+        if secant >= high and not math.isfinite(at_high):
+            secant = math.nan
         previous, before = x, here
         aside = _ASIDE * length(high)
         allowed -= patience == 0 and allowed > 0

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from airtight.analytics import checks
-from airtight.analytics.checks import FloatArray, ParameterError, broadcast, real
+from airtight.analytics.checks import FloatArray, IntArray, ParameterError, broadcast, real
 from airtight.analytics.privacy.mechanisms import gaussian_point
 from airtight.analytics.privacy.mechanisms.mechanism import BracketArrays, Factors, Mechanism, register
 from airtight.analytics.rounding import NORMAL, SMALLEST, UNIT
@@ -306,7 +306,6 @@ def sigma(epsilon: ArrayLike, delta: ArrayLike, *, sensitivity: ArrayLike) -> Fl
     2.13273...
     """
     from scipy import special
-    from scipy.optimize import elementwise
 
     eps, target, sensitivities = broadcast(
         epsilon=real("epsilon", epsilon, "[0, inf]"),
@@ -319,10 +318,6 @@ def sigma(epsilon: ArrayLike, delta: ArrayLike, *, sensitivity: ArrayLike) -> Fl
     regular = (eps < np.inf) & (target < 0) & (sensitivities > 0)
     eps, target = eps[regular], target[regular]
 
-    def excess(log_mu: FloatArray, eps: FloatArray, target: FloatArray) -> FloatArray:
-        value, _, error = _curve(eps.ravel(), np.exp(log_mu).ravel())
-        return np.asarray((value + 3 * error - target.ravel()).reshape(log_mu.shape))
-
     a = -special.ndtri_exp(target)  # delta <= Phi(-a), so the mu of this a is a lower bound of the root
     spread = np.sqrt(2) * np.sqrt(eps)
     root = np.hypot(a, spread)
@@ -330,13 +325,42 @@ def sigma(epsilon: ArrayLike, delta: ArrayLike, *, sensitivity: ArrayLike) -> Fl
     low = np.log(np.maximum(floor, 2 * np.sqrt(2) * special.erfinv(np.exp(target)))) - 1.0
     low = np.maximum(low, target - 2.0)  # from delta <= mu / sqrt(2 pi), for an exp(target) that underflows
     high = np.log(spread + np.abs(a) + 40.0)  # epsilon / mu - mu / 2 <= -20: delta is 1 in doubles
-    root_search = elementwise.find_root(
-        excess, (low, high), args=(eps, target), tolerances={"xrtol": 1e-14, "xatol": 0, "fatol": 0, "frtol": 0}
-    )
-    # at a huge epsilon the search has no bracket in doubles; there the lower bound is the root to all digits
-    mu = np.where(np.isfinite(root_search.x), np.exp(root_search.x), floor)
-    out[regular] = sensitivities[regular] / _step_down(mu, target, eps)
+    out[regular] = sensitivities[regular] / _step_down(_greatest_ratio(target, eps, low, high, floor), target, eps)
     return np.asarray(out.reshape(shape))[()]
+
+
+def _greatest_ratio(
+    target: FloatArray, eps: FloatArray, low: FloatArray, high: FloatArray, otherwise: FloatArray
+) -> FloatArray:
+    """The mu whose curve is at the target, its logarithm from `low` to `high`; `otherwise` where it is not in between.
+
+    Newton's method in log mu; where it leaves the interval, halving. As d delta / d mu = phi(a) and d delta / d epsilon =
+    -phi(a) R(b), the slope of log delta in log mu is that in epsilon times -mu / R(b).
+    """
+
+    def excess(log_mu: FloatArray, rows: IntArray) -> tuple[FloatArray, FloatArray]:
+        mu = np.exp(log_mu)
+        value, slope, error = _curve(eps[rows], mu)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            return value + 3 * error - target[rows], -slope * mu / mills(eps[rows] / mu + mu / 2)
+
+    active = np.arange(target.size)
+    # at a huge epsilon there is no interval in doubles, and the lower bound is the root to all digits
+    within = (excess(low, active)[0] <= 0) & (excess(high, active)[0] > 0)
+    active, result = active[within], low.copy()
+    low, high = low.copy(), high.copy()
+    for _ in range(_NEWTON_STEPS):
+        if not active.size:
+            break
+        here = result[active]
+        above, slope = excess(here, active)
+        low[active], high[active] = np.where(above > 0, low[active], here), np.where(above > 0, here, high[active])
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            moved = here - above / slope
+        between = (moved >= low[active]) & (moved <= high[active])
+        result[active] = np.where(between, moved, (low[active] + high[active]) / 2)
+        active = active[np.abs(result[active] - here) > 1e-14 * np.maximum(np.abs(here), 1.0)]
+    return np.where(within, np.exp(result), otherwise)
 
 
 def _step_down(mu: FloatArray, target: FloatArray, eps: FloatArray) -> FloatArray:

@@ -177,9 +177,14 @@ class SignalTest:
 
         The cells are halved at most `doublings` times.
         """
+        gained, missed = self._parts(eps, level, doublings)
+        return max(gained - missed, 0.0)
+
+    def _parts(self, eps: float, level: float, doublings: int) -> tuple[float, float]:
+        """The bound without the missing mass, and what this takes off."""
         # exp(epsilon) overflows from 709 on
         if self.p == 0 or self.d + self.s == 0 or not eps < 700:
-            return 0.0
+            return 0.0, 0.0
         lam, p = float(np.exp(eps)), self.p
         with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
             if self.adjacency is not Adjacency.ABSENT:
@@ -197,7 +202,7 @@ class SignalTest:
                         bound, self._best([(remaining, 0.0, False)], [(lam * p, self.d, True)], level, doublings)
                     )
         # P and Q err by twice the missing mass at most, Q times lambda
-        return max(bound - (1 + lam) * 2 * self.missing, 0.0)
+        return bound, (1 + lam) * 2 * self.missing
 
     def outcomes(self, level: float, coarse: int = 1) -> tuple[FloatArray, FloatArray]:
         """Two laws on finitely many outcomes: the observer learns only the cell of y, and of the cell only a range of
@@ -467,8 +472,8 @@ def least_epsilon(tests: Sequence[SignalTest], delta: float, epsilon_upper: floa
     """The greatest epsilon found below `epsilon_upper` at which a lower bound still exceeds `delta`; 0 if there is none."""
 
     def excess(test: SignalTest, eps: float, doublings: int) -> float:
-        bound = test.delta(eps, 1e-4 * delta, doublings)
-        return float(np.log(bound / delta)) if bound > 0 else -np.inf
+        gained, missed = test._parts(eps, 1e-4 * delta, doublings)
+        return float(np.log(gained / (delta + missed))) if gained > 0 else -np.inf
 
     def greatest(test: SignalTest, low: float, doublings: int, start: float, near: float) -> float:
         # nothing is excluded if not even the left end exceeds delta
@@ -483,7 +488,7 @@ def least_epsilon(tests: Sequence[SignalTest], delta: float, epsilon_upper: floa
     # first with few cells, each test from where the best of those before it ends
     best, first = 0.0, tests[0]
     for test in tests:
-        reached = greatest(test, best, 0, epsilon_upper * (1 - _NEAR / 10), _COARSE)
+        reached = greatest(test, best, 0, best * (1 + _COARSE) or epsilon_upper, _COARSE)
         best, first = max((best, first), (reached, test), key=lambda each: each[0])
     # then with all cells, which only raise the bound: the best one, and those that few cells leave close to it
     close = [test for test in tests if test is not first and (best == 0 or excess(test, best, 0) > -_CLOSE)]
