@@ -42,7 +42,8 @@ def falling_root(
     -----
     The next argument is the root of the secant through the last two evaluations, moved aside so that both ends come near
     the root. Where one of them is infinite, or the secant leaves an interval at the end of which the function is, there is no
-    secant, and the interval is halved. Only the length of the interval, never its ends' signs, depends on the function being falling.
+    secant, and the interval is halved. Only the length of the interval, never its ends' signs, depends on the function being
+    falling.
 
     Examples
     --------

@@ -36,6 +36,18 @@ def test_infinite_values_are_bisected(beyond):
     assert low < 0.3 <= high and high - low <= 1e-6
 
 
+def test_no_argument_is_spent_beside_an_infinite_one():
+    """A function that falls slowly and ends: each evaluation halves the interval, where secants only met its ends."""
+    asked = []
+
+    def value(x):
+        asked.append(x)
+        return 1 - x if x < 0.7 else -math.inf
+
+    low, high = falling_root(value, 0.0, 1.0, 1.0, 0.5, lambda _: 1e-6)
+    assert low < 0.7 <= high and len(asked) <= 1 + math.log2(1e6) + 1
+
+
 @given(st.floats(1e-9, 9e8))
 def test_the_least_safe_argument_from_both_sides(edge: float) -> None:
     below, above = (least_safe(lambda x: x >= edge, side) for side in (0, 1))
