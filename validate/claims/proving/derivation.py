@@ -600,10 +600,16 @@ def _resolved(expression: Any, conditions: Sequence[Any]) -> sp.Expr:
         return expression
     for condition in conditions:
         if isinstance(condition, sp.Le | sp.Lt | sp.Ge | sp.Gt) and expression.has(*_KINKED):
-            chosen = _chosen(condition.gts - condition.lts)
-            expression = expression.replace(lambda e: isinstance(e, sp.Max | sp.Min | sp.Abs), chosen)
-            expression = expression.replace(lambda e: isinstance(e, sp.Piecewise), partial(_branches, condition))
+            expression = _where(expression, condition)
     return expression
+
+
+@lru_cache(maxsize=1 << 14)  # the links of a derivation share sides and conditions
+def _where(expression: sp.Expr, condition: Any) -> sp.Expr:
+    """The expression where one condition holds."""
+    chosen = _chosen(condition.gts - condition.lts)
+    expression = expression.replace(lambda e: isinstance(e, sp.Max | sp.Min | sp.Abs), chosen)
+    return expression.replace(lambda e: isinstance(e, sp.Piecewise), partial(_branches, condition))
 
 
 def _branches(known: Any, piecewise: sp.Piecewise) -> sp.Expr:
