@@ -118,6 +118,7 @@ CLAIMS = (
         ),
         {"seed": _SEED, "devices": Range(2, 6, integer=True), "spread": Range(0.0, 2.0)},
         statement=r"\max_k\cos(\bar h, h_k) \ge \frac{\|\bar h\|}{\max_k\|h_k\|} > 0",
+        coq="utility_fairness_general.UF_E26_mean",
     ),
     Claim(
         "UF-E28",
@@ -157,5 +158,6 @@ CLAIMS = (
         r"\implies \hat\beta = \beta",
         tolerance=1e-6,
         idle=("seed",),
+        coq="utility_fairness_general.UF_E29_star",
     ),
 )

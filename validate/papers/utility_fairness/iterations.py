@@ -138,6 +138,7 @@ CLAIMS = (
         ),
         {"mu": Range(0.01, 0.98, logarithmic=True), "step": step.range, "iterations": Range(1, 30, integer=True)},
         statement=r"\sup_{\mathcal F}\Phi_j = \rho^{2j},\quad \rho = \max(|1-\eta\mu|, |1-\eta L|)",
+        coq="utility_fairness_general.UF_T1_star",
     ),
     Claim(
         "UF-T1*-necessary",
@@ -149,6 +150,7 @@ CLAIMS = (
         {**over(start, mu), "step": Range(0.05, 0.99), "iterations": Range(1, 30, integer=True)},
         statement=r"\Phi_j \ge (1-\eta L)^{2j}",
         tolerance=1e-7,
+        coq="utility_fairness_general.UF_T1_star_necessary",
     ),
     Claim(
         "UF-T1*-PL",
@@ -175,6 +177,7 @@ CLAIMS = (
         {"phi": phi.range, "mu": Range(0.05, 0.98), "step": Range(0.05, 1.9)},
         statement=r"\min\Bigl\{j : \sup_{\mathcal F}\Phi_j \le \Phi\Bigr\} = "
         r"\Bigl\lceil\frac{\log\Phi}{2\log\rho}\Bigr\rceil",
+        coq="utility_fairness_general.UF_R1",
     ),
     Claim(
         "UF-E41",
@@ -186,6 +189,7 @@ CLAIMS = (
         holds_under("True for j >= 1 but loose: the factor is at least rho. At j = 0 it is false."),
         {"mu": mu.range, "step": step.range, "iterations": Range(1, 30, integer=True)},
         statement=r"\Phi_j \le \bigl(\tfrac{\mu\eta^2L}2-\mu\eta+1\bigr)^{j+1}",
+        coq="utility_fairness_general.UF_E41",
     ),
     Claim(
         "UF-E42",

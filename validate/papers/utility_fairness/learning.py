@@ -249,6 +249,7 @@ CLAIMS = (
         statement=r"\Phi \ge \frac{\mathcal F(h^{(j)}) - \mathcal F^*}{\mathcal F(0) - \mathcal F^*}",
         unread="a definition; its values are tried",
         scale=absolute("share of the excess"),
+        coq="utility_fairness_general.UF_E21",
     ),
     Claim(
         "UF-Tab1-parameters",
