@@ -149,3 +149,92 @@ induction K as [|K IH]; simpl.
 - apply size_le; [lra|]. right. unfold dot. rewrite total_const. ring.
 - apply Rle_trans with (1 := size_plus n (fun i => total K (fun k => u k i)) (u K)). lra.
 Qed.
+
+(* What is asked of an expectation: that of quadratic polynomials, of a law with this mean and variance. *)
+Definition moments (mean variance : R) (G : (R -> R) -> R) : Prop :=
+  forall a b c, G (fun x => a + b * x + c * x ^ 2) = a + b * mean + c * (mean ^ 2 + variance).
+
+Lemma coin_moments p : moments p (p * (1 - p)) (E (coin p)).
+Proof. intros a b c. simpl. ring. Qed.
+
+(* a law with mean 0 and variance s^2 *)
+Lemma two_points_moments s : moments 0 (s ^ 2) (E [(1 / 2, s); (1 / 2, - s)]).
+Proof. intros a b c. simpl. field. Qed.
+
+(* Independent variables: an expectation over one after the other, here of values in any set. *)
+Definition set {A : Type} (u : nat -> A) (k : nat) (x : A) : nat -> A := fun i => if Nat.eqb i k then x else u i.
+
+Fixpoint each {A : Type} (none : A) (G : nat -> (A -> R) -> R) (n : nat) (h : (nat -> A) -> R) : R :=
+  match n with
+  | O => h (fun _ => none)
+  | S k => G k (fun x => each none G k (fun u => h (set u k x)))
+  end.
+
+Lemma each_ext {A : Type} (none : A) G n h h' : (forall u, h u = h' u) -> each none G n h = each none G n h'.
+Proof. intros H. f_equal. apply functional_extensionality, H. Qed.
+
+Lemma set_total {A : Type} n (u : nat -> A) x (f : nat -> A -> R) :
+  total (S n) (fun j => f j (set u n x j)) = total n (fun j => f j (u j)) + f n x.
+Proof.
+simpl. unfold set at 2. rewrite Nat.eqb_refl. f_equal. apply total_ext. intros i H. unfold set.
+replace (i =? n)%nat with false by (symmetry; apply Nat.eqb_neq; lia). reflexivity.
+Qed.
+
+(* the mean of squares of affine functions, and of single squares *)
+Lemma mean_squares (G : nat -> (R -> R) -> R) (mean variance : nat -> R) n :
+  (forall j, (j < n)%nat -> moments (mean j) (variance j) (G j)) -> forall q rest (c : nat -> R) (a : nat -> nat ->
+    R) (b : nat -> R),
+  each 0 G n (fun u => rest + total q (fun s => (c s + total n (fun j => a s j * u j)) ^ 2) + total n (fun j => b j * u j ^ 2))
+  = rest + total q (fun s => (c s + total n (fun j => a s j * mean j)) ^ 2)
+    + total n (fun j => variance j * total q (fun s => a s j ^ 2) + b j * (mean j ^ 2 + variance j)).
+Proof.
+induction n as [|n IH]; intros H q rest c a b.
+- simpl. ring.
+- cbn [each].
+  transitivity (G n (fun x => (rest + b n * x ^ 2) + total q (fun s => ((c s + a s n * x) + total n
+    (fun j => a s j * mean j)) ^ 2)
+    + total n (fun j => variance j * total q (fun s => a s j ^ 2) + b j * (mean j ^ 2 + variance j)))).
+  + f_equal. apply functional_extensionality. intros x. rewrite <- (IH (fun j Hj => H j (Nat.lt_lt_succ_r _ _ Hj))).
+    apply each_ext. intros u. rewrite (set_total n u x (fun j y => b j * y ^ 2)).
+    rewrite (total_ext q (fun s => (c s + total (S n) (fun j => a s j * set u n x j)) ^ 2)
+      (fun s => ((c s + a s n * x) + total n (fun j => a s j * u j)) ^ 2)).
+    * ring.
+    * intros s _. rewrite (set_total n u x (fun j y => a s j * y)). ring.
+  + set (V := total n (fun j => variance j * _ + _)). set (d := fun s => c s + total n (fun j => a s j * mean j)).
+    rewrite (functional_extensionality _ (fun x => (rest + V + total q (fun s => d s ^ 2)) + (total q
+      (fun s => 2 * (d s * a s n))) * x
+      + (b n + total q (fun s => a s n ^ 2)) * x ^ 2)).
+    * rewrite (H n ltac:(lia)). cbn [total]. fold V.
+      rewrite (total_ext q (fun s => (c s + (total n (fun j => a s j * mean j) + a s n * mean n)) ^ 2)
+        (fun s => d s ^ 2 + mean n * (2 * (d s * a s n)) + mean n ^ 2 * a s n ^ 2)) by (intros s _; unfold d; ring).
+      rewrite !total_plus, !total_times. ring.
+    * intros x. rewrite (total_ext q (fun s => (c s + a s n * x + total n (fun j => a s j * mean j)) ^ 2)
+        (fun s => d s ^ 2 + x * (2 * (d s * a s n)) + x ^ 2 * a s n ^ 2)) by (intros s _; unfold d; ring).
+      rewrite !total_plus, !total_times. ring.
+Qed.
+
+(* the same of independent vectors with r independent coordinates of mean 0 *)
+Lemma mean_squares_vectors (G : nat -> nat -> (R -> R) -> R) (variance : nat -> R) r K :
+  (forall k j, (k < K)%nat -> (j < r)%nat -> moments 0 (variance k) (G k j)) -> forall q rest (c : nat -> R) (a : nat ->
+    nat -> nat -> R),
+  each (fun _ => 0) (fun k => each 0 (G k) r) K (fun u => rest
+    + total q (fun s => (c s + total K (fun k => total r (fun j => a s k j * u k j))) ^ 2))
+  = rest + total q (fun s => c s ^ 2) + total K (fun k => variance k * total r (fun j => total q (fun s => a s k j ^ 2))).
+Proof.
+induction K as [|K IH]; intros H q rest c a.
+- simpl. rewrite Rplus_0_r. f_equal. apply total_ext. intros; ring.
+- cbn [each].
+  transitivity (each 0 (G K) r (fun x => rest + total K (fun k => variance k * total r (fun j => total q (fun s => a s k j ^ 2)))
+    + total q (fun s => (c s + total r (fun j => a s K j * x j)) ^ 2) + total r (fun j => 0 * x j ^ 2))).
+  + apply each_ext. intros x.
+    transitivity (rest + total q (fun s => (c s + total r (fun j => a s K j * x j)) ^ 2)
+      + total K (fun k => variance k * total r (fun j => total q (fun s => a s k j ^ 2)))).
+    * rewrite <- (IH (fun k j Hk Hj => H k j (Nat.lt_lt_succ_r _ _ Hk) Hj)). apply each_ext. intros u. f_equal.
+      apply total_ext. intros s _. rewrite (set_total K u x (fun k y => total r (fun j => a s k j * y j))). ring.
+    * rewrite (total_times r 0 (fun j => x j ^ 2)). ring.
+  + rewrite (mean_squares (G K) (fun _ => 0) (fun _ => variance K)) by (intros; apply H; lia).
+    cbn [total]. rewrite (total_ext q _ (fun s => c s ^ 2)).
+    2: { intros s _. rewrite (total_ext r _ (fun _ => 0)) by (intros; ring). rewrite total_const. ring. }
+    rewrite (total_ext r (fun j => variance K * _ + _) (fun j => variance K * total q (fun s => a s K j ^ 2))) by (intros; ring).
+    rewrite total_times. ring.
+Qed.

@@ -192,6 +192,7 @@ CLAIMS = (
         },
         statement=r"\mathcal T_2 \le d\,\|D\|_F^2\Bigl[\sum_kp_k\sigma_k^2+\tfrac{\sigma_m^2}{\gamma^2}\Bigr]",
         unread="matrices; random ones are tried",
+        coq="feature_dp_general.FDP_E28_noise",
     ),
     Claim(
         "FDP-E32",

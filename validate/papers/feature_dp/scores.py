@@ -306,6 +306,7 @@ CLAIMS = (
         {"score": Range(0.0, 5.4), "noise": Range(0.15, 10.0, logarithmic=True), "eta": Range(0.0, 5.0)},
         statement=r"p_k = \Phi\left(\frac{\eta - u_k}{\sigma_k^{(0)}}\right)",
         where={r"u_k": sp.Symbol("score"), r"\sigma_k^{(0)}": sp.Symbol("noise")},
+        coq="feature_dp_general.FDP_E17",
     ),
     Claim(
         "FDP-L2",
