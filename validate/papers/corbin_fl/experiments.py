@@ -179,6 +179,7 @@ CLAIMS = (
         statement=r"\max\mathrm{MSE}(\text{CorBin-FL}) \le \frac{8r^2}{n\epsilon_p^2} \quad(\epsilon_p \le 3.83)",
         where={r"\max\mathrm{MSE}(\text{CorBin-FL})": _PAIR / 2, "r": 1, "n": 1},
         domain={"epsilon": replace(epsilon.range, high=3.83, typical=(0.5, 3.0))},
+        coq="corbin_fl_general.CB_X1_mse",
     ),
     Claim(
         "CB-X1-gauss",
@@ -196,6 +197,7 @@ CLAIMS = (
         statement=r"\delta_G\bigl(\epsilon;\ \sigma^2 = n\max\mathrm{MSE}(\text{CorBin-FL})\bigr) \ge 10^{-5}\quad"
         r"(\epsilon \le 15.4)",
         slack=1.1,
+        coq="corbin_fl_general.CB_X1_gauss",
     ),
     Claim(
         "CB-X2",
@@ -212,6 +214,7 @@ CLAIMS = (
         ),
         statement=r"\max\mathrm{MSE}_{d=5} \le 1.07\,\max\mathrm{MSE}_\infty \quad(\epsilon \ge 1)",
         unread="worst cases by name; tried are their values",
+        coq="corbin_fl_general.CB_X2",
     ),
     Claim(
         "CB-X3",
@@ -226,6 +229,7 @@ CLAIMS = (
         ),
         {"pairs": Range(1, 100, integer=True), "p": Range(0.0, 0.99), **_EPSILON},
         statement=r"\max\mathrm{MSE}(\text{CorBin-FL}, p) \le r^2\alpha^2\,E\tfrac{[N>0]}N = \max\mathrm{MSE}(\text{LDP-FL}, p)",
+        coq="corbin_fl_general.CB_X3",
     ),
     Claim(
         "CB-X4",
@@ -242,6 +246,7 @@ CLAIMS = (
         ),
         statement=r"2\max\mathrm{MSE}(\text{CorBin-FL}) \le \max\mathrm{MSE}(\text{LDP-FL}) \quad(n \text{ even})",
         unread="worst cases by name; tried are their values",
+        coq="corbin_fl_general.CB_X4",
     ),
     Claim(
         "CB-X5",
@@ -252,6 +257,7 @@ CLAIMS = (
         form=at_most(_A(epsilon) ** 2 * kept() / 2, sp.Rational("0.5001")),
         statement=r"\max\mathrm{MSE}_{\epsilon \ge 10} \le 1.0002\,\max\mathrm{MSE}_{\epsilon=\infty}",
         unread="worst cases by name; tried are their values",
+        coq="corbin_fl_general.CB_X5",
     ),
     Claim(
         "CB-X6",
@@ -266,6 +272,7 @@ CLAIMS = (
         form=at_most(_A(epsilon) ** 2 * _with_alone(fewer), _A(epsilon) ** 2 * _with_alone(more)),
         statement=r"\max\mathrm{MSE}_\gamma \le \max\mathrm{MSE}_{\gamma'} \text{ for } \gamma \le \gamma'",
         unread="worst cases by name; tried are their values",
+        coq="corbin_fl_general.CB_X6",
     ),
     Claim(
         "CB-X7",
@@ -279,6 +286,7 @@ CLAIMS = (
         form=at_most(2 / kept(epsilon * factor), 2 / kept()),
         statement=r"\frac{\max\mathrm{MSE}(\text{LDP-FL})}{\max\mathrm{MSE}(\text{CorBin-FL})}\text{ never rises with } \epsilon",
         unread="worst cases by name; tried are their values",
+        coq="corbin_fl_general.CB_X7",
     ),
     Claim(
         "CB-X8",

@@ -232,5 +232,6 @@ CLAIMS = (
         {"epsilon": epsilon.range},
         form=at_least(2 / kept(), 2),
         statement=r"\frac{\text{worst MSE of LDP-FL}}{\text{worst MSE of CorBin-FL}} \ge 2",
+        coq="corbin_fl_general.CB_rem",
     ),
 )

@@ -1,0 +1,774 @@
+(* CorBin-FL: the pair with any number of shared bits, and the errors of any number of clients. *)
+
+From Coq Require Import Reals Lra Lia Psatz List FunctionalExtensionality.
+From Coquelicot Require Import Coquelicot.
+From Interval Require Import Tactic.
+From Airtight Require Import Model Sums Rows Gaussian Erfc Classical.
+Import ListNotations.
+Open Scope R_scope.
+
+(* Radius 1, center 0: a client with the update x sends A with probability chance A x, else -A. *)
+Definition alpha (epsilon : R) : R := (exp epsilon + 1) / (exp epsilon - 1).
+Definition chance (A x : R) : R := 1 / 2 + x / (2 * A).
+
+Lemma chance_between A x : 1 <= A -> -1 <= x <= 1 -> 0 <= chance A x <= 1.
+Proof.
+intros HA H. unfold chance. assert (B : 0 < / (2 * A) <= 1 / 2).
+{ split. apply Rinv_0_lt_compat; lra. replace (1 / 2) with (/ 2) by field. apply Rinv_le_contravar; lra. }
+unfold Rdiv in *. nra.
+Qed.
+
+Lemma alpha_above_1 epsilon : 0 < epsilon -> 1 < alpha epsilon.
+Proof.
+intros H. assert (1 < exp epsilon) by (rewrite <- exp_0; apply exp_increasing, H).
+unfold alpha. apply (Rmult_lt_reg_r (exp epsilon - 1)). lra. unfold Rdiv. rewrite Rmult_assoc, Rinv_l; lra.
+Qed.
+
+(* Algorithm 2 with a shared number z, uniform on 0, ..., n - 1, and private coins.
+Where i + f is n times the probability of plus of
+   the first client, f < 1, it sends plus if z < i, with probability f if z = i. The second sends minus by the same rule. *)
+Definition share (i : nat) (f : R) (z : nat) : R := if (z <? i)%nat then 1 else if (z =? i)%nat then f else 0.
+
+(* the mean of h over both outputs, here 1 for plus and 0 for minus *)
+Definition pair_mean (n i : nat) (f : R) (k : nat) (g : R) (h : R -> R -> R) : R :=
+  total n (fun z => E (coin (share i f z)) (fun u => E (coin (share k g z)) (fun v => h u (1 - v)))) / INR n.
+
+Definition levels (n i : nat) (f : R) (k : nat) (g : R) (A x y : R) : Prop :=
+  0 <= f < 1 /\ 0 <= g < 1 /\ INR i + f = INR n * chance A x /\ INR k + g = INR n * (1 - chance A y).
+
+Lemma level_inside n i f q : (0 < n)%nat -> 0 <= f < 1 -> 0 <= q <= 1 -> INR i + f = INR n * q -> (i <= n)%nat /\ (i = n ->
+  f = 0).
+Proof.
+intros N F Q H. assert (0 < INR n) by (apply lt_0_INR, N). assert (INR n * q <= INR n) by nra. split.
+- apply INR_le. lra.
+- intros ->. lra.
+Qed.
+
+Lemma total_share n i f : (i <= n)%nat -> (i = n -> f = 0) -> total n (share i f) = INR i + f.
+Proof.
+intros H Z. assert (B : total i (share i f) = INR i).
+{ rewrite (total_ext i _ (fun _ => 1)). rewrite total_const; ring. intros z Hz. unfold share.
+  replace (z <? i)%nat with true by (symmetry; apply Nat.ltb_lt; exact Hz). reflexivity. }
+destruct (Nat.eq_dec i n) as [->|N]. rewrite B, Z; [ring | reflexivity].
+assert (C : forall m, total (i + S m) (share i f) = INR i + f).
+{ induction m as [|m IH].
+  - replace (i + 1)%nat with (S i) by lia. simpl. rewrite B. unfold share. rewrite Nat.ltb_irrefl, Nat.eqb_refl. reflexivity.
+  - replace (i + S (S m))%nat with (S (i + S m)) by lia. simpl total. rewrite IH. unfold share.
+    replace (i + S m <? i)%nat with false by (symmetry; apply Nat.ltb_ge; lia).
+    replace (i + S m =? i)%nat with false by (symmetry; apply Nat.eqb_neq; lia). ring. }
+replace n with (i + S (n - i - 1))%nat by lia. apply C.
+Qed.
+
+Lemma total_product n i f k g : (i <= n)%nat -> (i = n -> f = 0) -> (k <= n)%nat -> (k = n -> g = 0) ->
+  total n (fun z => share i f z * share k g z)
+  = if (k <? i)%nat then INR k + g else if (i <? k)%nat then INR i + f else INR i + f * g.
+Proof.
+intros I FI H G. destruct (Nat.ltb_spec k i) as [L|L]; [|destruct (Nat.ltb_spec i k) as [L'|L']].
+- rewrite <- (total_share n k g H G). apply total_ext. intros z _. unfold share.
+  destruct (Nat.ltb_spec z i); destruct (Nat.eqb_spec z i); destruct (Nat.ltb_spec z k); destruct (Nat.eqb_spec z k);
+    try lia; ring.
+- rewrite <- (total_share n i f I FI). apply total_ext. intros z _. unfold share.
+  destruct (Nat.ltb_spec z i); destruct (Nat.eqb_spec z i); destruct (Nat.ltb_spec z k); destruct (Nat.eqb_spec z k);
+    try lia; ring.
+- assert (k = i) by lia. subst k. rewrite <- (total_share n i (f * g)).
+  + apply total_ext. intros z _. unfold share. destruct (z <? i)%nat; destruct (z =? i)%nat; ring.
+  + exact I.
+  + intros E. rewrite (FI E). ring.
+Qed.
+
+(* what the four cells are made of: the marginals, and the probability that both send plus *)
+Definition both (n i : nat) (f : R) (k : nat) (g : R) : R := pair_mean n i f k g (fun u v => u * v).
+
+Lemma pair_mean_is n i f k g A x y h : (0 < n)%nat -> levels n i f k g A x y -> 0 <= chance A x <= 1 -> 0 <= chance A y <= 1 ->
+  pair_mean n i f k g h = both n i f k g * h 1 1 + (chance A x - both n i f k g) * h 1 0 + (chance A y - both n i f k g) * h 0 1
+    + (1 - chance A x - chance A y + both n i f k g) * h 0 0.
+Proof.
+intros N (F & G & X & Y) HX HY. assert (0 < INR n) by (apply lt_0_INR, N).
+destruct (level_inside n i f _ N F HX X) as (I & FI). destruct (level_inside n k g (1 - chance A y) N G ltac:(lra) Y) as (J & GJ).
+unfold both, pair_mean. cbn [E coin].
+rewrite (total_ext n (fun z => share i f z * (share k g z * h 1 (1 - 1) + _) + _)
+  (fun z => (h 1 1 - h 0 1) * share i f z + (h 0 0 - h 0 1) * share k g z
+            + (h 1 0 + h 0 1 - h 1 1 - h 0 0) * (share i f z * share k g z) + h 0 1))
+  by (intros; replace (1 - 1) with 0 by ring; replace (1 - 0) with 1 by ring; ring).
+rewrite (total_ext n (fun z => share i f z * (share k g z * (1 * (1 - 1)) + _) + _)
+  (fun z => share i f z - share i f z * share k g z)) by (intros; ring).
+rewrite total_minus, !total_plus, !total_times, total_const, !total_share by assumption.
+replace (chance A x) with ((INR i + f) / INR n) by (rewrite X; field; lra).
+replace (chance A y) with (1 - (INR k + g) / INR n) by (rewrite Y; field; lra). field. lra.
+Qed.
+
+Lemma both_is n i f k g A x y : (0 < n)%nat -> 0 < A -> levels n i f k g A x y -> 0 <= chance A x <= 1 -> 0 <= chance A y <= 1 ->
+  both n i f k g = if (i =? k)%nat then f * (1 - g) / INR n else Rmax 0 ((x + y) / (2 * A)).
+Proof.
+intros N P (F & G & X & Y) HX HY. assert (0 < INR n) by (apply lt_0_INR, N).
+destruct (level_inside n i f _ N F HX X) as (I & FI). destruct (level_inside n k g (1 - chance A y) N G ltac:(lra) Y) as (J & GJ).
+assert (S : (x + y) / (2 * A) = (INR i + f - (INR k + g)) / INR n) by (rewrite X, Y; unfold chance; field; lra).
+unfold both, pair_mean. cbn [E coin].
+rewrite (total_ext n _ (fun z => share i f z - share i f z * share k g z)) by (intros; ring).
+rewrite total_minus, total_share, total_product by assumption.
+destruct (Nat.eqb_spec i k) as [->|D].
+- rewrite !Nat.ltb_irrefl. field. lra.
+- destruct (Nat.ltb_spec k i) as [L|L].
+  + assert (INR k + 1 <= INR i) by (rewrite <- S_INR; apply le_INR; lia). rewrite Rmax_right; [rewrite S; reflexivity|].
+    rewrite S. apply Rdiv_le_0_compat; lra.
+  + assert (L' : (i < k)%nat) by lia. rewrite (proj2 (Nat.ltb_lt i k) L').
+    assert (INR i + 1 <= INR k) by (rewrite <- S_INR; apply le_INR; lia). rewrite Rmax_left; [field; lra|].
+    rewrite S. replace ((INR i + f - (INR k + g)) / INR n) with (- ((INR k + g - (INR i + f)) / INR n)) by (field; lra).
+    assert (0 <= (INR k + g - (INR i + f)) / INR n) by (apply Rdiv_le_0_compat; lra). lra.
+Qed.
+
+Lemma cells_positive d : (0 < 2 ^ d)%nat.
+Proof. generalize (Nat.pow_nonzero 2 d). lia. Qed.
+
+Theorem CB_A2 d i f k g A x y : 1 <= A -> -1 <= x <= 1 -> -1 <= y <= 1 -> levels (2 ^ d) i f k g A x y ->
+  pair_mean (2 ^ d) i f k g (fun u v => u * v)
+  = if (i =? k)%nat then f * (1 - g) / 2 ^ d else Rmax 0 ((x + y) / (2 * A)).
+Proof.
+intros HA HX HY H. replace (2 ^ d) with (INR (2 ^ d)) by (rewrite pow_INR; reflexivity).
+apply both_is; try assumption; try lra. apply cells_positive. apply chance_between; assumption. apply chance_between; assumption.
+Qed.
+
+(* the output of plus is A, that of minus -A *)
+Definition pair_error (n i : nat) (f : R) (k : nat) (g : R) (A s : R) : R :=
+  pair_mean n i f k g (fun u v => (A * (2 * u - 1) + A * (2 * v - 1) - s) ^ 2).
+
+Theorem CB_T1_star d i f k g A x y : 1 <= A -> -1 <= x <= 1 -> -1 <= y <= 1 -> levels (2 ^ d) i f k g A x y ->
+  let s := x + y in
+  pair_error (2 ^ d) i f k g A s
+  = 2 * A * Rabs s - s ^ 2 + 8 * A ^ 2 / 2 ^ d * (if (i =? k)%nat then Rmin f g - f * g else 0).
+Proof.
+intros HA HX HY H s. generalize (chance_between A x HA HX) (chance_between A y HA HY) (cells_positive d). intros PX PY N.
+unfold pair_error. rewrite (pair_mean_is _ _ _ _ _ A x y _ N H PX PY).
+rewrite (both_is _ _ _ _ _ A x y N ltac:(lra) H PX PY). fold s.
+assert (M : INR (2 ^ d) = 2 ^ d) by (rewrite pow_INR; reflexivity). rewrite M.
+assert (T : 0 < 2 ^ d) by (apply pow_lt; lra).
+assert (S : chance A x + chance A y - 1 = s / (2 * A)) by (unfold chance, s; field; lra).
+destruct (Nat.eqb_spec i k) as [->|D].
+- destruct H as (_ & _ & X & Y). rewrite M in X, Y.
+  assert (Q : s = 2 * A * ((f - g) / 2 ^ d)).
+  { replace (f - g) with (2 ^ d * (chance A x + chance A y - 1)) by lra. rewrite S. field. lra. }
+  replace (chance A y) with (1 - chance A x + s / (2 * A)) by lra.
+  assert (B : Rabs s = 2 * A * (Rabs (f - g) / 2 ^ d)).
+  { rewrite Q. unfold Rdiv. rewrite !Rabs_mult, (Rabs_pos_eq (/ 2 ^ d)), (Rabs_pos_eq A), (Rabs_pos_eq 2) by
+      (try lra; left; apply Rinv_0_lt_compat, T). reflexivity. }
+  rewrite B, Q. apply Rmin_case_strong; intros L.
+  + rewrite (Rabs_left1 (f - g)) by lra. field. lra.
+  + rewrite (Rabs_pos_eq (f - g)) by lra. field. lra.
+- replace (chance A y) with (1 - chance A x + s / (2 * A)) by lra.
+  destruct (Rle_lt_dec 0 s) as [L|L].
+  + rewrite Rmax_right by (apply Rdiv_le_0_compat; lra). rewrite Rabs_pos_eq by exact L. field. lra.
+  + rewrite Rmax_left. rewrite Rabs_left by exact L. field. lra.
+    unfold Rdiv. assert (0 < / (2 * A)) by (apply Rinv_0_lt_compat; lra). nra.
+Qed.
+
+Lemma coins_at_most f g : 0 <= f < 1 -> 0 <= g < 1 -> 0 <= Rmin f g - f * g <= 1 / 4.
+Proof.
+intros F G. apply Rmin_case_strong; intros L.
+- generalize (pow2_ge_0 (f - 1 / 2)). nra.
+- generalize (pow2_ge_0 (g - 1 / 2)). nra.
+Qed.
+
+(* the limit of infinitely many shared bits: a shared number, uniform on [0, 1] *)
+Definition limit_mean (A x y : R) (h : R -> R -> R) : R :=
+  RInt (fun z => h (if Rlt_dec z (chance A x) then 1 else 0) (if Rlt_dec z (1 - chance A y) then 0 else 1)) 0 1.
+
+Lemma limit_mean_is A x y h : 0 < A -> 0 <= chance A x <= 1 -> 0 <= chance A y <= 1 ->
+  let both := Rmax 0 ((x + y) / (2 * A)) in
+  limit_mean A x y h = both * h 1 1 + (chance A x - both) * h 1 0 + (chance A y - both) * h 0 1
+    + (1 - chance A x - chance A y + both) * h 0 0.
+Proof.
+intros P HX HY both. unfold limit_mean. set (F := fun z => h _ _).
+assert (S : (x + y) / (2 * A) = chance A x - (1 - chance A y)) by (unfold chance; field; lra).
+assert (constant : forall a b c, a <= b -> (forall z, a < z < b -> F z = c) -> is_RInt F a b ((b - a) * c)).
+{ intros a b c L C. apply (is_RInt_ext (fun _ => c)).
+  - rewrite Rmin_left, Rmax_right by exact L. intros z Hz. symmetry. apply C, Hz.
+  - apply (is_RInt_const (V := R_NormedModule)). }
+set (q := chance A x) in *. set (t := 1 - chance A y) in *. apply is_RInt_unique. unfold both. rewrite S.
+destruct (Rle_lt_dec t q) as [L|L].
+- rewrite Rmax_right by lra.
+  replace (_ + _) with ((t - 0) * h 1 0 + ((q - t) * h 1 1 + (1 - q) * h 0 1)) by (unfold t; ring).
+  apply (is_RInt_Chasles (V := R_NormedModule) F 0 t 1); [|apply (is_RInt_Chasles (V := R_NormedModule) F t q 1)]; apply constant;
+    try lra; try (unfold t; lra); intros z Hz; unfold F; fold q t;
+    destruct (Rlt_dec z q); destruct (Rlt_dec z t); try (exfalso; lra); reflexivity.
+- rewrite Rmax_left by lra.
+  replace (_ + _) with ((q - 0) * h 1 0 + ((t - q) * h 0 0 + (1 - t) * h 0 1)) by (unfold t; ring).
+  apply (is_RInt_Chasles (V := R_NormedModule) F 0 q 1); [|apply (is_RInt_Chasles (V := R_NormedModule) F q t 1)]; apply constant;
+    try lra; try (unfold t; lra); intros z Hz; unfold F; fold q t;
+    destruct (Rlt_dec z q); destruct (Rlt_dec z t); try (exfalso; lra); reflexivity.
+Qed.
+
+Definition limit_error (A x y : R) : R := limit_mean A x y (fun u v => (A * (2 * u - 1) + A * (2 * v - 1) - (x + y)) ^ 2).
+
+Lemma limit_error_is A x y : 1 <= A -> -1 <= x <= 1 -> -1 <= y <= 1 -> limit_error A x y = 2 * A * Rabs (x + y) - (x + y) ^ 2.
+Proof.
+intros HA HX HY. unfold limit_error. rewrite limit_mean_is by (try apply chance_between; lra).
+set (s := x + y). assert (S : chance A x + chance A y - 1 = s / (2 * A)) by (unfold chance, s; field; lra).
+replace (chance A y) with (1 - chance A x + s / (2 * A)) by lra.
+destruct (Rle_lt_dec 0 s) as [L|L].
+- rewrite Rmax_right by (apply Rdiv_le_0_compat; lra). rewrite Rabs_pos_eq by exact L. field. lra.
+- rewrite Rmax_left. rewrite Rabs_left by exact L. field. lra.
+  unfold Rdiv. assert (0 < / (2 * A)) by (apply Rinv_0_lt_compat; lra). nra.
+Qed.
+
+Theorem CB_T1_star_bits d i f k g A x y : 1 <= A -> -1 <= x <= 1 -> -1 <= y <= 1 -> levels (2 ^ d) i f k g A x y ->
+  pair_error (2 ^ d) i f k g A (x + y) - limit_error A x y <= A ^ 2 / (2 ^ d / 2).
+Proof.
+intros HA HX HY H. rewrite (CB_T1_star d i f k g A x y HA HX HY H), limit_error_is by assumption.
+assert (T : 0 < 2 ^ d) by (apply pow_lt; lra).
+assert (B : (if (i =? k)%nat then Rmin f g - f * g else 0) <= 1 / 4).
+{ destruct (i =? k)%nat; [|lra]. destruct H as (F & G & _). apply coins_at_most; assumption. }
+assert (C : 0 <= 8 * A ^ 2 / 2 ^ d) by (apply Rdiv_le_0_compat; nra).
+apply Rle_trans with (8 * A ^ 2 / 2 ^ d * (1 / 4)). nra. right. field. lra.
+Qed.
+
+(* a cell: whether the first client sends plus, and whether the second does *)
+Definition cell (a b : bool) (u v : R) : R := (if a then u else 1 - u) * (if b then v else 1 - v).
+
+Theorem CB_T1_cells d i f k g A x y a b : 1 <= A -> -1 <= x <= 1 -> -1 <= y <= 1 -> levels (2 ^ d) i f k g A x y ->
+  2 ^ d * Rabs (pair_mean (2 ^ d) i f k g (cell a b) - limit_mean A x y (cell a b)) <= 1 / 4.
+Proof.
+intros HA HX HY H. generalize (chance_between A x HA HX) (chance_between A y HA HY) (cells_positive d). intros PX PY N.
+rewrite (pair_mean_is _ _ _ _ _ A x y _ N H PX PY), limit_mean_is by (assumption || lra).
+rewrite (both_is _ _ _ _ _ A x y N ltac:(lra) H PX PY).
+assert (M : INR (2 ^ d) = 2 ^ d) by (rewrite pow_INR; reflexivity). rewrite M.
+assert (T : 0 < 2 ^ d) by (apply pow_lt; lra).
+set (P := if (i =? k)%nat then _ else _). set (Q := Rmax 0 _).
+replace (_ - _) with ((P - Q) * (cell a b 1 1 - cell a b 1 0 - cell a b 0 1 + cell a b 0 0)) by ring.
+replace (_ * _) with (2 ^ d * Rabs (P - Q) * Rabs (cell a b 1 1 - cell a b 1 0 - cell a b 0 1 + cell a b 0 0))
+  by (rewrite Rabs_mult; ring).
+replace (Rabs (cell a b 1 1 - _ - _ + _)) with 1.
+2: { unfold cell. destruct a, b; unfold Rabs; destruct Rcase_abs; lra. }
+rewrite Rmult_1_r. unfold P, Q. destruct (Nat.eqb_spec i k) as [->|D].
+- destruct H as (F & G & X & Y). rewrite M in X, Y.
+  replace ((x + y) / (2 * A)) with ((f - g) / 2 ^ d).
+  2: { replace (f - g) with (2 ^ d * (chance A x + chance A y - 1)) by lra. unfold chance. field. lra. }
+  generalize (coins_at_most f g F G). apply Rmin_case_strong; intros L B.
+  + rewrite Rmax_left. rewrite Rminus_0_r, Rabs_pos_eq.
+    replace (2 ^ d * (f * (1 - g) / 2 ^ d)) with (f - f * g) by (field; lra). lra.
+    apply Rdiv_le_0_compat; nra.
+    unfold Rdiv. assert (0 < / 2 ^ d) by (apply Rinv_0_lt_compat, T). nra.
+  + rewrite Rmax_right by (apply Rdiv_le_0_compat; lra).
+    replace (f * (1 - g) / 2 ^ d - (f - g) / 2 ^ d) with ((g - f * g) / 2 ^ d) by (field; lra).
+    rewrite Rabs_pos_eq by (apply Rdiv_le_0_compat; lra).
+    replace (2 ^ d * ((g - f * g) / 2 ^ d)) with (g - f * g) by (field; lra). lra.
+- rewrite Rminus_eq_0, Rabs_R0. lra.
+Qed.
+
+(* The mean of a function of the sum of a pair's outputs, and of the output of a client that quantizes alone. *)
+Definition pair_law (A x y : R) (h : R -> R) : R := limit_mean A x y (fun u v => h (A * (2 * u - 1) + A * (2 * v - 1))).
+Definition single_law (A x : R) (h : R -> R) : R := E (coin (chance A x)) (fun u => h (A * (2 * u - 1))).
+
+Definition pair_variance (A s : R) : R := 2 * A * Rabs s - s ^ 2.
+Definition single_variance (A x : R) : R := A ^ 2 - x ^ 2.
+
+Lemma pair_law_moments A x y : 1 <= A -> -1 <= x <= 1 -> -1 <= y <= 1 ->
+  moments (x + y) (pair_variance A (x + y)) (pair_law A x y).
+Proof.
+intros HA HX HY a b c. unfold pair_law. rewrite limit_mean_is by (try apply chance_between; lra). unfold pair_variance.
+set (s := x + y). assert (S : chance A x + chance A y - 1 = s / (2 * A)) by (unfold chance, s; field; lra).
+replace (chance A y) with (1 - chance A x + s / (2 * A)) by lra.
+destruct (Rle_lt_dec 0 s) as [L|L].
+- rewrite Rmax_right by (apply Rdiv_le_0_compat; lra). rewrite Rabs_pos_eq by exact L. field. lra.
+- rewrite Rmax_left. rewrite Rabs_left by exact L. field. lra.
+  unfold Rdiv. assert (0 < / (2 * A)) by (apply Rinv_0_lt_compat; lra). nra.
+Qed.
+
+Lemma single_law_moments A x : 1 <= A -> moments x (single_variance A x) (single_law A x).
+Proof. intros HA a b c. unfold single_law, chance, single_variance. simpl. field. lra. Qed.
+
+(* P pairs, of the clients 2 j and 2 j + 1, and N clients alone, those from 2 P on;
+  the squared error of the mean of all outputs *)
+Definition group_law (A : R) (P : nat) (w : nat -> R) (j : nat) : (R -> R) -> R :=
+  if (j <? P)%nat then pair_law A (w (2 * j)%nat) (w (2 * j + 1)%nat) else single_law A (w (2 * P + (j - P))%nat).
+Definition error (P N : nat) (A : R) (w : nat -> R) : R :=
+  each 0 (group_law A P w) (P + N) (fun Q => (total (P + N) Q / INR (2 * P + N) - total (2 * P + N) w / INR (2 * P + N)) ^ 2).
+
+Lemma total_pairs P w : total (2 * P) w = total P (fun j => w (2 * j)%nat + w (2 * j + 1)%nat).
+Proof.
+induction P as [|P IH]; [reflexivity|]. replace (2 * S P)%nat with (S (S (2 * P))) by lia. cbn [total]. rewrite IH.
+replace (2 * P + 1)%nat with (S (2 * P)) by lia. ring.
+Qed.
+
+Lemma total_split a b f : total (a + b) f = total a f + total b (fun i => f (a + i)%nat).
+Proof.
+induction b as [|b IH]; [rewrite Nat.add_0_r; simpl; ring|]. replace (a + S b)%nat with (S (a + b)) by lia. simpl.
+rewrite IH. ring.
+Qed.
+
+Definition bounded (w : nat -> R) : Prop := forall i, -1 <= w i <= 1.
+
+Lemma error_is P N A w : 1 <= A -> bounded w -> (0 < 2 * P + N)%nat ->
+  error P N A w = (total P (fun j => pair_variance A (w (2 * j)%nat + w (2 * j + 1)%nat))
+                   + total N (fun k => single_variance A (w (2 * P + k)%nat))) / INR (2 * P + N) ^ 2.
+Proof.
+intros HA B H. set (n := INR (2 * P + N)). assert (n <> 0) by (apply not_0_INR; lia).
+set (mean := fun j => if (j <? P)%nat then w (2 * j)%nat + w (2 * j + 1)%nat else w (2 * P + (j - P))%nat).
+set (variance := fun j => if (j <? P)%nat then pair_variance A (w (2 * j)%nat + w (2 * j + 1)%nat)
+  else single_variance A (w (2 * P + (j - P))%nat)).
+assert (M : forall j, (j < P + N)%nat -> moments (mean j) (variance j) (group_law A P w j)).
+{ intros j _. unfold mean, variance, group_law. destruct (j <? P)%nat. apply pair_law_moments; auto.
+  apply single_law_moments, HA. }
+assert (sum_of_groups : forall f g, total (P + N) (fun j => if (j <? P)%nat then f j else g (j - P)%nat) = total P f + total N g).
+{ intros f g. rewrite total_split. f_equal; apply total_ext; intros j Hj.
+  - replace (j <? P)%nat with true by (symmetry; apply Nat.ltb_lt; exact Hj). reflexivity.
+  - replace (P + j <? P)%nat with false by (symmetry; apply Nat.ltb_ge; lia). f_equal. lia. }
+unfold error. fold n.
+transitivity (each 0 (group_law A P w) (P + N) (fun Q => 0 + total 1
+  (fun s => (- (total (2 * P + N) w / n) + total (P + N) (fun j => / n * Q j)) ^ 2)
+  + total (P + N) (fun j => 0 * Q j ^ 2))).
+- apply each_ext. intros Q. rewrite !total_times. cbn [total]. unfold Rdiv. ring.
+- rewrite (mean_squares _ mean variance) by exact M. cbn [total].
+  rewrite total_times. replace (total (P + N) mean) with (total (2 * P + N) w).
+  2: { unfold mean. rewrite (sum_of_groups _ (fun k => w (2 * P + k)%nat)), total_split, total_pairs. reflexivity. }
+  rewrite (total_ext (P + N) _ (fun j => / n ^ 2 * variance j)) by (intros; field; assumption).
+  rewrite total_times. unfold variance. rewrite (sum_of_groups _ (fun k => single_variance A (w (2 * P + k)%nat))). field.
+  assumption.
+Qed.
+
+(* The greatest error of a pair. *)
+Definition worst_pair (A : R) : R := if Rle_dec A 2 then A ^ 2 else 4 * A - 4.
+
+Lemma worst_pair_above A s : 1 <= A -> -2 <= s <= 2 -> pair_variance A s <= worst_pair A.
+Proof.
+intros HA H. unfold pair_variance, worst_pair. replace (s ^ 2) with (Rabs s ^ 2) by apply pow2_abs.
+assert (B : 0 <= Rabs s <= 2) by (split; [apply Rabs_pos | apply Rabs_le; exact H]). set (t := Rabs s) in *.
+destruct (Rle_dec A 2) as [L|L]. generalize (pow2_ge_0 (A - t)). lra. nra.
+Qed.
+
+Lemma worst_pair_attained A : 1 <= A -> exists u, -1 <= u <= 1 /\ pair_variance A (u + u) = worst_pair A.
+Proof.
+intros HA. unfold pair_variance, worst_pair. destruct (Rle_dec A 2) as [L|L].
+- exists (A / 2). split. lra. replace (A / 2 + A / 2) with A by field. rewrite Rabs_pos_eq by lra. ring.
+- exists 1. split. lra. rewrite Rabs_pos_eq by lra. ring.
+Qed.
+
+Lemma worst_pair_at_most A : 1 <= A -> worst_pair A <= A ^ 2.
+Proof. intros HA. unfold worst_pair. destruct (Rle_dec A 2). lra. generalize (pow2_ge_0 (A - 2)). lra. Qed.
+
+Lemma worst_pair_at_least A : 1 <= A -> A <= worst_pair A.
+Proof. intros HA. unfold worst_pair. destruct (Rle_dec A 2); nra. Qed.
+
+(* a law of the order in which clients come, for instance the uniform one *)
+Definition is_law {B : Type} (l : law B) : Prop := (forall p b, In (p, b) l -> 0 <= p) /\ E l (fun _ => 1) = 1.
+
+Lemma mean_at_most {B : Type} (l : law B) f m : is_law l -> (forall b, f b <= m) -> E l f <= m.
+Proof.
+intros (P & T) H. replace m with (m * E l (fun _ => 1)) by (rewrite T; ring). clear T. induction l as [|(p, b) l IH]; simpl. lra.
+assert (E l f <= m * E l (fun _ => 1)) by (apply IH; intros p' b' I; apply (P p' b'); right; exact I).
+assert (p * f b <= p * m) by (apply Rmult_le_compat_l; [apply (P p b); left; reflexivity | apply H]). lra.
+Qed.
+
+Lemma mean_same {B : Type} (l : law B) f m : is_law l -> (forall p b, In (p, b) l -> f b = m) -> E l f = m.
+Proof.
+intros (_ & T) H. replace m with (m * E l (fun _ => 1)) by (rewrite T; ring). clear T. induction l as [|(p, b) l IH]; simpl. ring.
+rewrite IH, (H p b); [ring | left; reflexivity | intros p' b' I; apply (H p' b'); right; exact I].
+Qed.
+
+(* the mean squared error over the orders; sigma i is the client in the place i *)
+Definition mean_error (orders : law (nat -> nat)) (P N : nat) (A : R) (w : nat -> R) : R :=
+  E orders (fun sigma => error P N A (fun i => w (sigma i))).
+
+Definition greatest (P N : nat) (A : R) : R := (INR N * A ^ 2 + INR P * worst_pair A) / INR (2 * P + N) ^ 2.
+
+Lemma mean_error_at_most orders P N A w : 1 <= A -> is_law orders -> (0 < 2 * P + N)%nat -> bounded w ->
+  mean_error orders P N A w <= greatest P N A.
+Proof.
+intros HA L H B. assert (0 < INR (2 * P + N)) by (apply lt_0_INR, H).
+assert (positive : 0 < / INR (2 * P + N) ^ 2) by (apply Rinv_0_lt_compat, pow_lt; assumption).
+apply mean_at_most. exact L. intros sigma.
+rewrite error_is; [|exact HA | intros i; apply B | exact H]. apply Rmult_le_compat_r. lra. rewrite Rplus_comm, <- !total_const.
+apply Rplus_le_compat; apply total_le; intros j _.
+- unfold single_variance. generalize (pow2_ge_0 (w (sigma (2 * P + j)%nat))). lra.
+- apply worst_pair_above. exact HA. generalize (B (sigma (2 * j)%nat)) (B (sigma (2 * j + 1)%nat)). lra.
+Qed.
+
+(* the first 2 P clients are paired in any way, the others are alone; v is the greatest error over all updates *)
+Definition pairing (P N : nat) (orders : law (nat -> nat)) : Prop :=
+  is_law orders /\ forall p sigma i, In (p, sigma) orders -> (i < 2 * P + N)%nat -> ((sigma i < 2 * P)%nat <-> (i < 2 * P)%nat).
+
+Definition worst (orders : law (nat -> nat)) (P N : nat) (A v : R) : Prop :=
+  is_lub (fun e => exists w, bounded w /\ e = mean_error orders P N A w) v.
+
+Lemma worst_is orders P N A : 1 <= A -> pairing P N orders -> (0 < 2 * P + N)%nat -> worst orders P N A (greatest P N A).
+Proof.
+intros HA (L & S) H. split.
+- intros e (w & B & ->). apply mean_error_at_most; assumption.
+- intros b HB. destruct (worst_pair_attained A HA) as (u & U & V). apply HB.
+  set (w := fun i => if (i <? 2 * P)%nat then u else 0).
+  assert (W : bounded w) by (intros i; unfold w; destruct (i <? 2 * P)%nat; lra).
+  exists w. split; [exact W|]. symmetry. apply (mean_same orders _ _ L).
+  intros p sigma I. rewrite error_is; [|exact HA | intros i; apply W | exact H]. unfold greatest. f_equal.
+  rewrite Rplus_comm, <- !total_const. f_equal; apply total_ext; intros j Hj.
+  + unfold w. replace (sigma (2 * P + j) <? 2 * P)%nat with false. unfold single_variance; ring.
+    symmetry. apply Nat.ltb_ge. destruct (S p sigma (2 * P + j)%nat I ltac:(lia)) as (S1 & _). lia.
+  + unfold w. replace (sigma (2 * j) <? 2 * P)%nat with true. replace (sigma (2 * j + 1) <? 2 * P)%nat with true. exact V.
+    * symmetry. apply Nat.ltb_lt. apply (S p sigma _ I); lia.
+    * symmetry. apply Nat.ltb_lt. apply (S p sigma _ I); lia.
+Qed.
+
+Lemma worst_unique orders P N A v : 1 <= A -> pairing P N orders -> (0 < 2 * P + N)%nat -> worst orders P N A v ->
+  v = greatest P N A.
+Proof.
+intros HA S H (U & V). destruct (worst_is orders P N A HA S H) as (U' & V'). apply Rle_antisym. apply V, U'. apply V', U.
+Qed.
+
+(* P pairs and, of an odd number of clients, N = 1 alone, which may be any of them; equal updates attain it if there is none *)
+Theorem CB_T2_star_worst orders P N A : 1 <= A -> is_law orders -> (0 < 2 * P + N)%nat ->
+  (forall w, bounded w -> mean_error orders P N A w <= greatest P N A)
+  /\ (N = 0%nat -> pairing P N orders -> worst orders P N A (greatest P N A)).
+Proof. intros HA L H. split; [intros w B; apply mean_error_at_most | intros _ S; apply worst_is]; assumption. Qed.
+
+(* the clients one after the other *)
+Lemma in_order P N : pairing P N [(1, fun i => i)].
+Proof.
+split; [split|].
+- intros p b [I | []]. injection I. intros _ <-. lra.
+- simpl. ring.
+- intros p sigma i [I | []] _. injection I. intros <- _. tauto.
+Qed.
+
+(* the uniform law, of any orders *)
+Lemma uniform_is_law {B : Type} (l : list B) : l <> [] -> is_law (map (fun b => (/ INR (length l), b)) l).
+Proof.
+intros N. assert (0 < INR (length l)) by (apply lt_0_INR; destruct l; [contradiction | simpl; lia]). split.
+- intros p b I. apply in_map_iff in I. destruct I as (b' & I & _). injection I. intros _ <-. left. apply Rinv_0_lt_compat.
+  assumption.
+- assert (S : forall c (m : list B), E (map (fun b => (c, b)) m) (fun _ => 1) = INR (length m) * c).
+  { intros c m. induction m as [|b m IH]. simpl; ring. change (length (b :: m)) with (S (length m)). rewrite S_INR. simpl.
+    rewrite IH. ring. }
+  rewrite S. field. lra.
+Qed.
+
+(* LDP-FL is P = 0, CorBin-FL of an even number of clients N = 0 *)
+Theorem CB_rem orders orders' P A ldp corbin : 1 <= A -> (0 < P)%nat -> pairing 0 (2 * P) orders -> pairing P 0 orders' ->
+  worst orders 0 (2 * P) A ldp -> worst orders' P 0 A corbin -> 2 <= ldp / corbin.
+Proof.
+intros HA HP S S' W W'. rewrite (worst_unique _ _ _ _ _ HA S ltac:(lia) W), (worst_unique _ _ _ _ _ HA S' ltac:(lia) W').
+unfold greatest. rewrite Nat.mul_0_r, Nat.add_0_l, Nat.add_0_r, mult_INR. simpl (INR 0). simpl (INR 2).
+assert (0 < INR P) by (apply lt_0_INR, HP). generalize (worst_pair_at_most A HA) (worst_pair_at_least A HA). intros U V.
+apply (Rmult_le_reg_r (worst_pair A)). lra.
+replace (_ / _ * worst_pair A) with (2 * A ^ 2) by (field; split; lra). lra.
+Qed.
+
+Theorem CB_T3m orders P N A v : 1 <= A -> (0 < 2 * P + N)%nat -> pairing P N orders -> worst orders P N A v ->
+  let n := INR (2 * P + N) in let gamma := INR N / n in
+  v <= gamma * A ^ 2 / n + (1 - gamma) / (2 * n) * ((sqrt 2 - 1) * A + 1) * ((sqrt 2 + 1) * A - 1).
+Proof.
+intros HA H S W n gamma. rewrite (worst_unique _ _ _ _ _ HA S H W). unfold greatest. fold n.
+assert (Hn : 0 < n) by (apply lt_0_INR, H).
+assert (R2 : sqrt 2 * sqrt 2 = 2) by (apply sqrt_sqrt; lra).
+replace ((1 - gamma) / (2 * n) * ((sqrt 2 - 1) * A + 1) * ((sqrt 2 + 1) * A - 1))
+  with ((1 - gamma) / (2 * n) * ((sqrt 2 * sqrt 2 - 1) * A ^ 2 + 2 * A - 1)) by ring.
+rewrite R2. assert (K : n = 2 * INR P + INR N) by (unfold n; rewrite plus_INR, mult_INR; reflexivity).
+replace (gamma * A ^ 2 / n + (1 - gamma) / (2 * n) * ((2 - 1) * A ^ 2 + 2 * A - 1))
+  with ((INR N * A ^ 2 + INR P * (A ^ 2 + 2 * A - 1)) / n ^ 2).
+- apply Rmult_le_compat_r. left. apply Rinv_0_lt_compat, pow_lt, Hn.
+  generalize (worst_pair_at_most A HA) (pos_INR P). nra.
+- unfold gamma. replace (INR P) with ((n - INR N) / 2) by lra. field. lra.
+Qed.
+
+Theorem CB_X4 orders orders' P A ldp corbin : 1 <= A -> (0 < P)%nat -> pairing 0 (2 * P) orders -> pairing P 0 orders' ->
+  worst orders 0 (2 * P) A ldp -> worst orders' P 0 A corbin -> 2 * corbin <= ldp.
+Proof.
+intros HA HP S S' W W'. rewrite (worst_unique _ _ _ _ _ HA S ltac:(lia) W), (worst_unique _ _ _ _ _ HA S' ltac:(lia) W').
+unfold greatest. rewrite Nat.mul_0_r, Nat.add_0_l, Nat.add_0_r, mult_INR. simpl (INR 0). simpl (INR 2).
+assert (0 < INR P) by (apply lt_0_INR, HP). generalize (worst_pair_at_most A HA). intros U.
+unfold Rdiv. rewrite <- Rmult_assoc. apply Rmult_le_compat_r. left. apply Rinv_0_lt_compat, pow_lt; lra. nra.
+Qed.
+
+(* k of T pairs quantize alone, or more *)
+Theorem CB_X6 orders orders' T k k' A v v' : 1 <= A -> (k <= k' <= T)%nat -> (0 < T)%nat ->
+  pairing (T - k) (2 * k) orders -> pairing (T - k') (2 * k') orders' ->
+  worst orders (T - k) (2 * k) A v -> worst orders' (T - k') (2 * k') A v' -> v <= v'.
+Proof.
+intros HA K HT S S' W W'. rewrite (worst_unique _ _ _ _ _ HA S ltac:(lia) W), (worst_unique _ _ _ _ _ HA S' ltac:(lia) W').
+unfold greatest. replace (2 * (T - k) + 2 * k)%nat with (2 * T)%nat by lia.
+replace (2 * (T - k') + 2 * k')%nat with (2 * T)%nat by lia.
+apply Rmult_le_compat_r. left. apply Rinv_0_lt_compat, pow_lt, lt_0_INR. lia.
+rewrite !minus_INR, !mult_INR by lia. simpl (INR 2). generalize (worst_pair_at_most A HA). intros U.
+assert (INR k <= INR k') by (apply le_INR; lia). nra.
+Qed.
+
+Lemma alpha_falls e e' : 0 < e <= e' -> alpha e' <= alpha e.
+Proof.
+intros H. assert (1 < exp e) by (rewrite <- exp_0; apply exp_increasing; lra).
+assert (exp e <= exp e') by (destruct (Req_dec e e') as [->|N]; [lra | left; apply exp_increasing; lra]).
+unfold alpha. replace ((exp e' + 1) / (exp e' - 1)) with (1 + 2 / (exp e' - 1)) by (field; lra).
+replace ((exp e + 1) / (exp e - 1)) with (1 + 2 / (exp e - 1)) by (field; lra).
+apply Rplus_le_compat_l. apply Rmult_le_compat_l. lra. apply Rinv_le_contravar; lra.
+Qed.
+
+Theorem CB_X7 o1 o2 o3 o4 P e e' ldp corbin ldp' corbin' : 0 < e <= e' -> (0 < P)%nat ->
+  pairing 0 (2 * P) o1 -> pairing P 0 o2 -> pairing 0 (2 * P) o3 -> pairing P 0 o4 ->
+  worst o1 0 (2 * P) (alpha e) ldp -> worst o2 P 0 (alpha e) corbin ->
+  worst o3 0 (2 * P) (alpha e') ldp' -> worst o4 P 0 (alpha e') corbin' -> ldp' / corbin' <= ldp / corbin.
+Proof.
+intros H HP S1 S2 S3 S4 W1 W2 W3 W4.
+assert (A1 : 1 <= alpha e) by (left; apply alpha_above_1; lra). assert (A2 : 1 <= alpha e') by (left; apply alpha_above_1; lra).
+rewrite (worst_unique _ _ _ _ _ A1 S1 ltac:(lia) W1), (worst_unique _ _ _ _ _ A1 S2 ltac:(lia) W2),
+  (worst_unique _ _ _ _ _ A2 S3 ltac:(lia) W3), (worst_unique _ _ _ _ _ A2 S4 ltac:(lia) W4).
+unfold greatest. rewrite Nat.mul_0_r, Nat.add_0_l, Nat.add_0_r, mult_INR. simpl (INR 0). simpl (INR 2).
+assert (0 < INR P) by (apply lt_0_INR, HP).
+assert (ratio : forall A, 1 <= A -> (2 * INR P * A ^ 2 + 0 * worst_pair A) / (2 * INR P) ^ 2
+  / ((0 * A ^ 2 + INR P * worst_pair A) / (2 * INR P) ^ 2) = 2 * (A ^ 2 / worst_pair A)).
+{ intros A HA. generalize (worst_pair_at_least A HA). intros V. field. split; lra. }
+rewrite !ratio by assumption. apply Rmult_le_compat_l. lra. generalize (alpha_falls e e' H). intros F.
+set (A := alpha e) in *. set (B := alpha e') in *.
+generalize (worst_pair_at_least A A1) (worst_pair_at_least B A2). intros V V'.
+apply (Rmult_le_reg_r (worst_pair A * worst_pair B)). apply Rmult_lt_0_compat; lra.
+replace (B ^ 2 / worst_pair B * _) with (B ^ 2 * worst_pair A) by (field; lra).
+replace (A ^ 2 / worst_pair A * _) with (A ^ 2 * worst_pair B) by (field; lra).
+unfold worst_pair. destruct (Rle_dec A 2), (Rle_dec B 2); try lra.
+- generalize (pow2_ge_0 (A - 2)) (pow2_ge_0 B). nra.
+- assert (0 <= (A - B) * (A * B - A - B)) by (apply Rmult_le_pos; nra). nra.
+Qed.
+
+(* at epsilon = infinity alpha is 1 *)
+Theorem CB_X5 orders orders' P e v v' : 10 <= e -> (0 < P)%nat -> pairing P 0 orders -> pairing P 0 orders' ->
+  worst orders P 0 (alpha e) v -> worst orders' P 0 1 v' -> v <= 10002 / 10000 * v'.
+Proof.
+intros H HP S S' W W'. assert (A1 : 1 <= alpha e) by (left; apply alpha_above_1; lra).
+rewrite (worst_unique _ _ _ _ _ A1 S ltac:(lia) W), (worst_unique _ _ _ _ _ (Rle_refl 1) S' ltac:(lia) W').
+unfold greatest. unfold Rdiv at 1 3. rewrite <- Rmult_assoc. apply Rmult_le_compat_r.
+left. apply Rinv_0_lt_compat, pow_lt, lt_0_INR; lia. simpl (INR 0). generalize (pos_INR P). intros N.
+assert (B : alpha e <= alpha 10) by (apply alpha_falls; lra).
+assert (C : alpha 10 <= 100009 / 100000 + 1 / 1000000) by (unfold alpha; interval).
+unfold worst_pair. destruct (Rle_dec (alpha e) 2); [|lra]. destruct (Rle_dec 1 2); [|lra].
+assert (alpha e ^ 2 <= 10002 / 10000) by nra. nra.
+Qed.
+
+(* the variance of Laplace noise for a move by 2 is 8 / epsilon^2 *)
+Theorem CB_X1_mse orders P e v : 0 < e <= 383 / 100 -> (0 < P)%nat -> pairing P 0 orders -> worst orders P 0 (alpha e) v ->
+  v <= 8 / (INR (2 * P) * e ^ 2).
+Proof.
+intros H HP S W. assert (A1 : 1 <= alpha e) by (left; apply alpha_above_1; lra).
+rewrite (worst_unique _ _ _ _ _ A1 S ltac:(lia) W). unfold greatest. rewrite Nat.add_0_r, mult_INR. simpl (INR 0). simpl (INR 2).
+assert (0 < INR P) by (apply lt_0_INR, HP).
+assert (K : worst_pair (alpha e) * e ^ 2 <= 16).
+{ assert (E1 : 1 < exp e) by (rewrite <- exp_0; apply exp_increasing; lra).
+  unfold worst_pair. destruct (Rle_dec (alpha e) 2) as [L|L].
+  - assert (1 <= e).
+    { apply Rnot_lt_le. intros T. assert (alpha 1 <= alpha e) by (apply alpha_falls; lra).
+      assert (2 < alpha 1) by (unfold alpha; interval). lra. }
+    assert (T : alpha e * e <= 4) by (unfold alpha; interval with (i_bisect e, i_autodiff e, i_depth 30)).
+    replace (alpha e ^ 2 * e ^ 2) with ((alpha e * e) ^ 2) by ring. assert (0 <= alpha e * e) by nra. nra.
+  - assert (B : (alpha e - 1) * e <= 2).
+    { unfold alpha. replace (((exp e + 1) / (exp e - 1) - 1) * e) with (2 * (e / (exp e - 1))) by (field; lra).
+      generalize (exp_ineq1_le e). intros T. assert (e / (exp e - 1) <= 1); [|lra].
+      apply (Rmult_le_reg_r (exp e - 1)). lra. unfold Rdiv. rewrite Rmult_assoc, Rinv_l; lra. }
+    assert (e <= 2). { apply Rnot_lt_le. intros T. apply L. apply Rle_trans with (alpha 2). apply alpha_falls; lra.
+    unfold alpha. interval. }
+    nra. }
+apply (Rmult_le_reg_r (4 * INR P * e ^ 2)). apply Rmult_lt_0_compat; [lra | apply pow_lt; lra].
+replace (_ / _ * (4 * INR P * e ^ 2)) with (worst_pair (alpha e) * e ^ 2) by (field; lra).
+replace (8 / _ * _) with 16 by (field; lra). exact K.
+Qed.
+
+(* two clients with five shared bits *)
+Theorem CB_X2 orders i f k g e x y v : 1 <= e -> -1 <= x <= 1 -> -1 <= y <= 1 -> levels (2 ^ 5) i f k g (alpha e) x y ->
+  pairing 1 0 orders -> worst orders 1 0 (alpha e) v -> pair_error (2 ^ 5) i f k g (alpha e) (x + y) / 2 ^ 2 <= 107 / 100 * v.
+Proof.
+intros H HX HY L S W. assert (A1 : 1 <= alpha e) by (left; apply alpha_above_1; lra).
+rewrite (worst_unique _ _ _ _ _ A1 S ltac:(lia) W).
+generalize (CB_T1_star_bits 5 i f k g (alpha e) x y A1 HX HY L). rewrite limit_error_is by assumption. intros B.
+generalize (worst_pair_above (alpha e) (x + y) A1 ltac:(lra)). unfold pair_variance. intros V.
+assert (C : alpha e <= 2164 / 1000). { apply Rle_trans with (alpha 1). apply alpha_falls; lra. unfold alpha. interval. }
+assert (D : alpha e ^ 2 / (2 ^ 5 / 2) <= 7 / 100 * worst_pair (alpha e)).
+{ unfold worst_pair. destruct (Rle_dec (alpha e) 2) as [K|K]; nra. }
+unfold greatest. replace (INR (2 * 1 + 0)) with 2 by (simpl; ring). simpl (INR 0). simpl (INR 1). lra.
+Qed.
+
+(* Sums of n signs and of n - 1, both of outputs c + A or c - A, and both divided by n: (A - |c|) / n is the least distance. *)
+Definition mean_of (n m : nat) (A c : R) (sign : nat -> bool) : R :=
+  total m (fun i => c + if sign i then A else - A) / INR n.
+
+Lemma sum_of_signs m A c (sign : nat -> bool) : exists minus,
+  total m (fun i => c + if sign i then A else - A) = INR m * c + (INR m - 2 * INR minus) * A.
+Proof.
+induction m as [|m (minus & IH)]; [exists 0%nat; simpl; ring|]. cbn [total]. rewrite S_INR. destruct (sign m).
+- exists minus. rewrite IH. ring.
+- exists (S minus). rewrite IH, S_INR. ring.
+Qed.
+
+Theorem CB_E1 n A c : (2 <= n)%nat -> Rabs c <= 1 <= A ->
+  (forall sign sign', (A - Rabs c) / INR n <= Rabs (mean_of n n A c sign - mean_of n (n - 1) A c sign'))
+  /\ exists sign sign', Rabs (mean_of n n A c sign - mean_of n (n - 1) A c sign') = (A - Rabs c) / INR n.
+Proof.
+intros H (C & HA). assert (N : 0 < INR n) by (apply lt_0_INR; lia).
+assert (M : INR (n - 1) = INR n - 1) by (rewrite minus_INR by lia; reflexivity). split.
+- intros sign sign'. unfold mean_of. destruct (sum_of_signs n A c sign) as (a & ->).
+  destruct (sum_of_signs (n - 1) A c sign') as (b & ->).
+  rewrite M. replace (_ / INR n - _ / INR n) with ((c + (1 + 2 * (INR b - INR a)) * A) / INR n) by (field; lra).
+  unfold Rdiv. rewrite Rabs_mult, (Rabs_pos_eq (/ INR n)) by (left; apply Rinv_0_lt_compat, N).
+  apply Rmult_le_compat_r. left; apply Rinv_0_lt_compat, N.
+  assert (K : 1 <= Rabs (1 + 2 * (INR b - INR a))).
+  { destruct (le_lt_dec a b) as [L|L].
+    - apply le_INR in L. rewrite Rabs_pos_eq; lra.
+    - assert (INR b + 1 <= INR a) by (rewrite <- S_INR; apply le_INR; lia). rewrite Rabs_left1; lra. }
+  generalize (Rabs_triang_inv ((1 + 2 * (INR b - INR a)) * A) (- c)). rewrite Rabs_mult, Rabs_Ropp, (Rabs_pos_eq A) by lra.
+  replace ((1 + 2 * (INR b - INR a)) * A - - c) with (c + (1 + 2 * (INR b - INR a)) * A) by ring. nra.
+- set (alike := fun _ : nat => true).
+  assert (T : forall m, total m (fun i => c + if alike i then A else - A) = INR m * (c + A)) by (intros;
+    exact (total_const m (c + A))).
+  assert (T' : total n (fun i => c + if (i =? n - 1)%nat then - A else A) = INR (n - 1) * (c + A) + (c - A)).
+  { replace n with (S (n - 1)) at 1 by lia. cbn [total]. rewrite Nat.eqb_refl, <- total_const. f_equal.
+    apply total_ext. intros i Hi. replace (i =? n - 1)%nat with false by (symmetry; apply Nat.eqb_neq; lia). reflexivity. }
+  destruct (Rle_lt_dec 0 c) as [L|L].
+  + exists (fun i => negb (i =? n - 1)%nat), alike. unfold mean_of. rewrite T.
+    rewrite (total_ext n _ (fun i => c + if (i =? n - 1)%nat then - A else A)) by (intros; destruct (_ =? _)%nat; reflexivity).
+    rewrite T'. replace (_ / INR n - _ / INR n) with (- ((A - c) / INR n)) by (field; lra).
+    rewrite Rabs_Ropp, (Rabs_pos_eq c) in * by assumption. apply Rabs_pos_eq. apply Rdiv_le_0_compat; lra.
+  + exists alike, alike. unfold mean_of. rewrite !T, M. replace (_ / INR n - _ / INR n) with ((A - - c) / INR n) by (field; lra).
+    rewrite (Rabs_left c) in * by assumption. apply Rabs_pos_eq. apply Rdiv_le_0_compat; lra.
+Qed.
+
+(* Each client drops out with probability p, independently; whose partner is gone quantizes alone. *)
+Definition stays (p : R) : law bool := [(1 - p, true); (p, false)].
+Lemma stays_is p F : E (stays p) F = (1 - p) * F true + p * F false.
+Proof. simpl. ring. Qed.
+
+Definition present (alive : nat -> bool) (w : nat -> R) (i : nat) : R := if alive i then w i else 0.
+Definition left_pair_law (A x y : R) (a b : bool) : (R -> R) -> R :=
+  match a, b with
+  | true, true => pair_law A x y
+  | true, false => single_law A x
+  | false, true => single_law A y
+  | false, false => fun h => h 0
+  end.
+Definition left_single_law (A x : R) (a : bool) : (R -> R) -> R := if a then single_law A x else fun h => h 0.
+Definition number (n : nat) (alive : nat -> bool) : R := total n (present alive (fun _ => 1)).
+
+(* the squared error of the mean of those who are left, 0 if there is none; m groups with these laws *)
+Definition left_error (n m : nat) (group : (nat -> bool) -> nat -> (R -> R) -> R) (w : nat -> R) (alive : nat -> bool) : R :=
+  if Req_EM_T (number n alive) 0 then 0
+  else each 0 (group alive) m (fun Q => (total m Q / number n alive - total n (present alive w) / number n alive) ^ 2).
+
+Definition over_dropout (p : R) (n : nat) : ((nat -> bool) -> R) -> R := each true (fun _ => E (stays p)) n.
+
+Definition corbin_error (p A : R) (P : nat) (w : nat -> R) : R := over_dropout p (2 * P) (left_error (2 * P) P (fun alive j =>
+  left_pair_law A (w (2 * j)%nat) (w (2 * j + 1)%nat) (alive (2 * j)%nat) (alive (2 * j + 1)%nat)) w).
+Definition ldp_error (p A : R) (n : nat) (w : nat -> R) : R :=
+  over_dropout p n (left_error n n (fun alive j => left_single_law A (w j) (alive j)) w).
+
+Lemma over_dropout_at_most p n h h' : 0 <= p <= 1 -> (forall alive, h alive <= h' alive) ->
+  over_dropout p n h <= over_dropout p n h'.
+Proof.
+intros P. unfold over_dropout. revert h h'. induction n as [|n IH]; intros h h' H; cbn [each]. apply H.
+assert (T : forall x, each true (fun _ => E (stays p)) n (fun u => h (set u n x))
+  <= each true (fun _ => E (stays p)) n (fun u => h' (set u n x)))
+  by (intros; apply IH; intros; apply H).
+rewrite !stays_is. apply Rplus_le_compat; apply Rmult_le_compat_l; [lra | apply T | lra | apply T].
+Qed.
+
+Lemma over_dropout_times p n c h : over_dropout p n (fun alive => c * h alive) = c * over_dropout p n h.
+Proof.
+unfold over_dropout. revert h. induction n as [|n IH]; intros h; cbn [each]. reflexivity.
+assert (T : forall x, each true (fun _ => E (stays p)) n (fun u => c * h (set u n x)) = c * each true
+  (fun _ => E (stays p)) n (fun u => h (set u n x)))
+  by (intros; apply (IH (fun u => h (set u n x)))).
+rewrite !stays_is, (T true), (T false). ring.
+Qed.
+
+Lemma number_positive n alive : 0 <= number n alive.
+Proof. apply total_positive. intros i _. unfold present. destruct (alive i); lra. Qed.
+
+Lemma left_error_is n m group w alive variance : 0 < number n alive ->
+  (exists mean, (forall j, (j < m)%nat -> moments (mean j) (variance j) (group alive j))
+    /\ total m mean = total n (present alive w)) ->
+  left_error n m group w alive = total m variance / number n alive ^ 2.
+Proof.
+intros N (mean & M & T). unfold left_error. destruct (Req_EM_T (number n alive) 0) as [Z|_]; [lra|].
+set (k := number n alive) in *.
+transitivity (each 0 (group alive) m (fun Q => 0 + total 1 (fun s => (- (total n (present alive w) / k) + total m
+  (fun j => / k * Q j)) ^ 2)
+  + total m (fun j => 0 * Q j ^ 2))).
+- apply each_ext. intros Q. rewrite !total_times. cbn [total]. unfold Rdiv. ring.
+- rewrite (mean_squares _ mean variance) by exact M. cbn [total]. rewrite total_times, T.
+  rewrite (total_ext m _ (fun j => / k ^ 2 * variance j)) by (intros; field; lra). rewrite total_times. field. lra.
+Qed.
+
+Lemma left_single_moments A x (a : bool) : 1 <= A ->
+  moments (if a then x else 0) (if a then single_variance A x else 0) (left_single_law A x a).
+Proof. intros HA. destruct a; [apply single_law_moments, HA|]. intros a b c. unfold left_single_law. ring. Qed.
+
+Theorem CB_X3 p A P : 1 <= A -> 0 <= p <= 1 -> let most := A ^ 2 * over_dropout p (2 * P) (fun alive =>
+    if Req_EM_T (number (2 * P) alive) 0 then 0 else / number (2 * P) alive) in
+  (forall w, bounded w -> corbin_error p A P w <= most)
+  /\ is_lub (fun e => exists w, bounded w /\ e = ldp_error p A (2 * P) w) most.
+Proof.
+intros HA Hp most.
+assert (C : forall m (group : (nat -> bool) -> nat -> (R -> R) -> R) (w : nat -> R) (variance : (nat -> bool) -> nat -> R),
+  (forall alive, exists mean, (forall j, (j < m)%nat ->
+    moments (mean j) (variance alive j) (group alive j)) /\ total m mean = total (2 * P) (present alive w)) ->
+  (forall alive, total m (variance alive) <= number (2 * P) alive * A ^ 2) ->
+  over_dropout p (2 * P) (left_error (2 * P) m group w) <= most).
+{ intros m group w variance M B. unfold most. rewrite <- over_dropout_times. apply over_dropout_at_most. exact Hp. intros alive.
+  destruct (Req_EM_T (number (2 * P) alive) 0) as [Z|Z].
+  - unfold left_error. destruct (Req_EM_T (number (2 * P) alive) 0); lra.
+  - assert (N : 0 < number (2 * P) alive) by (generalize (number_positive (2 * P) alive); lra).
+    rewrite (left_error_is _ _ _ _ _ (variance alive) N (M alive)). apply (Rmult_le_reg_r (number (2 * P) alive ^ 2)).
+    apply pow_lt, N.
+    replace (_ / _ * _) with (total m (variance alive)) by (field; exact Z).
+    replace (A ^ 2 * / _ * _) with (number (2 * P) alive * A ^ 2) by (field; exact Z). apply B. }
+split; [|split].
+- intros w B. apply (C P _ w (fun alive j => match alive (2 * j)%nat, alive (2 * j + 1)%nat with
+    | true, true => pair_variance A (w (2 * j)%nat + w (2 * j + 1)%nat)
+    | true, false => single_variance A (w (2 * j)%nat)
+    | false, true => single_variance A (w (2 * j + 1)%nat)
+    | false, false => 0 end)).
+  + intros alive. exists (fun j => present alive w (2 * j)%nat + present alive w (2 * j + 1)%nat). split.
+    * intros j _. unfold present, left_pair_law. destruct (alive (2 * j)%nat), (alive (2 * j + 1)%nat).
+      -- apply pair_law_moments; auto.
+      -- rewrite Rplus_0_r. apply single_law_moments, HA.
+      -- rewrite Rplus_0_l. apply single_law_moments, HA.
+      -- intros a b c. ring.
+    * symmetry. apply total_pairs.
+  + intros alive. unfold number. rewrite total_pairs, Rmult_comm, <- total_times. apply total_le. intros j _. unfold present.
+    generalize (worst_pair_above A (w (2 * j)%nat + w (2 * j + 1)%nat) HA ltac:(generalize (B (2 * j)%nat) (B (2 * j
+      + 1)%nat); lra)) (worst_pair_at_most A HA).
+    unfold single_variance. generalize (pow2_ge_0 A) (pow2_ge_0 (w (2 * j)%nat)) (pow2_ge_0 (w (2 * j + 1)%nat)).
+    destruct (alive (2 * j)%nat), (alive (2 * j + 1)%nat); lra.
+- intros e (w & B & ->). apply (C (2 * P)%nat _ w (fun alive j => if alive j then single_variance A (w j) else 0)).
+  + intros alive. exists (present alive w). split; [|reflexivity]. intros j _. apply left_single_moments, HA.
+  + intros alive. unfold number. rewrite Rmult_comm, <- total_times. apply total_le. intros j _. unfold present, single_variance.
+    generalize (pow2_ge_0 (w j)). destruct (alive j); lra.
+- intros b B. apply B. exists (fun _ => 0). split; [intros i; lra|]. unfold ldp_error, most. rewrite <- over_dropout_times.
+  f_equal.
+  apply functional_extensionality. intros alive. symmetry.
+  destruct (Req_EM_T (number (2 * P) alive) 0) as [Z|Z].
+  + unfold left_error. destruct (Req_EM_T (number (2 * P) alive) 0); lra.
+  + assert (N : 0 < number (2 * P) alive) by (generalize (number_positive (2 * P) alive); lra).
+    rewrite (left_error_is _ _ _ _ _ (fun j => if alive j then single_variance A 0 else 0) N).
+    * rewrite (total_ext (2 * P) _ (fun j => A ^ 2 * present alive (fun _ => 1) j)).
+      2: { intros j _. unfold present, single_variance. destruct (alive j); ring. }
+      rewrite total_times. fold (number (2 * P) alive). field. exact Z.
+    * exists (present alive (fun _ => 0)). split; [|reflexivity]. intros j _. apply left_single_moments, HA.
+Qed.
+
+(* Gaussian noise of the greatest variance of CorBin-FL, n times its mean squared error, against a move by 2 *)
+Theorem CB_X1_gauss orders P e v d : 1 / 20 <= e <= 77 / 5 -> (0 < P)%nat -> pairing P 0 orders -> worst orders P 0 (alpha e) v ->
+  let s := sqrt (INR (2 * P) * v) in below (normal 2 s) (normal 0 s) e d -> 1 / 100000 <= d.
+Proof.
+intros H HP S W s. assert (A1 : 1 < alpha e) by (apply alpha_above_1; lra).
+assert (V : INR (2 * P) * v = worst_pair (alpha e) / 2).
+{ rewrite (worst_unique _ _ _ _ _ (Rlt_le _ _ A1) S ltac:(lia) W). unfold greatest. rewrite Nat.add_0_r, mult_INR.
+  simpl (INR 0). simpl (INR 2).
+  assert (0 < INR P) by (apply lt_0_INR, HP). field. lra. }
+destruct (pair_against_gauss e H) as (T0 & K0 & D). cbv zeta in D, K0. set (T := 1 - 2 / (1 + exp e)) in *.
+set (k := sqrt (1 / 2 + _)) in *.
+assert (E1 : 1 < exp e) by (rewrite <- exp_0; apply exp_increasing; lra).
+assert (I : T = / alpha e) by (unfold T, alpha; field; lra).
+assert (Q : s = k * alpha e).
+{ unfold s. rewrite V. replace (worst_pair (alpha e) / 2) with (k * alpha e * (k * alpha e)). apply sqrt_square. nra.
+  replace (k * alpha e * (k * alpha e)) with (k * k * alpha e ^ 2) by ring. unfold k. rewrite sqrt_sqrt.
+  - rewrite I. unfold worst_pair. destruct (Rle_dec (alpha e) 2) as [L|L].
+    + assert (1 / 2 <= / alpha e) by (replace (1 / 2) with (/ 2) by field; apply Rinv_le_contravar; lra).
+      rewrite Rmax_left by lra. field.
+    + assert (/ alpha e <= 1 / 2) by (replace (1 / 2) with (/ 2) by field; apply Rinv_le_contravar; lra).
+      rewrite Rmax_right by lra. field. lra.
+  - apply Rnot_lt_le. intros N. unfold k in K0. rewrite sqrt_neg_0 in K0 by lra. lra. }
+clearbody s. assert (0 < s) by (rewrite Q; apply Rmult_lt_0_compat; lra). intros B.
+destruct (normals 0 2 s e d ltac:(assumption) ltac:(lra)) as (N & _).
+rewrite Rplus_0_l in N. apply N in B. apply Rle_trans with (2 := B).
+replace (2 / s) with (2 * T / k). exact D. rewrite I, Q. field. lra.
+Qed.
