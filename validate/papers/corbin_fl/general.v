@@ -450,11 +450,11 @@ apply (Rmult_le_reg_r (worst_pair A)). lra.
 replace (_ / _ * worst_pair A) with (2 * A ^ 2) by (field; split; lra). lra.
 Qed.
 
-Theorem CB_T3m orders P N A v : 1 <= A -> (0 < 2 * P + N)%nat -> pairing P N orders -> worst orders P N A v ->
+Theorem CB_T3m orders P N A w : 1 <= A -> (0 < 2 * P + N)%nat -> is_law orders -> bounded w ->
   let n := INR (2 * P + N) in let gamma := INR N / n in
-  v <= gamma * A ^ 2 / n + (1 - gamma) / (2 * n) * ((sqrt 2 - 1) * A + 1) * ((sqrt 2 + 1) * A - 1).
+  mean_error orders P N A w <= gamma * A ^ 2 / n + (1 - gamma) / (2 * n) * ((sqrt 2 - 1) * A + 1) * ((sqrt 2 + 1) * A - 1).
 Proof.
-intros HA H S W n gamma. rewrite (worst_unique _ _ _ _ _ HA S H W). unfold greatest. fold n.
+intros HA H L W n gamma. apply Rle_trans with (1 := mean_error_at_most orders P N A w HA L H W). unfold greatest. fold n.
 assert (Hn : 0 < n) by (apply lt_0_INR, H).
 assert (R2 : sqrt 2 * sqrt 2 = 2) by (apply sqrt_sqrt; lra).
 replace ((1 - gamma) / (2 * n) * ((sqrt 2 - 1) * A + 1) * ((sqrt 2 + 1) * A - 1))
@@ -772,3 +772,132 @@ destruct (normals 0 2 s e d ltac:(assumption) ltac:(lra)) as (N & _).
 rewrite Rplus_0_l in N. apply N in B. apply Rle_trans with (2 := B).
 replace (2 / s) with (2 * T / k). exact D. rewrite I, Q. field. lra.
 Qed.
+
+(* Two clients with the outputs l < h. q w is the probability of h for the update w: unbiased and private.
+c w w' is the probability
+   that both send h: any joint law of the outputs. *)
+Section Alphabet.
+Variables (epsilon l h : R) (q : R -> R) (c : R -> R -> R).
+Hypotheses (epsilon_positive : 0 < epsilon) (ordered : l < h).
+Hypothesis unbiased : forall w, -1 <= w <= 1 -> q w * h + (1 - q w) * l = w.
+Hypothesis private : forall w w', -1 <= w <= 1 -> -1 <= w' <= 1 ->
+  q w <= exp epsilon * q w' /\ 1 - q w <= exp epsilon * (1 - q w').
+Hypothesis joint : forall w w', -1 <= w <= 1 -> -1 <= w' <= 1 ->
+  0 <= c w w' /\ 0 <= q w - c w w' /\ 0 <= q w' - c w w' /\ 0 <= 1 - q w - q w' + c w w'.
+
+Definition joint_error (w w' : R) : R :=
+  c w w' * (h + h - (w + w')) ^ 2 + (q w - c w w') * (h + l - (w + w')) ^ 2 + (q w' - c w w') * (l + h - (w + w')) ^ 2
+  + (1 - q w - q w' + c w w') * (l + l - (w + w')) ^ 2.
+
+Lemma far_apart : l <= - alpha epsilon /\ alpha epsilon <= h.
+Proof.
+assert (E1 : 1 < exp epsilon) by (rewrite <- exp_0; apply exp_increasing; lra).
+destruct (private 1 (-1) ltac:(lra) ltac:(lra)) as (P & _). destruct (private (-1) 1 ltac:(lra) ltac:(lra)) as (_ & P').
+generalize (unbiased 1 ltac:(lra)) (unbiased (-1) ltac:(lra)). intros U V.
+assert (Q1 : q 1 * (h - l) = 1 - l) by lra. assert (Q2 : q (-1) * (h - l) = -1 - l) by lra.
+assert (A : alpha epsilon * (exp epsilon - 1) = exp epsilon + 1) by (unfold alpha; field; lra).
+apply (Rmult_le_compat_r (h - l)) in P; [|lra]. apply (Rmult_le_compat_r (h - l)) in P'; [|lra].
+rewrite Rmult_assoc, Q1, Q2 in P. rewrite Rmult_assoc in P'.
+replace ((1 - q (-1)) * (h - l)) with (h + 1) in P' by lra. replace ((1 - q 1) * (h - l)) with (h - 1) in P' by lra.
+split; apply (Rmult_le_reg_r (exp epsilon - 1)); lra.
+Qed.
+
+Lemma joint_error_at_least w w' : -1 <= w <= 1 -> -1 <= w' <= 1 -> let s := w + w' in
+  (s - 2 * l) * (l + h - s) <= joint_error w w' /\ (2 * h - s) * (s - l - h) <= joint_error w w'.
+Proof.
+intros W W' s. destruct (joint w w' W W') as (C & _ & _ & C').
+assert (Q : q w = (w - l) / (h - l)) by (apply (Rmult_eq_reg_r (h - l)); [generalize (unbiased w W); intros; field_simplify;
+  lra | lra]).
+assert (Q' : q w' = (w' - l) / (h - l)) by (apply (Rmult_eq_reg_r (h - l)); [generalize (unbiased w' W'); intros;
+  field_simplify; lra | lra]).
+assert (0 <= (h - l) ^ 2) by apply pow2_ge_0. unfold joint_error. fold s. split.
+- apply Rminus_le. apply Rle_trans with (- (2 * c w w' * (h - l) ^ 2)); [|nra]. right. rewrite Q, Q'. unfold s. field. lra.
+- apply Rminus_le. apply Rle_trans with (- (2 * (1 - q w - q w' + c w w') * (h - l) ^ 2)); [|nra]. right. rewrite Q, Q'.
+  unfold s. field. lra.
+Qed.
+
+Theorem CB_T1_star_minimax : exists w w', -1 <= w <= 1 /\ -1 <= w' <= 1 /\ worst_pair (alpha epsilon) <= joint_error w w'.
+Proof.
+destruct far_apart as (L & H). generalize (alpha_above_1 epsilon epsilon_positive). set (A := alpha epsilon) in *. intros A1.
+set (t := if Rle_dec A 2 then A else 2).
+assert (T : 0 < t <= 2 /\ t <= A /\ worst_pair A = (2 * A - t) * t).
+{ unfold t, worst_pair. destruct (Rle_dec A 2); repeat split; try lra; ring. }
+destruct T as (T1 & T2 & ->). destruct (Rle_lt_dec 0 (l + h)) as [S|S].
+- exists (- t / 2), (- t / 2). split; [lra | split; [lra|]].
+  destruct (joint_error_at_least (- t / 2) (- t / 2) ltac:(lra) ltac:(lra)) as (B & _).
+  apply Rle_trans with (2 := B). replace (- t / 2 + - t / 2) with (- t) by field. apply Rmult_le_compat; lra.
+- exists (t / 2), (t / 2). split; [lra | split; [lra|]].
+  destruct (joint_error_at_least (t / 2) (t / 2) ltac:(lra) ltac:(lra)) as (_ & B).
+  apply Rle_trans with (2 := B). replace (t / 2 + t / 2) with t by field. apply Rmult_le_compat; lra.
+Qed.
+
+(* the mean of |u + y| over y is at least a tangent of its graph in u *)
+Lemma mean_distance u x : -1 <= x <= 1 -> 2 * x * u + 1 - x ^ 2 <= RInt (fun y => Rabs (u + y)) (-1) 1.
+Proof.
+intros X.
+assert (I : forall a b, ex_RInt (fun y => Rabs (u + y)) a b).
+{ intros a b. apply (ex_RInt_continuous (V := R_CompleteNormedModule)). intros y _.
+  apply (continuous_comp (fun y => u + y) Rabs). apply (ex_derive_continuous (K := R_AbsRing) (V := R_NormedModule)).
+  auto_derive; trivial.
+  apply continuous_Rabs. }
+assert (J : forall a b s, is_RInt (fun y => s * (u + y)) a b (s * (u * b + b ^ 2 / 2 - (u * a + a ^ 2 / 2)))).
+{ intros a b s. replace (s * (u * b + b ^ 2 / 2 - (u * a + a ^ 2 / 2)))
+    with (minus (s * (u * b + b ^ 2 / 2)) (s * (u * a + a ^ 2 / 2))) by (unfold minus, Hierarchy.plus, opp; simpl; ring).
+  apply (is_RInt_derive (V := R_CompleteNormedModule) (fun y => s * (u * y + y ^ 2 / 2))).
+  - intros y _. auto_derive; [trivial | field].
+  - intros y _. apply (ex_derive_continuous (K := R_AbsRing) (V := R_NormedModule)). auto_derive; trivial. }
+rewrite <- (RInt_Chasles (V := R_CompleteNormedModule) _ (-1) (- x) 1) by apply I.
+apply Rle_trans with (RInt (fun y => -1 * (u + y)) (-1) (- x) + RInt (fun y => 1 * (u + y)) (- x) 1).
+- rewrite (is_RInt_unique _ _ _ _ (J (-1) (- x) (-1))), (is_RInt_unique _ _ _ _ (J (- x) 1 1)). right. field.
+- unfold Hierarchy.plus; simpl. apply Rplus_le_compat; apply RInt_le; try lra; try apply I; try (eexists; apply J);
+    intros y _; unfold Rabs; destruct Rcase_abs; lra.
+Qed.
+
+Theorem CB_T1_star_average :
+  (forall x, -1 <= x <= 1 -> ex_RInt (fun y => joint_error x y) (-1) 1) ->
+  ex_RInt (fun x => RInt (fun y => joint_error x y) (-1) 1 / 2) (-1) 1 ->
+  (4 * alpha epsilon - 2) / 3 <= RInt (fun x => RInt (fun y => joint_error x y) (-1) 1 / 2) (-1) 1 / 2.
+Proof.
+intros I1 I2. destruct far_apart as (L & H). generalize (alpha_above_1 epsilon epsilon_positive).
+set (A := alpha epsilon) in *. intros A1.
+set (v := (l + h) / 2). set (B := (h - l) / 2).
+assert (HB : A + Rabs v <= B) by (unfold v, B; unfold Rabs; destruct Rcase_abs; lra).
+(* a lower bound of the mean over y, a polynomial in x *)
+set (G := fun x => A * (1 + x ^ 2 - 4 * v * x) + 2 * v * (2 * v - x) - ((x - 2 * v) ^ 2 + 1 / 3)).
+assert (inner : forall x, -1 <= x <= 1 -> G x <= RInt (fun y => joint_error x y) (-1) 1 / 2).
+{ intros x X. set (u := x - 2 * v).
+  assert (sq : is_RInt (fun y => (u + y) ^ 2) (-1) 1 (2 * u ^ 2 + 2 / 3)).
+  { replace (2 * u ^ 2 + 2 / 3) with (minus ((u + 1) ^ 3 / 3) ((u + -1) ^ 3 / 3)) by (unfold minus, Hierarchy.plus, opp;
+      simpl; field).
+    apply (is_RInt_derive (V := R_CompleteNormedModule) (fun y => (u + y) ^ 3 / 3)).
+    - intros y _. auto_derive; [trivial | field].
+    - intros y _. apply (ex_derive_continuous (K := R_AbsRing) (V := R_NormedModule)). auto_derive; trivial. }
+  assert (ab : ex_RInt (fun y => Rabs (u + y)) (-1) 1).
+  { apply (ex_RInt_continuous (V := R_CompleteNormedModule)). intros y _. apply (continuous_comp (fun y => u + y) Rabs).
+    apply (ex_derive_continuous (K := R_AbsRing) (V := R_NormedModule)). auto_derive; trivial. apply continuous_Rabs. }
+  assert (lower : RInt (fun y => 2 * B * Rabs (u + y) - (u + y) ^ 2) (-1) 1 <= RInt (fun y => joint_error x y) (-1) 1).
+  { apply RInt_le; [lra | | apply I1, X |].
+    - apply (ex_RInt_minus (V := R_NormedModule) (fun y => 2 * B * Rabs (u + y)) (fun y => (u + y) ^ 2)).
+      apply (ex_RInt_scal (V := R_NormedModule) (fun y => Rabs (u + y)) (-1) 1 (2 * B)), ab. eexists; exact sq.
+    - intros y Y. destruct (joint_error_at_least x y X ltac:(lra)) as (P & P'). unfold Rabs. destruct Rcase_abs as [S|S].
+      + apply Rle_trans with (2 := P). right. unfold u, v, B. field.
+      + apply Rle_trans with (2 := P'). right. unfold u, v, B. field. }
+  rewrite difference, scaled in lower; [| exact ab
+    | apply (ex_RInt_scal (V := R_NormedModule) (fun y => Rabs (u + y)) (-1) 1 (2 * B)), ab | eexists; exact sq].
+  rewrite (is_RInt_unique _ _ _ _ sq) in lower. set (m := RInt (fun y => Rabs (u + y)) (-1) 1) in *.
+  generalize (mean_distance u x X) (mean_distance u 1 ltac:(lra)) (mean_distance u (-1) ltac:(lra)). fold m. intros M1 M2 M3.
+  assert (K : 2 * v * (2 * v - x) <= Rabs v * m) by (unfold u in *; unfold Rabs; destruct Rcase_abs; nra).
+  assert (K' : A * (1 + x ^ 2 - 4 * v * x) <= A * m) by (apply Rmult_le_compat_l; unfold u in *; lra).
+  assert (M0 : 0 <= m) by lra. assert ((A + Rabs v) * m <= B * m) by (apply Rmult_le_compat_r; lra).
+  unfold G. fold u. lra. }
+assert (J : is_RInt G (-1) 1 (2 * ((4 * A - 2) / 3))).
+{ set (P := fun x => A * (x + x ^ 3 / 3 - 2 * v * x ^ 2) + 2 * v * (2 * v * x - x ^ 2 / 2) - ((x - 2 * v) ^ 3 / 3 + x / 3)).
+  replace (2 * ((4 * A - 2) / 3)) with (minus (P 1) (P (-1))) by (unfold P, minus, Hierarchy.plus, opp; simpl; field).
+  apply (is_RInt_derive (V := R_CompleteNormedModule) P).
+  - intros x _. unfold P, G. auto_derive; [trivial | field].
+  - intros x _. apply (ex_derive_continuous (K := R_AbsRing) (V := R_NormedModule)). unfold G. auto_derive; trivial. }
+assert (RInt G (-1) 1 <= RInt (fun x => RInt (fun y => joint_error x y) (-1) 1 / 2) (-1) 1).
+{ apply RInt_le; [lra | eexists; exact J | exact I2 | intros x X; apply inner; lra]. }
+rewrite (is_RInt_unique _ _ _ _ J) in H0. lra.
+Qed.
+End Alphabet.

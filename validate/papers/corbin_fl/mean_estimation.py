@@ -190,6 +190,7 @@ CLAIMS = (
         statement=r"\mathrm{MSE} \le \frac{2r^2(\alpha-1)}n \ (\alpha \ge 2),\quad \frac{r^2\alpha^2}{2n}\ (\alpha \le 2)"
         r"\quad(n \text{ even})",
         unread="a statement for each case; tried is the worst case of two to six clients",
+        coq="corbin_fl_general.CB_T2_star_worst",
     ),
     Claim(
         "CB-T1*-limit",

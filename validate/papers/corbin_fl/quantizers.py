@@ -265,6 +265,7 @@ CLAIMS = (
         _ALPHABET,
         argued="airtight.analytics.federated.corbin.two_output_bounds.minimax_mse",
         statement=r"\max_{w,w'}m(Q',w,w') \ge r^2\alpha^2 \ (\alpha \le 2),\ 4r^2(\alpha-1)\ (\alpha \ge 2)",
+        coq="corbin_fl_general.CB_T1_star_minimax",
     ),
     Claim(
         "CB-T1*-average",
@@ -274,6 +275,7 @@ CLAIMS = (
         _ALPHABET,
         argued="airtight.analytics.federated.corbin.two_output_bounds.average_mse",
         statement=r"E\,m(Q',w,w') \ge \tfrac{4rA-2r^2}3",
+        coq="corbin_fl_general.CB_T1_star_average",
     ),
     Claim(
         "CB-T1*-bits",

@@ -692,3 +692,621 @@ apply (continuity_2d_pt_plus (fun x _ => P_cp * x) (fun _ t => t * ((exp (nats V
   apply continuity_pt_filterlim. apply (ex_derive_continuous (K := R_AbsRing) (V := R_NormedModule)). unfold h, nats. auto_derive.
   apply Rmult_integral_contrapositive_currified; lra.
 Qed.
+
+(* The gradient is co-coercive, so that a step of descent contracts. *)
+Lemma cocoercive n mu L F G x y : mu < L -> smooth n mu L F G ->
+  let dx := fun i => x i - y i in let dg := fun i => G x i - G y i in
+  mu * L * dot n dx dx + dot n dg dg <= (L + mu) * dot n dg dx.
+Proof.
+intros H C dx dg. generalize (interpolated n mu L F G C x y H) (interpolated n mu L F G C y x H).
+set (A := total n _). set (B := total n _). intros HA HB.
+assert (S : A + B <= 0) by lra. apply Rminus_le. apply (Rmult_le_reg_l (/ (L - mu))). apply Rinv_0_lt_compat; lra.
+rewrite Rmult_0_r. apply Rle_trans with (2 := S). right. unfold A, B, dot, dx, dg. gather. apply total_ext. intros i _.
+field. lra.
+Qed.
+
+Lemma monotone n mu L F G x y : smooth n mu L F G ->
+  mu * dot n (fun i => x i - y i) (fun i => x i - y i) <= dot n (fun i => G x i - G y i) (fun i => x i - y i).
+Proof.
+intros (_ & _ & C). generalize (C x y) (C y x). intros HA HB. apply Rminus_le.
+apply Rle_trans with (dot n (G x) (fun i => y i - x i) + mu / 2 * dot n (fun i => y i - x i) (fun i => y i - x i)
+  + (dot n (G y) (fun i => x i - y i) + mu / 2 * dot n (fun i => x i - y i) (fun i => x i - y i))); [|lra].
+right. unfold dot. gather. apply total_ext. intros. field.
+Qed.
+
+Lemma step_contracts n mu L F G eta x y : 0 < mu <= L -> smooth n mu L F G -> 0 < eta <= 2 / (mu + L) ->
+  size n (fun i => (x i - eta * G x i) - (y i - eta * G y i)) <= (1 - eta * mu) * size n (fun i => x i - y i).
+Proof.
+intros H C E. assert (T : eta * (mu + L) <= 2).
+{ destruct E as (_ & E). apply (Rmult_le_compat_r (mu + L)) in E; [|lra].
+  replace (2 / (mu + L) * (mu + L)) with 2 in E by (field; lra). exact E. }
+set (dx := fun i => x i - y i). set (dg := fun i => G x i - G y i).
+generalize (monotone n mu L F G x y C). fold dx dg. intros M.
+assert (Q : mu ^ 2 * dot n dx dx <= dot n dg dg).
+{ generalize (dot_self n (fun i => dg i - mu * dx i)).
+  rewrite !dot_minus, !dot_times, !dot_right_minus, !dot_right_times, (dot_sym n dx dg). nra. }
+assert (K : 0 <= 1 - eta * mu) by nra.
+assert (S : size n (fun i => (1 - eta * mu) * dx i) = (1 - eta * mu) * size n dx).
+{ unfold size. rewrite dot_times, dot_right_times, <- Rmult_assoc, sqrt_mult_alt by nra. rewrite sqrt_square by exact K.
+  reflexivity. }
+rewrite <- S. apply sqrt_le_1_alt.
+replace (fun i => (x i - eta * G x i) - (y i - eta * G y i)) with (fun i => dx i - eta * dg i)
+  by (apply functional_extensionality; intros; unfold dx, dg; ring).
+rewrite !dot_minus, !dot_times, !dot_right_minus, !dot_right_times, (dot_sym n dx dg).
+set (D := dot n dx dx) in *. set (P := dot n dg dx) in *. set (N := dot n dg dg) in *.
+assert (Z : 0 <= D) by apply dot_self.
+destruct (Req_dec mu L) as [same | differ].
+- assert (N <= mu ^ 2 * D).
+  { destruct C as (_ & Lip & _). specialize (Lip x y). fold dx dg in Lip. unfold N, D. rewrite <- !size_square, same.
+    generalize (size_positive n dg) (size_positive n dx). nra. }
+  nra.
+- generalize (cocoercive n mu L F G x y ltac:(lra) C). cbv zeta. fold dx dg. fold D P N. intros B.
+  assert (0 <= 2 - eta * (mu + L)) by lra.
+  assert (U : 0 <= eta * (2 - eta * (mu + L)) * (N - mu ^ 2 * D)) by (repeat apply Rmult_le_pos; lra).
+  assert (V : 0 <= 2 * eta * ((L + mu) * P - (mu * L * D + N))) by (repeat apply Rmult_le_pos; lra).
+  apply (Rmult_le_reg_l (L + mu)). lra. nra.
+Qed.
+
+Lemma size_times n c u : size n (fun i => c * u i) = Rabs c * size n u.
+Proof.
+unfold size. rewrite dot_times, dot_right_times, <- Rmult_assoc, sqrt_mult_alt by nra.
+change (c * c) with (Rsqr c). rewrite sqrt_Rsqr_abs. reflexivity.
+Qed.
+
+Lemma size_minus n u v : size n (fun i => u i - v i) <= size n u + size n v.
+Proof.
+replace (fun i => u i - v i) with (fun i => u i + -1 * v i) by (apply functional_extensionality; intros; ring).
+apply Rle_trans with (1 := size_plus n u (fun i => -1 * v i)). rewrite size_times, Rabs_left1 by lra. lra.
+Qed.
+
+(* j iterations (10) on the local loss (4) with the gradient g at w;
+  pull is xi / K, and r what the other devices send, times xi / K *)
+Fixpoint local (g : (nat -> R) -> nat -> R) (w : nat -> R) (pull : R) (r : nat -> R) (eta : R) (j : nat) : nat -> R :=
+  match j with
+  | O => fun _ => 0
+  | S i => fun k => local g w pull r eta i k
+                    - eta * (g (fun l => w l + local g w pull r eta i l) k - (1 - pull) * g w k + r k)
+  end.
+
+(* Gradients of two local losses, one of d samples replaced, with slopes of length G at most.
+Either the first loss is of the class, or
+   what is left of both without that sample is; then s and s' may be any slopes, as those of a loss with a kink. *)
+Definition neighbours (n : nat) (mu L G d : R) (g g' : (nat -> R) -> nat -> R) : Prop :=
+  (exists F, smooth n mu L F g /\ forall x, size n (fun i => g x i - g' x i) <= 2 * G / d)
+  \/ (exists F rest s s', smooth n mu L F rest /\ (forall x, size n (s x) <= G /\ size n (s' x) <= G)
+      /\ g = (fun x i => rest x i + s x i / d) /\ g' = (fun x i => rest x i + s' x i / d)).
+
+Lemma size_over n d u : 0 < d -> size n (fun i => u i / d) = size n u / d.
+Proof.
+intros H. replace (fun i => u i / d) with (fun i => / d * u i) by (apply functional_extensionality; intros; field; lra).
+rewrite size_times, Rabs_pos_eq by (left; apply Rinv_0_lt_compat, H). field. lra.
+Qed.
+
+(* one iteration, and what one sample changes in the gradient at w *)
+Lemma neighbours_apart n mu L G d g g' eta : 0 < mu <= L -> 0 < eta <= 2 / (mu + L) -> 0 < d -> neighbours n mu L G d g g' ->
+  (forall x y, size n (fun i => (x i - eta * g x i) - (y i - eta * g' y i))
+    <= (1 - eta * mu) * size n (fun i => x i - y i) + eta * (2 * G / d))
+  /\ (forall x, size n (fun i => g x i - g' x i) <= 2 * G / d).
+Proof.
+intros H E D [(F & C & B) | (F & rest & s & s' & C & B & -> & ->)].
+- split; [intros x y | exact B].
+  replace (fun i => (x i - eta * g x i) - (y i - eta * g' y i))
+    with (fun i => ((x i - eta * g x i) - (y i - eta * g y i)) + - eta * (g y i - g' y i))
+      by (apply functional_extensionality; intros; ring).
+  apply Rle_trans with (1 := size_plus n _ (fun i => - eta * (g y i - g' y i))).
+  rewrite size_times, Rabs_Ropp, Rabs_pos_eq by lra.
+  apply Rplus_le_compat. apply (step_contracts n mu L F g eta x y H C E). apply Rmult_le_compat_l. lra. apply B.
+- assert (S : forall x y, size n (fun i => s x i / d - s' y i / d) <= 2 * G / d).
+  { intros x y. apply Rle_trans with (1 := size_minus n (fun i => s x i / d) (fun i => s' y i / d)).
+    rewrite !size_over by exact D.
+    destruct (B x) as (B1 & _). destruct (B y) as (_ & B2).
+    apply (Rmult_le_reg_r d). exact D. replace (_ * d) with (size n (s x) + size n (s' y)) by (field; lra).
+    replace (2 * G / d * d) with (2 * G) by (field; lra). lra. }
+  split.
+  + intros x y.
+    replace (fun i => (x i - eta * (rest x i + s x i / d)) - (y i - eta * (rest y i + s' y i / d)))
+      with (fun i => ((x i - eta * rest x i) - (y i - eta * rest y i)) + - eta * (s x i / d - s' y i / d))
+      by (apply functional_extensionality; intros; ring).
+    apply Rle_trans with (1 := size_plus n _ (fun i => - eta * (s x i / d - s' y i / d))).
+    rewrite size_times, Rabs_Ropp, Rabs_pos_eq by lra.
+    apply Rplus_le_compat. apply (step_contracts n mu L F rest eta x y H C E). apply Rmult_le_compat_l. lra. apply S.
+  + intros x. replace (fun i => rest x i + s x i / d - (rest x i + s' x i / d)) with (fun i => s x i / d - s' x i / d)
+      by (apply functional_extensionality; intros; ring). apply S.
+Qed.
+
+(* an iteration of both, when the gradients at w weigh 1 - pull *)
+Lemma one_iteration n mu L G d g g' eta w pull r h h' : 0 < mu <= L -> 0 < eta <= 2 / (mu + L) -> 0 < d ->
+  neighbours n mu L G d g g' ->
+  let next g h := fun k => h k - eta * (g (fun l => w l + h l) k - (1 - pull) * g w k + r k) in
+  size n (fun k => next g h k - next g' h' k)
+    <= (1 - eta * mu) * size n (fun k => h k - h' k) + eta * ((1 + Rabs (1 - pull)) * (2 * G / d)).
+Proof.
+intros H E D N next. destruct (neighbours_apart n mu L G d g g' eta H E D N) as (S & B).
+specialize (S (fun l => w l + h l) (fun l => w l + h' l)). cbv beta in S.
+replace (fun i => w i + h i - (w i + h' i)) with (fun i => h i - h' i) in S by (apply functional_extensionality; intros; ring).
+replace (fun k => next g h k - next g' h' k) with
+  (fun k => (w k + h k - eta * g (fun l => w l + h l) k - (w k + h' k - eta * g' (fun l => w l + h' l) k))
+  + eta * (1 - pull) * (g w k - g' w k)) by (apply functional_extensionality; intros; unfold next; ring).
+apply Rle_trans with (1 := size_plus n _ (fun k => eta * (1 - pull) * (g w k - g' w k))).
+rewrite size_times, Rabs_mult, (Rabs_pos_eq eta) by lra. generalize (B w) (Rabs_pos (1 - pull)). intros B' P.
+assert (eta * Rabs (1 - pull) * size n (fun i => g w i - g' w i) <= eta * Rabs (1 - pull) * (2 * G / d)).
+{ apply Rmult_le_compat_l; [apply Rmult_le_pos; lra | exact B']. }
+lra.
+Qed.
+
+Lemma size_zero n : size n (fun _ => 0 - 0) = 0.
+Proof. unfold size, dot. rewrite (total_ext n _ (fun _ => 0)) by (intros; ring). rewrite total_const, Rmult_0_r.
+apply sqrt_0. Qed.
+
+Theorem UF_E7_star n mu L G d g g' eta w pull r j : 0 < mu <= L -> 0 < eta <= 2 / (mu + L) -> 0 < d -> 0 <= G -> 0 <= pull <= 2 ->
+  neighbours n mu L G d g g' ->
+  size n (fun k => local g w pull r eta j k - local g' w pull r eta j k) <= 4 * G / (mu * d) * (1 - (1 - eta * mu) ^ j).
+Proof.
+intros H E D P Q N. induction j as [|j IH].
+- simpl. rewrite size_zero. right. ring.
+- cbn [local]. apply Rle_trans with (1 := one_iteration n mu L G d g g' eta w pull r _ _ H E D N).
+  assert (A : Rabs (1 - pull) <= 1) by (apply Rabs_le; lra).
+  assert (B : (1 + Rabs (1 - pull)) * (2 * G / d) <= 2 * (2 * G / d)).
+  { apply Rmult_le_compat_r; [|lra]. apply Rdiv_le_0_compat; lra. }
+  assert (K : 0 <= 1 - eta * mu).
+  { destruct E as (_ & E). apply (Rmult_le_compat_r (mu + L)) in E; [|lra].
+    replace (2 / (mu + L) * (mu + L)) with 2 in E by (field; lra). nra. }
+  apply Rle_trans with ((1 - eta * mu) * (4 * G / (mu * d) * (1 - (1 - eta * mu) ^ j)) + eta * (2 * (2 * G / d))).
+  + apply Rplus_le_compat; apply Rmult_le_compat_l; lra.
+  + right. simpl. field. lra.
+Qed.
+
+(* the same if what is broadcast is common: then both gradients at w count in full, and cancel at first *)
+Theorem UF_E7_star_common mu L G d eta j : 0 < mu <= L -> 0 < eta <= 2 / (mu + L) -> 0 < d -> 0 < G -> (1 <= j)%nat ->
+  is_lub (fun S => exists n g g' w r, neighbours n mu L G d g g'
+                   /\ S = size n (fun k => local g w 0 r eta j k - local g' w 0 r eta j k))
+         (4 * G / (mu * d) * (1 - (1 - eta * mu) ^ (j - 1))).
+Proof.
+intros H E D P J. destruct j as [|j]; [lia|]. replace (S j - 1)%nat with j by lia. clear J.
+assert (K : 0 <= 1 - eta * mu).
+{ destruct E as (_ & E). apply (Rmult_le_compat_r (mu + L)) in E; [|lra].
+  replace (2 / (mu + L) * (mu + L)) with 2 in E by (field; lra). nra. }
+split.
+- intros S (n & g & g' & w & r & N & ->). induction j as [|j IH].
+  + cbn [local]. replace (fun k => _ - _) with (fun _ : nat => 0 - 0). rewrite size_zero. simpl. right; ring.
+    apply functional_extensionality. intros k.
+    replace (fun l => w l + 0) with w by (apply functional_extensionality; intros; ring). ring.
+  + apply Rle_trans with (1 := one_iteration n mu L G d g g' eta w 0 r _ _ H E D N).
+    replace (Rabs (1 - 0)) with 1 by (rewrite Rminus_0_r, Rabs_R1; reflexivity).
+    apply Rle_trans with ((1 - eta * mu) * (4 * G / (mu * d) * (1 - (1 - eta * mu) ^ j)) + eta * ((1 + 1) * (2 * G / d))).
+    * apply Rplus_le_compat_r. apply Rmult_le_compat_l. exact K. exact IH.
+    * right. simpl. field. lra.
+- intros b B. apply B.
+  (* a loss with a kink beside 0, which the other sample turns around *)
+  set (s := fun (x : nat -> R) (_ : nat) => if Rlt_dec 0 (x 0%nat) then G else - G).
+  set (s' := fun (x : nat -> R) (_ : nat) => if Rlt_dec 0 (x 0%nat) then - G else G).
+  set (g := fun x i => line mu x i + s x i / d). set (g' := fun x i => line mu x i + s' x i / d).
+  set (r := fun _ : nat => - (4 * G / d)).
+  exists 1%nat, g, g', (fun _ => 0), r. split.
+  + right. exists (parabola mu), (line mu), s, s'. split; [apply parabola_smooth; lra | split; [|split; reflexivity]].
+    intros x. rewrite !size_1. unfold s, s'. destruct (Rlt_dec 0 (x 0%nat)); rewrite ?Rabs_Ropp, Rabs_pos_eq by lra; lra.
+  + rewrite size_1.
+    assert (g0 : g (fun _ => 0) 0%nat = - G / d) by (unfold g, s, line; destruct (Rlt_dec 0 0); lra).
+    assert (g0' : g' (fun _ => 0) 0%nat = G / d) by (unfold g', s', line; destruct (Rlt_dec 0 0); lra).
+    assert (g1 : forall x, 0 < x 0%nat -> g x 0%nat = mu * x 0%nat + G / d).
+    { intros x X. unfold g, s, line. destruct (Rlt_dec 0 (x 0%nat)); [reflexivity | contradiction]. }
+    assert (g1' : forall x, 0 < x 0%nat -> g' x 0%nat = mu * x 0%nat - G / d).
+    { intros x X. unfold g', s', line. destruct (Rlt_dec 0 (x 0%nat)); [unfold Rdiv; ring | contradiction]. }
+    set (l := fun i => local g (fun _ => 0) 0 r eta i 0%nat). set (l' := fun i => local g' (fun _ => 0) 0 r eta i 0%nat).
+    assert (U : 0 < eta * (G / d)) by (apply Rmult_lt_0_compat; [lra | apply Rdiv_lt_0_compat; lra]).
+    assert (first : l 1%nat = 4 * (eta * (G / d)) /\ l' 1%nat = 4 * (eta * (G / d))).
+    { unfold l, l'. cbn [local]. replace (fun _ : nat => 0 + 0) with (fun _ : nat => 0) by (apply functional_extensionality;
+        intros; ring).
+      rewrite g0, g0'. unfold r. split; field; lra. }
+    assert (next : forall i, 0 < l i -> l (S i) = (1 - eta * mu) * l i + 2 * (eta * (G / d))).
+    { intros i I. transitivity (l i - eta * (g (fun k => 0 + local g (fun _ => 0) 0 r eta i k) 0%nat - (1 - 0) * g
+        (fun _ => 0) 0%nat + r 0%nat)).
+      reflexivity. rewrite g0, g1 by (rewrite Rplus_0_l; exact I). fold (l i). unfold r. field. lra. }
+    assert (next' : forall i, 0 < l' i -> l' (S i) = (1 - eta * mu) * l' i + 6 * (eta * (G / d))).
+    { intros i I. transitivity (l' i - eta * (g' (fun k => 0 + local g' (fun _ => 0) 0 r eta i k) 0%nat - (1 - 0) * g'
+        (fun _ => 0) 0%nat + r 0%nat)).
+      reflexivity. rewrite g0', g1' by (rewrite Rplus_0_l; exact I). fold (l' i). unfold r. field. lra. }
+    assert (R : forall i, 0 < l (S i) /\ 0 < l' (S i) /\ l' (S i) - l (S i) = 4 * G / (mu * d) * (1 - (1 - eta * mu) ^ i)).
+    { induction i as [|i (I1 & I2 & I3)].
+      - destruct first as (-> & ->). simpl. repeat split; lra.
+      - rewrite (next (S i) I1), (next' (S i) I2). repeat split; [nra | nra |].
+        replace (_ - _) with ((1 - eta * mu) * (l' (S i) - l (S i)) + 4 * (eta * (G / d))) by ring. rewrite I3. simpl. field.
+        lra. }
+    destruct (R j) as (_ & _ & R3). change (4 * G / (mu * d) * (1 - (1 - eta * mu) ^ j) = Rabs (l (S j) - l' (S j))).
+    rewrite Rabs_minus_sym, R3. symmetry. apply Rabs_pos_eq.
+    apply Rmult_le_pos; [apply Rdiv_le_0_compat; [lra | apply Rmult_lt_0_compat; lra]|].
+    assert ((1 - eta * mu) ^ j <= 1); [|lra].
+    assert (0 < eta * mu) by (apply Rmult_lt_0_compat; lra).
+    apply Rle_trans with (1 ^ j); [apply pow_incr; lra | rewrite pow1; lra].
+Qed.
+
+(* K losses of one class, and their mean *)
+Section Rounds.
+Variables (n K : nat) (mu L xi : R) (F : nat -> (nat -> R) -> R) (G : nat -> (nat -> R) -> nat -> R).
+Hypotheses (devices : (0 < K)%nat) (curved : 0 < mu <= L) (pull : 0 < xi < 2 * mu / L).
+Hypothesis losses : forall k, (k < K)%nat -> smooth n mu L (F k) (G k).
+
+Definition mean_loss (w : nat -> R) : R := total K (fun k => F k w) / INR K.
+Definition mean_slope (w : nat -> R) (i : nat) : R := total K (fun k => G k w i) / INR K.
+
+Lemma many : 0 < INR K.
+Proof. apply lt_0_INR, devices. Qed.
+
+Lemma mean_of_sizes (u : nat -> nat -> R) c : (forall k, (k < K)%nat -> size n (u k) <= c) ->
+  size n (fun i => total K (fun k => u k i) / INR K) <= c.
+Proof.
+intros H. rewrite size_over by apply many. apply (Rmult_le_reg_r (INR K)). apply many.
+replace (_ / INR K * INR K) with (size n (fun i => total K (fun k => u k i))) by (field; generalize many; lra).
+apply Rle_trans with (1 := size_total n K u). rewrite Rmult_comm, <- total_const. apply total_le, H.
+Qed.
+
+Lemma mean_smooth : smooth n mu L mean_loss mean_slope.
+Proof.
+generalize many. intros N. split; [|split].
+- intros x d. unfold mean_loss, mean_slope.
+  replace (dot n _ d) with (total K (fun k => dot n (G k x) d) * / INR K).
+  2: { rewrite dot_sym. unfold Rdiv. replace (fun i => total K (fun k => G k x i) * / INR K)
+         with (fun i => / INR K * total K (fun k => G k x i)) by (apply functional_extensionality; intros; ring).
+       rewrite dot_right_times, dot_total, Rmult_comm. f_equal. apply total_ext. intros; apply dot_sym. }
+  apply (is_derive_ext (fun t => / INR K * total K (fun k => F k (fun i => x i + t * d i)))).
+  intros t; unfold Rdiv; rewrite Rmult_comm; reflexivity.
+  rewrite Rmult_comm. apply (is_derive_scal (fun t => total K (fun k => F k (fun i => x i + t * d i)))).
+  apply (derive_total K (fun k t => F k (fun i => x i + t * d i))). intros k Hk. apply (proj1 (losses k Hk)).
+- intros x y. unfold mean_slope. replace (fun i => total K (fun k => G k x i) / INR K - total K (fun k => G k y i) / INR K)
+    with (fun i => total K (fun k => G k x i - G k y i) / INR K)
+    by (apply functional_extensionality; intros; rewrite total_minus; field; lra).
+  apply (mean_of_sizes (fun k i => G k x i - G k y i)). intros k Hk. apply (proj1 (proj2 (losses k Hk))).
+- intros x y. unfold mean_loss. apply (Rmult_le_reg_r (INR K)). exact N.
+  replace (total K (fun k => F k y) / INR K * INR K) with (total K (fun k => F k y)) by (field; lra).
+  replace (dot n (mean_slope x) _) with (/ INR K * total K (fun k => dot n (G k x) (fun i => y i - x i))).
+  2: { unfold mean_slope. rewrite (dot_sym n _ (fun i => y i - x i)). unfold Rdiv.
+       replace (fun i => total K (fun k => G k x i) * / INR K) with (fun i => / INR K * total K (fun k => G k x i))
+         by (apply functional_extensionality; intros; ring).
+       rewrite dot_right_times, dot_total. f_equal. apply total_ext. intros; apply dot_sym. }
+  set (c := mu / 2 * dot n (fun i => y i - x i) (fun i => y i - x i)).
+  apply Rle_trans with (total K (fun k => F k x + dot n (G k x) (fun i => y i - x i) + c)).
+  + right. rewrite !total_plus, total_const. field. lra.
+  + apply total_le. intros k Hk. apply (proj2 (proj2 (losses k Hk))).
+Qed.
+
+(* h k w solves the local problem (4) of device k exactly: its slope there vanishes (UF-E4) *)
+Variable h : nat -> (nat -> R) -> nat -> R.
+Hypothesis solved : forall k w i, (k < K)%nat -> (i < n)%nat ->
+  G k (fun l => w l + h k w l) i - G k w i + xi * mean_slope w i = 0.
+
+Definition update (w : nat -> R) (i : nat) : R := w i + total K (fun k => h k w i) / INR K.
+
+Variable s : nat -> R.
+Hypothesis least : forall y, mean_loss s <= mean_loss y.
+
+Definition kept : R := 1 - 2 * mu * xi / L * (1 - L * xi / (2 * mu)).
+
+Lemma pull_positive : 0 < xi / L * (1 - L * xi / (2 * mu)) /\ 0 < 1 - L * xi / (2 * mu).
+Proof.
+assert (A : xi * L < 2 * mu).
+{ destruct pull as (_ & B). apply (Rmult_lt_compat_r L) in B; [|lra].
+  replace (2 * mu / L * L) with (2 * mu) in B by (field; lra). exact B. }
+assert (B : L * xi / (2 * mu) < 1).
+{ apply (Rmult_lt_reg_r (2 * mu)). lra. replace (L * xi / (2 * mu) * (2 * mu)) with (L * xi) by (field; lra). lra. }
+split; [|lra]. apply Rmult_lt_0_compat; [apply Rdiv_lt_0_compat; lra | lra].
+Qed.
+
+(* a round without noise *)
+Lemma round w : mean_loss (update w) - mean_loss s <= kept * (mean_loss w - mean_loss s).
+Proof.
+generalize many pull_positive. intros N (P1 & P2). set (g := mean_slope w).
+set (S := total K (fun k => dot n (fun i => G k (fun l => w l + h k w l) i - G k w i) (h k w)) / INR K).
+assert (inner : forall k, (k < K)%nat -> xi ^ 2 / L * dot n g g
+  <= dot n (fun i => G k (fun l => w l + h k w l) i - G k w i) (h k w)
+  /\ mu * dot n (h k w) (h k w) <= dot n (fun i => G k (fun l => w l + h k w l) i - G k w i) (h k w)).
+{ intros k Hk. generalize (monotone n mu L _ _ (fun l => w l + h k w l) w (losses k Hk)). cbv beta.
+  replace (fun i => w i + h k w i - w i) with (h k w) by (apply functional_extensionality; intros; ring). intros A.
+  split; [|exact A].
+  assert (B : forall k x y, (k < K)%nat -> dot n (fun i => G k x i - G k y i) (fun i => G k x i - G k y i)
+      <= L * dot n (fun i => G k x i - G k y i) (fun i => x i - y i)).
+  { clear - curved losses. intros k x y Hk. generalize (losses k Hk). intros C.
+    assert (C0 : smooth n 0 L (F k) (G k)).
+    { destruct C as (C1 & C2 & C3). split; [exact C1 | split; [exact C2|]]. intros a b. apply Rle_trans with (2 := C3 a b).
+      generalize (dot_self n (fun i => b i - a i)). nra. }
+    generalize (cocoercive n 0 L _ _ x y ltac:(lra) C0). cbv zeta. rewrite Rmult_0_l, Rmult_0_l, Rplus_0_l, Rplus_0_r. trivial. }
+  generalize (B k (fun l => w l + h k w l) w Hk). cbv beta.
+  replace (fun i => w i + h k w i - w i) with (h k w) by (apply functional_extensionality; intros; ring).
+  set (dg := fun i => G k (fun l => w l + h k w l) i - G k w i).
+  assert (Q : dot n dg dg = xi ^ 2 * dot n g g).
+  { unfold dot. rewrite <- total_times. apply total_ext. intros i Hi. generalize (solved k w i Hk Hi). unfold dg. fold g.
+    intros E.
+    replace (G k (fun l => w l + h k w l) i - G k w i) with (- xi * g i) by lra. ring. }
+  rewrite Q. intros U. apply (Rmult_le_reg_r L). lra.
+  replace (xi ^ 2 / L * dot n g g * L) with (xi ^ 2 * dot n g g) by (field; lra). lra. }
+assert (S1 : xi ^ 2 / L * dot n g g <= S).
+{ unfold S. apply (Rmult_le_reg_r (INR K)). exact N.
+  replace (_ / INR K * INR K) with (total K (fun k => dot n (fun i => G k
+    (fun l => w l + h k w l) i - G k w i) (h k w))) by (field; lra).
+  rewrite Rmult_comm, <- total_const. apply total_le. intros k Hk. apply (inner k Hk). }
+set (m := fun i => total K (fun k => h k w i) / INR K).
+assert (S2 : mu * dot n m m <= S).
+{ (* the square of a mean is at most the mean of the squares *)
+  assert (V : 0 <= total K (fun k => dot n (fun i => h k w i - m i) (fun i => h k w i - m i))) by (apply total_positive;
+    intros; apply dot_self).
+  assert (W : total K (fun k => dot n (fun i => h k w i - m i) (fun i => h k w i - m i))
+    = total K (fun k => dot n (h k w) (h k w)) - INR K * dot n m m).
+  { rewrite (total_ext K _ (fun k => dot n (h k w) (h k w) + dot n m m - 2 * dot n m (h k w))).
+    - rewrite total_minus, total_plus, total_const, total_times, <- dot_total.
+      replace (fun i => total K (fun k => h k w i)) with (fun i => INR K * m i) by (apply functional_extensionality; intros;
+        unfold m; field; lra).
+      rewrite dot_right_times. ring.
+    - intros k _. rewrite !dot_minus, !dot_right_minus, (dot_sym n (h k w) m). ring. }
+  unfold S. apply (Rmult_le_reg_r (INR K)). exact N.
+  replace (_ / INR K * INR K) with (total K (fun k => dot n (fun i => G k
+    (fun l => w l + h k w l) i - G k w i) (h k w))) by (field; lra).
+  apply Rle_trans with (mu * total K (fun k => dot n (h k w) (h k w))). nra.
+  rewrite <- total_times. apply total_le. intros k Hk. apply (inner k Hk). }
+assert (S3 : xi * dot n g m = - S).
+{ unfold S. apply (Rmult_eq_reg_r (INR K)); [|lra].
+  replace (- (_ / INR K) * INR K) with (- total K (fun k => dot n (fun i => G k
+    (fun l => w l + h k w l) i - G k w i) (h k w))) by (field; lra).
+  rewrite (total_ext K _ (fun k => - xi * dot n g (h k w))).
+  - rewrite total_times, <- dot_total. replace (fun i => total K (fun k => h k w i)) with (fun i => INR K * m i)
+      by (apply functional_extensionality; intros; unfold m; field; lra). rewrite dot_right_times. ring.
+  - intros k Hk. unfold dot. rewrite <- total_times. apply total_ext. intros i Hi. generalize (solved k w i Hk Hi). fold g.
+    intros E.
+    replace (G k (fun l => w l + h k w l) i - G k w i) with (- xi * g i) by lra. ring. }
+generalize (below_quadratic n mu L _ _ mean_smooth w (update w)). unfold update.
+replace (fun i => w i + total K (fun k => h k w i) / INR K - w i) with m by (apply functional_extensionality; intros;
+  unfold m; ring).
+fold g. intros D. change (fun i => w i + total K (fun k => h k w i) / INR K) with (update w) in D |- *.
+generalize (slope_at_least n mu L _ _ mean_smooth s w (proj1 curved)). fold g. intros E.
+assert (A : mean_loss (update w) - mean_loss w <= - (xi / L * (1 - L * xi / (2 * mu))) * dot n g g).
+{ apply Rle_trans with (- (S / xi) * (1 - L * xi / (2 * mu))).
+  - assert (L / 2 * dot n m m <= L / (2 * mu) * S).
+    { apply Rle_trans with (L / (2 * mu) * (mu * dot n m m)). right; field; lra. apply Rmult_le_compat_l; [|exact S2].
+      left. apply Rdiv_lt_0_compat; lra. }
+    replace (- (S / xi) * (1 - L * xi / (2 * mu))) with (- (S / xi) + L / (2 * mu) * S) by (field; lra).
+    assert (dot n g m = - (S / xi)) by (apply (Rmult_eq_reg_l xi); [rewrite S3; field | ]; lra). lra.
+  - assert (xi / L * dot n g g <= S / xi).
+    { apply (Rmult_le_reg_r xi). lra. replace (S / xi * xi) with S by (field; lra).
+      replace (xi / L * dot n g g * xi) with (xi ^ 2 / L * dot n g g) by (field; lra). exact S1. }
+    nra. }
+assert (B : xi / L * (1 - L * xi / (2 * mu)) * (2 * mu * (mean_loss w - mean_loss s))
+  <= xi / L * (1 - L * xi / (2 * mu)) * dot n g g)
+  by (apply Rmult_le_compat_l; lra).
+unfold kept. replace (2 * mu * xi / L * (1 - L * xi / (2 * mu))) with
+  (xi / L * (1 - L * xi / (2 * mu)) * (2 * mu)) by (field; lra). lra.
+Qed.
+
+(* The mean over the noise of a round, of mean 0 and mean square v,
+  on the functions that have one: all quadratics are among them. *)
+Variables (has_mean : ((nat -> R) -> R) -> Prop) (mean : ((nat -> R) -> R) -> R) (v : R).
+Hypothesis quadratics : forall a b c, let f := fun u => a + dot n b u + c * dot n u u in has_mean f /\ mean f = a + c * v.
+Hypothesis rises : forall f f', has_mean f -> has_mean f' -> (forall u, f u <= f' u) -> mean f <= mean f'.
+
+(* the mean excess after m rounds, which begin at w *)
+Fixpoint mean_excess (m : nat) (w : nat -> R) : R :=
+  match m with
+  | O => mean_loss w - mean_loss s
+  | S m => mean (fun u => mean_excess m (fun i => update w i + u i))
+  end.
+Hypothesis exist : forall m w, has_mean (fun u => mean_excess m (fun i => update w i + u i)).
+
+Theorem UF_Psi_star m w : mean_loss s < mean_loss w ->
+  let q := 1 - 2 * mu * xi / L * (1 - L * xi / (2 * mu)) in let nu := L * v / (2 * (mean_loss w - mean_loss s)) in
+  0 <= q < 1 /\ mean_excess m w / (mean_loss w - mean_loss s) <= q ^ m + nu * ((1 - q ^ m) / (1 - q)).
+Proof.
+intros W q nu. change q with kept in *. clear q.
+assert (Q : 0 <= kept < 1).
+{ unfold kept. destruct pull_positive as (P & _).
+  replace (2 * mu * xi / L * (1 - L * xi / (2 * mu))) with (xi / L * (1 - L * xi / (2 * mu)) * (2 * mu)) by (field; lra).
+  split; [|nra].
+  replace (1 - xi / L * (1 - L * xi / (2 * mu)) * (2 * mu)) with ((xi - mu / L) ^ 2 + (1 - (mu / L) ^ 2)) by (field; lra).
+  assert (0 <= mu / L <= 1).
+  { split. apply Rdiv_le_0_compat; lra. apply (Rmult_le_reg_r L). lra. replace (mu / L * L) with mu by (field; lra). lra. }
+  generalize (pow2_ge_0 (xi - mu / L)). nra. }
+split; [exact Q|].
+assert (bound : forall w, mean_excess m w <= kept ^ m * (mean_loss w - mean_loss s) + L / 2 * v * ((1 - kept ^ m) / (1 - kept))).
+{ clear W nu w. induction m as [|m IH]; intros w.
+  - simpl. unfold Rdiv. rewrite Rminus_eq_0. lra.
+  - cbn [mean_excess]. set (c := L / 2 * v * ((1 - kept ^ m) / (1 - kept))) in *. set (x := update w).
+    assert (KM : 0 <= kept ^ m) by (apply pow_le; lra).
+    destruct (quadratics (kept ^ m * (mean_loss x - mean_loss s) + c)
+      (fun i => kept ^ m * mean_slope x i) (kept ^ m * (L / 2))) as (H1 & H2).
+    apply Rle_trans with (mean (fun u => kept ^ m * (mean_loss x - mean_loss s) + c + dot n (fun i => kept ^ m * mean_slope x i) u
+      + kept ^ m * (L / 2) * dot n u u)).
+    + apply rises; [apply exist | exact H1|]. intros u. apply Rle_trans with (1 := IH _). fold c.
+      generalize (below_quadratic n mu L _ _ mean_smooth x (fun i => x i + u i)).
+      replace (fun i => x i + u i - x i) with u by (apply functional_extensionality; intros; ring). intros B.
+      rewrite dot_times. nra.
+    + rewrite H2. generalize (round w). fold x. intros R.
+      apply Rle_trans with (kept ^ m * (kept * (mean_loss w - mean_loss s)) + c + kept ^ m * (L / 2) * v).
+      * apply Rplus_le_compat_r, Rplus_le_compat_r. apply Rmult_le_compat_l; assumption.
+      * right. unfold c. simpl. field. lra. }
+apply (Rmult_le_reg_r (mean_loss w - mean_loss s)). lra. replace (_ / _ * _) with (mean_excess m w) by (field; lra).
+apply Rle_trans with (1 := bound w). right. unfold nu. field. lra.
+Qed.
+End Rounds.
+
+(* such means: of two opposite values, over all functions *)
+Lemma opposite_values n (u : nat -> R) : let mean f := (f u + f (fun i => - u i)) / 2 in
+  (forall a b c, True /\ mean (fun x => a + dot n b x + c * dot n x x) = a + c * dot n u u)
+  /\ (forall f f' : (nat -> R) -> R, (forall x, f x <= f' x) -> mean f <= mean f').
+Proof.
+intros mean. split.
+- intros a b c. split; [exact I|]. unfold mean.
+  replace (fun i => - u i) with (fun i => -1 * u i) by (apply functional_extensionality; intros; ring).
+  rewrite !dot_times, !dot_right_times. field.
+- intros f f' H. unfold mean. generalize (H u) (H (fun i => - u i)). lra.
+Qed.
+
+(* Quadratic losses with the curvatures c k i in the n coordinates of a common basis;
+  x is the distance from the common model to the
+   minimum of the mean loss. Device k begins at x, or at x and a copy's noise, where its slope is c k i times the distance,
+     and solves
+   (4): c k i times its update is -xi times the mean slope (UF-E4). *)
+Section Quadratics.
+Variables (n K : nat) (c : nat -> nat -> R) (xi : R).
+Hypotheses (devices : (0 < K)%nat) (curved : forall k i, (k < K)%nat -> (i < n)%nat -> 0 < c k i).
+
+Definition average_of (f : nat -> R) : R := total K f / INR K.
+Definition moved (x : nat -> R) (copies noise : nat -> nat -> R) (i : nat) : R :=
+  x i + average_of (fun k => - xi * average_of (fun l => c l i * (x i + copies l i)) / c k i + noise k i).
+
+(* keeps: every device has a copy of the model with noise of its own.
+Else the noise of the access point is in the model itself. *)
+Definition next (keeps : bool) (x : nat -> R) (noise server : nat -> nat -> R) (i : nat) : R :=
+  if keeps then moved x server noise i else moved x (fun _ _ => 0) noise i + server 0%nat i.
+
+(* the mean over the noise of a round: of all devices, and of the access point, in each coordinate *)
+Variables (N Z : nat -> nat -> (R -> R) -> R) (local_variance server_variance : R).
+Hypothesis noise_law : forall k i, (i < n)%nat -> moments 0 local_variance (N k i) /\ moments 0 server_variance (Z k i).
+
+Definition mean_round (keeps : bool) (h : (nat -> nat -> R) -> (nat -> nat -> R) -> R) : R :=
+  each (fun _ => 0) (fun k => each 0 (N k) n) K (fun noise =>
+    each (fun _ => 0) (fun k => each 0 (Z k) n) (if keeps then K else 1%nat) (fun server => h noise server)).
+
+(* the mean excess after m rounds *)
+Fixpoint excess_after (keeps : bool) (m : nat) (x : nat -> R) : R :=
+  match m with
+  | O => total n (fun i => average_of (fun k => c k i) * x i ^ 2 / 2)
+  | S m => mean_round keeps (fun noise server => excess_after keeps m (next keeps x noise server))
+  end.
+
+Definition factor (i : nat) : R := 1 - xi * average_of (fun k => / c k i) * average_of (fun k => c k i).
+Definition added (keeps : bool) (i : nat) : R := local_variance / INR K
+  + (if keeps then (xi * average_of (fun k => / c k i)) ^ 2 * average_of (fun k => c k i ^ 2) / INR K else 1) * server_variance.
+
+Lemma average_plus f g : average_of (fun k => f k + g k) = average_of f + average_of g.
+Proof. unfold average_of. rewrite total_plus. unfold Rdiv. ring. Qed.
+
+Lemma average_times a f : average_of (fun k => a * f k) = a * average_of f.
+Proof. unfold average_of. rewrite total_times. unfold Rdiv. ring. Qed.
+
+Definition weight (keeps : bool) (i k : nat) : R := if keeps then - xi * average_of (fun l => / c l i) * c k i / INR K else 1.
+
+Lemma next_is keeps x noise server i : next keeps x noise server i
+  = factor i * x i + total K (fun k => / INR K * noise k i) + total (if keeps then K else 1%nat)
+    (fun k => weight keeps i k * server k i).
+Proof.
+assert (M : forall copies, moved x copies noise i = factor i * x i + total K (fun k => / INR K * noise k i)
+  - xi * average_of (fun l => / c l i) * average_of (fun l => c l i * copies l i)).
+{ intros copies. unfold moved. rewrite average_plus.
+  replace (average_of (fun k => - xi * average_of (fun l => c l i * (x i + copies l i)) / c k i))
+    with (- xi * average_of (fun l => c l i * (x i + copies l i)) * average_of (fun k => / c k i))
+    by (rewrite <- average_times; reflexivity).
+  replace (average_of (fun l => c l i * (x i + copies l i))) with
+    (x i * average_of (fun l => c l i) + average_of (fun l => c l i * copies l i)).
+  2: { rewrite <- average_times, <- average_plus. f_equal. apply functional_extensionality. intros; ring. }
+  rewrite total_times. change (average_of (fun k => noise k i)) with (total K (fun k => noise k i) / INR K).
+  unfold factor. unfold Rdiv at 1. ring. }
+unfold next, weight. destruct keeps; rewrite M.
+- unfold Rminus. f_equal. unfold average_of at 2. unfold Rdiv.
+  rewrite (total_ext K (fun k => - xi * _ * c k i * / INR K * server k i)
+    (fun k => - xi * average_of (fun l => / c l i) * / INR K * (c k i * server k i))) by (intros; ring). rewrite total_times.
+    ring.
+- replace (average_of (fun l => c l i * 0)) with 0. simpl total. ring.
+  unfold average_of. rewrite (total_ext K _ (fun _ => 0)) by (intros; ring). rewrite total_const. unfold Rdiv. ring.
+Qed.
+
+(* the mean of a weighted sum of squares after a round *)
+Lemma mean_round_is keeps (b : nat -> R) rest x : (forall i, (i < n)%nat -> 0 <= b i) ->
+  mean_round keeps (fun noise server => rest + total n (fun i => b i * next keeps x noise server i ^ 2))
+  = rest + total n (fun i => b i * ((factor i * x i) ^ 2 + added keeps i)).
+Proof.
+intros B. unfold mean_round. set (r := fun i => sqrt (b i)).
+assert (R2 : forall i, (i < n)%nat -> r i ^ 2 = b i) by (intros i Hi; unfold r; rewrite <- Rsqr_pow2; apply Rsqr_sqrt, B, Hi).
+set (M := if keeps then K else 1%nat).
+assert (spread : forall (w : nat -> nat -> R) m (u : nat -> nat -> R) i, (i < n)%nat ->
+  total m (fun k => total n (fun j => r i * w i k * unit_at i j * u k j)) = r i * total m (fun k => w i k * u k i)).
+{ intros w m u i Hi. rewrite <- total_times. apply total_ext. intros k _.
+  rewrite (total_ext n _ (fun j => unit_at i j * (r i * w i k * u k j))) by (intros; ring). rewrite total_unit by exact Hi.
+  ring. }
+assert (squares : forall (w : nat -> nat -> R) k,
+  total n (fun j => total n (fun i => (r i * w i k * unit_at i j) ^ 2)) = total n (fun i => b i * w i k ^ 2)).
+{ intros w k. rewrite total_swap. apply total_ext. intros i Hi.
+  rewrite (total_ext n _ (fun j => unit_at i j * (unit_at i j * (r i * w i k) ^ 2))) by (intros; ring).
+  rewrite total_unit by exact Hi.
+  unfold unit_at. rewrite Nat.eqb_refl, Rpow_mult_distr, R2 by exact Hi. ring. }
+transitivity (each (fun _ => 0) (fun k => each 0 (N k) n) K (fun noise => (rest + total M
+  (fun k => server_variance * total n (fun i => b i * weight keeps i k ^ 2)))
+  + total n (fun i => (r i * (factor i * x i) + total K (fun k => total n
+      (fun j => r i * (/ INR K) * unit_at i j * noise k j))) ^ 2))).
+- apply each_ext. intros noise.
+  transitivity (each (fun _ => 0) (fun k => each 0 (Z k) n) M (fun server => rest
+    + total n (fun i => (r i * (factor i * x i + total K (fun k => / INR K * noise k i)) + total M (fun k => total n
+        (fun j => r i * weight keeps i k * unit_at i j * server k j))) ^ 2))).
+  + apply each_ext. intros server. f_equal. apply total_ext. intros i Hi.
+    rewrite (spread (fun i k => weight keeps i k)) by exact Hi.
+    rewrite next_is. fold M. rewrite <- R2 by exact Hi. ring.
+  + rewrite (mean_squares_vectors Z (fun _ => server_variance)) by (intros; apply noise_law; assumption).
+    rewrite (total_ext M (fun k => server_variance * total n (fun j => total n
+      (fun i => (r i * weight keeps i k * unit_at i j) ^ 2)))
+      (fun k => server_variance * total n (fun i => b i * weight keeps i k ^ 2))) by (intros;
+        rewrite (squares (fun i k => weight keeps i k)); reflexivity).
+    rewrite (total_ext n (fun i => (r i * (factor i * x i + _)) ^ 2)
+      (fun i => (r i * (factor i * x i) + total K (fun k => total n (fun j => r i * / INR K * unit_at i j * noise k j))) ^ 2)).
+    * ring.
+    * intros i Hi. rewrite (spread (fun _ _ => / INR K)) by exact Hi. f_equal. ring.
+- rewrite (mean_squares_vectors N (fun _ => local_variance)) by (intros; apply noise_law; assumption).
+  rewrite (total_ext K (fun k => local_variance * total n (fun j => total n
+    (fun i => (r i * / INR K * unit_at i j) ^ 2))) (fun _ => local_variance * total n (fun i => b i * (/ INR K) ^ 2)))
+    by (intros; exact (f_equal (Rmult local_variance) (squares (fun _ _ => / INR K) 0%nat))).
+  assert (HK : INR K <> 0) by (apply not_0_INR; lia).
+  transitivity (rest + (total n (fun i => total M (fun k => server_variance * (b i * weight keeps i k ^ 2)))
+    + total n (fun i => b i * (factor i * x i) ^ 2) + total n (fun i => INR K * (local_variance * (b i * (/ INR K) ^ 2))))).
+  { rewrite total_const, <- (total_swap M n), <- !total_times.
+    rewrite (total_ext M (fun k => server_variance * total n (fun i => b i * weight keeps i k ^ 2))
+      (fun k => total n (fun i => server_variance * (b i * weight keeps i k ^ 2)))) by (intros; rewrite total_times; reflexivity).
+    rewrite (total_ext n (fun s => (r s * (factor s * x s)) ^ 2) (fun i => b i * (factor i * x i) ^ 2))
+      by (intros i Hi; rewrite Rpow_mult_distr, R2 by exact Hi; reflexivity). ring. }
+  f_equal. rewrite <- !total_plus. apply total_ext. intros i Hi. rewrite total_times, total_times.
+  replace (total M (fun k => weight keeps i k ^ 2))
+    with (if keeps then (xi * average_of (fun k => / c k i)) ^ 2 * average_of (fun k => c k i ^ 2) / INR K else 1).
+  + unfold added. field. exact HK.
+  + unfold M, weight. destruct keeps.
+    * rewrite (total_ext K _ (fun k => (xi * average_of (fun l => / c l i) / INR K) ^ 2 * c k i ^ 2)) by (intros; field;
+        exact HK).
+      rewrite total_times. unfold average_of at 2. field. exact HK.
+    * simpl. ring.
+Qed.
+
+Theorem UF_Psi_star_quadratic keeps m x : (forall i, (i < n)%nat -> factor i ^ 2 <> 1) -> (exists i, (i < n)%nat /\ x i <> 0) ->
+  excess_after keeps m x / excess_after keeps 0 x
+  = total n (fun i => average_of (fun k => c k i)
+                      * (factor i ^ (2 * m) * x i ^ 2 + added keeps i * ((1 - factor i ^ (2 * m)) / (1 - factor i ^ 2))))
+    / total n (fun i => average_of (fun k => c k i) * x i ^ 2).
+Proof.
+intros H (i0 & I0 & X0).
+assert (HK : 0 < INR K) by (apply lt_0_INR, devices).
+assert (P : forall i, (i < n)%nat -> 0 < average_of (fun k => c k i)).
+{ intros i Hi. apply Rdiv_lt_0_compat; [|exact HK]. apply Rlt_le_trans with (c 0%nat i). apply curved; assumption.
+  apply (total_part K (fun k => c k i)); [|exact devices]. intros k Hk. left. apply curved; assumption. }
+assert (V : forall x, excess_after keeps m x = total n (fun i => average_of (fun k => c k i) / 2
+  * (factor i ^ (2 * m) * x i ^ 2 + added keeps i * ((1 - factor i ^ (2 * m)) / (1 - factor i ^ 2))))).
+{ clear x X0. induction m as [|m IH]; intros x.
+  - simpl. apply total_ext. intros i Hi. unfold Rdiv. ring.
+  - cbn [excess_after].
+    set (rest := total n (fun i => average_of
+      (fun k => c k i) / 2 * (added keeps i * ((1 - factor i ^ (2 * m)) / (1 - factor i ^ 2))))).
+    transitivity (mean_round keeps (fun noise server => rest
+      + total n (fun i => average_of (fun k => c k i) / 2 * factor i ^ (2 * m) * next keeps x noise server i ^ 2))).
+    + f_equal. apply functional_extensionality. intros noise. apply functional_extensionality. intros server. rewrite IH.
+      unfold rest.
+      rewrite <- total_plus. apply total_ext. intros; ring.
+    + rewrite mean_round_is.
+      * unfold rest. rewrite <- total_plus. apply total_ext. intros i Hi. replace (2 * S m)%nat with (2 + 2 * m)%nat by lia.
+        rewrite pow_add.
+        specialize (H i Hi). field. lra.
+      * intros i Hi. apply Rmult_le_pos. generalize (P i Hi). lra. rewrite pow_mult. apply pow_le, pow2_ge_0. }
+rewrite V. cbn [excess_after].
+rewrite (total_ext n (fun i => average_of (fun k => c k i) / 2 * _) (fun i => / 2 * (average_of (fun k => c k i)
+  * (factor i ^ (2 * m) * x i ^ 2 + added keeps i * ((1 - factor i ^ (2 * m)) / (1 - factor i ^ 2)))))) by (intros;
+      unfold Rdiv; ring).
+rewrite (total_ext n (fun i => average_of (fun k => c k i) * x i ^ 2 / 2) (fun i => / 2 * (average_of
+  (fun k => c k i) * x i ^ 2))) by (intros; field).
+rewrite !total_times.
+assert (0 < total n (fun i => average_of (fun k => c k i) * x i ^ 2)).
+{ apply Rlt_le_trans with (average_of (fun k => c k i0) * x i0 ^ 2).
+  - apply Rmult_lt_0_compat. apply P, I0. rewrite <- Rsqr_pow2. apply Rsqr_pos_lt, X0.
+  - apply (total_part n (fun i => average_of (fun k => c k i) * x i ^ 2)); [|exact I0]. intros i Hi.
+    apply Rmult_le_pos; [generalize (P i Hi); lra | apply pow2_ge_0]. }
+field. lra.
+Qed.
+End Quadratics.
