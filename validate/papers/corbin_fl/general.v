@@ -901,3 +901,245 @@ assert (RInt G (-1) 1 <= RInt (fun x => RInt (fun y => joint_error x y) (-1) 1 /
 rewrite (is_RInt_unique _ _ _ _ J) in H0. lra.
 Qed.
 End Alphabet.
+
+(* What follows is about any laws, on any class of events of any space (Divergence.v). *)
+From Airtight Require Import Model Divergence.
+
+(** A pair of clients shares a number z of N, which has the probability r z. Given z the partner's output is the o-th of n with
+    probability v z o, and what the client's output and those of all clients outside the pair sum to has the law P z,
+      or Q z after the
+    client's update is replaced: coins are private. Added to the partner's output it is the sum of all;
+      moved o A says that the rest is
+    such that the sum is in A. d o and d are the divergences given the partner's output o, and of the sum. *)
+Definition of_partner (N : nat) (r : nat -> R) (v : nat -> nat -> R) (o : nat) : R := total N (fun z => r z * v z o).
+Definition given_partner {event : Type} N r v (P : nat -> event -> R) (o : nat) : event -> R :=
+  fun A => total N (fun z => r z * v z o * P z A) / of_partner N r v o.
+Definition of_sum {event : Type} N r v n (moved : nat -> event -> event) (P : nat -> event -> R) : event -> R :=
+  fun A => total N (fun z => r z * total n (fun o => v z o * P z (moved o A))).
+
+Lemma total_exchanged m k (f : nat -> nat -> R) : total m (fun i => total k (fun j => f i j)) = total k (fun j => total m (fun i
+  => f i j)).
+Proof.
+  induction m; simpl.
+  - induction k; simpl. reflexivity. rewrite <- IHk. ring.
+  - rewrite IHm. rewrite <- (Rmult_1_l (total k (fun j => total m (fun i => f i j)))),
+    <- (Rmult_1_l (total k (fun j => f m j))) at 1.
+    rewrite <- total_combined. apply total_same. intros. ring.
+Qed.
+
+Theorem CB_D_suffices (event : Type) N r v n (moved : nat -> event -> event) (P Q : nat -> event -> R) lambda d sum greatest :
+  weights N r -> (forall z, (z < N)%nat -> weights n (v z)) -> (forall z, likely (P z)) -> (forall z, likely (Q z)) ->
+  (forall o, (o < n)%nat -> 0 < of_partner N r v o ->
+    divergence lambda (given_partner N r v P o) (given_partner N r v Q o) (d o) /\ d o <= greatest) ->
+  divergence lambda (of_sum N r v n moved P) (of_sum N r v n moved Q) sum ->
+  sum <= total n (fun o => of_partner N r v o * d o) /\ sum <= greatest.
+Proof.
+  intros [R0 R1] V LP LQ H S.
+  assert (W0 : forall o, (o < n)%nat -> 0 <= of_partner N r v o).
+  { intros o O. apply total_not_negative. intros z Z. apply Rmult_le_pos. auto. apply (V z Z). exact O. }
+  assert (W1 : total n (of_partner N r v) = 1).
+  { transitivity (total N (fun z => total n (fun o => r z * v z o))). symmetry; apply total_exchanged.
+    rewrite <- R1. apply total_same. intros z Z. rewrite total_times, (proj2 (V z Z)). ring. }
+  assert (J : forall (X : nat -> event -> R), (forall z, likely (X z)) -> forall A,
+    of_sum N r v n moved X A = total n (fun o => of_partner N r v o * given_partner N r v X o (moved o A))).
+  { intros X LX A. unfold of_sum.
+    transitivity (total N (fun z => total n (fun o => r z * v z o * X z (moved o A)))).
+    - apply total_same. intros z Z. rewrite <- total_times. apply total_same. intros. ring.
+    - rewrite total_exchanged. apply total_same. intros o O. unfold given_partner.
+      destruct (Rle_lt_or_eq_dec _ _ (W0 o O)) as [p | e]. field; lra. rewrite <- e, Rmult_0_l.
+      (* no outcome of probability 0 counts *)
+      apply Rle_antisym; [|apply total_not_negative; intros z Z; apply Rmult_le_pos; [apply Rmult_le_pos; [auto | apply (V z Z);
+        exact O] | apply LX]].
+      rewrite e. apply total_at_most. intros z Z. assert (0 <= r z * v z o) by (apply Rmult_le_pos; [auto | apply (V z Z);
+        exact O]).
+      generalize (LX z (moved o A)). intro. nra. }
+  assert (K : sum <= total n (fun o => of_partner N r v o * d o)).
+  { apply (divergence_within _ _ _ _ _ S). intro A. rewrite !J by assumption. rewrite <- total_times.
+    replace (_ - _) with (total n (fun o => 1 * (of_partner N r v o * given_partner N r v P o (moved o A))
+      + -1 * (lambda * (of_partner N r v o * given_partner N r v Q o (moved o A))))) by (rewrite total_combined; ring).
+    apply total_at_most. intros o O. destruct (Rle_lt_or_eq_dec _ _ (W0 o O)) as [p | e]; [|rewrite <- e; lra].
+    destruct (H o O p) as [D _]. generalize (proj2 (divergence_within _ _ _ _ _ D) (Rle_refl _) (moved o A)). intro.
+    assert (of_partner N r v o * (given_partner N r v P o (moved o A) - lambda * given_partner N r v Q o (moved o A)) <=
+      of_partner N r v o * d o)
+      by (apply Rmult_le_compat_l; lra). lra. }
+  split. exact K. apply Rle_trans with (1 := K). rewrite <- (Rmult_1_r greatest), <- W1, <- total_times.
+  apply total_at_most. intros o O. destruct (Rle_lt_or_eq_dec _ _ (W0 o O)) as [p | e]; [|rewrite <- e; lra].
+  destruct (H o O p) as [_ G]. nra.
+Qed.
+
+(** The numbers 0, ..., N - 1 as they stand, and all moved by z modulo N. *)
+Lemma total_turned N (f : nat -> R) : (0 < N)%nat -> forall z, total N (fun u => f ((z + u) mod N)%nat) = total N f.
+Proof.
+  intros P. assert (S : forall k (g : nat -> R), total k (fun u => g (S u)) = total k g - g 0%nat + g k).
+  { induction k; intros; simpl. ring. rewrite IHk. ring. }
+  induction z as [|z IH].
+  - apply total_same. intros u U. simpl. rewrite Nat.mod_small by exact U. reflexivity.
+  - rewrite <- IH. rewrite (total_same N _ (fun u => (fun t => f ((z + t) mod N)%nat) (Datatypes.S u)))
+      by (intros u _; cbv beta; f_equal; f_equal; lia).
+    rewrite (S N (fun t => f ((z + t) mod N)%nat)). cbv beta. replace ((z + N) mod N)%nat with ((z + 0) mod N)%nat. ring.
+    rewrite Nat.add_0_r. replace (z + N)%nat with (z + 1 * N)%nat by lia. rewrite Nat.mod_add by lia. reflexivity.
+Qed.
+
+(** A threshold's share of the cell z: all below it, and the part of its own cell (the private coin). *)
+Definition share_of_cell (threshold : R) (z : nat) : R := Rmin (Rmax (threshold - INR z) 0) 1.
+
+Lemma cells_filled threshold k : 0 <= threshold -> total k (share_of_cell threshold) = Rmin threshold (INR k).
+Proof.
+  intro T. induction k as [|k IH]. simpl. rewrite Rmin_right; lra.
+  simpl total. rewrite IH, S_INR. unfold share_of_cell, Rmin, Rmax. generalize (pos_INR k). intro.
+  repeat destruct (Rle_dec _ _); lra.
+Qed.
+
+(** The output of a client at the place x of [-1, 1] is minus where Z is below 2^d (1/2 - x / (2 alpha)),
+   and a coin decides in the cell
+    of that threshold (a client that compares from the other side sends plus below 2^d (1/2 + x / (2 alpha))).
+      Z is the sum modulo 2^d of
+    the partner's number and a uniform one that is independent of it. *)
+Theorem CB_A3_Z_star d x alpha partner : -1 <= x <= 1 -> 1 <= alpha ->
+  let N := (2 ^ d)%nat in
+  let mean (f : nat -> R) := total N (fun u => / INR N * f ((partner + u) mod N)%nat) in
+  mean (share_of_cell (INR N * (1 / 2 - x / (2 * alpha)))) = 1 / 2 - x / (2 * alpha) /\
+  mean (share_of_cell (INR N * (1 / 2 + x / (2 * alpha)))) = 1 / 2 + x / (2 * alpha).
+Proof.
+  intros X A N mean. assert (P : (0 < N)%nat) by (apply Nat.neq_0_lt_0, Nat.pow_nonzero; lia).
+  assert (R0 : 0 < INR N) by (apply lt_0_INR; exact P).
+  assert (Y : -1 / 2 <= x / (2 * alpha) <= 1 / 2).
+  { replace (x / (2 * alpha)) with (x * / alpha / 2) by (field; lra). assert (I0 : 0 < / alpha) by (apply Rinv_0_lt_compat; lra).
+    assert (I1 : / alpha <= 1) by (rewrite <- Rinv_1; apply Rinv_le_contravar; lra). split; nra. }
+  assert (K : forall q, 0 <= q <= 1 -> mean (share_of_cell (INR N * q)) = q).
+  { intros q Q. unfold mean. rewrite total_times, total_turned by exact P. rewrite cells_filled by nra.
+    rewrite Rmin_left by nra. field. lra. }
+  split; apply K; lra.
+Qed.
+
+(** What the server sees of a pair: whether each sends plus. An event S is a set of such outcomes. *)
+Definition hit (S : bool -> bool -> bool) (u v : R) : R :=
+  (if S true true then cell true true u v else 0) + (if S true false then cell true false u v else 0)
+  + (if S false true then cell false true u v else 0) + (if S false false then cell false false u v else 0).
+
+Lemma hit_between S u v : 0 <= u <= 1 -> 0 <= v <= 1 -> 0 <= hit S u v <= 1.
+Proof.
+  intros U V. assert (0 <= u * v) by nra. assert (0 <= u * (1 - v)) by nra. assert (0 <= (1 - u) * v) by nra.
+  assert (0 <= (1 - u) * (1 - v)) by nra.
+  unfold hit, cell. destruct (S true true), (S true false), (S false true), (S false false); nra.
+Qed.
+
+Definition one_cell (S : bool -> bool -> bool) (p r : R) : R := E (coin p) (fun u => E (coin r) (fun v => hit S u (1 - v))).
+
+Lemma one_cell_is S p r : one_cell S p r = hit S p (1 - r).
+Proof. unfold one_cell, coin, hit, cell; simpl. destruct (S true true), (S true false), (S false true), (S false false); ring.
+  Qed.
+
+Lemma hit_moves S u u' v : 0 <= v <= 1 -> hit S u v - hit S u' v <= Rabs (u - u').
+Proof.
+  intro V. unfold hit, cell, Rabs. destruct (Rcase_abs (u - u')), (S true true), (S true false), (S false true),
+    (S false false); nra.
+Qed.
+
+Lemma share_between i f z : 0 <= f < 1 -> 0 <= share i f z <= 1.
+Proof. intro F. unfold share. destruct (z <? i)%nat, (z =? i)%nat; lra. Qed.
+
+Lemma share_rises i f i' f' z : 0 <= f < 1 -> 0 <= f' < 1 -> INR i + f <= INR i' + f' -> share i f z <= share i' f' z.
+Proof.
+  intros F F' H. assert (I : (i <= i')%nat).
+  { apply Nat.lt_succ_r. apply INR_lt. rewrite S_INR. lra. }
+  unfold share. destruct (Nat.ltb_spec z i), (Nat.ltb_spec z i'); try lia; try (destruct (z =? i)%nat; lra).
+  - destruct (Nat.eqb_spec z i), (Nat.eqb_spec z i'); try lra; try lia. replace i' with i in H by lia. lra.
+Qed.
+
+Lemma shares_apart n i f i' f' : 0 <= f < 1 -> 0 <= f' < 1 ->
+  total n (fun z => Rabs (share i f z - share i' f' z)) = Rabs (total n (share i f) - total n (share i' f')).
+Proof.
+  intros F F'. assert (M : forall a b, total n a - total n b = total n (fun z => a z - b z)).
+  { intros a b. induction n as [|m IH]; simpl. ring. rewrite <- IH. ring. }
+  rewrite M. destruct (Rle_dec (INR i + f) (INR i' + f')) as [L | L].
+  - rewrite Rabs_left1.
+    + rewrite (Sums.total_ext n _ (fun z => -1 * (share i f z - share i' f' z))).
+      rewrite Divergence.total_times. ring. intros z _. rewrite Rabs_left1. ring. generalize (share_rises i f i' f' z F F' L).
+        lra.
+    + rewrite <- M. enough (total n (share i f) <= total n (share i' f')) by lra.
+      apply total_at_most. intros. apply share_rises; assumption.
+  - rewrite Rabs_pos_eq.
+    + apply Sums.total_ext. intros z _. rewrite Rabs_pos_eq. reflexivity. generalize (share_rises i' f' i f z F' F ltac:(lra)).
+      lra.
+    + rewrite <- M. enough (total n (share i' f') <= total n (share i f)) by lra.
+      apply total_at_most. intros. apply share_rises; try assumption. lra.
+Qed.
+
+Lemma chances_apart A x x' : 1 <= A -> -1 <= x <= 1 -> -1 <= x' <= 1 -> Rabs (chance A x - chance A x') <= 1 / A.
+Proof.
+  intros HA X X'. unfold chance. replace (1 / 2 + x / (2 * A) - (1 / 2 + x' / (2 * A))) with ((x - x') / 2 * / A) by (field; lra).
+  rewrite Rabs_mult, (Rabs_pos_eq (/ A)) by (left; apply Rinv_0_lt_compat; lra). unfold Rdiv at 2.
+  apply Rmult_le_compat_r. left; apply Rinv_0_lt_compat; lra. unfold Rabs. destruct (Rcase_abs _); lra.
+Qed.
+
+(** One client of a pair replaces its update x by x'; its partner's is y.
+   With d shared bits the divergence is at most 1 / alpha at every
+    lambda = e^epsilon of at least 1; with infinitely many that is exactly the worst one. *)
+Theorem CB_PLDP_star epsilon lambda : 0 < epsilon -> 1 <= lambda -> let A := alpha epsilon in
+  1 / A = tanh (epsilon / 2) /\
+  (forall d i f i' f' k g x x' y S, -1 <= x <= 1 -> -1 <= x' <= 1 -> -1 <= y <= 1 ->
+    levels (2 ^ d) i f k g A x y -> levels (2 ^ d) i' f' k g A x' y ->
+    pair_mean (2 ^ d) i f k g (hit S) - lambda * pair_mean (2 ^ d) i' f' k g (hit S) <= 1 / A) /\
+  is_lub (fun z => exists x x' y S, -1 <= x <= 1 /\ -1 <= x' <= 1 /\ -1 <= y <= 1 /\
+    z = limit_mean A x y (hit S) - lambda * limit_mean A x' y (hit S)) (1 / A).
+Proof.
+  intros He L A. generalize (alpha_above_1 epsilon He). fold A. intro A1. split; [|split].
+  - unfold A, alpha, tanh, sinh, cosh. assert (X : 1 < exp epsilon) by (rewrite <- exp_0; apply exp_increasing; exact He).
+    replace epsilon with (epsilon / 2 + epsilon / 2) at 1 2 by field. rewrite exp_plus.
+    rewrite exp_Ropp. assert (Y : 1 < exp (epsilon / 2)) by (rewrite <- exp_0; apply exp_increasing; lra).
+    set (t := exp (epsilon / 2)) in *. field. repeat split; nra.
+  - intros d i f i' f' k g x x' y S X X' Y (F & G & U & V) (F' & _ & U' & _).
+    set (N := (2 ^ d)%nat) in *. assert (P : (0 < N)%nat) by (apply cells_positive).
+      assert (N0 : 0 < INR N) by (apply lt_0_INR; exact P).
+    generalize (chance_between A x ltac:(lra) X) (chance_between A x' ltac:(lra) X'). intros CX CX'.
+    destruct (level_inside N i f (chance A x) P F CX U) as [I1 I2]. destruct (level_inside N i' f' (chance A x') P F' CX' U') as
+      [J1 J2].
+    assert (Q0 : forall j e, 0 <= e < 1 -> pair_mean N j e k g (hit S) = total N (fun z => hit S (share j e z) (1 - share k g
+      z)) / INR N).
+    { intros j e _. unfold pair_mean. f_equal. apply Sums.total_ext. intros z _. apply one_cell_is. }
+    rewrite !Q0 by assumption.
+    assert (H0 : forall j e z, 0 <= e < 1 -> 0 <= hit S (share j e z) (1 - share k g z)).
+    { intros j e z B. apply hit_between. apply share_between; exact B. generalize (share_between k g z G). lra. }
+    set (a := total N (fun z => hit S (share i f z) (1 - share k g z))).
+    set (b := total N (fun z => hit S (share i' f' z) (1 - share k g z))).
+    assert (B0 : 0 <= b) by (apply Divergence.total_not_negative; intros; apply H0; exact F').
+    assert (D : a - b <= INR N * (1 / A)).
+    { apply Rle_trans with (total N (fun z => Rabs (share i f z - share i' f' z))).
+      - unfold a, b. replace (_ - _) with (total N (fun z => 1 * hit S (share i f z) (1 - share k g z) + -1 * hit S (share i' f'
+        z) (1 - share k g z)))
+          by (rewrite total_combined; ring).
+        apply total_at_most. intros z _. generalize (hit_moves S (share i f z) (share i' f' z) (1 - share k g z)).
+        generalize (share_between k g z G). intros B M. specialize (M ltac:(lra)). lra.
+      - rewrite shares_apart, (total_share N i f I1 I2), (total_share N i' f' J1 J2), U, U' by assumption.
+        replace (INR N * chance A x - INR N * chance A x') with (INR N * (chance A x - chance A x')) by ring.
+        rewrite Rabs_mult, (Rabs_pos_eq (INR N)) by lra. apply Rmult_le_compat_l. lra. apply chances_apart; lra. }
+    apply (Rmult_le_reg_r (INR N)). exact N0.
+    replace ((a / INR N - lambda * (b / INR N)) * INR N) with (a - lambda * b) by (field; lra). nra.
+  - assert (HI : forall x y S, -1 <= x <= 1 -> -1 <= y <= 1 -> let both := Rmax 0 (chance A x + chance A y - 1) in
+      limit_mean A x y (hit S) = (if S true true then both else 0) + (if S true false then chance A x - both else 0)
+        + (if S false true then chance A y - both else 0) + (if S false false then 1 - chance A x - chance A y + both else 0)).
+    { intros x y S X Y both. rewrite limit_mean_is by (try apply chance_between; lra).
+      replace ((x + y) / (2 * A)) with (chance A x + chance A y - 1) by (unfold chance; field; lra). fold both.
+      unfold hit, cell. destruct (S true true), (S true false), (S false true), (S false false); ring. }
+    split.
+    + intros z (x & x' & y & S & X & X' & Y & ->). rewrite !HI by assumption.
+      generalize (chance_between A x ltac:(lra) X) (chance_between A x' ltac:(lra) X') (chance_between A y ltac:(lra) Y)
+        (chances_apart A x x' ltac:(lra) X X').
+      set (p := chance A x). set (p' := chance A x'). set (r := chance A y). set (bound := 1 / A). intros B B' C D.
+      assert (Q : 0 <= (if S true true then Rmax 0 (p' + r - 1) else 0) + (if S true false then p' - Rmax 0 (p' + r - 1) else 0)
+        + (if S false true then r - Rmax 0 (p' + r - 1) else 0) + (if S false false then 1 - p' - r + Rmax 0 (p' + r - 1) else
+          0)).
+      { unfold Rmax. destruct (Rle_dec _ _), (S true true), (S true false), (S false true), (S false false); lra. }
+      match type of Q with 0 <= ?q => apply Rle_trans with ((if S true true then Rmax 0 (p + r - 1) else 0) + (if S true false
+        then p - Rmax 0 (p + r - 1) else 0)
+        + (if S false true then r - Rmax 0 (p + r - 1) else 0) + (if S false false then 1 - p - r + Rmax 0 (p + r - 1) else 0) -
+          1 * q);
+        [assert (1 * q <= lambda * q) by (apply Rmult_le_compat_r; lra); lra|] end.
+      unfold Rmax, Rabs in *. destruct (Rcase_abs (p - p')), (Rle_dec 0 (p + r - 1)), (Rle_dec 0 (p' + r - 1)),
+        (S true true), (S true false), (S false true), (S false false); lra.
+    + intros b B. apply B. exists 1, (-1), 1, (fun a c => andb a c). repeat split; try lra. rewrite !HI by lra. simpl.
+      unfold chance. replace (1 / 2 + 1 / (2 * A) + (1 / 2 + 1 / (2 * A)) - 1) with (1 / A) by (field; lra).
+      replace (1 / 2 + -1 / (2 * A) + (1 / 2 + 1 / (2 * A)) - 1) with 0 by (field; lra).
+      rewrite (Rmax_left 0 0), Rmax_right by (try lra; apply Rlt_le, Rdiv_lt_0_compat; lra). ring.
+Qed.

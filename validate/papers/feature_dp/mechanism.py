@@ -200,6 +200,7 @@ CLAIMS = (
         r"\Phi\left(\tfrac\mu2 - \tfrac\epsilon\mu\right) - e^\epsilon\,\Phi\left(-\tfrac\mu2 - \tfrac\epsilon\mu\right)",
         scale=absolute("", 1e-2),
         tolerance=1e-8,
+        coq="feature_dp_general.FDP_R1",
     ),
     Claim(
         "FDP-L3",

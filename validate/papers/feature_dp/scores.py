@@ -363,6 +363,7 @@ CLAIMS = (
         },
         statement=r"(\epsilon^{(0)} + \epsilon_{\mathrm{loc}},\ \delta^{(0)} + \delta_{\mathrm{loc}})"
         r"\text{ with the feature's guarantee given participation}",
+        coq="feature_dp_general.FDP_L2_star",
     ),
     Claim(
         "FDP-L2*-2.1",

@@ -129,6 +129,7 @@ CLAIMS = (
         statement=r"\max\{\delta_{2.1}(\epsilon; u, u'), \delta_{2.1}(\epsilon; u', u)\} \ge "
         r"\max\{p, p'\}\,\delta_G(\epsilon; \mu)",
         effort=1 / 2,
+        coq="feature_dp_general.FDP_aware",
     ),
     Claim(
         "FDP-E15-bounded",

@@ -1310,3 +1310,162 @@ assert (0 < total n (fun i => average_of (fun k => c k i) * x i ^ 2)).
 field. lra.
 Qed.
 End Quadratics.
+
+(* What follows is about any laws, on any class of events of any space (Divergence.v). *)
+From Airtight Require Import Model Divergence.
+
+(** The i-th of n samples of the other records has the probability w i; P1 i and P0 i are the laws of a mechanism on it with and
+   without
+    the record in question, which is sampled with probability q. *)
+Section Sampled.
+Variables (event : Type) (n : nat) (w : nat -> R) (P1 P0 : nat -> event -> R) (q eps : R).
+Hypothesis samples : weights n w.
+Hypothesis laws : forall i, likely (P1 i) /\ likely (P0 i).
+Hypothesis sampled : 0 <= q <= 1.
+Hypothesis positive : 0 <= eps.
+
+Lemma both_orders_sampled d : 0 <= d ->
+  (forall i, (i < n)%nat -> within (exp eps) (P1 i) (P0 i) d /\ within (exp eps) (P0 i) (P1 i) d) ->
+  within (1 + q * (exp eps - 1)) (averaged n w (fun i => mixed q (P1 i) (P0 i))) (averaged n w P0) (q * d) /\
+  within (1 + q * (exp eps - 1)) (averaged n w P0) (averaged n w (fun i => mixed q (P1 i) (P0 i))) (q * d).
+Proof.
+  destruct samples as [N S]. intros D H.
+  replace (q * d) with (total n (fun i => w i * (q * d))).
+  2: { rewrite (total_same n _ (fun i => q * d * w i)) by (intros; ring). rewrite total_times, S. ring. }
+  split; apply averaged_within; try exact N; intros i I; destruct (H i I) as [U V].
+  - intro A. unfold mixed. specialize (U A). assert (q * (P1 i A - exp eps * P0 i A) <= q * d) by (apply Rmult_le_compat_l;
+    lra). lra.
+  - apply mixture_reversed; try assumption.
+    + generalize (exp_ineq1_le eps). lra.
+    + intro A. apply (laws i).
+    + intro A. apply (laws i).
+Qed.
+End Sampled.
+
+(* Two answers, of which the first comes with probability t; an event is a set of answers. *)
+Definition answer (t : R) (A : bool -> bool) : R := (if A true then t else 0) + (if A false then 1 - t else 0).
+
+(** Pure privacy for one record more or less is amplified to log(1 + q (e^epsilon - 1)), in both orders;
+   and randomised response has no
+    less. *)
+Theorem UF_C3 q eps : 0 <= q <= 1 -> 0 < eps ->
+  let eps_q := ln (1 + q * (exp eps - 1)) in
+  (forall (event : Type) n w (P1 P0 : nat -> event -> R), weights n w -> (forall i, likely (P1 i) /\ likely (P0 i)) ->
+    (forall i, (i < n)%nat -> within (exp eps) (P1 i) (P0 i) 0 /\ within (exp eps) (P0 i) (P1 i) 0) ->
+    let with_it := averaged n w (fun i => mixed q (P1 i) (P0 i)) in
+    within (exp eps_q) with_it (averaged n w P0) 0 /\ within (exp eps_q) (averaged n w P0) with_it 0) /\
+  let tau := 1 / (1 + exp (- eps)) in
+  let P1 := answer tau in
+  let P0 := answer (1 - tau) in
+  within (exp eps) P1 P0 0 /\ within (exp eps) P0 P1 0 /\
+  forall e, (within (exp e) (mixed q P1 P0) P0 0 /\ within (exp e) P0 (mixed q P1 P0) 0 <-> eps_q <= e).
+Proof.
+  intros C E eps_q. assert (L : 1 <= exp eps) by (generalize (exp_ineq1_le eps); lra).
+  assert (G0 : 0 < 1 + q * (exp eps - 1)) by nra.
+  assert (X : exp eps_q = 1 + q * (exp eps - 1)) by (apply exp_ln; exact G0).
+  assert (All : forall (event : Type) n w (P1 P0 : nat -> event -> R), weights n w -> (forall i,
+    likely (P1 i) /\ likely (P0 i)) ->
+    (forall i, (i < n)%nat -> within (exp eps) (P1 i) (P0 i) 0 /\ within (exp eps) (P0 i) (P1 i) 0) ->
+    let with_it := averaged n w (fun i => mixed q (P1 i) (P0 i)) in
+    within (exp eps_q) with_it (averaged n w P0) 0 /\ within (exp eps_q) (averaged n w P0) with_it 0).
+  { intros event n w P1 P0 W Lw H with_it. rewrite X. unfold with_it. replace 0 with (q * 0) at 1 2 by ring.
+    apply both_orders_sampled; try assumption; lra. }
+  split. exact All. intros tau P1 P0.
+  set (a := exp (- eps)). assert (A0 : 0 < a) by apply exp_pos.
+  assert (A1 : exp eps * a = 1) by (unfold a; rewrite <- exp_plus, Rplus_opp_r, exp_0; reflexivity).
+  assert (T : tau * (1 + a) = 1) by (unfold tau; fold a; field; lra).
+  assert (T1 : 0 < tau < 1) by (split; apply (Rmult_lt_reg_r (1 + a)); nra).
+  assert (T2 : tau = exp eps * (1 - tau)) by (apply (Rmult_eq_reg_r (1 + a)); [nra | lra]).
+  assert (T3 : 1 - tau <= exp eps * tau) by nra.
+  assert (F : within (exp eps) P1 P0 0) by (intro A; unfold P1, P0, answer; destruct (A true), (A false); nra).
+  assert (F' : within (exp eps) P0 P1 0) by (intro A; unfold P1, P0, answer; destruct (A true), (A false); nra).
+  assert (La : forall t, 0 <= t <= 1 -> likely (answer t)) by (intros t B A; unfold answer; destruct (A true), (A false); lra).
+  split; [exact F|]. split; [exact F'|]. intro e. split.
+  - intros [W _]. specialize (W (fun b => b)). unfold mixed, P1, P0, answer in W.
+    assert (K : exp eps_q <= exp e) by (rewrite X; apply (Rmult_le_reg_r (1 - tau)); [lra|]; nra).
+    destruct (Rle_dec eps_q e) as [Y | Y]. exact Y. apply Rnot_le_lt, exp_increasing in Y. lra.
+  - intro Y.
+    destruct (All (bool -> bool) 1%nat (fun _ => 1) (fun _ => P1) (fun _ => P0)) as [U V].
+    + split; simpl. intros; lra. ring.
+    + intro i. split; apply La; lra.
+    + intros i _. split; assumption.
+    + assert (Z : exp eps_q <= exp e) by (destruct Y as [Y | ->]; [left; apply exp_increasing; exact Y | right; reflexivity]).
+      assert (M : likely (mixed q P1 P0)).
+      { intro A. unfold mixed. generalize (La tau ltac:(lra) A) (La (1 - tau) ltac:(lra) A). fold P1 P0. intros. nra. }
+      split; intro A.
+      * specialize (U A). unfold averaged in U; simpl in U. generalize (La (1 - tau) ltac:(lra) A). fold P0. intro.
+        assert (exp eps_q * P0 A <= exp e * P0 A) by (apply Rmult_le_compat_r; lra). lra.
+      * specialize (V A). unfold averaged in V; simpl in V. generalize (M A). intro.
+        assert (exp eps_q * mixed q P1 P0 A <= exp e * mixed q P1 P0 A) by (apply Rmult_le_compat_r; lra). lra.
+Qed.
+
+(** The same with a delta, which is multiplied by q. *)
+Theorem UF_C3_delta (event : Type) (P Q : event -> R) q eps delta : likely P -> likely Q -> 0 <= q <= 1 -> 0 <= eps -> 0 <=
+  delta ->
+  within (exp eps) P Q delta -> within (exp eps) Q P delta ->
+  let lambda := 1 + q * (exp eps - 1) in
+  within lambda (mixed q P Q) Q (q * delta) /\ within lambda Q (mixed q P Q) (q * delta).
+Proof.
+  intros HP HQ C E D U V lambda. split.
+  - intro A. unfold lambda, mixed. specialize (U A). assert (q * (P A - exp eps * Q A) <= q * delta) by (apply
+    Rmult_le_compat_l; lra). lra.
+  - apply mixture_reversed; try assumption; try (intro A; apply HP || apply HQ). generalize (exp_ineq1_le eps). lra.
+Qed.
+
+(** Adaptive composition. A history is the list of the outcomes so far, the last one first.
+   Given it the next round has the laws E and E'
+    of neighbours: expectations on a class F of functions of its outcome. f is a function of the history after M rounds. *)
+Section Rounds.
+Variables (X : Type) (F : (X -> R) -> Prop) (E E' : list X -> (X -> R) -> R) (eps delta : R).
+Hypothesis class : functions F.
+Hypothesis rounds : forall h, expectation F (E h) /\ expectation F (E' h).
+
+Fixpoint run (G : list X -> (X -> R) -> R) (M : nat) (f : list X -> R) (h : list X) : R :=
+  match M with
+  | O => f h
+  | S k => G h (fun x => run G k f (x :: h)%list)
+  end.
+
+(* the means that are taken are of functions of the class *)
+Fixpoint measurable (G : list X -> (X -> R) -> R) (M : nat) (f : list X -> R) (h : list X) : Prop :=
+  match M with
+  | O => True
+  | S k => (forall x, measurable G k f (x :: h)%list) /\ F (fun x => run G k f (x :: h)%list)
+  end.
+
+Lemma run_between G M f : (forall h, expectation F (G h)) -> (forall h, 0 <= f h <= 1) -> forall h,
+  measurable G M f h -> 0 <= run G M f h <= 1.
+Proof.
+  intros L B. induction M as [|k IH]; simpl; intro h. intros _. apply B. intros [Mx Fx].
+  assert (C : forall c, G h (fun _ => c) = c).
+  { intro c. replace (fun _ : X => c) with (fun _ : X => c * 1 + 0 * 1) by (apply
+    FunctionalExtensionality.functional_extensionality; intro; ring).
+    rewrite (linear _ _ (L h) c 0 (fun _ => 1) (fun _ => 1)) by apply (constants _ class). rewrite (one _ _ (L h)). ring. }
+  split.
+  - rewrite <- (C 0). apply (rises _ _ (L h)). apply (constants _ class). exact Fx. intro x. apply IH. apply Mx.
+  - rewrite <- (C 1). apply (rises _ _ (L h)). exact Fx. apply (constants _ class). intro x. apply IH. apply Mx.
+Qed.
+
+(** Each round is (epsilon, delta)-private, whatever came before it; then M rounds are (M epsilon, M delta)-private. *)
+Theorem UF_C1 M f : 0 <= eps -> 0 <= delta -> (forall h, close F (E h) (E' h) (exp eps) delta) -> (forall h,
+  f h = 0 \/ f h = 1) ->
+  measurable E M f nil -> measurable E' M f nil ->
+  run E M f nil - exp (INR M * eps) * run E' M f nil <= INR M * delta.
+Proof.
+  intros He Hd C V. assert (B : forall h, 0 <= f h <= 1) by (intro h; destruct (V h) as [-> | ->]; lra).
+  enough (K : forall h, measurable E M f h -> measurable E' M f h -> run E M f h <= exp (INR M * eps) * run E' M f h + INR M *
+    delta)
+    by (intros H H'; generalize (K nil H H'); lra).
+  induction M as [|k IH]; intros h.
+  - intros _ _. simpl. rewrite !Rmult_0_l, exp_0. lra.
+  - simpl measurable. intros [Mx Fx] [Mx' Fx']. rewrite S_INR. simpl run.
+    replace ((INR k + 1) * eps) with (eps + INR k * eps) by ring. rewrite exp_plus.
+    replace ((INR k + 1) * delta) with (delta + INR k * delta) by ring.
+    apply (two_steps F (E h) (E' h)); try assumption; try apply rounds; try (left; apply exp_pos).
+    + apply Rmult_le_pos. apply pos_INR. exact Hd.
+    + apply C.
+    + intro x. apply (run_between E k f (fun h => proj1 (rounds h)) B). apply Mx.
+    + intro x. apply (run_between E' k f (fun h => proj2 (rounds h)) B). apply Mx'.
+    + intro x. apply IH. apply Mx. apply Mx'.
+Qed.
+End Rounds.
