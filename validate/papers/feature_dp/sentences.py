@@ -228,6 +228,7 @@ CLAIMS = (
         },
         statement=r"p_{(1)}\,\tfrac K{\tilde k} \ge 1",
         effort=1 / 2,
+        coq="feature_dp_general.FDP_R8_lowest",
     ),
     Claim(
         "FDP-R8-term",
