@@ -447,5 +447,6 @@ CLAIMS = (
         statement=r"r \le r' \;\Rightarrow\; \delta_k(\epsilon; r) \le \delta_k(\epsilon; r')",
         tolerance=1e-8,
         effort=1 / 4,
+        coq="feature_dp_general.FDP_R2_hidden",
     ),
 )

@@ -368,6 +368,7 @@ CLAIMS = (
         statement=r"r \le r' \;\Rightarrow\; \delta^{\mathrm{absent}}_k(\epsilon; r) \le "
         r"\delta^{\mathrm{absent}}_k(\epsilon; r')",
         effort=1 / 2,
+        coq="feature_dp_general.FDP_R2",
     ),
     Claim(
         "FDP-R3",

@@ -101,6 +101,7 @@ CLAIMS = (
         statement=r"M \text{ rounds of } (\epsilon,\delta) \text{ are } (M\epsilon, M\delta)\text{-DP}",
         tolerance=1e-7,
         idle=["epsilon"],
+        coq="utility_fairness_general.UF_C1",
     ),
     Claim(
         "UF-C2",
