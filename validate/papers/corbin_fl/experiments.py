@@ -150,7 +150,7 @@ CLAIMS = (
         ),
         holds_under(
             "The paper tacitly assumes n even. If one client is left over and quantizes alone, the bound holds for n "
-            ">= 3 (at n = 1 it is below the true r^2 alpha^2). Proved for three and five clients; for any odd number by hand."
+            ">= 3 (at n = 1 it is below the true r^2 alpha^2). Proved for three and five clients; for any odd number in Coq."
         ),
         over(one_or_two, epsilon, *updates[:5]),
         computed=at_most(
@@ -166,6 +166,7 @@ CLAIMS = (
         statement=r"\mathrm{MSE} \le \frac{r^2}{2n}((\sqrt2-1)\alpha+1)((\sqrt2+1)\alpha-1)\quad(n \ge 3 \text{ odd})",
         slack=1.28,
         near={"pairs": 1, "epsilon": 0.43} | dict.fromkeys(over(*updates[:5]), 1),
+        coq="corbin_fl_general.CB_T2n",
     ),
     Claim(
         "CB-X1-mse",
@@ -292,12 +293,13 @@ CLAIMS = (
         "CB-X8",
         "Experiment 8, Fig. 4: CorBinQ against LDPQ at every pair of inputs",
         at_most(pair_error(_A(epsilon)), 2 * _A(epsilon) ** 2 - x**2 - y**2),
-        holds("The covariance is never positive. Proved for the error CB-T1*-limit, which is derived by hand."),
+        holds("The covariance is never positive. Proved for the error CB-T1*-limit, which is derived in Coq."),
         computed=at_most(
             lambda x, y, epsilon: quantizers.pair_mse(x, y, epsilon=epsilon, bits=None), 2 * a**2 - x**2 - y**2
         ),
         derivation=_never_worse,
         statement=r"m_\infty(x_1, x_2) \le 2A^2 - x_1^2 - x_2^2",
         where={"A": a, "x_1": x, "x_2": y, r"m_\infty": sp.Lambda((x, y), pair_error(_A(epsilon)))},
+        coq="corbin_fl_general.CB_X8",
     ),
 )

@@ -24,9 +24,9 @@ intros H. assert (1 < exp epsilon) by (rewrite <- exp_0; apply exp_increasing, H
 unfold alpha. apply (Rmult_lt_reg_r (exp epsilon - 1)). lra. unfold Rdiv. rewrite Rmult_assoc, Rinv_l; lra.
 Qed.
 
-(* Algorithm 2 with a shared number z, uniform on 0, ..., n - 1, and private coins.
-Where i + f is n times the probability of plus of
-   the first client, f < 1, it sends plus if z < i, with probability f if z = i. The second sends minus by the same rule. *)
+(* Algorithm 2 with a shared number z, uniform on 0, ..., n - 1, and private coins. Where i + f is n times the probability of
+   plus of the first client, f < 1, it sends plus if z < i, with probability f if z = i. The second sends minus by the same
+   rule. *)
 Definition share (i : nat) (f : R) (z : nat) : R := if (z <? i)%nat then 1 else if (z =? i)%nat then f else 0.
 
 (* the mean of h over both outputs, here 1 for plus and 0 for minus *)
@@ -276,8 +276,8 @@ Qed.
 Lemma single_law_moments A x : 1 <= A -> moments x (single_variance A x) (single_law A x).
 Proof. intros HA a b c. unfold single_law, chance, single_variance. simpl. field. lra. Qed.
 
-(* P pairs, of the clients 2 j and 2 j + 1, and N clients alone, those from 2 P on;
-  the squared error of the mean of all outputs *)
+(* P pairs, of the clients 2 j and 2 j + 1, and N clients alone, those from 2 P on; the squared error of the mean of all
+   outputs *)
 Definition group_law (A : R) (P : nat) (w : nat -> R) (j : nat) : (R -> R) -> R :=
   if (j <? P)%nat then pair_law A (w (2 * j)%nat) (w (2 * j + 1)%nat) else single_law A (w (2 * P + (j - P))%nat).
 Definition error (P N : nat) (A : R) (w : nat -> R) : R :=
@@ -773,9 +773,8 @@ rewrite Rplus_0_l in N. apply N in B. apply Rle_trans with (2 := B).
 replace (2 / s) with (2 * T / k). exact D. rewrite I, Q. field. lra.
 Qed.
 
-(* Two clients with the outputs l < h. q w is the probability of h for the update w: unbiased and private.
-c w w' is the probability
-   that both send h: any joint law of the outputs. *)
+(* Two clients with the outputs l < h. q w is the probability of h for the update w: unbiased and private. c w w' is the
+   probability that both send h: any joint law of the outputs. *)
 Section Alphabet.
 Variables (epsilon l h : R) (q : R -> R) (c : R -> R -> R).
 Hypotheses (epsilon_positive : 0 < epsilon) (ordered : l < h).
@@ -901,6 +900,270 @@ assert (RInt G (-1) 1 <= RInt (fun x => RInt (fun y => joint_error x y) (-1) 1 /
 rewrite (is_RInt_unique _ _ _ _ J) in H0. lra.
 Qed.
 End Alphabet.
+
+(* Rows on one pair with infinitely many shared bits. *)
+Theorem CB_T1_star_limit A x y : 1 <= A -> -1 <= x <= 1 -> -1 <= y <= 1 ->
+  limit_error A x y = 2 * A * Rabs (x + y) - (x + y) ^ 2.
+Proof. apply limit_error_is. Qed.
+
+(* both minus, the second plus, the first plus, both plus *)
+Theorem CB_E21 A x y : 1 <= A -> -1 <= x <= 1 -> -1 <= y <= 1 -> x + y <= 0 ->
+  limit_mean A x y (cell false false) = (- x - y) / (2 * A) /\ limit_mean A x y (cell false true) = 1 / 2 + y / (2 * A)
+  /\ limit_mean A x y (cell true false) = 1 / 2 + x / (2 * A) /\ limit_mean A x y (cell true true) = 0.
+Proof.
+intros HA HX HY S. rewrite !limit_mean_is by (try apply chance_between; lra).
+rewrite Rmax_left. 2: { unfold Rdiv. assert (0 < / (2 * A)) by (apply Rinv_0_lt_compat; lra). nra. }
+unfold cell, chance. repeat split; field; lra.
+Qed.
+
+Lemma worst_pair_form A : 1 <= A -> A ^ 2 * (1 - Rmax (1 - 2 / A) 0 ^ 2) = worst_pair A.
+Proof.
+intros HA. unfold worst_pair. destruct (Rle_dec A 2) as [L|L].
+- rewrite Rmax_right. ring. assert (1 <= 2 / A); [|lra]. apply (Rmult_le_reg_r A). lra. unfold Rdiv.
+  rewrite Rmult_assoc, Rinv_l; lra.
+- rewrite Rmax_left. field. lra. assert (2 / A <= 1); [|lra]. apply (Rmult_le_reg_r A). lra. unfold Rdiv.
+  rewrite Rmult_assoc, Rinv_l; lra.
+Qed.
+
+Theorem CB_T2_star_pair A x y : 1 <= A -> -1 <= x <= 1 -> -1 <= y <= 1 ->
+  limit_error A x y <= A ^ 2 * (1 - Rmax (1 - 2 / A) 0 ^ 2).
+Proof. intros HA HX HY. rewrite worst_pair_form, limit_error_is by assumption. apply worst_pair_above; lra. Qed.
+
+(* the covariance of both outputs *)
+Theorem CB_T2_cov A x y : 1 <= A -> -1 <= x <= 1 -> -1 <= y <= 1 ->
+  limit_mean A x y (fun u v => (A * (2 * u - 1) - x) * (A * (2 * v - 1) - y)) <= - (A - 1) ^ 2.
+Proof.
+intros HA HX HY. rewrite limit_mean_is by (try apply chance_between; lra).
+set (s := x + y). assert (S : chance A x + chance A y - 1 = s / (2 * A)) by (unfold chance, s; field; lra).
+set (b := Rmax 0 (s / (2 * A))).
+assert (C : b * ((A * (2 * 1 - 1) - x) * (A * (2 * 1 - 1) - y))
+  + (chance A x - b) * ((A * (2 * 1 - 1) - x) * (A * (2 * 0 - 1) - y))
+  + (chance A y - b) * ((A * (2 * 0 - 1) - x) * (A * (2 * 1 - 1) - y))
+  + (1 - chance A x - chance A y + b) * ((A * (2 * 0 - 1) - x) * (A * (2 * 0 - 1) - y)) = 4 * A ^ 2 * b - A ^ 2 - A * s - x * y)
+  by (unfold chance, s; field; lra).
+rewrite C.
+assert (B : 4 * A ^ 2 * b = 2 * A * Rmax 0 s).
+{ unfold b. destruct (Rle_lt_dec 0 s) as [L|L].
+  - rewrite !Rmax_right by (try apply Rdiv_le_0_compat; lra). field. lra.
+  - rewrite !Rmax_left. ring. lra. unfold Rdiv. assert (0 < / (2 * A)) by (apply Rinv_0_lt_compat; lra). nra. }
+rewrite B. assert (0 <= (1 - x) * (1 - y)) by (apply Rmult_le_pos; lra).
+assert (0 <= (1 + x) * (1 + y)) by (apply Rmult_le_pos; lra).
+assert (0 <= (A - 1) * (2 - s)) by (apply Rmult_le_pos; unfold s; lra).
+assert (0 <= (A - 1) * (2 + s)) by (apply Rmult_le_pos; unfold s; lra).
+unfold s in *. apply Rmax_case_strong; intros L; nra.
+Qed.
+
+(* two clients that quantize alone have the error 2 A^2 - x^2 - y^2 *)
+Theorem CB_X8 A x y : 1 <= A -> -1 <= x <= 1 -> -1 <= y <= 1 -> limit_error A x y <= 2 * A ^ 2 - x ^ 2 - y ^ 2.
+Proof.
+intros HA HX HY. rewrite limit_error_is by assumption.
+assert (0 <= (1 - x) * (1 - y)) by (apply Rmult_le_pos; lra). assert (0 <= (1 + x) * (1 + y)) by (apply Rmult_le_pos; lra).
+assert (0 <= (A - 1) * (2 - (x + y))) by (apply Rmult_le_pos; lra).
+assert (0 <= (A - 1) * (2 + (x + y))) by (apply Rmult_le_pos; lra).
+assert (0 <= A * (A - 1)) by (apply Rmult_le_pos; lra).
+unfold Rabs. destruct Rcase_abs; nra.
+Qed.
+
+(* the printed bound, for an even number of clients, and for an odd number of at least three, of which one is alone *)
+Theorem CB_T2 orders P A w : 1 <= A -> (0 < P)%nat -> is_law orders -> bounded w ->
+  mean_error orders P 0 A w <= / (2 * INR (2 * P)) * (((sqrt 2 - 1) * A + 1) * ((sqrt 2 + 1) * A - 1)).
+Proof.
+intros HA H L W. apply Rle_trans with (1 := CB_T3m orders P 0 A w HA ltac:(lia) L W). cbv zeta.
+rewrite Nat.add_0_r. simpl (INR 0). assert (0 < INR (2 * P)) by (apply lt_0_INR; lia). right. field. lra.
+Qed.
+
+Theorem CB_T2n orders P A w : 1 <= A -> (0 < P)%nat -> is_law orders -> bounded w ->
+  mean_error orders P 1 A w <= / (2 * INR (2 * P + 1)) * (((sqrt 2 - 1) * A + 1) * ((sqrt 2 + 1) * A - 1)).
+Proof.
+intros HA H L W. apply Rle_trans with (1 := mean_error_at_most orders P 1 A w HA L ltac:(lia) W). unfold greatest.
+assert (R2 : sqrt 2 * sqrt 2 = 2) by (apply sqrt_sqrt; lra).
+replace (((sqrt 2 - 1) * A + 1) * ((sqrt 2 + 1) * A - 1)) with ((sqrt 2 * sqrt 2 - 1) * A ^ 2 + 2 * A - 1) by ring. rewrite R2.
+assert (K : INR (2 * P + 1) = 2 * INR P + 1) by (rewrite plus_INR, mult_INR; reflexivity). rewrite K. simpl (INR 1).
+assert (H1 : 1 <= INR P) by (apply (le_INR 1); lia). set (N := INR P) in *.
+apply (Rmult_le_reg_r (2 * (2 * N + 1) ^ 2)). apply Rmult_lt_0_compat; [lra | apply pow_lt; lra].
+replace (_ / _ * _) with (2 * (1 * A ^ 2 + N * worst_pair A)) by (field; lra).
+replace (/ _ * _ * _) with ((2 * N + 1) * ((2 - 1) * A ^ 2 + 2 * A - 1)) by (field; lra).
+unfold worst_pair. destruct (Rle_dec A 2) as [D|D].
+- assert (0 <= (N - 1) * (2 * A - 1)) by (apply Rmult_le_pos; lra).
+  assert (0 <= (A - 1) * (5 - A)) by (apply Rmult_le_pos; lra). nra.
+- assert (0 <= N * (A - 2)) by (apply Rmult_le_pos; lra).
+  assert (0 <= (2 * N - 1) * (A * (A - 2))) by (repeat apply Rmult_le_pos; lra). nra.
+Qed.
+
+(* All ways to take one client out of a list. *)
+Fixpoint picks (l : list R) : list (R * list R) :=
+  match l with
+  | [] => []
+  | x :: rest => (x, rest) :: map (fun p => (fst p, x :: snd p)) (picks rest)
+  end.
+
+Fixpoint sum_over {B : Type} (f : B -> R) (l : list B) : R := match l with [] => 0 | b :: rest => f b + sum_over f rest end.
+
+(* Uniform pairings of a list: its first client is paired with any of the others, and so on; h sees the clients pair by pair.
+   Of an odd number one, chosen first, is alone, and comes last. *)
+Fixpoint over_pairings (k : nat) (l : list R) (h : list R -> R) : R :=
+  match k, l with
+  | S k, x :: rest => sum_over (fun p => over_pairings k (snd p) (fun o => h (x :: fst p :: o))) (picks rest) / INR (length rest)
+  | _, _ => h l
+  end.
+Definition over_odd_pairings (k : nat) (l : list R) (h : list R -> R) : R :=
+  sum_over (fun p => over_pairings k (snd p) (fun o => h (o ++ [fst p]))) (picks l) / INR (length l).
+
+(* the sum over all couples i < j *)
+Fixpoint couples (f : R -> R) (l : list R) : R :=
+  match l with [] => 0 | x :: rest => sum_over (fun y => f (x + y)) rest + couples f rest end.
+
+Lemma sum_over_map {B C : Type} (f : C -> R) (g : B -> C) l : sum_over f (map g l) = sum_over (fun b => f (g b)) l.
+Proof. induction l as [|b l IH]; simpl; [reflexivity | rewrite IH; reflexivity]. Qed.
+
+Lemma sum_over_ext {B : Type} (f g : B -> R) l : (forall b, In b l -> f b = g b) -> sum_over f l = sum_over g l.
+Proof.
+induction l as [|b l IH]; intros H; simpl; [reflexivity|].
+rewrite H, IH; [reflexivity | intros; apply H; right; assumption | left; reflexivity].
+Qed.
+
+Lemma sum_over_linear {B : Type} a b c (f g : B -> R) l :
+  sum_over (fun x => a + b * f x + c * g x) l = INR (length l) * a + b * sum_over f l + c * sum_over g l.
+Proof.
+induction l as [|x l IH]; [simpl; ring|]. change (length (x :: l)) with (S (length l)). rewrite S_INR. simpl sum_over.
+rewrite IH. ring.
+Qed.
+
+Lemma picks_length l : length (picks l) = length l.
+Proof. induction l as [|x l IH]; simpl; [reflexivity | rewrite map_length, IH; reflexivity]. Qed.
+
+Lemma picks_first f l : sum_over (fun p => f (fst p)) (picks l) = sum_over f l.
+Proof. induction l as [|x l IH]; simpl; [reflexivity | rewrite sum_over_map; simpl; rewrite IH; reflexivity]. Qed.
+
+Lemma picks_rest f l : sum_over (fun p => sum_over f (snd p)) (picks l) = (INR (length l) - 1) * sum_over f l.
+Proof.
+induction l as [|x l IH]; [simpl; ring|]. change (length (x :: l)) with (S (length l)). rewrite S_INR. simpl.
+rewrite sum_over_map. simpl.
+rewrite (sum_over_ext _ (fun p => f x + 1 * sum_over f (snd p) + 0 * 0)) by (intros; ring).
+rewrite (sum_over_linear (f x) 1 0 (fun p : R * list R => sum_over f (snd p)) (fun _ => 0)), IH, picks_length. ring.
+Qed.
+
+Lemma picks_couples f l : sum_over (fun p => couples f (snd p)) (picks l) = (INR (length l) - 2) * couples f l.
+Proof.
+induction l as [|x l IH]; [simpl; ring|]. change (length (x :: l)) with (S (length l)). rewrite S_INR. simpl.
+rewrite sum_over_map. simpl.
+rewrite (sum_over_ext _ (fun p => 0 + 1 * sum_over (fun y => f (x + y)) (snd p) + 1 * couples f (snd p))) by (intros; ring).
+rewrite (sum_over_linear 0 1 1 (fun p => sum_over (fun y => f (x + y)) (snd p)) (fun p => couples f (snd p))).
+rewrite (picks_rest (fun y => f (x + y))), IH. ring.
+Qed.
+
+Lemma picks_in l p : In p (picks l) -> length l = S (length (snd p)) /\ forall Q : R -> Prop, List.Forall Q l ->
+  Q (fst p) /\ List.Forall Q (snd p).
+Proof.
+revert p. induction l as [|x l IH]; intros p; [intros []|]. simpl. intros [<- | I].
+- split; [reflexivity|]. intros Q F. inversion F; subst. split; assumption.
+- apply in_map_iff in I. destruct I as (p' & <- & I). destruct (IH p' I) as (L & H). split; [simpl; rewrite L; reflexivity|].
+  intros Q F. inversion F; subst. destruct (H Q H3) as (H4 & H5). split; [exact H4 | constructor; assumption].
+Qed.
+
+(* the errors of the pairs of a list, in its order *)
+Fixpoint paired_errors (A : R) (k : nat) (o : list R) : R :=
+  match k, o with
+  | S k, x :: y :: rest => pair_variance A (x + y) + paired_errors A k rest
+  | _, _ => 0
+  end.
+
+Lemma paired_errors_is A k o : length o = (2 * k)%nat ->
+  paired_errors A k o = total k (fun j => pair_variance A (nth (2 * j) o 0 + nth (2 * j + 1) o 0)).
+Proof.
+revert o. induction k as [|k IH]; intros o L; [reflexivity|]. destruct o as [|x [|y o]]; try (simpl in L; lia).
+cbn [paired_errors]. rewrite IH by (simpl in L; lia).
+assert (shift : forall n f, total (S n) f = f 0%nat + total n (fun j => f (S j))).
+{ clear. induction n as [|n IH]; intros f. simpl; ring. change (total (S (S n)) f) with (total (S n) f + f (S n)).
+  rewrite IH. simpl. ring. }
+rewrite shift. f_equal. apply total_ext. intros j _.
+replace (2 * S j)%nat with (S (S (2 * j))) by lia. replace (S (S (2 * j)) + 1)%nat with (S (S (2 * j + 1))) by lia. reflexivity.
+Qed.
+
+Lemma over_pairings_ext k l h h' : length l = (2 * k)%nat -> List.Forall (fun x => -1 <= x <= 1) l ->
+  (forall o, length o = length l -> List.Forall (fun x => -1 <= x <= 1) o -> h o = h' o) ->
+    over_pairings k l h = over_pairings k l h'.
+Proof.
+revert l h h'. induction k as [|k IH]; intros l h h' L F H; [apply H; [reflexivity | exact F]|].
+destruct l as [|x l]; [apply H; [reflexivity | exact F]|]. cbn [over_pairings]. f_equal. apply sum_over_ext. intros p I.
+inversion F; subst. destruct (picks_in l p I) as (P & B). destruct (B _ H3) as (B1 & B2).
+apply IH; [simpl in L; lia | exact B2|]. intros o O1 O2.
+apply H; [simpl; simpl in P; lia | apply List.Forall_cons; [exact H2 | apply List.Forall_cons; [exact B1 | exact O2]]].
+Qed.
+
+Lemma mean_of_pairs A k l a c : length l = (2 * k)%nat ->
+  over_pairings k l (fun o => a + c * paired_errors A k o) = a + c * (couples (pair_variance A) l / (INR (2 * k) - 1)).
+Proof.
+revert l a. induction k as [|k IH]; intros l a L.
+- destruct l; [|discriminate L]. simpl. field.
+- destruct l as [|x l]; [simpl in L; lia|]. cbn [over_pairings paired_errors].
+  assert (LL : length l = (2 * k + 1)%nat) by (simpl in L; lia).
+  assert (N : INR (length l) = 2 * INR k + 1) by (rewrite LL, plus_INR, mult_INR; reflexivity).
+  assert (D : 2 * INR k - 1 <> 0).
+  { intros Z. destruct k as [|k]; [simpl in Z; lra|]. generalize (le_INR 1 (S k) ltac:(lia)). simpl (INR 1). lra. }
+  assert (T : INR (2 * k) - 1 = 2 * INR k - 1) by (rewrite mult_INR; reflexivity).
+  assert (P : 0 <= INR k) by apply pos_INR.
+  rewrite (sum_over_ext _ (fun p => a + c * pair_variance A (x + fst p)
+    + c / (2 * INR k - 1) * couples (pair_variance A) (snd p))).
+  + rewrite (sum_over_linear a c (c / (2 * INR k - 1)) (fun p => pair_variance A (x + fst p))
+      (fun p => couples (pair_variance A) (snd p))).
+    rewrite (picks_first (fun y => pair_variance A (x + y))), picks_couples, picks_length, N. simpl couples.
+    replace (INR (2 * S k)) with (2 * INR k + 2) by (replace (2 * S k)%nat with (2 * k + 2)%nat by lia;
+      rewrite plus_INR, mult_INR; reflexivity).
+    field. split; lra.
+  + intros p I. destruct (picks_in l p I) as (B & _).
+    transitivity (over_pairings k (snd p) (fun o => (a + c * pair_variance A (x + fst p)) + c * paired_errors A k o)).
+    * f_equal. apply functional_extensionality. intros o. ring.
+    * rewrite IH by lia. rewrite T. field. exact D.
+Qed.
+
+Lemma nth_bounded o : List.Forall (fun x => -1 <= x <= 1) o -> bounded (fun i => nth i o 0).
+Proof.
+intros F i. destruct (Nat.lt_ge_cases i (length o)) as [L|L].
+- apply (proj1 (List.Forall_forall _ o) F), nth_In, L.
+- rewrite nth_overflow by exact L. lra.
+Qed.
+
+(* the mean squared error of the mean of n outputs, over uniform pairings *)
+Theorem CB_T2_star A (l : list R) k : 1 <= A -> (1 <= k)%nat -> List.Forall (fun x => -1 <= x <= 1) l ->
+  let n := INR (length l) in
+  (length l = (2 * k)%nat -> over_pairings k l (fun o => error k 0 A (fun i => nth i o 0))
+    = / n ^ 2 * (/ (n - 1) * couples (fun s => 2 * A * Rabs s - s ^ 2) l))
+  /\ (length l = (2 * k + 1)%nat -> over_odd_pairings k l (fun o => error k 1 A (fun i => nth i o 0))
+    = / n ^ 2 * (/ n * couples (fun s => 2 * A * Rabs s - s ^ 2) l + / n * sum_over (fun x => A ^ 2 - x ^ 2) l)).
+Proof.
+intros HA K F n. assert (K1 : 1 <= INR k) by (apply (le_INR 1); exact K). split; intros L.
+- assert (N : n = 2 * INR k) by (unfold n; rewrite L, mult_INR; reflexivity).
+  rewrite (over_pairings_ext k l _ (fun o => 0 + / n ^ 2 * paired_errors A k o) L F).
+  + rewrite (mean_of_pairs A k l 0 (/ n ^ 2) L). replace (INR (2 * k)) with n by (unfold n; rewrite L; reflexivity).
+    change (fun s => 2 * A * Rabs s - s ^ 2) with (pair_variance A). field. lra.
+  + intros o O1 O2. rewrite error_is by (try apply nth_bounded; try assumption; lia). rewrite paired_errors_is by lia.
+    rewrite Nat.add_0_r.
+    cbn [total]. replace (INR (2 * k)) with n by (unfold n; rewrite L; reflexivity). field. lra.
+- assert (N : n = 2 * INR k + 1) by (unfold n; rewrite L, plus_INR, mult_INR; reflexivity).
+  unfold over_odd_pairings. fold n.
+  rewrite (sum_over_ext _ (fun p => 0 + / n ^ 2 * (A ^ 2 - fst p ^ 2)
+    + / n ^ 2 / (2 * INR k - 1) * couples (pair_variance A) (snd p))).
+  + rewrite (sum_over_linear 0 (/ n ^ 2) (/ n ^ 2 / (2 * INR k - 1)) (fun p => A ^ 2 - fst p ^ 2)
+      (fun p => couples (pair_variance A) (snd p))).
+    rewrite (picks_first (fun x => A ^ 2 - x ^ 2)), picks_couples. fold n.
+    change (fun s => 2 * A * Rabs s - s ^ 2) with (pair_variance A). rewrite N. field. split; lra.
+  + intros p I. destruct (picks_in l p I) as (P & B). destruct (B _ F) as (B1 & B2).
+    rewrite (over_pairings_ext k (snd p) _
+      (fun o => / n ^ 2 * (A ^ 2 - fst p ^ 2) + / n ^ 2 * paired_errors A k o) ltac:(lia) B2).
+    * rewrite (mean_of_pairs A k (snd p) _ (/ n ^ 2) ltac:(lia)).
+      replace (INR (2 * k)) with (2 * INR k) by (rewrite mult_INR; reflexivity). field. split; lra.
+    * intros o O1 O2. assert (LO : length o = (2 * k)%nat) by lia.
+      rewrite error_is by (try (apply nth_bounded, List.Forall_app; split; [assumption | apply List.Forall_cons;
+        [exact B1 | apply List.Forall_nil]]); try assumption; lia).
+      replace (INR (2 * k + 1)) with n by (unfold n; rewrite L; reflexivity).
+      rewrite paired_errors_is by exact LO. cbn [total]. rewrite (app_nth2 o), LO by lia.
+      replace (2 * k + 0 - 2 * k)%nat with 0%nat by lia. cbn [nth]. unfold single_variance.
+      rewrite (total_ext k (fun j => pair_variance A (nth (2 * j) (o ++ [fst p]) 0 + nth (2 * j + 1) (o ++ [fst p]) 0))
+        (fun j => pair_variance A (nth (2 * j) o 0 + nth (2 * j + 1) o 0))) by (intros j Hj; rewrite !app_nth1 by lia;
+          reflexivity).
+      field. lra.
+Qed.
 
 (* What follows is about any laws, on any class of events of any space (Divergence.v). *)
 From Airtight Require Import Model Divergence.

@@ -1,23 +1,83 @@
-(* Collaborative inference: the error of any number of devices, and the scores. *)
+(* Collaborative inference: the error of any number of devices, sums of independent variables, entropies. *)
 
 From Coq Require Import Reals Lra Lia Psatz List FunctionalExtensionality.
 From Coquelicot Require Import Coquelicot.
-From Airtight Require Import Model Sums Rows Gaussian Erfc Mass Noise.
+From Airtight Require Import Model Sums Rows Gaussian Erfc Mass Noise Classical.
 Import ListNotations.
 Open Scope R_scope.
 
-(* Device k takes part with probability p k (tau k is 1, else 0), and sends w k z k and noise n k,
-  or only while it takes part, in r
-   coordinates; the receiver adds m / gamma, and D, a matrix of q rows, decodes. *)
+(* The mean under N(0, s^2), s > 0, is such a law. *)
+Definition normal_mean (s : R) (f : R -> R) : R := real (Lim (fun B => RInt (fun x => f x * normal 0 s x) (- B) B) p_infty).
+
+Lemma vanishes : is_lim (fun B => B * n B) p_infty 0.
+Proof.
+apply (is_lim_le_le_loc (fun _ => 0) (fun B => 2 / sqrt (2 * PI) * / B)).
+- exists 0. intros B H. generalize (n_positive B) root_positive. intros P R. split. apply Rmult_le_pos; lra.
+  unfold n. assert (E : exp (- (B * B / 2)) <= 2 / (B * B)).
+  { rewrite exp_Ropp. replace (2 / (B * B)) with (/ (B * B / 2)) by (field; lra). apply Rinv_le_contravar.
+    apply Rdiv_lt_0_compat; nra. generalize (exp_ineq1_le (B * B / 2)). lra. }
+  apply Rle_trans with (B * (2 / (B * B) / sqrt (2 * PI))).
+  + apply Rmult_le_compat_l. lra. apply Rmult_le_compat_r. left. apply Rinv_0_lt_compat, R. exact E.
+  + right. field. lra.
+- apply is_lim_const.
+- replace (Finite 0) with (Rbar_mult (2 / sqrt (2 * PI)) 0) by (simpl; f_equal; ring).
+  apply (is_lim_scal_l (fun B => / B) _ p_infty 0). apply (is_lim_inv (fun B => B) p_infty p_infty). apply is_lim_id.
+  discriminate.
+Qed.
+
+Lemma normal_moments s : 0 < s -> moments 0 (s ^ 2) (normal_mean s).
+Proof.
+intros S a b c. unfold normal_mean. rewrite (is_lim_unique _ _ (a + b * 0 + c * (0 ^ 2 + s ^ 2))); [reflexivity|].
+assert (D : forall x, is_derive (fun x => - (b * s + c * s * s * x) * n x) x ((- c * s * s + (b * s + c * s * s * x) * x) * n x)).
+{ intros x. replace ((- c * s * s + (b * s + c * s * s * x) * x) * n x) with
+    (- (c * s * s) * n x + - (b * s + c * s * s * x) * (- x * n x)) by ring.
+  apply (is_derive_mult (fun x => - (b * s + c * s * s * x)) n); [|apply n_derive | intros; apply Rmult_comm].
+  auto_derive; [trivial | ring]. }
+assert (I : forall B, RInt (fun x => (a + b * x + c * x ^ 2) * normal 0 s x) (- B) B
+  = (a + c * s ^ 2) * RInt n (/ s * - B + 0) (/ s * B + 0) - 2 * (c * s * s) * (/ s * B * n (/ s * B))).
+{ intros B.
+  assert (C : is_RInt (fun x => (- c * s * s + (b * s + c * s * s * x) * x) * n x) (/ s * - B + 0) (/ s * B + 0)
+    (minus (- (b * s + c * s * s * (/ s * B + 0)) * n (/ s * B + 0)) (- (b * s + c * s * s * (/ s * - B
+      + 0)) * n (/ s * - B + 0)))).
+  { apply (is_RInt_derive (V := R_CompleteNormedModule) (fun x => - (b * s + c * s * s * x) * n x)). intros x _. apply D.
+    intros x _. apply (ex_derive_continuous (K := R_AbsRing) (V := R_NormedModule)). unfold n. auto_derive.
+    generalize root_positive; lra. }
+  transitivity (RInt (fun x => scal (/ s) ((fun y => (a + c * s ^ 2) * n y + (- c * s * s + (b * s
+    + c * s * s * y) * y) * n y) (/ s * x + 0))) (- B) B).
+  - apply RInt_ext. intros x _. unfold scal; simpl; unfold mult; simpl. unfold normal.
+    replace (/ s * x + 0) with ((x - 0) / s) by (field; lra). field. lra.
+  - rewrite (RInt_comp_lin (fun y => (a + c * s ^ 2) * n y + (- c * s * s + (b * s + c * s * s * y) * y) * n y)).
+    + rewrite (RInt_plus (V := R_CompleteNormedModule) (fun y => (a + c * s ^ 2) * n y)), scaled, (is_RInt_unique _ _ _ _ C).
+      * unfold plus, minus, plus, opp; simpl. rewrite !Rplus_0_r. replace (/ s * - B) with (- (/ s * B)) by ring.
+        rewrite n_even. field. lra.
+      * apply n_integrable.
+      * apply (ex_RInt_scal (V := R_NormedModule) n). apply n_integrable.
+      * eexists; exact C.
+    + apply (ex_RInt_plus (V := R_NormedModule) (fun y => (a + c * s ^ 2) * n y)); [|eexists; exact C].
+      apply (ex_RInt_scal (V := R_NormedModule) n). apply n_integrable. }
+apply (is_lim_ext (fun B => (a + c * s ^ 2) * RInt n (/ s * - B + 0) (/ s * B
+  + 0) - 2 * (c * s * s) * (/ s * B * n (/ s * B)))). intros; symmetry; apply I.
+assert (Q : 0 < / s) by (apply Rinv_0_lt_compat, S).
+replace (Finite (a + b * 0 + c * (0 ^ 2 + s ^ 2))) with (Finite ((a + c * s ^ 2) * 1 - 2 * (c * s * s) * 0)) by (f_equal; ring).
+apply is_lim_minus'.
+- apply (is_lim_scal_l _ (a + c * s ^ 2) p_infty 1). apply between_limit. exact Q.
+- apply (is_lim_scal_l _ (2 * (c * s * s)) p_infty 0). apply (is_lim_ext (fun B => (fun y => y * n y) (/ s * B + 0))).
+  intros B. rewrite Rplus_0_r. reflexivity.
+  apply (is_lim_comp_lin (fun y => y * n y) (/ s) 0 p_infty 0); [|lra].
+  replace (Rbar_plus (Rbar_mult (/ s) p_infty) 0) with p_infty. apply vanishes.
+  simpl. destruct (Rle_dec 0 (/ s)) as [P|P]; [|lra]. destruct (Rle_lt_or_eq_dec 0 (/ s) P); [reflexivity | lra].
+Qed.
+
+(* Device k takes part with probability p k (tau k is 1, else 0), and sends w k z k and noise n k, or only while it takes
+   part, in r coordinates; the receiver adds m / gamma, and D, a matrix of q rows, decodes. *)
 Definition noise_share (idle : bool) (t : R) : R := if idle then 1 else t.
 
 Definition decoded (K r : nat) (D : nat -> nat -> R) (w : nat -> R) (z : nat -> nat -> R) (gamma : R) (idle : bool)
   (tau : nat -> R) (n : nat -> nat -> R) (m : nat -> R) (s : nat) : R :=
   total r (fun l => D s l * (total K (fun k => tau k * w k * z k l + noise_share idle (tau k) * n k l) + m l / gamma)).
 
-(* the mean over who takes part, all coordinates of all noises, and those of the receiver, independently;
-  N k l and M l are any laws of
-   mean 0 and these variances, for instance normal *)
+(* the mean over who takes part, all coordinates of all noises, and those of the receiver, independently; N k l and M l are
+   any laws of mean 0 and these variances, for instance normal *)
 Definition average (K r : nat) (p : nat -> R) (N : nat -> nat -> (R -> R) -> R) (M : nat -> (R -> R) -> R)
   (h : (nat -> R) -> (nat -> nat -> R) -> (nat -> R) -> R) : R :=
   each 0 (fun k => E (coin (p k))) K (fun tau => each (fun _ => 0) (fun k => each 0 (N k) r) K (fun n => each 0 M r
@@ -337,6 +397,380 @@ intros P. split; [|split].
   apply Rmult_le_pos; [apply Rmult_le_pos|]; lra.
 Qed.
 End Printed.
+
+(* Finite laws of independent variables *)
+Definition finite_law {B : Type} (l : law B) : Prop := (forall p b, In (p, b) l -> 0 <= p) /\ E l (fun _ => 1) = 1.
+
+Lemma E_le {B : Type} (l : law B) f g : (forall p b, In (p, b) l -> 0 <= p /\ f b <= g b) -> E l f <= E l g.
+Proof.
+induction l as [|(p, b) l IH]; simpl; intros H. lra. destruct (H p b (or_introl eq_refl)) as (P & Q).
+apply Rplus_le_compat. apply Rmult_le_compat_l; assumption. apply IH. intros; apply H; right; assumption.
+Qed.
+
+Lemma E_times {B : Type} (l : law B) c f : E l (fun b => c * f b) = c * E l f.
+Proof. induction l as [|(p, b) l IH]; simpl; [ring | rewrite IH; ring]. Qed.
+
+Lemma E_plus {B : Type} (l : law B) f g : E l (fun b => f b + g b) = E l f + E l g.
+Proof. induction l as [|(p, b) l IH]; simpl; [ring | rewrite IH; ring]. Qed.
+
+(* the mean over n independent variables *)
+Definition over (n : nat) (l : nat -> law R) : ((nat -> R) -> R) -> R := each 0 (fun k => E (l k)) n.
+
+Lemma over_le n l h h' : (forall k, (k < n)%nat -> finite_law (l k)) -> (forall u, h u <= h' u) -> over n l h <= over n l h'.
+Proof.
+unfold over. revert h h'. induction n as [|n IH]; intros h h' L H; cbn [each]. apply H.
+apply E_le. intros p x I. split; [apply (proj1 (L n ltac:(lia)) p x I)|]. apply IH; [intros; apply L; lia | intros; apply H].
+Qed.
+
+Lemma exponential_mean n l a b : (forall k, (k < n)%nat -> finite_law (l k)) ->
+  (forall k, (k < n)%nat -> E (l k) (fun x => exp (a * x)) <= exp (b k)) ->
+  forall c, 0 <= c -> over n l (fun X => c * exp (a * total n X)) <= c * exp (total n b).
+Proof.
+unfold over. induction n as [|n IH]; intros L H c C; cbn [each].
+- simpl. rewrite Rmult_0_r. lra.
+- apply Rle_trans with (E (l n) (fun x => c * exp (total n b) * exp (a * x))).
+  + apply E_le. intros p x I. split; [apply (proj1 (L n ltac:(lia)) p x I)|].
+    rewrite (each_ext 0 _ n _ (fun u => c * exp (a * x) * exp (a * total n u))).
+    * apply Rle_trans with (c * exp (a * x) * exp (total n b)); [|right; ring].
+      apply IH; [intros; apply L; lia | intros; apply H; lia | apply Rmult_le_pos; [exact C | left; apply exp_pos]].
+    * intros u. replace (total (S n) (set u n x)) with (total n u + x) by (symmetry; apply (set_total n u x (fun _ y => y))).
+      rewrite Rmult_plus_distr_l, exp_plus. ring.
+  + rewrite E_times. simpl total. rewrite exp_plus, <- Rmult_assoc.
+    apply Rmult_le_compat_l; [apply Rmult_le_pos; [exact C | left; apply exp_pos] | apply H; lia].
+Qed.
+
+(* e^y - 1 - y is at most y^2 / (2 (1 - y / 3)), and for negative y at most y^2 / 2: both sides are compared by their slopes *)
+Lemma from_zero (f df : R -> R) y : 0 <= y -> (forall u, 0 <= u <= y -> is_derive f u (df u) /\ 0 <= df u) -> f 0 <= f y.
+Proof.
+intros Y H. destruct (Req_dec y 0) as [->|N]; [lra|].
+destruct (MVT_gen f 0 y df) as (c & (C0 & C1) & C).
+- rewrite Rmin_left, Rmax_right by lra. intros u U. apply H. lra.
+- rewrite Rmin_left, Rmax_right by lra. intros u U. apply continuity_pt_filterlim.
+  apply (ex_derive_continuous (K := R_AbsRing) (V := R_NormedModule)). exists (df u). apply H. lra.
+- rewrite Rmin_left in C0 by lra. rewrite Rmax_right in C1 by lra. destruct (H c ltac:(lra)) as (_ & D). nra.
+Qed.
+
+Lemma exp_below y b : y <= b -> 0 <= b < 3 -> exp y <= 1 + y + y ^ 2 / (2 * (1 - b / 3)).
+Proof.
+intros Y B. destruct (Rle_lt_dec 0 y) as [P|P].
+- apply Rle_trans with (1 + y + y ^ 2 / (2 * (1 - y / 3))).
+  + set (f := fun u => (1 + u + u ^ 2 / (2 * (1 - u / 3))) * exp (- u)).
+    assert (F : f 0 <= f y).
+    { apply (from_zero f (fun u => u ^ 3 / (2 * (3 - u) ^ 2) * exp (- u)) y P). intros u U. split.
+      - unfold f. auto_derive. lra. field. lra.
+      - apply Rmult_le_pos; [|left; apply exp_pos]. apply Rdiv_le_0_compat. apply pow_le; lra.
+        apply Rmult_lt_0_compat; [lra | apply pow_lt; lra]. }
+    unfold f in F. replace (- 0) with 0 in F by ring. rewrite exp_0 in F.
+    replace ((1 + 0 + 0 ^ 2 / (2 * (1 - 0 / 3))) * 1) with 1 in F by field.
+    apply (Rmult_le_compat_r (exp y)) in F; [|left; apply exp_pos]. rewrite Rmult_assoc, <- exp_plus in F.
+    replace (- y + y) with 0 in F by ring. rewrite exp_0 in F. lra.
+  + apply Rplus_le_compat_l. apply Rmult_le_compat_l. apply pow2_ge_0. apply Rinv_le_contravar; lra.
+- apply Rle_trans with (1 + y + y ^ 2 / 2).
+  + set (u := - y). assert (U : 0 <= u) by (unfold u; lra). replace y with (- u) by (unfold u; ring). clearbody u.
+    assert (F : (fun u => 1 - u + u ^ 2 / 2 - exp (- u)) 0 <= (fun u => 1 - u + u ^ 2 / 2 - exp (- u)) u).
+    { apply (from_zero (fun u => 1 - u + u ^ 2 / 2 - exp (- u)) (fun u => -1 + u + exp (- u)) u U). intros v V. split.
+      - auto_derive; [trivial | field].
+      - generalize (exp_ineq1_le (- v)). lra. }
+    cbv beta in F. replace (- 0) with 0 in F by ring. rewrite exp_0 in F. replace ((- u) ^ 2) with (u ^ 2) by ring. lra.
+  + apply Rplus_le_compat_l. unfold Rdiv. apply Rmult_le_compat_l. apply pow2_ge_0. apply Rinv_le_contravar; lra.
+Qed.
+
+(* the probability that a sum of n independent variables with these laws is at least t *)
+Definition at_least (n : nat) (l : nat -> law R) (t : R) : R := over n l (fun X => if Rle_dec t (total n X) then 1 else 0).
+
+(* independent, of mean 0, within M of it *)
+Theorem FDP_L3_star n (l : nat -> law R) M t : 0 < M -> 0 <= t ->
+  (forall k, (k < n)%nat -> finite_law (l k) /\ E (l k) (fun x => x) = 0 /\ forall p x, In (p, x) (l k) -> Rabs x <= M) ->
+  let V := total n (fun k => E (l k) (fun x => x ^ 2)) in
+  at_least n l t <= exp (- (t ^ 2 / 2 / (V + M * t / 3))).
+Proof.
+intros HM T H V.
+assert (PV : 0 <= V).
+{ apply total_positive. intros k Hk. destruct (H k Hk) as ((P & _) & _ & _).
+  apply Rle_trans with (E (l k) (fun _ => 0)). right. clear.
+  induction (l k) as [|(p, b) m IH]; simpl; [reflexivity | rewrite <- IH; ring].
+  apply E_le. intros p b I. split; [apply (P p b I) | apply pow2_ge_0]. }
+assert (markov : forall a, 0 <= a < 3 / M -> at_least n l t <= exp (- a * t + a ^ 2 * V / (2 * (1 - a * M / 3)))).
+{ intros a A. assert (AM : a * M < 3). { destruct A as (_ & A). apply (Rmult_lt_compat_r M) in A; [|exact HM].
+  replace (3 / M * M) with 3 in A by (field; lra). exact A. }
+  unfold at_least. apply Rle_trans with (over n l (fun X => exp (- a * t) * exp (a * total n X))).
+  - apply over_le. intros k Hk; apply (H k Hk). intros X. rewrite <- exp_plus.
+    replace (- a * t + a * total n X) with (a * (total n X - t)) by ring. destruct (Rle_dec t (total n X)) as [L|L].
+    + generalize (exp_ineq1_le (a * (total n X - t))). assert (0 <= a * (total n X - t)) by (apply Rmult_le_pos; lra). lra.
+    + left. apply exp_pos.
+  - rewrite exp_plus. replace (a ^ 2 * V / (2 * (1 - a * M / 3))) with
+      (total n (fun k => a ^ 2 / (2 * (1 - a * M / 3)) * E (l k) (fun x => x ^ 2)))
+      by (rewrite total_times; unfold V; field; lra).
+    apply exponential_mean; [intros k Hk; apply (H k Hk) | | left; apply exp_pos].
+    intros k Hk. destruct (H k Hk) as ((P & One) & Mean & Bound). set (c := a ^ 2 / (2 * (1 - a * M / 3))).
+    apply Rle_trans with (E (l k) (fun x => 1 + (a * x + c * x ^ 2))).
+    + apply E_le. intros p x I. split; [apply (P p x I)|].
+      assert (X : a * x <= a * M) by (apply Rmult_le_compat_l; [lra | apply Rle_trans with (1 := Rle_abs x), (Bound p x I)]).
+      apply Rle_trans with (1 := exp_below (a * x) (a * M) X ltac:(split; [apply Rmult_le_pos|]; lra)). right. unfold c.
+      field. lra.
+    + rewrite E_plus, One, E_plus, !E_times, Mean. rewrite Rmult_0_r, Rplus_0_l. apply exp_ineq1_le. }
+destruct (Req_dec t 0) as [->|N].
+{ apply Rle_trans with (1 := markov 0 ltac:(split; [lra | apply Rdiv_lt_0_compat; lra])). right. f_equal. unfold Rdiv. ring. }
+assert (T' : 0 < t) by lra. assert (MT : 0 < M * t / 3) by (apply Rdiv_lt_0_compat; [apply Rmult_lt_0_compat|]; lra).
+destruct (Req_dec V 0) as [Z|Z].
+- apply Rle_trans with (1 := markov (3 / (2 * M)) ltac:(split; [left; apply Rdiv_lt_0_compat | apply Rmult_lt_compat_l;
+    [|apply Rinv_lt_contravar]]; nra)).
+  right. f_equal. rewrite Z. field. lra.
+- set (a := t / (V + M * t / 3)). assert (A : 0 <= a < 3 / M).
+  { split. apply Rdiv_le_0_compat; lra. apply (Rmult_lt_reg_r (M * (V + M * t / 3))). nra.
+    unfold a. replace (t / (V + M * t / 3) * (M * (V + M * t / 3))) with (t * M) by (field; lra).
+    replace (3 / M * (M * (V + M * t / 3))) with (3 * V + t * M) by (field; lra). lra. }
+  apply Rle_trans with (1 := markov a A). right. f_equal. unfold a. field. repeat split; nra.
+Qed.
+
+Lemma over_plus n l h h' : over n l (fun u => h u + h' u) = over n l h + over n l h'.
+Proof.
+unfold over. revert h h'. induction n as [|n IH]; intros h h'; cbn [each]. reflexivity. rewrite <- E_plus. f_equal.
+apply functional_extensionality. intros x. apply (IH (fun u => h (set u n x)) (fun u => h' (set u n x))).
+Qed.
+
+(* functions of who takes part, as independent variables *)
+Lemma over_coins n p (phi : nat -> R -> R) h : each 0 (fun k => E (coin (p k))) n (fun tau => h (total n
+  (fun k => phi k (tau k))))
+  = over n (fun k => [(p k, phi k 1); (1 - p k, phi k 0)]) (fun X => h (total n X)).
+Proof.
+unfold over. revert h. induction n as [|n IH]; intros h; cbn [each]. reflexivity.
+assert (L : forall x, each 0 (fun k => E (coin (p k))) n (fun u => h (total (S n) (fun k => phi k (set u n x k))))
+  = each 0 (fun k => E [(p k, phi k 1); (1 - p k, phi k 0)]) n (fun X => h (total n X + phi n x))).
+{ intros x. rewrite <- (IH (fun y => h (y + phi n x))). apply each_ext. intros u. rewrite (set_total n u x phi). reflexivity. }
+assert (Q : forall y, each 0 (fun k => E [(p k, phi k 1); (1 - p k, phi k 0)]) n (fun X => h (total (S n) (set X n y)))
+  = each 0 (fun k => E [(p k, phi k 1); (1 - p k, phi k 0)]) n (fun X => h (total n X + y))).
+{ intros y. apply each_ext. intros X. f_equal. apply (set_total n X y (fun _ z => z)). }
+transitivity (p n * each 0 (fun k => E [(p k, phi k 1); (1 - p k, phi k 0)]) n (fun X => h (total n X + phi n 1))
+  + ((1 - p n) * each 0 (fun k => E [(p k, phi k 1); (1 - p k, phi k 0)]) n (fun X => h (total n X + phi n 0)) + 0)).
+- rewrite <- (L 1), <- (L 0). reflexivity.
+- rewrite <- (Q (phi n 1)), <- (Q (phi n 0)). reflexivity.
+Qed.
+
+(* devices that take part independently; variance k is the noise of device k, M the greatest *)
+Theorem FDP_E23_star n (p variance : nat -> R) M delta' : 0 < M -> 0 < delta' < 1 ->
+  (forall k, (k < n)%nat -> 0 <= p k <= 1 /\ 0 <= variance k <= M) ->
+  let V := total n (fun k => p k * (1 - p k) * variance k ^ 2) in let L := ln (2 / delta') in
+  let t := M * L / 3 + sqrt ((M * L / 3) ^ 2 + 2 * V * L) in
+  each 0 (fun k => E (coin (p k))) n (fun tau =>
+    if Rle_dec t (Rabs (total n (fun k => tau k * variance k) - total n (fun k => p k * variance k))) then 1 else 0) <= delta'.
+Proof.
+intros HM HD H V L t.
+assert (PL : 0 < L).
+{ unfold L. rewrite <- ln_1. apply ln_increasing. lra. apply (Rmult_lt_reg_r delta'). lra. unfold Rdiv.
+  rewrite Rmult_assoc, Rinv_l; lra. }
+assert (PV : 0 <= V).
+{ apply total_positive. intros k Hk. destruct (H k Hk). apply Rmult_le_pos; [apply Rmult_le_pos; lra | apply pow2_ge_0]. }
+assert (PML : 0 < M * L / 3) by (apply Rdiv_lt_0_compat; [apply Rmult_lt_0_compat|]; lra).
+assert (VL : 0 <= 2 * V * L) by (apply Rmult_le_pos; lra).
+assert (Q : t ^ 2 = 2 * L * (V + M * t / 3)).
+{ unfold t. set (r := sqrt _). assert (R : r * r = (M * L / 3) ^ 2 + 2 * V * L) by (apply sqrt_sqrt;
+    generalize (pow2_ge_0 (M * L / 3)); lra).
+  replace ((M * L / 3 + r) ^ 2) with ((M * L / 3) ^ 2 + 2 * (M * L / 3) * r + r * r) by ring. rewrite R. field. }
+assert (T : 0 < t) by (unfold t; generalize (sqrt_pos ((M * L / 3) ^ 2 + 2 * V * L)); lra).
+assert (tail_of : forall c, c = 1 \/ c = -1 -> at_least n (fun k => [(p k, c * ((1 - p k) * variance k));
+  (1 - p k, c * ((0 - p k) * variance k))]) t <= exp (- L)).
+{ intros c C. assert (C2 : c ^ 2 = 1) by (destruct C as [-> | ->]; ring).
+  set (l := fun k => [(p k, c * ((1 - p k) * variance k)); (1 - p k, c * ((0 - p k) * variance k))]).
+  apply Rle_trans with (exp (- (t ^ 2 / 2 / (total n (fun k => E (l k) (fun x => x ^ 2)) + M * t / 3)))).
+  - apply FDP_L3_star; [exact HM | lra |]. intros k Hk. destruct (H k Hk) as (P & S). unfold l. split; [split|split].
+    + intros a b [I | [I | []]]; injection I; intros _ <-; lra.
+    + simpl. ring.
+    + simpl. ring.
+    + assert (B : forall z, -1 <= z <= 1 -> Rabs (c * (z * variance k)) <= M).
+      { intros z Z. rewrite !Rabs_mult. replace (Rabs c) with 1 by (destruct C as [-> | ->]; unfold Rabs; destruct Rcase_abs;
+          lra).
+        rewrite (Rabs_pos_eq (variance k)) by lra. assert (Rabs z <= 1) by (apply Rabs_le, Z). generalize (Rabs_pos z). nra. }
+      intros a b [I | [I | []]]; injection I; intros <- _; apply B; lra.
+  - right. f_equal. rewrite (total_ext n _ (fun k => p k * (1 - p k) * variance k ^ 2)).
+    + fold V. rewrite Q. field. assert (0 < M * t / 3) by (apply Rdiv_lt_0_compat; [apply Rmult_lt_0_compat|]; lra). lra.
+    + intros k _. unfold l. simpl E. replace (p k * _ + _) with (c ^ 2 * (p k * (1 - p k) * variance k ^ 2)) by ring.
+      rewrite C2. ring. }
+assert (E2 : exp (- L) = delta' / 2).
+{ unfold L. rewrite <- ln_Rinv by (apply Rdiv_lt_0_compat; lra). rewrite exp_ln. field; lra.
+  apply Rinv_0_lt_compat, Rdiv_lt_0_compat; lra. }
+rewrite E2 in tail_of.
+set (h := fun y => if Rle_dec t (Rabs y) then 1 else 0).
+rewrite (each_ext 0 _ n _ (fun tau => h (total n (fun k => (tau k - p k) * variance k)))).
+2: { intros tau. unfold h. rewrite <- total_minus.
+rewrite (total_ext n _ (fun k => (tau k - p k) * variance k)) by (intros; ring). reflexivity. }
+rewrite (over_coins n p (fun k y => (y - p k) * variance k) h).
+assert (laws : forall k, (k < n)%nat -> finite_law [(p k, (1 - p k) * variance k); (1 - p k, (0 - p k) * variance k)]).
+{ intros k Hk. destruct (H k Hk). split. intros a b [I | [I | []]]; injection I; intros _ <-; lra. simpl. ring. }
+apply Rle_trans with (over n (fun k => [(p k, (1 - p k) * variance k); (1 - p k, (0 - p k) * variance k)])
+  (fun X => (if Rle_dec t (total n X) then 1 else 0) + (if Rle_dec t (- total n X) then 1 else 0))).
+- apply over_le. exact laws. intros X. unfold h.
+  destruct (Rle_dec t (total n X)), (Rle_dec t (- total n X)), (Rle_dec t (Rabs (total n X))) as [A|A]; try lra.
+  unfold Rabs in A. destruct Rcase_abs in A; lra.
+- rewrite over_plus. generalize (tail_of 1 ltac:(left; reflexivity)) (tail_of (-1) ltac:(right; reflexivity)).
+  unfold at_least. intros A B.
+  assert (A' : over n (fun k => [(p k, (1 - p k) * variance k);
+    (1 - p k, (0 - p k) * variance k)]) (fun X => if Rle_dec t (total n X) then 1 else 0) <= delta' / 2).
+  { apply Rle_trans with (2 := A). right. f_equal. apply functional_extensionality. intros k. rewrite !Rmult_1_l. reflexivity. }
+  assert (B' : over n (fun k => [(p k, (1 - p k) * variance k);
+    (1 - p k, (0 - p k) * variance k)]) (fun X => if Rle_dec t (- total n X) then 1 else 0) <= delta' / 2).
+  { apply Rle_trans with (2 := B). right.
+    rewrite <- (over_coins n p (fun k y => (y - p k) * variance k) (fun y => if Rle_dec t (- y) then 1 else 0)).
+    rewrite <- (over_coins n p (fun k y => -1 * ((y - p k) * variance k)) (fun y => if Rle_dec t y then 1 else 0)).
+    apply each_ext. intros tau. rewrite total_times.
+    replace (-1 * total n (fun k => (tau k - p k) * variance k)) with (- total n (fun k => (tau k - p k) * variance k)) by ring.
+    reflexivity. }
+  lra.
+Qed.
+
+(* Noise that is just enough for (epsilon, delta) before aggregation: no standard deviation that suffices for a move by S, in
+   either order, is less than sigma. Its part of the MSE, of one device in any dimension. *)
+Theorem FDPs_MSE q r D w p sigma S epsilon delta gamma (N : nat -> nat -> (R -> R) -> R) M :
+  0 <= p <= 1 -> 0 < S -> 0 < epsilon <= 1 -> 0 < delta <= 99 / 100 -> (1 <= q)%nat -> 0 <= sigma ->
+  (forall s, 0 < s -> below (normal S s) (normal 0 s) epsilon delta -> below (normal 0 s) (normal S s) epsilon delta ->
+    sigma <= s) ->
+  (forall l, (l < r)%nat -> moments 0 (sigma ^ 2) (N 0%nat l)) -> (forall l, (l < r)%nat -> moments 0 0 (M l)) ->
+  decoded_noise 1 r q D (fun _ => w) (fun _ => p) gamma false N M
+  <= INR q * frobenius q r D * (2 * p * S ^ 2 / epsilon ^ 2 * ln (5 / 4 / delta)).
+Proof.
+intros P HS E HD Q HP least HN HM.
+rewrite (decoded_noise_is 1 r q D (fun _ => w) (fun _ => p) (fun _ => sigma ^ 2) gamma 0).
+2: { intros k l Hk Hl. replace k with 0%nat by lia. apply HN, Hl. }
+2: exact HM.
+assert (L : 0 < ln (5 / (4 * delta))).
+{ rewrite <- ln_1. apply ln_increasing. lra. apply (Rmult_lt_reg_r (4 * delta)). lra. unfold Rdiv.
+  rewrite Rmult_assoc, Rinv_l; lra. }
+replace (5 / 4 / delta) with (5 / (4 * delta)) by (field; lra).
+set (c := sqrt 2 * sqrt (ln (5 / (4 * delta)))).
+assert (C2 : c * c = 2 * ln (5 / (4 * delta))).
+{ unfold c. set (x := ln (5 / (4 * delta))) in *. replace (sqrt 2 * _ * _) with (sqrt 2 * sqrt 2 * (sqrt x * sqrt x)) by ring.
+  rewrite !sqrt_sqrt; lra. }
+assert (C0 : 0 < c) by (apply Rmult_lt_0_compat; apply sqrt_lt_R0; lra).
+assert (B : sigma <= S * c / epsilon).
+{ set (s := S * c / epsilon). assert (0 < s) by (apply Rdiv_lt_0_compat; [apply Rmult_lt_0_compat|]; lra).
+  assert (D1 : Gaussian.delta (S / s) epsilon <= delta).
+  { unfold Gaussian.delta. replace (epsilon / (S / s) - S / s / 2) with (c + - (epsilon / (2 * c))) by (unfold s; field; lra).
+    replace (epsilon / (S / s) + S / s / 2) with (c + epsilon / (2 * c)) by (unfold s; field; lra).
+    apply (classical delta epsilon (proj1 HD) E c _ _ (proj2 HD) (Rle_refl _)); reflexivity. }
+  destruct (normals 0 S s epsilon delta ltac:(assumption) HS) as (U & V). rewrite Rplus_0_l in U, V.
+  apply least; [assumption | apply U, D1 | apply V, D1]. }
+assert (F : 0 <= frobenius q r D) by (repeat (apply total_positive; intros); apply pow2_ge_0).
+cbn [total]. unfold noise_share, Rdiv at 1. rewrite Rmult_0_l, Rplus_0_l, Rplus_0_r.
+assert (X : sigma ^ 2 <= 2 * S ^ 2 / epsilon ^ 2 * ln (5 / (4 * delta))).
+{ apply Rle_trans with ((S * c / epsilon) ^ 2). apply pow_incr; lra. right.
+  replace ((S * c / epsilon) ^ 2) with (S ^ 2 / epsilon ^ 2 * (c * c)) by (field; lra). rewrite C2. field. lra. }
+apply le_INR in Q. simpl (INR 1) in Q.
+replace (2 * p * S ^ 2 / epsilon ^ 2 * ln (5 / (4 * delta))) with
+  (p * (2 * S ^ 2 / epsilon ^ 2 * ln (5 / (4 * delta)))) by (field; lra).
+set (m := 2 * S ^ 2 / epsilon ^ 2 * ln (5 / (4 * delta))) in *.
+assert (p * sigma ^ 2 <= p * m) by (apply Rmult_le_compat_l; lra).
+assert (0 <= p * m) by (apply Rmult_le_pos; [lra | apply Rle_trans with (2 := X), pow2_ge_0]).
+apply Rle_trans with (p * m * frobenius q r D). apply Rmult_le_compat_r; lra.
+assert (0 <= (INR q - 1) * (p * m * frobenius q r D)) by (apply Rmult_le_pos; [lra | apply Rmult_le_pos; assumption]). lra.
+Qed.
+
+(* the mean of an affine function of independent variables *)
+Lemma mean_affine (G : nat -> (R -> R) -> R) (mean variance a : nat -> R) n c : (forall k, (k < n)%nat ->
+  moments (mean k) (variance k) (G k)) ->
+  each 0 G n (fun u => c + total n (fun k => a k * u k)) = c + total n (fun k => a k * mean k).
+Proof.
+revert c. induction n as [|n IH]; intros c H; cbn [each]. simpl. ring.
+transitivity (G n (fun x => (c + total n (fun k => a k * mean k)) + a n * x + 0 * x ^ 2)).
+- f_equal. apply functional_extensionality. intros x.
+  rewrite (each_ext 0 G n _ (fun u => (c + a n * x) + total n (fun k => a k * u k))).
+  + rewrite (IH (c + a n * x)) by (intros; apply H; lia). ring.
+  + intros u. rewrite (set_total n u x (fun k y => a k * y)). ring.
+- rewrite (H n ltac:(lia)). simpl. ring.
+Qed.
+
+(* weights 1 / (K p k) and a lossless codec, without noise: the mean of the received sum is the target *)
+Theorem FDP_E4_star K (p f : nat -> R) : (0 < K)%nat -> (forall k, (k < K)%nat -> p k <> 0) ->
+  each 0 (fun k => E (coin (p k))) K (fun tau => total K (fun k => tau k * (/ (INR K * p k)) * f k)) = total K f / INR K.
+Proof.
+intros H P. assert (N : INR K <> 0) by (apply not_0_INR; lia).
+rewrite (each_ext 0 _ K _ (fun tau => 0 + total K (fun k => / (INR K * p k) * f k * tau k))).
+- rewrite (mean_affine _ p (fun k => p k * (1 - p k))) by (intros; apply coin_moments). rewrite Rplus_0_l. unfold Rdiv.
+  rewrite Rmult_comm, <- total_times. apply total_ext. intros k Hk. field. split; [exact N | apply P, Hk].
+- intros tau. rewrite Rplus_0_l. apply total_ext. intros; ring.
+Qed.
+
+(* Laws on L labels: q is a law, and its entropy in bits; in Coq 0 ln(0) is 0, for 0 times anything is. *)
+Definition is_distribution (L : nat) (q : nat -> R) : Prop := (forall i, (i < L)%nat -> 0 <= q i) /\ total L q = 1.
+Definition entropy (L : nat) (q : nat -> R) : R := total L (fun i => - (q i * (ln (q i) / ln 2))).
+
+Lemma at_most_one L q i : is_distribution L q -> (i < L)%nat -> q i <= 1.
+Proof. intros (P & S) H. rewrite <- S. apply (total_part L q i P H). Qed.
+
+Lemma ln_2_positive : 0 < ln 2.
+Proof. rewrite <- ln_1. apply ln_increasing; lra. Qed.
+
+Lemma ln_below q x : 0 < x -> 0 <= q -> q * (ln x) <= q * (x - 1).
+Proof.
+intros X Q. apply Rmult_le_compat_l. exact Q. generalize (exp_ineq1_le (ln x)). rewrite exp_ln by exact X. lra.
+Qed.
+
+Lemma entropy_positive L q : is_distribution L q -> 0 <= entropy L q.
+Proof.
+intros D. apply total_positive. intros i H. generalize ln_2_positive (proj1 D i H) (at_most_one L q i D H). intros P Q Q'.
+destruct (Req_dec (q i) 0) as [->|N]; [lra|]. assert (ln (q i) <= 0) by (rewrite <- ln_1; apply ln_le; lra).
+assert (0 <= - ln (q i) / ln 2) by (apply Rdiv_le_0_compat; lra).
+replace (- (q i * (ln (q i) / ln 2))) with (q i * (- ln (q i) / ln 2)) by (field; lra). apply Rmult_le_pos; lra.
+Qed.
+
+Lemma entropy_at_most L q : is_distribution L q -> entropy L q <= ln (INR L) / ln 2.
+Proof.
+intros D. generalize ln_2_positive. intros P.
+assert (HL : (0 < L)%nat) by (destruct L; [destruct D as (_ & S); simpl in S; lra | lia]).
+assert (N : 0 < INR L) by (apply lt_0_INR, HL).
+apply (Rmult_le_reg_r (ln 2)). exact P. replace (ln (INR L) / ln 2 * ln 2) with (ln (INR L)) by (field; lra).
+unfold entropy. rewrite Rmult_comm, <- total_times. apply Rminus_le.
+replace (total L _ - ln (INR L)) with (total L (fun i => - (q i * ln (q i)) - ln (INR L) * q i)).
+2: { rewrite total_minus, total_times, (proj2 D). rewrite Rmult_1_r. f_equal. apply total_ext. intros. field. lra. }
+apply Rle_trans with (total L (fun i => / INR L - q i)).
+- apply total_le. intros i H. generalize (proj1 D i H). intros Q. destruct (Req_dec (q i) 0) as [->|Z].
+  + assert (0 < / INR L) by (apply Rinv_0_lt_compat, N). lra.
+  + assert (Q0 : 0 < q i) by lra. assert (X : 0 < / (INR L * q i)) by (apply Rinv_0_lt_compat, Rmult_lt_0_compat; assumption).
+    generalize (ln_below (q i) _ X Q). rewrite ln_Rinv, ln_mult by (try apply Rmult_lt_0_compat; assumption).
+    replace (q i * (/ (INR L * q i) - 1)) with (/ INR L - q i) by (field; lra). lra.
+- rewrite total_minus, total_const, (proj2 D). right. field. lra.
+Qed.
+
+(* the exact sensitivity, attained by a sure label and the uniform law *)
+Theorem FDP_E15_star L q q' : is_distribution L q -> is_distribution L q' ->
+  Rabs (entropy L q - entropy L q') <= ln (INR L) / ln 2
+  /\ is_distribution L (fun _ => / INR L) /\ is_distribution L (unit_at 0)
+  /\ Rabs (entropy L (fun _ => / INR L) - entropy L (unit_at 0)) = ln (INR L) / ln 2.
+Proof.
+intros D D'. assert (HL : (0 < L)%nat) by (destruct L; [destruct D as (_ & S); simpl in S; lra | lia]).
+assert (N : 1 <= INR L) by (apply (le_INR 1); lia). generalize ln_2_positive. intros P.
+split; [|split; [|split]].
+- generalize (entropy_positive L q D) (entropy_positive L q' D') (entropy_at_most L q D) (entropy_at_most L q' D'). intros.
+  apply Rabs_le. lra.
+- split. intros; left; apply Rinv_0_lt_compat; lra. rewrite total_const. field. lra.
+- split. intros i _. unfold unit_at. destruct (0 =? i)%nat; lra.
+  rewrite (total_ext L _ (fun l => unit_at 0 l * 1)) by (intros; ring). apply total_unit, HL.
+- replace (entropy L (unit_at 0)) with 0.
+  + unfold entropy. rewrite total_const, ln_Rinv by lra. rewrite Rminus_0_r.
+    replace (INR L * _) with (ln (INR L) / ln 2) by (field; lra). apply Rabs_pos_eq. apply Rdiv_le_0_compat; [|exact P].
+    rewrite <- ln_1. apply ln_le; lra.
+  + unfold entropy. rewrite (total_ext L _ (fun _ => 0)). rewrite total_const; ring.
+    intros i _. unfold unit_at. destruct (0 =? i)%nat; rewrite ?ln_1; unfold Rdiv; ring.
+Qed.
+
+Theorem FDP_E15 L q q' : is_distribution L q -> is_distribution L q' ->
+  Rabs (entropy L q - entropy L q') <= 2 * (ln (INR L) / ln 2).
+Proof.
+intros D D'. destruct (FDP_E15_star L q q' D D') as (B & _). generalize (Rabs_pos (entropy L q - entropy L q')). lra.
+Qed.
+
+(* the greatest probability is top *)
+Theorem FDP_F3_min L q top : is_distribution L q -> (forall i, (i < L)%nat -> q i <= top) ->
+  (exists i, (i < L)%nat /\ q i = top) ->
+  - (ln top / ln 2) <= entropy L q.
+Proof.
+intros D T (i0 & I0 & _). generalize ln_2_positive. intros P.
+replace (- (ln top / ln 2)) with (total L (fun i => - (ln top / ln 2) * q i)) by (rewrite total_times, (proj2 D); ring).
+apply total_le. intros i H. generalize (proj1 D i H) (T i H). intros Q Q'. destruct (Req_dec (q i) 0) as [->|N]; [lra|].
+assert (ln (q i) <= ln top) by (apply ln_le; lra).
+replace (- (q i * (ln (q i) / ln 2))) with (q i / ln 2 * - ln (q i)) by (field; lra).
+replace (- (ln top / ln 2) * q i) with (q i / ln 2 * - ln top) by (field; lra).
+apply Rmult_le_compat_l; [apply Rdiv_le_0_compat; lra | lra].
+Qed.
 
 (* What follows is about laws, events and divergences as in Divergence.v;
    the normal laws are those of Gaussian.v, and of Dimensions.v

@@ -161,13 +161,14 @@ CLAIMS = (
         equal(_MEAN, _TARGET),
         holds(
             "These weights make the estimate unbiased; they contradict sum w_k = 1 of Eq. (38). Proved for one to eight devices; "
-            "for any number by hand."
+            "for any number in Coq."
         ),
         computed=equal(*both(_mean_decoded)),
         derivation=Derivation(each=some),
         idle=[symbol.name for symbol in _PARTS],
         where={r"E\hat f": _MEAN, "f^*": _TARGET},
         statement=r"E\hat f = f^* \quad\text{for } w_k = 1/(Kp_k),\ D = W_k = 1",
+        coq="feature_dp_general.FDP_E4_star",
     ),
     Claim(
         "FDP-E6",

@@ -21,23 +21,23 @@ Fixpoint descended (G : (nat -> R) -> nat -> R) (step : R) (j : nat) (x : nat ->
   | S i => descended G step i (fun k => x k - step * G x k)
   end.
 
-Section Class.
-Variables (n : nat) (mu L : R) (F : (nat -> R) -> R) (G : (nat -> R) -> nat -> R).
-Hypothesis class : smooth n mu L F G.
+Section Lipschitz.
+Variables (n : nat) (L : R) (F : (nat -> R) -> R) (G : (nat -> R) -> nat -> R).
+Hypothesis gradient : is_gradient n F G.
+Hypothesis Lip : forall x y, size n (fun i => G x i - G y i) <= L * size n (fun i => x i - y i).
 
 Lemma along x d t : is_derive (fun u => F (fun i => x i + u * d i)) t (dot n (G (fun i => x i + t * d i)) d).
 Proof.
-destruct class as (D & _).
 apply (is_derive_ext (fun u => (fun v => F (fun i => (x i + t * d i) + v * d i)) (u - t))).
 - intros u. simpl. f_equal. apply functional_extensionality. intros i. ring.
 - replace (dot n (G (fun i => x i + t * d i)) d) with (1 * dot n (G (fun i => x i + t * d i)) d) by ring.
   apply (is_derive_comp (fun v => F (fun i => (x i + t * d i) + v * d i)) (fun u => u - t)).
-  + replace (t - t) with 0 by ring. apply D.
+  + replace (t - t) with 0 by ring. apply gradient.
   + auto_derive; trivial; ring.
 Qed.
 
 (* the quadratic above a smooth function *)
-Lemma below_quadratic x y :
+Lemma lipschitz_below x y :
   F y <= F x + dot n (G x) (fun i => y i - x i) + L / 2 * dot n (fun i => y i - x i) (fun i => y i - x i).
 Proof.
 set (d := fun i => y i - x i). set (s := dot n d d).
@@ -54,13 +54,13 @@ destruct (MVT_gen g 0 1 dg) as (c & (C0 & C1) & C).
 - intros t _. apply continuity_pt_filterlim. apply (ex_derive_continuous (K := R_AbsRing) (V := R_NormedModule)).
   exists (dg t). apply D.
 - rewrite Rmin_left in C0 by lra. rewrite Rmax_right in C1 by lra.
-  destruct class as (_ & Lip & _). specialize (Lip (fun i => x i + c * d i) x). cbv beta in Lip.
+  generalize (Lip (fun i => x i + c * d i) x). cbv beta. intros Lip'.
   assert (S : size n (fun i => x i + c * d i - x i) = c * size n d).
   { unfold size. replace (c * sqrt (dot n d d)) with (sqrt (c * c) * sqrt (dot n d d)) by (rewrite sqrt_square;
       [reflexivity | exact C0]).
     rewrite <- sqrt_mult by (try apply dot_self; nra).
     f_equal. unfold dot. rewrite <- total_times. apply total_ext. intros. ring. }
-  rewrite S in Lip. generalize (cauchy n (fun i => G (fun i => x i + c * d i) i - G x i) d). intros B.
+  rewrite S in Lip'. generalize (cauchy n (fun i => G (fun i => x i + c * d i) i - G x i) d). intros B.
   rewrite dot_minus in B. generalize (size_positive n d) (size_square n d). fold s. intros P Q.
   assert (dg c <= 0). { unfold dg. nra. }
   assert (E1 : F y = F (fun i => x i + 1 * d i)).
@@ -69,6 +69,26 @@ destruct (MVT_gen g 0 1 dg) as (c & (C0 & C1) & C).
   { f_equal. apply functional_extensionality. intros i. unfold d. ring. }
   rewrite E1, E0. unfold g in C. lra.
 Qed.
+
+(* the descent lemma; nothing is convex here *)
+Theorem UF_E42 eta x :
+  F (fun k => x k - eta * G x k) <= F x + (eta ^ 2 * L / 2 - eta) * dot n (G x) (G x).
+Proof.
+apply Rle_trans with (1 := lipschitz_below x _). right.
+enough (dot n (G x) (fun i => x i - eta * G x i - x i)
+  + L / 2 * dot n (fun i => x i - eta * G x i - x i) (fun i => x i - eta * G x i - x i)
+  = (eta ^ 2 * L / 2 - eta) * dot n (G x) (G x)) by lra.
+unfold dot. gather. apply total_ext. intros. field.
+Qed.
+End Lipschitz.
+
+Section Class.
+Variables (n : nat) (mu L : R) (F : (nat -> R) -> R) (G : (nat -> R) -> nat -> R).
+Hypothesis class : smooth n mu L F G.
+
+Lemma below_quadratic x y :
+  F y <= F x + dot n (G x) (fun i => y i - x i) + L / 2 * dot n (fun i => y i - x i) (fun i => y i - x i).
+Proof. destruct class as (D & B & _). apply lipschitz_below; assumption. Qed.
 
 (* the quadratic below it at a point, which is the greater the more the gradients differ *)
 Lemma interpolated x y : mu < L ->
@@ -92,13 +112,7 @@ Hypothesis positive : 0 < L.
 Hypothesis class : smooth n mu L F G.
 
 Lemma one_step eta x : F (fun k => x k - eta * G x k) <= F x - eta * (1 - L * eta / 2) * dot n (G x) (G x).
-Proof.
-apply Rle_trans with (1 := below_quadratic n mu L F G class x _). right.
-enough (dot n (G x) (fun i => x i - eta * G x i - x i) + L / 2 * dot n (fun i => x i - eta * G x i - x i)
-  (fun i => x i - eta * G x i - x i)
-  = - eta * (1 - L * eta / 2) * dot n (G x) (G x)) by lra.
-unfold dot. gather. apply total_ext. intros. field.
-Qed.
+Proof. destruct class as (D & B & _). apply Rle_trans with (1 := UF_E42 n L F G D B eta x). right. field. Qed.
 
 Lemma slope_at_most low x : (forall y, low <= F y) -> dot n (G x) (G x) <= 2 * L * (F x - low).
 Proof.
@@ -151,7 +165,19 @@ assert (0 <= (1 - r) * (F s - F y - C)) by (apply Rmult_le_pos; lra).
 lra.
 Qed.
 
-Theorem contracted eta x : 0 < mu <= L -> 0 < eta -> F (fun k => x k - eta * G x k) - F s <= rate eta ^ 2 * (F x - F s).
+(* (52): what a step of descent leaves *)
+Theorem UF_E52 eta x : 0 < mu -> 0 <= eta -> eta * L <= 2 ->
+  F (fun k => x k - eta * G x k) - F s <= (1 - mu * eta * (1 - eta * L / 2)) * (F x - F s).
+Proof.
+intros H P Q. generalize (one_step eta x) (slope_at_least x H) (least x). intros A B C.
+assert (0 <= eta * (1 - L * eta / 2)) by (apply Rmult_le_pos; lra).
+assert (eta * (1 - L * eta / 2) * (2 * mu * (F x - F s))
+  <= eta * (1 - L * eta / 2) * dot n (G x) (G x)) by (apply Rmult_le_compat_l; assumption).
+assert (0 <= eta * (1 - L * eta / 2) * (mu * (F x - F s))) by (apply Rmult_le_pos; [assumption | apply Rmult_le_pos; lra]).
+lra.
+Qed.
+
+Lemma contracted eta x : 0 < mu <= L -> 0 < eta -> F (fun k => x k - eta * G x k) - F s <= rate eta ^ 2 * (F x - F s).
 Proof.
 intros H P. assert (X : 0 <= F x - F s) by (generalize (least x); lra).
 assert (R : 0 <= Rabs (1 - eta * mu) /\ 0 <= Rabs (1 - eta * L)) by (split; apply Rabs_pos).
@@ -420,6 +446,29 @@ apply Rle_trans with (size n mean ^ 2 / (size n mean * size n (h k))).
 - apply Rmult_le_compat_r; [|exact A]. left. apply Rinv_0_lt_compat, Rmult_lt_0_compat; assumption.
 Qed.
 
+(* The repairs of (26) lie in [0, 1]; top is the greatest of the K values. *)
+Definition repaired (own top : R) : R := if Rlt_dec 0 top then 1 - own / top else 0.
+
+Lemma repaired_between own top : 0 <= own <= top -> 0 <= repaired own top <= 1.
+Proof.
+intros H. unfold repaired. destruct (Rlt_dec 0 top) as [P|P]; [|lra].
+assert (0 <= own / top) by (apply Rdiv_le_0_compat; lra).
+assert (own / top <= 1) by (apply (Rmult_le_reg_r top); [exact P | unfold Rdiv; rewrite Rmult_assoc, Rinv_l; lra]). lra.
+Qed.
+
+Theorem UF_E26_clip K (s : nat -> R) top k : (forall l, (l < K)%nat -> Rmax 0 (s l) <= top) ->
+  (exists l, (l < K)%nat /\ top = Rmax 0 (s l)) -> (k < K)%nat -> Rabs (repaired (Rmax 0 (s k)) top - 1 / 2) <= 1 / 2.
+Proof.
+intros H _ P. generalize (repaired_between (Rmax 0 (s k)) top (conj (Rmax_l _ _) (H k P))). intros B. apply Rabs_le. lra.
+Qed.
+
+Theorem UF_E26_shift K (s : nat -> R) top k : (forall l, (l < K)%nat -> -1 <= s l <= 1 /\ s l <= top) ->
+  (exists l, (l < K)%nat /\ top = s l) -> (k < K)%nat -> Rabs (repaired (1 + s k) (1 + top) - 1 / 2) <= 1 / 2.
+Proof.
+intros H _ P. destruct (H k P) as (A & B). generalize (repaired_between (1 + s k) (1 + top) ltac:(lra)). intros C.
+apply Rabs_le. lra.
+Qed.
+
 (* UF-E29*: a weighted fit of the model to at least two different energies finds its parameters *)
 Theorem UF_E29_star n (energy : nat -> R) beta_1 beta_2 : 0 < beta_1 -> 0 < beta_2 ->
   (exists i k, (i < n)%nat /\ (k < n)%nat /\ energy i <> energy k) ->
@@ -454,9 +503,8 @@ split.
   split; [|assumption]. apply ln_inv; try assumption. generalize (A i Hi). subst b2. lra.
 Qed.
 
-(* A device: computing takes the energy x P_cp in the time x;
-  sending in the time t needs Z nats a symbol, a = V log(2) / band, at the
-   gain g, the efficiency rho of the amplifier and the power P_cir of the circuit. *)
+(* A device: computing takes the energy x P_cp in the time x; sending in the time t needs Z nats a symbol, a = V log(2) /
+   band, at the gain g, the efficiency rho of the amplifier and the power P_cir of the circuit. *)
 Section Device.
 Variables (P_cp P_cir rho g V band beta_1 beta_2 varrho : R).
 Hypotheses (compute_positive : 0 < P_cp) (rho_positive : 0 < rho) (gain_positive : 0 < g) (band_positive : 0 < band).
@@ -705,6 +753,14 @@ rewrite Rmult_0_r. apply Rle_trans with (2 := S). right. unfold A, B, dot, dx, d
 field. lra.
 Qed.
 
+(* Baillon and Haddad, for convex functions *)
+Theorem UF_E47 n L F G x y : 0 < L -> smooth n 0 L F G ->
+  dot n (fun i => G x i - G y i) (fun i => G x i - G y i) <= L * dot n (fun i => x i - y i) (fun i => G x i - G y i).
+Proof.
+intros H C. generalize (cocoercive n 0 L F G x y H C). cbv zeta.
+rewrite (dot_sym n (fun i => x i - y i) (fun i => G x i - G y i)). lra.
+Qed.
+
 Lemma monotone n mu L F G x y : smooth n mu L F G ->
   mu * dot n (fun i => x i - y i) (fun i => x i - y i) <= dot n (fun i => G x i - G y i) (fun i => x i - y i).
 Proof.
@@ -759,8 +815,8 @@ replace (fun i => u i - v i) with (fun i => u i + -1 * v i) by (apply functional
 apply Rle_trans with (1 := size_plus n u (fun i => -1 * v i)). rewrite size_times, Rabs_left1 by lra. lra.
 Qed.
 
-(* j iterations (10) on the local loss (4) with the gradient g at w;
-  pull is xi / K, and r what the other devices send, times xi / K *)
+(* j iterations (10) on the local loss (4) with the gradient g at w; pull is xi / K, and r what the other devices send, times
+   xi / K *)
 Fixpoint local (g : (nat -> R) -> nat -> R) (w : nat -> R) (pull : R) (r : nat -> R) (eta : R) (j : nat) : nat -> R :=
   match j with
   | O => fun _ => 0
@@ -768,9 +824,8 @@ Fixpoint local (g : (nat -> R) -> nat -> R) (w : nat -> R) (pull : R) (r : nat -
                     - eta * (g (fun l => w l + local g w pull r eta i l) k - (1 - pull) * g w k + r k)
   end.
 
-(* Gradients of two local losses, one of d samples replaced, with slopes of length G at most.
-Either the first loss is of the class, or
-   what is left of both without that sample is; then s and s' may be any slopes, as those of a loss with a kink. *)
+(* Gradients of two local losses, one of d samples replaced, with slopes of length G at most. Either the first loss is of the
+   class, or what is left of both without that sample is; then s and s' may be any slopes, as those of a loss with a kink. *)
 Definition neighbours (n : nat) (mu L G d : R) (g g' : (nat -> R) -> nat -> R) : Prop :=
   (exists F, smooth n mu L F g /\ forall x, size n (fun i => g x i - g' x i) <= 2 * G / d)
   \/ (exists F rest s s', smooth n mu L F rest /\ (forall x, size n (s x) <= G /\ size n (s' x) <= G)
@@ -1074,8 +1129,12 @@ unfold kept. replace (2 * mu * xi / L * (1 - L * xi / (2 * mu))) with
   (xi / L * (1 - L * xi / (2 * mu)) * (2 * mu)) by (field; lra). lra.
 Qed.
 
-(* The mean over the noise of a round, of mean 0 and mean square v,
-  on the functions that have one: all quadratics are among them. *)
+Theorem UF_E5_star w : let q := 1 - 2 * mu * xi / L * (1 - L * xi / (2 * mu)) in
+  mean_loss (update w) - mean_loss s <= q * (mean_loss w - mean_loss s).
+Proof. apply round. Qed.
+
+(* The mean over the noise of a round, of mean 0 and mean square v, on the functions that have one: all quadratics are among
+   them. *)
 Variables (has_mean : ((nat -> R) -> R) -> Prop) (mean : ((nat -> R) -> R) -> R) (v : R).
 Hypothesis quadratics : forall a b c, let f := fun u => a + dot n b u + c * dot n u u in has_mean f /\ mean f = a + c * v.
 Hypothesis rises : forall f f', has_mean f -> has_mean f' -> (forall u, f u <= f' u) -> mean f <= mean f'.
@@ -1136,11 +1195,9 @@ intros mean. split.
 - intros f f' H. unfold mean. generalize (H u) (H (fun i => - u i)). lra.
 Qed.
 
-(* Quadratic losses with the curvatures c k i in the n coordinates of a common basis;
-  x is the distance from the common model to the
-   minimum of the mean loss. Device k begins at x, or at x and a copy's noise, where its slope is c k i times the distance,
-     and solves
-   (4): c k i times its update is -xi times the mean slope (UF-E4). *)
+(* Quadratic losses with the curvatures c k i in the n coordinates of a common basis; x is the distance from the common model
+   to the minimum of the mean loss. Device k begins at x, or at x and a copy's noise, where its slope is c k i times the
+   distance, and solves (4): c k i times its update is -xi times the mean slope (UF-E4). *)
 Section Quadratics.
 Variables (n K : nat) (c : nat -> nat -> R) (xi : R).
 Hypotheses (devices : (0 < K)%nat) (curved : forall k i, (k < K)%nat -> (i < n)%nat -> 0 < c k i).
@@ -1149,8 +1206,8 @@ Definition average_of (f : nat -> R) : R := total K f / INR K.
 Definition moved (x : nat -> R) (copies noise : nat -> nat -> R) (i : nat) : R :=
   x i + average_of (fun k => - xi * average_of (fun l => c l i * (x i + copies l i)) / c k i + noise k i).
 
-(* keeps: every device has a copy of the model with noise of its own.
-Else the noise of the access point is in the model itself. *)
+(* keeps: every device has a copy of the model with noise of its own. Else the noise of the access point is in the model
+   itself. *)
 Definition next (keeps : bool) (x : nat -> R) (noise server : nat -> nat -> R) (i : nat) : R :=
   if keeps then moved x server noise i else moved x (fun _ _ => 0) noise i + server 0%nat i.
 
