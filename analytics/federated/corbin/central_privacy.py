@@ -506,7 +506,8 @@ def server_delta(epsilon: ArrayLike, *, local: ArrayLike) -> FloatArray:
     the partner at the upper end, the laws for the client at the upper and at the lower end are (1/alpha, l, l, 0) and
     (0, l, h, 0), with l + h = 1 and h - l = 1/alpha. Only ++ has a positive difference, and its probability under Q is
     0. The total variation distance of any two of the laws is at most h - l, since the threshold for one uniform number
-    moves by at most h - l.
+    moves by at most h - l. In Coq: `CB_PLDP_star` of `formal/corbin_fl_general.v`, for every number of shared bits
+    and the limit.
 
     Examples
     --------

@@ -56,7 +56,7 @@ def minimax_mse(*, epsilon: ArrayLike, radius: ArrayLike = 1.0) -> FloatArray:
     (change all signs) let :math:`l+h \ge 0`. Then for :math:`-2r \le s \le 0` both factors are least at
     :math:`l = -A`, :math:`l+h = 0`, and the error is at least :math:`(s+2A)(-s) = 2A|s|-s^2`: this is the error of
     CorBinQ with infinitely many bits (CB-T1*). Its maximum over :math:`|s| \le 2r` is at :math:`|s| = A` where
-    :math:`A \le 2r`, else at 2r.
+    :math:`A \le 2r`, else at 2r. In Coq: `CB_T1_star_minimax` of `formal/corbin_fl_general.v`.
 
     Examples
     --------
@@ -80,7 +80,8 @@ def average_mse(*, epsilon: ArrayLike, radius: ArrayLike = 1.0) -> FloatArray:
     the error is at least :math:`(s-2l)(l+h-s)` for :math:`s \le 2v` and the mirror image beyond. Both cases equal
     :math:`2B|s-2v| - (s-2v)^2`, with mean :math:`2BE|s-2v| - Es^2 - 4v^2`. The conditions :math:`h \ge A`,
     :math:`-l \ge A` mean :math:`B \ge A + |v|`. Further :math:`E|s-2v| \ge E|s|`, because 0 is the median of s, and
-    :math:`2|v|E|s-2v| \ge 4v^2`, because :math:`E|s-2v| \ge |E(s-2v)|`. So the mean is at least :math:`2AE|s| - Es^2`.
+    :math:`2|v|E|s-2v| \ge 4v^2`, because :math:`E|s-2v| \ge |E(s-2v)|`. So the mean is at least :math:`2AE|s| - Es^2`. In Coq:
+    `CB_T1_star_average` of `formal/corbin_fl_general.v`, for every joint law whose error can be integrated.
 
     Examples
     --------

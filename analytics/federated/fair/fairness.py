@@ -390,6 +390,10 @@ def sensitivity(
     iteration, and only j - 1 iterations contribute: :math:`\tfrac{4G}{\mu d}(1-(1-\eta\mu)^{j-1})`, attained by a loss
     with a kink whose direction one sample reverses.
 
+    In Coq: `UF_E7_star` and `UF_E7_star_common` of `formal/utility_fairness_general.v`, without second derivatives. There
+    either the first local loss is of the class, or what is left of both without the replaced sample is, and the slopes of
+    that sample are any of length G at most, as those of the kink.
+
     Examples
     --------
     >>> round(float(sensitivity(lipschitz=1.0, strong_convexity=0.01, smoothness=20.0, step=0.05, iterations=80,

@@ -119,7 +119,9 @@ def worst_accuracy(
     *Hypotheses.* (Ledger UF-Psi*.) As :func:`contraction`; the noise of a round has mean 0 given the past.
 
     :math:`E\,G(x+n) \le G(x) + \tfrac L2E\|n\|^2`, so that :math:`\Psi_{m+1} \le q\Psi_m + \nu`. Attained by exact solutions of
-    equal quadratics with :math:`\mu = L`, for which :math:`q = (1-\xi)^2`.
+    equal quadratics with :math:`\mu = L`, for which :math:`q = (1-\xi)^2`. In Coq: `UF_Psi_star` of
+    `formal/utility_fairness_general.v`, for exact local solutions and without second derivatives; the mean over the noise is
+    any that rises, and gives quadratics the mean that moments 0 and :math:`E\|n\|^2` say.
 
     Examples
     --------
@@ -213,7 +215,8 @@ def quadratic_accuracy(
     :math:`-\xi\,\nabla G/c_k`, so that x is multiplied by :math:`a = 1-\xi\,\overline{1/c}\;\bar c`, and noise of variance
     :math:`V = s_l^2/K+s_g^2` is added. Where the devices begin at their own copies, (3) has the noise
     :math:`\tfrac1K\sum_kc_kn_k`, and :math:`V = s_l^2/K + \xi^2\,\overline{1/c}^2\,\overline{c^2}\,s_g^2/K`.
-    :math:`E x_m^2 = a^{2m}x_0^2 + V\,\tfrac{1-a^{2m}}{1-a^2}`, and G is :math:`\tfrac12\sum\bar c\,x^2`.
+    :math:`E x_m^2 = a^{2m}x_0^2 + V\,\tfrac{1-a^{2m}}{1-a^2}`, and G is :math:`\tfrac12\sum\bar c\,x^2`. In Coq:
+    `UF_Psi_star_quadratic` of `formal/utility_fairness_general.v`, in the coordinates of the basis.
 
     Examples
     --------

@@ -36,7 +36,7 @@ _WITH_ERFC = """From Coquelicot Require Import Coquelicot.
 From Airtight Require Import Erfc.
 """
 SHARED = (  # of this folder, each after those that it needs
-    *("Model.v", "Gaussian.v", "Rows.v", "Erfc.v", "Mass.v", "Classical.v"),
+    *("Model.v", "Sums.v", "Divergence.v", "Gaussian.v", "Rows.v", "Erfc.v", "Mass.v", "Classical.v"),
     *("Vector.v", "Dimensions.v", "Noise.v", "OverTheAir.v"),
 )
 LIBRARY = "formal"  # folder of what is written by hand

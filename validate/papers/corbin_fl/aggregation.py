@@ -148,6 +148,7 @@ CLAIMS = (
         statement=r"P(\bar W_g \in T) \le e^{\epsilon_u}P(\bar W'_g \in T) + \delta,\quad "
         r"\bar W'_g = \tfrac1n\sum_{i \ge 2}\bar W_i;\qquad \min|\bar W_g - \bar W'_g| = \tfrac{r\alpha-|c|}n",
         unread="a definition; its consequence for this mechanism is tried",
+        coq="corbin_fl_general.CB_E1",
     ),
     Claim(
         "CB-E2",
@@ -245,5 +246,6 @@ CLAIMS = (
         ),
         statement=r"\mathrm{MSE} \le \frac{\gamma r^2\alpha^2}n + \frac{1-\gamma}{2n}r^2((\sqrt2-1)\alpha+1)((\sqrt2+1)\alpha-1)",
         where={**IN_RADII, "n": _clients, r"\gamma": _alone},
+        coq="corbin_fl_general.CB_T3m",
     ),
 )

@@ -129,7 +129,7 @@ CLAIMS = (
         "App. B, Eq. (10)-(12), (18), (19), (21), (22)",
         equal(_entries([limit_law(_A)[first, second] for first in (-1, 1) for second in (-1, 1)]), _entries(_PRINTED_LAW)),
         holds("The Frechet bound: the probability that both send plus is as small as the marginals allow. "
-            "Proved for the law of CB-T1*, which is derived by hand."),
+            "Proved for the law of CB-T1*, which is derived in Coq."),
         given=[x + y <= 0],
         computed=equal(lambda entry, **point: _limit_law(**point).flat[int(entry)], _printed_law),
         derivation=Derivation(each=entry),
@@ -137,6 +137,7 @@ CLAIMS = (
         statement=r"P_{1,1} = \frac{2c-w-w'}{2r\alpha},\ P_{1,2} = \frac12+\frac{w'-c}{2r\alpha},\ "
         r"P_{2,1} = \frac12+\frac{w-c}{2r\alpha},\ P_{2,2} = 0\qquad (w+w' \le 2c)",
         scale=absolute("", 1e-2),
+        coq="corbin_fl_general.CB_E21",
     ),
     Claim(
         "CB-E15-first",
@@ -177,7 +178,7 @@ CLAIMS = (
         "App. C, the bound of the covariance (r = 1)",
         at_most(_COVARIANCE, -((alpha - 1) ** 2)),
         holds(
-            "The covariance is A abs(s) - A^2 - x y (by hand), which is greatest where both inputs are at the same end point."
+            "The covariance is A abs(s) - A^2 - x y (in Coq), which is greatest where both inputs are at the same end point."
         ),
         {"x": x.range, "y": y.range},
         statement=r"\mathrm{Cov}(\bar W_i, \bar W_{p_i}) \le -r^2(\alpha-1)^2",
@@ -185,6 +186,7 @@ CLAIMS = (
         scale=relative_to(lambda epsilon, **_: (1 / math.tanh(epsilon / 2) - 1) ** 2),
         computed=at_most(_covariance, -((alpha - 1) ** 2)),
         derivation=_covariance_bound,
+        coq="corbin_fl_general.CB_T2_cov",
     ),
     Claim(
         "CB-T2-sum",

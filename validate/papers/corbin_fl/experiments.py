@@ -150,7 +150,7 @@ CLAIMS = (
         ),
         holds_under(
             "The paper tacitly assumes n even. If one client is left over and quantizes alone, the bound holds for n "
-            ">= 3 (at n = 1 it is below the true r^2 alpha^2). Proved for three and five clients; for any odd number by hand."
+            ">= 3 (at n = 1 it is below the true r^2 alpha^2). Proved for three and five clients; for any odd number in Coq."
         ),
         over(one_or_two, epsilon, *updates[:5]),
         computed=at_most(
@@ -166,6 +166,7 @@ CLAIMS = (
         statement=r"\mathrm{MSE} \le \frac{r^2}{2n}((\sqrt2-1)\alpha+1)((\sqrt2+1)\alpha-1)\quad(n \ge 3 \text{ odd})",
         slack=1.28,
         near={"pairs": 1, "epsilon": 0.43} | dict.fromkeys(over(*updates[:5]), 1),
+        coq="corbin_fl_general.CB_T2n",
     ),
     Claim(
         "CB-X1-mse",
@@ -179,6 +180,7 @@ CLAIMS = (
         statement=r"\max\mathrm{MSE}(\text{CorBin-FL}) \le \frac{8r^2}{n\epsilon_p^2} \quad(\epsilon_p \le 3.83)",
         where={r"\max\mathrm{MSE}(\text{CorBin-FL})": _PAIR / 2, "r": 1, "n": 1},
         domain={"epsilon": replace(epsilon.range, high=3.83, typical=(0.5, 3.0))},
+        coq="corbin_fl_general.CB_X1_mse",
     ),
     Claim(
         "CB-X1-gauss",
@@ -196,6 +198,7 @@ CLAIMS = (
         statement=r"\delta_G\bigl(\epsilon;\ \sigma^2 = n\max\mathrm{MSE}(\text{CorBin-FL})\bigr) \ge 10^{-5}\quad"
         r"(\epsilon \le 15.4)",
         slack=1.1,
+        coq="corbin_fl_general.CB_X1_gauss",
     ),
     Claim(
         "CB-X2",
@@ -212,6 +215,7 @@ CLAIMS = (
         ),
         statement=r"\max\mathrm{MSE}_{d=5} \le 1.07\,\max\mathrm{MSE}_\infty \quad(\epsilon \ge 1)",
         unread="worst cases by name; tried are their values",
+        coq="corbin_fl_general.CB_X2",
     ),
     Claim(
         "CB-X3",
@@ -226,6 +230,7 @@ CLAIMS = (
         ),
         {"pairs": Range(1, 100, integer=True), "p": Range(0.0, 0.99), **_EPSILON},
         statement=r"\max\mathrm{MSE}(\text{CorBin-FL}, p) \le r^2\alpha^2\,E\tfrac{[N>0]}N = \max\mathrm{MSE}(\text{LDP-FL}, p)",
+        coq="corbin_fl_general.CB_X3",
     ),
     Claim(
         "CB-X4",
@@ -242,6 +247,7 @@ CLAIMS = (
         ),
         statement=r"2\max\mathrm{MSE}(\text{CorBin-FL}) \le \max\mathrm{MSE}(\text{LDP-FL}) \quad(n \text{ even})",
         unread="worst cases by name; tried are their values",
+        coq="corbin_fl_general.CB_X4",
     ),
     Claim(
         "CB-X5",
@@ -252,6 +258,7 @@ CLAIMS = (
         form=at_most(_A(epsilon) ** 2 * kept() / 2, sp.Rational("0.5001")),
         statement=r"\max\mathrm{MSE}_{\epsilon \ge 10} \le 1.0002\,\max\mathrm{MSE}_{\epsilon=\infty}",
         unread="worst cases by name; tried are their values",
+        coq="corbin_fl_general.CB_X5",
     ),
     Claim(
         "CB-X6",
@@ -266,6 +273,7 @@ CLAIMS = (
         form=at_most(_A(epsilon) ** 2 * _with_alone(fewer), _A(epsilon) ** 2 * _with_alone(more)),
         statement=r"\max\mathrm{MSE}_\gamma \le \max\mathrm{MSE}_{\gamma'} \text{ for } \gamma \le \gamma'",
         unread="worst cases by name; tried are their values",
+        coq="corbin_fl_general.CB_X6",
     ),
     Claim(
         "CB-X7",
@@ -279,17 +287,19 @@ CLAIMS = (
         form=at_most(2 / kept(epsilon * factor), 2 / kept()),
         statement=r"\frac{\max\mathrm{MSE}(\text{LDP-FL})}{\max\mathrm{MSE}(\text{CorBin-FL})}\text{ never rises with } \epsilon",
         unread="worst cases by name; tried are their values",
+        coq="corbin_fl_general.CB_X7",
     ),
     Claim(
         "CB-X8",
         "Experiment 8, Fig. 4: CorBinQ against LDPQ at every pair of inputs",
         at_most(pair_error(_A(epsilon)), 2 * _A(epsilon) ** 2 - x**2 - y**2),
-        holds("The covariance is never positive. Proved for the error CB-T1*-limit, which is derived by hand."),
+        holds("The covariance is never positive. Proved for the error CB-T1*-limit, which is derived in Coq."),
         computed=at_most(
             lambda x, y, epsilon: quantizers.pair_mse(x, y, epsilon=epsilon, bits=None), 2 * a**2 - x**2 - y**2
         ),
         derivation=_never_worse,
         statement=r"m_\infty(x_1, x_2) \le 2A^2 - x_1^2 - x_2^2",
         where={"A": a, "x_1": x, "x_2": y, r"m_\infty": sp.Lambda((x, y), pair_error(_A(epsilon)))},
+        coq="corbin_fl_general.CB_X8",
     ),
 )

@@ -30,7 +30,7 @@ from airtight.validate.papers.corbin_fl.common import (
 )
 from airtight.validate.papers.lemmas import NOT_NEGATIVE
 
-_ANY_NUMBER = "Proved for up to six clients; for any number of them by hand."
+_ANY_NUMBER = "Proved for up to six clients; for any number of them in Coq."
 clients = parameter("clients", 2, 6, integer=True, latex="n")
 few_pairs = parameter("pairs", 1, 3, integer=True)
 updates = [parameter(f"x{k}", -1.0, 1.0, latex=f"x_{k}") for k in range(1, 7)]  # those of the first clients count
@@ -162,6 +162,7 @@ CLAIMS = (
         where={**IN_RADII, "n": 2 * few_pairs, r"\mathrm{MSE}": at_count(few_pairs, {k: MEAN_ERROR[2 * k] for k in (1, 2, 3)})},
         slack=1.71,
         near={"pairs": 2, "epsilon": 0.88} | dict.fromkeys(over(*updates), 1),
+        coq="corbin_fl_general.CB_T2",
     ),
     Claim(
         "CB-T2*",
@@ -178,24 +179,26 @@ CLAIMS = (
         derivation=Derivation(each=clients),
         statement=r"\frac1{n^2}\left[\pi\sum_{i<j}(2A|x_i+x_j| - (x_i+x_j)^2) + \lambda\sum_i(A^2 - x_i^2)\right]",
         unread="sums over clients; tried for two to six",
+        coq="corbin_fl_general.CB_T2_star",
     ),
     Claim(
         "CB-T2*-worst",
         "ours: the worst case over the updates",
         at_most(at_count(clients, MEAN_ERROR), ((1 - _even) * _A**2 + (clients - 1 + _even) / 2 * _WORST) / clients**2),
-        holds(f"2A abs(s) - s^2 is greatest at s = 2r or at s = A; attained by equal updates, by hand. {_ANY_NUMBER}"),
+        holds(f"2A abs(s) - s^2 is greatest at s = 2r or at s = A; attained by equal updates. {_ANY_NUMBER}"),
         over(clients, epsilon, *updates),
         computed=at_most(over_all_pairings, lambda clients, epsilon, **_: mean_estimation.worst(clients, epsilon=epsilon)),
         derivation=_worst,
         statement=r"\mathrm{MSE} \le \frac{2r^2(\alpha-1)}n \ (\alpha \ge 2),\quad \frac{r^2\alpha^2}{2n}\ (\alpha \le 2)"
         r"\quad(n \text{ even})",
         unread="a statement for each case; tried is the worst case of two to six clients",
+        coq="corbin_fl_general.CB_T2_star_worst",
     ),
     Claim(
         "CB-T1*-limit",
         "ours: the error of a pair, infinitely many shared bits",
         equal(pair_error(_A), 2 * _A * abs(x + y) - (x + y) ** 2),
-        holds("From the law of the outputs that one shared number decides, which is derived by hand."),
+        holds("From the law of the outputs that one shared number decides, which is derived in Coq."),
         over(x, y, epsilon),
         computed=equal(
             lambda x, y, epsilon: quantizers.pair_mse(x, y, epsilon=epsilon, bits=None),
@@ -205,12 +208,13 @@ CLAIMS = (
         statement=r"m_\infty(x_1, x_2) = E\bigl(\bar W_1 + \bar W_2 - x_1 - x_2\bigr)^2 = 2A|x_1+x_2| - (x_1+x_2)^2",
         where={"A": _A, "x_1": x, "x_2": y, r"m_\infty": sp.Lambda((x, y), pair_error(_A))},
         scale=relative_to(lambda epsilon, **_: 1 / math.tanh(epsilon / 2) ** 2, "A^2"),
+        coq="corbin_fl_general.CB_T1_star_limit",
     ),
     Claim(
         "CB-T2*-pair",
         "ours: the greatest error of a pair, infinitely many shared bits",
         at_most(pair_error(alpha), quantity("worst pair")),
-        holds("2A abs(s) - s^2 is greatest at s = 2r or at s = A. Proved for the error CB-T1*-limit; the rest by hand."),
+        holds("2A abs(s) - s^2 is greatest at s = 2r or at s = A. Proved for the error CB-T1*-limit; the rest in Coq."),
         statement=r"m_\infty(x_1, x_2) \le r^2\alpha^2\Bigl(1-\max\bigl\{1-\tfrac2\alpha, 0\bigr\}^2\Bigr),"
         r"\quad\text{that is } r^2\alpha^2\ (\alpha \le 2) \text{ or } 4r^2(\alpha-1)\ (\alpha \ge 2)",
         where={**IN_RADII, "x_1": x, "x_2": y, r"m_\infty": sp.Lambda((x, y), pair_error(alpha))},
@@ -219,6 +223,7 @@ CLAIMS = (
             lambda epsilon, **_: 4 * float(mean_estimation.worst(2, epsilon=epsilon)),
         ),
         derivation=_greatest,
+        coq="corbin_fl_general.CB_T2_star_pair",
     ),
     Claim(
         "CB-rem",
@@ -232,5 +237,6 @@ CLAIMS = (
         {"epsilon": epsilon.range},
         form=at_least(2 / kept(), 2),
         statement=r"\frac{\text{worst MSE of LDP-FL}}{\text{worst MSE of CorBin-FL}} \ge 2",
+        coq="corbin_fl_general.CB_rem",
     ),
 )

@@ -152,6 +152,7 @@ CLAIMS = (
         {"bits": _BITS, "chosen_share": Range(0, 255, integer=True), "seed": Range(0, 10**6, integer=True)},
         statement=r"\Pr(\bar W_f = c - r\alpha \mid x, Z_1) = \tfrac12 - \tfrac x{2\alpha},\quad Z = Z_1 + Z_2 \bmod 2^d",
         idle=["bits", "chosen_share"],
+        coq="corbin_fl_general.CB_A3_Z_star",
     ),
     Claim(
         "CB-A3-partner",

@@ -226,6 +226,7 @@ CLAIMS = (
         statement=r"P(++) = \tfrac{f_1(1-f_2)}{2^d} \text{ if } \lfloor a\rfloor = \lfloor b\rfloor, \text{ else } "
         r"\left(\tfrac{s}{2A}\right)^+,\quad a = 2^dq_1,\ b = 2^d(1-q_2)",
         scale=relative_to(lambda bits, **_: 2.0**-bits, "probability of a cell"),
+        coq="corbin_fl_general.CB_A2",
     ),
     Claim(
         "CB-T1",
@@ -251,6 +252,7 @@ CLAIMS = (
         _PAIR,
         statement=r"m_d = 2A|s| - s^2 + \frac{8A^2}{2^d}(\min(f_1, f_2) - f_1f_2)\,[\lfloor a\rfloor = \lfloor b\rfloor]",
         scale=relative_to(_slack, "the most that d bits cost"),
+        coq="corbin_fl_general.CB_T1_star",
     ),
     Claim(
         "CB-T1*-minimax",
@@ -263,6 +265,7 @@ CLAIMS = (
         _ALPHABET,
         argued="airtight.analytics.federated.corbin.two_output_bounds.minimax_mse",
         statement=r"\max_{w,w'}m(Q',w,w') \ge r^2\alpha^2 \ (\alpha \le 2),\ 4r^2(\alpha-1)\ (\alpha \ge 2)",
+        coq="corbin_fl_general.CB_T1_star_minimax",
     ),
     Claim(
         "CB-T1*-average",
@@ -272,6 +275,7 @@ CLAIMS = (
         _ALPHABET,
         argued="airtight.analytics.federated.corbin.two_output_bounds.average_mse",
         statement=r"E\,m(Q',w,w') \ge \tfrac{4rA-2r^2}3",
+        coq="corbin_fl_general.CB_T1_star_average",
     ),
     Claim(
         "CB-T1*-bits",
@@ -280,5 +284,6 @@ CLAIMS = (
         holds("min(f1, f2) - f1 f2 <= 1/4. The bound is 32 times below the printed slack, and it is attained."),
         _PAIR,
         statement=r"m_d - m_\infty \le \frac{A^2}{2^{d-1}}",
+        coq="corbin_fl_general.CB_T1_star_bits",
     ),
 )

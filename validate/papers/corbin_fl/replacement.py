@@ -219,6 +219,7 @@ CLAIMS = (
         argued="airtight.analytics.federated.corbin.central_privacy.server_delta",
         statement=r"\delta(\epsilon) = \tfrac1\alpha = \tanh\tfrac{\epsilon_p}2 \text{ for every } \epsilon \ge 0",
         unread="an equality; it is tried as an upper bound that is attained",
+        coq="corbin_fl_general.CB_PLDP_star",
     ),
     Claim(
         "CB-PLDP*-update",

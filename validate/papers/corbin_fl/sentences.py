@@ -182,5 +182,6 @@ CLAIMS = (
         statement=r"2^d|P_{i,j} - P^*_{i,j}| \le 1",
         slack=4.1,
         tolerance=1e-6,
+        coq="corbin_fl_general.CB_T1_cells",
     ),
 )

@@ -273,6 +273,7 @@ CLAIMS = (
         statement=r"D_{e^\epsilon}\Bigl(\sum_i\bar W_i \,\Big\|\, \sum_i\bar W'_i\Bigr) \le \max_{\bar w} D_{e^\epsilon}\bigl("
         r"\bar W_1 + B \,\big|\, \bar W_{p_1} = \bar w \,\big\|\, \bar W'_1 + B \,\big|\, \bar W_{p_1} = \bar w\bigr)",
         scale=absolute("delta"),
+        coq="corbin_fl_general.CB_D_suffices",
     ),
     Claim(
         "CB-D-previous",

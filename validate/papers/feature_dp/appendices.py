@@ -157,6 +157,7 @@ CLAIMS = (
         ),
         {"devices": Range(2, 60, integer=True, typical=(12, 12)), "p": PROBABILITY, "reach": Range(0.01, 0.5)},
         statement=r"\bar p_k = \Pr(\mathcal E_k \mid |\mu-\bar\mu| < t) \le \frac{p_k}{1-\delta'}",
+        coq="feature_dp_general.FDP_E25",
     ),
     Claim(
         "FDP-E26",
@@ -192,6 +193,7 @@ CLAIMS = (
         },
         statement=r"\mathcal T_2 \le d\,\|D\|_F^2\Bigl[\sum_kp_k\sigma_k^2+\tfrac{\sigma_m^2}{\gamma^2}\Bigr]",
         unread="matrices; random ones are tried",
+        coq="feature_dp_general.FDP_E28_noise",
     ),
     Claim(
         "FDP-E32",
@@ -267,6 +269,7 @@ CLAIMS = (
         holds("The law of total probability; this indicator is missing in (20)."),
         {**_SCORES, "selected": _SELECTED},
         statement=r"p_k \ge \Pr(\mathcal A)\,\mathbb I(k \in \mathcal K)",
+        coq="feature_dp_general.FDP_E51",
     ),
     Claim(
         "FDP-E52",
@@ -276,6 +279,7 @@ CLAIMS = (
         {**_SCORES, "selected": _SELECTED, "device": Range(0, 2, integer=True)},
         statement=r"p_k \le \Pr(\mathcal A)\,\mathbb I(k \in \mathcal K) + \Pr(k \in \tilde{\mathcal K} \mid \mathcal A^c)",
         tolerance=1e-8,
+        coq="feature_dp_general.FDP_E52",
     ),
     Claim(
         "FDP-E53",

@@ -221,6 +221,7 @@ CLAIMS = (
         r"\tfrac{\lambda-1}p\right)\right]",
         effort=1 / 4,
         tolerance=1e-6,
+        coq="feature_dp_general.FDP_T1a_hidden",
     ),
     Claim(
         "FDP-T1a-sets",
@@ -271,6 +272,7 @@ CLAIMS = (
         r"p\,\delta_G\left(\epsilon; \Delta/\sqrt{v+s}\right)",
         effort=1 / 4,
         tolerance=1e-6,
+        coq="feature_dp_general.FDP_T1b_hidden",
     ),
     Claim(
         "FDP-T1c",
@@ -299,5 +301,6 @@ CLAIMS = (
         unread="two equations; what is tried is the second at the epsilon of the first",
         effort=1 / 2,
         tolerance=1e-6,
+        coq="feature_dp_general.FDP_T1d",
     ),
 )

@@ -200,6 +200,7 @@ CLAIMS = (
         r"\Phi\left(\tfrac\mu2 - \tfrac\epsilon\mu\right) - e^\epsilon\,\Phi\left(-\tfrac\mu2 - \tfrac\epsilon\mu\right)",
         scale=absolute("", 1e-2),
         tolerance=1e-8,
+        coq="feature_dp_general.FDP_R1",
     ),
     Claim(
         "FDP-L3",
@@ -230,6 +231,7 @@ CLAIMS = (
         statement=r"\Pr\left(\sum_k X_k > t\right) \le \exp\left(-\frac{t^2/2}{\sum_k E X_k^2 + Mt/3}\right)",
         where={"t": _TAIL, r"\sum_k E X_k^2": _SIGNED, "M": 1},
         slack=1.4,
+        coq="feature_dp_general.FDP_L3_star",
     ),
     Claim(
         "FDP-E23",
@@ -278,6 +280,7 @@ CLAIMS = (
         {**_NOISE, "variance": constant(1.0)},  # t and noise are both proportional to it
         statement=r"\Pr(|\mu - \bar\mu| \ge t) \le \delta',\quad t = \tfrac{ML}3 + \sqrt{(\tfrac{ML}3)^2 + 2VL}",
         slack=6.0,
+        coq="feature_dp_general.FDP_E23_star",
     ),
     Claim(
         "FDP-T1t",

@@ -280,6 +280,7 @@ CLAIMS = (
         statement=_STATEMENT,
         slack=1000.0,
         effort=1 / 4,
+        coq="feature_dp_general.FDP_T1_hidden_p",
     ),
     Claim(
         "FDP-T1-hidden-p1",
@@ -309,6 +310,7 @@ CLAIMS = (
         statement=_STATEMENT + r"\quad\text{for } \delta' \ge \frac{p_k}{\sqrt{4\pi\log(1.25/\delta)}}",
         slack=100.0,
         effort=1 / 4,
+        coq="feature_dp_general.FDP_T1_hidden_far",
     ),
     Claim(
         "FDP-T1-idle",
@@ -445,5 +447,6 @@ CLAIMS = (
         statement=r"r \le r' \;\Rightarrow\; \delta_k(\epsilon; r) \le \delta_k(\epsilon; r')",
         tolerance=1e-8,
         effort=1 / 4,
+        coq="feature_dp_general.FDP_R2_hidden",
     ),
 )

@@ -253,13 +253,14 @@ CLAIMS = (
         at_most(_CHANGE, 2 * _ENTROPY),
         holds(
             "The entropy lies in [0, log2 L]; the printed bound is twice too large. Proved for laws between a sure label and the "
-            "uniform law; for any two by hand."
+            "uniform law; for any two in Coq."
         ),
         computed=at_most(_entropy_change, lambda labels, **laws: uncertainty.published_sensitivity(labels)),
         derivation=partial(_of_two_laws, 2 * _ENTROPY),
         where={"u_k": _ENTROPIES[0], "u_k'": _ENTROPIES[1], r"|\mathcal L|": labels},
         statement=r"|u_k - u_k'| \le 2\log_2|\mathcal L|",
         slack=2.0,
+        coq="feature_dp_general.FDP_E15",
     ),
     Claim(
         "FDP-E15*",
@@ -267,12 +268,13 @@ CLAIMS = (
         at_most(_CHANGE, _ENTROPY),
         holds(
             "This is the range of the entropy. Proved for laws between a sure label and the uniform law; for any two, and the "
-            "equality, by hand."
+            "equality, in Coq."
         ),
         computed=at_most(_entropy_change, lambda labels, **laws: uncertainty.sensitivity(labels)),
         derivation=partial(_of_two_laws, _ENTROPY),
         where={"u_k": _ENTROPIES[0], "u_k'": _ENTROPIES[1], r"|\mathcal L|": labels},
         statement=r"|u_k - u_k'| \le \log_2|\mathcal L|, \text{ with equality for a sure label against the uniform law}",
+        coq="feature_dp_general.FDP_E15_star",
     ),
     Claim(
         "FDP-fn2*",
@@ -306,6 +308,7 @@ CLAIMS = (
         {"score": Range(0.0, 5.4), "noise": Range(0.15, 10.0, logarithmic=True), "eta": Range(0.0, 5.0)},
         statement=r"p_k = \Phi\left(\frac{\eta - u_k}{\sigma_k^{(0)}}\right)",
         where={r"u_k": sp.Symbol("score"), r"\sigma_k^{(0)}": sp.Symbol("noise")},
+        coq="feature_dp_general.FDP_E17",
     ),
     Claim(
         "FDP-L2",
@@ -362,6 +365,7 @@ CLAIMS = (
         },
         statement=r"(\epsilon^{(0)} + \epsilon_{\mathrm{loc}},\ \delta^{(0)} + \delta_{\mathrm{loc}})"
         r"\text{ with the feature's guarantee given participation}",
+        coq="feature_dp_general.FDP_L2_star",
     ),
     Claim(
         "FDP-L2*-2.1",

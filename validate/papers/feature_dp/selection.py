@@ -115,6 +115,7 @@ CLAIMS = (
         {**_THREE, "selected": Range(1, 2, integer=True)},
         statement=r"p_k \ge 1 - \sum_{i=1}^{K-1}\Phi\left(\frac{-\Psi}{\sqrt{\sigma_{(i)}^2+\sigma_{(i+1)}^2}}\right)"
         r"\quad\text{for } k \text{ in the true set, } i \text{ in the order of the scores}",
+        coq="feature_dp_general.FDP_T3_lower_star",
     ),
     Claim(
         "FDP-T3-upper",
@@ -156,6 +157,7 @@ CLAIMS = (
         _RANDOM,
         statement=r"p_k \le \min_{1\le i\le K-\tilde k}\frac1i\sum_{j\le\tilde k+i-1}(1-q)_{(j)},\quad "
         r"q_j = \Phi\left(\frac{u_k-u_j}{\sqrt{\sigma_k^2+\sigma_j^2}}\right)",
+        coq="feature_dp_general.FDP_T3_star_upper",
     ),
     Claim(
         "FDP-T3*-lower",
@@ -164,6 +166,7 @@ CLAIMS = (
         holds("The mirror image of FDP-T3*-upper."),
         _RANDOM,
         statement=r"1 - p_k \le \min_{1\le i\le\tilde k}\frac1i\sum_{j\le K-\tilde k+i-1}q_{(j)}",
+        coq="feature_dp_general.FDP_T3_star_lower",
     ),
     Claim(
         "FDP-R8",
@@ -174,6 +177,7 @@ CLAIMS = (
         statement=r"\left|p_k - \tfrac{\tilde k}K\right| \le \frac{\sum_j|u_j - \mathrm{med}\,u|}{\sigma\sqrt{2\pi}}"
         r"\ \to 0 \text{ for equal } \sigma \to \infty",
         slack=1.42,
+        coq="feature_dp_general.FDP_R8",
     ),
     Claim(
         "FDP-R8-unequal",
@@ -200,6 +204,7 @@ CLAIMS = (
         holds("Union bound, with k in the order of the scores."),
         _THREE,
         statement=_SORTING,
+        coq="feature_dp_general.FDP_L6",
     ),
     Claim(
         "FDP-L6-raw",

@@ -129,6 +129,7 @@ CLAIMS = (
         statement=r"\max\{\delta_{2.1}(\epsilon; u, u'), \delta_{2.1}(\epsilon; u', u)\} \ge "
         r"\max\{p, p'\}\,\delta_G(\epsilon; \mu)",
         effort=1 / 2,
+        coq="feature_dp_general.FDP_aware",
     ),
     Claim(
         "FDP-E15-bounded",
@@ -160,7 +161,7 @@ CLAIMS = (
         holds(
             "The least surprise is at most the mean surprise. The two measures need not order devices alike: (1/2, "
             "1/2) has less Shannon entropy and more min-entropy than (.6, .1, .1, .1, .1). What the figure suggests "
-            "about ModelNet is FDP-F3. Proved for three labels; for any number by hand."
+            "about ModelNet is FDP-F3. Proved for three labels; for any number in Coq."
         ),
         statement=r"-\log_2\max_lp_l \le -\sum_lp_l\log_2p_l",
         where={r"\max_lp_l": sp.Max(*_LAW), r"\sum_lp_l\log_2p_l": -_SHANNON},
@@ -168,6 +169,7 @@ CLAIMS = (
             facts=[(1 - share >= sp.Rational(1, 2000)) for share in (first, second)],
             uses=[(q / sp.log(2), LOG_RISES.at(lower=q, upper=sp.Max(*_LAW))) for q in _LAW],
         ),
+        coq="feature_dp_general.FDP_F3_min",
     ),
     Claim(
         "FDP-Tab1-coincide",
@@ -227,6 +229,7 @@ CLAIMS = (
         },
         statement=r"p_{(1)}\,\tfrac K{\tilde k} \ge 1",
         effort=1 / 2,
+        coq="feature_dp_general.FDP_R8_lowest",
     ),
     Claim(
         "FDP-R8-term",

@@ -322,6 +322,7 @@ CLAIMS = (
         statement=r"D_{1+p(e^\epsilon-1)}(p\,P_1+(1-p)P_0\,\|\,P_0) = p\,D_{e^\epsilon}(P_1\|P_0)",
         tolerance=1e-6,
         effort=1 / 2,
+        coq="feature_dp_general.FDP_L4",
     ),
     Claim(
         "FDP-L4-applied",
@@ -367,6 +368,7 @@ CLAIMS = (
         statement=r"r \le r' \;\Rightarrow\; \delta^{\mathrm{absent}}_k(\epsilon; r) \le "
         r"\delta^{\mathrm{absent}}_k(\epsilon; r')",
         effort=1 / 2,
+        coq="feature_dp_general.FDP_R2",
     ),
     Claim(
         "FDP-R3",

@@ -161,13 +161,14 @@ CLAIMS = (
         equal(_MEAN, _TARGET),
         holds(
             "These weights make the estimate unbiased; they contradict sum w_k = 1 of Eq. (38). Proved for one to eight devices; "
-            "for any number by hand."
+            "for any number in Coq."
         ),
         computed=equal(*both(_mean_decoded)),
         derivation=Derivation(each=some),
         idle=[symbol.name for symbol in _PARTS],
         where={r"E\hat f": _MEAN, "f^*": _TARGET},
         statement=r"E\hat f = f^* \quad\text{for } w_k = 1/(Kp_k),\ D = W_k = 1",
+        coq="feature_dp_general.FDP_E4_star",
     ),
     Claim(
         "FDP-E6",
@@ -241,6 +242,7 @@ CLAIMS = (
         _INSTANCE,
         statement=r"E\|\hat f - f^*\|_2^2 = \left\|\sum_k p_kw_kDz_k - f^*\right\|^2 + \sum_k p_k(1-p_k)w_k^2\|Dz_k\|^2"
         r" + \left(\sum_k p_k\sigma_k^2 + \tfrac{\sigma_m^2}{\gamma^2}\right)\|D\|_F^2",
+        coq="feature_dp_general.FDP_MSE_star",
     ),
     Claim(
         "FDP-MSE**",
@@ -253,6 +255,7 @@ CLAIMS = (
         _INSTANCE,
         statement=r"E\|\hat f - f^*\|_2^2 \le \left(\sum_k \|p_kw_kDz_k - f_k/K\|\right)^2 + \sum_k p_k(1-p_k)w_k^2\|D\|_2^2"
         r"\min(C_k, \|W_k\|_2\|f_k\|)^2 + \left(\sum_k p_k\sigma_k^2 + \tfrac{\sigma_m^2}{\gamma^2}\right)\|D\|_F^2",
+        coq="feature_dp_general.FDP_MSE_star_star",
     ),
     Claim(
         "FDPs-MSE",
@@ -291,6 +294,7 @@ CLAIMS = (
         equal(_calibrated, f**2 * (1 - p) / (p * devices) + spread**2 / (p * devices) + floor),
         holds("The variance of taking part and the local noise fall as 1/K; the receiver's noise stays."),
         statement=r"\mathrm{MSE}_K = \frac1K\cdot\frac{(1-p)f^2 + s^2}p + \tfrac{\sigma_m^2}{\gamma^2}",
+        coq="feature_dp_general.FDP_A2_star",
     ),
     Claim(
         "FDP-fn3",
@@ -302,5 +306,6 @@ CLAIMS = (
         ),
         statement=r"E\Bigl\|D\Bigl(\sum_k\tau_kn_k + \tfrac m\gamma\Bigr)\Bigr\|^2 = r\Bigl(Kp\sigma^2 + "
         r"\tfrac{\sigma_m^2}{\gamma^2}\Bigr) \quad(D^TD = I_r)",
+        coq="feature_dp_general.FDP_fn3",
     ),
 )

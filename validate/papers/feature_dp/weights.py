@@ -165,6 +165,7 @@ CLAIMS = (
         r" \nabla^2 = PGP + \mathrm{diag}(2p_kG_k - p_k^2\|b_k\|^2) \succeq \min_k p_k(2-p_k)G_k\,I \succeq 0",
         scale=relative_to(lambda **point: float(_curvatures(**point)[-1]), "greatest curvature"),
         effort=1 / 2,
+        coq="feature_dp_general.FDP_P38",
     ),
     Claim(
         "FDP-E40",

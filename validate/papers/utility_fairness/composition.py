@@ -101,6 +101,7 @@ CLAIMS = (
         statement=r"M \text{ rounds of } (\epsilon,\delta) \text{ are } (M\epsilon, M\delta)\text{-DP}",
         tolerance=1e-7,
         idle=["epsilon"],
+        coq="utility_fairness_general.UF_C1",
     ),
     Claim(
         "UF-C2",
@@ -156,6 +157,7 @@ CLAIMS = (
         statement=r"\epsilon_q = \log(1+q(e^\epsilon-1))\quad(= O(q\epsilon))",
         where={r"\epsilon_q": _SAMPLED},
         form=equal(_SAMPLED, sp.log(1 + q * (sp.exp(epsilon) - 1))),
+        coq="utility_fairness_general.UF_C3",
     ),
     Claim(
         "UF-C3-delta",
@@ -175,6 +177,7 @@ CLAIMS = (
         unread="two divergences",
         idle=("epsilon",),
         tolerance=1e-7,
+        coq="utility_fairness_general.UF_C3_delta",
     ),
     Claim(
         "UF-C4",

@@ -424,5 +424,6 @@ CLAIMS = (
         statement=r"E^* - \tfrac\varrho2 = \frac{\beta_1}{2\beta_2}\frac{e^{-y/\beta_2}}{1+m'/P_{cp}}",
         tolerance=1e-8,
         effort=0.5,
+        coq="utility_fairness_general.UF_F2_star",
     ),
 )

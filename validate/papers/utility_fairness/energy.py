@@ -269,6 +269,7 @@ CLAIMS = (
         statement=r"(2E-\varrho)\Bigl(\tfrac{Bb}{P_{cp}\log2}\bigl((Z-1)e^Z-c\bigr)+1\Bigr) = "
         r"\tfrac{\beta_1}{\beta_2}e^{-E_{cp}/\beta_2}",
         tolerance=1e-7,
+        coq="utility_fairness_general.UF_E39",
     ),
     Claim(
         "UF-T2",

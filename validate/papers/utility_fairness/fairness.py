@@ -89,6 +89,7 @@ CLAIMS = (
             holds(reason),
             computed=at_most(lambda repair=repair, **s: _from_the_middle(repair, s), 0.5),
             derivation=partial(_within, own, top),
+            coq=f"utility_fairness_general.{name.replace('-', '_')}",
             where={r"\mathcal E_k": sp.Piecewise((1 - own / top, top > 0), (0, True))},
             statement=r"\bigl|\mathcal E_k - \tfrac12\bigr| \le \tfrac12",
         )
@@ -98,14 +99,14 @@ CLAIMS = (
                 fairness.Repair.CLIP,
                 sp.Max(0, cosines[0]),
                 sp.Max(0, *cosines),
-                "Negative cosines count as 0. Proved for three devices; for any number by hand.",
+                "Negative cosines count as 0. Proved for three devices; for any number in Coq.",
             ),
             (
                 "UF-E26-shift",
                 fairness.Repair.SHIFT,
                 1 + cosines[0],
                 1 + sp.Max(*cosines),
-                "All cosines are shifted by 1, which keeps their order. Proved for three devices; for any number by hand.",
+                "All cosines are shifted by 1, which keeps their order. Proved for three devices; for any number in Coq.",
             ),
         )
     ),
@@ -118,6 +119,7 @@ CLAIMS = (
         ),
         {"seed": _SEED, "devices": Range(2, 6, integer=True), "spread": Range(0.0, 2.0)},
         statement=r"\max_k\cos(\bar h, h_k) \ge \frac{\|\bar h\|}{\max_k\|h_k\|} > 0",
+        coq="utility_fairness_general.UF_E26_mean",
     ),
     Claim(
         "UF-E28",
@@ -157,5 +159,6 @@ CLAIMS = (
         r"\implies \hat\beta = \beta",
         tolerance=1e-6,
         idle=("seed",),
+        coq="utility_fairness_general.UF_E29_star",
     ),
 )

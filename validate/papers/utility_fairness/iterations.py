@@ -138,6 +138,7 @@ CLAIMS = (
         ),
         {"mu": Range(0.01, 0.98, logarithmic=True), "step": step.range, "iterations": Range(1, 30, integer=True)},
         statement=r"\sup_{\mathcal F}\Phi_j = \rho^{2j},\quad \rho = \max(|1-\eta\mu|, |1-\eta L|)",
+        coq="utility_fairness_general.UF_T1_star",
     ),
     Claim(
         "UF-T1*-necessary",
@@ -149,6 +150,7 @@ CLAIMS = (
         {**over(start, mu), "step": Range(0.05, 0.99), "iterations": Range(1, 30, integer=True)},
         statement=r"\Phi_j \ge (1-\eta L)^{2j}",
         tolerance=1e-7,
+        coq="utility_fairness_general.UF_T1_star_necessary",
     ),
     Claim(
         "UF-T1*-PL",
@@ -175,6 +177,7 @@ CLAIMS = (
         {"phi": phi.range, "mu": Range(0.05, 0.98), "step": Range(0.05, 1.9)},
         statement=r"\min\Bigl\{j : \sup_{\mathcal F}\Phi_j \le \Phi\Bigr\} = "
         r"\Bigl\lceil\frac{\log\Phi}{2\log\rho}\Bigr\rceil",
+        coq="utility_fairness_general.UF_R1",
     ),
     Claim(
         "UF-E41",
@@ -186,16 +189,18 @@ CLAIMS = (
         holds_under("True for j >= 1 but loose: the factor is at least rho. At j = 0 it is false."),
         {"mu": mu.range, "step": step.range, "iterations": Range(1, 30, integer=True)},
         statement=r"\Phi_j \le \bigl(\tfrac{\mu\eta^2L}2-\mu\eta+1\bigr)^{j+1}",
+        coq="utility_fairness_general.UF_E41",
     ),
     Claim(
         "UF-E42",
         "Eq. (42)-(44) (L = 1)",
         at_most(_F.subs(x, x - step * _SLOPE), _F + (step**2 / 2 - step) * _SLOPE**2),
-        holds("The descent lemma; (42) follows from (18) and (20), not from (19). Proved for one function; for all by hand."),
+        holds("The descent lemma; (42) follows from (18) and (20), not from (19). Proved for one function; for all in Coq."),
         statement=r"\mathcal F(x - \eta\nabla\mathcal F(x)) \le \mathcal F(x) + \bigl(\tfrac{\eta^2L}2-\eta\bigr)"
         r"\bigl(\nabla\mathcal F(x)\bigr)^2",
         where=_BENT,
         derivation=lambda: Derivation(uses=[(1 - mu, lemmas.CURVED.at(lower=0, upper=step * _SLOPE, start=-x))]),
+        coq="utility_fairness_general.UF_E42",
     ),
     Claim(
         "UF-E47",
@@ -203,13 +208,14 @@ CLAIMS = (
         at_most((_SLOPE - _SLOPE.subs(x, y)) ** 2, (x - y) * (_SLOPE - _SLOPE.subs(x, y))),
         holds(
             "The Baillon-Haddad theorem. But the printed step replaces a product of norms by the smaller inner product. Proved "
-            "for one function; for all by hand."
+            "for one function; for all in Coq."
         ),
         given=[sp.Ne(x, y)],
         statement=r"\bigl(\nabla\mathcal F(x)-\nabla\mathcal F(y)\bigr)^2 \le L(x-y)\bigl(\nabla\mathcal F(x)"
         r"-\nabla\mathcal F(y)\bigr)",
         where=_BENT,
         derivation=lambda: Derivation(split=x - y, above=_in_order(y, x), below=_in_order(x, y)),
+        coq="utility_fairness_general.UF_E47",
     ),
     Claim(
         "UF-E49",
@@ -239,8 +245,8 @@ CLAIMS = (
         "Eq. (52) (L = 1)",
         at_most(_AFTER, _CLAIMED * _BEFORE),
         holds(
-            "Follows from the Polyak-Lojasiewicz inequality (even with 2 mu), not from (51). Proved for one function; for all by "
-            "hand."
+            "Follows from the Polyak-Lojasiewicz inequality (even with 2 mu), not from (51). Proved for one function; for all in "
+            "Coq."
         ),
         statement=r"\mathcal F^+-\mathcal F^* \le \bigl(1-\mu\eta(1-\tfrac{\eta L}2)\bigr)(\mathcal F-\mathcal F^*)",
         where={r"\mathcal F^+": _AFTER, r"\mathcal F": _BEFORE, r"\mathcal F^*": 0, **_UNIT},
@@ -249,6 +255,7 @@ CLAIMS = (
             _CLAIMED * _BEFORE,
         ),
         derivation=_contracted,
+        coq="utility_fairness_general.UF_E52",
     ),
     Claim(
         "UF-E53",

@@ -185,7 +185,7 @@ CLAIMS = (
         at_most(_SHRUNK, 1 - 2 * _small / spread * (1 - spread * _small / 2)),
         holds_under(
             "The step is a gradient step with a preconditioner between 1/L and 1/mu. Proved for four quadratics of one "
-            "variable; for any losses by hand."
+            "variable; for any losses in Coq."
         ),
         given=[c <= spread for c in curvatures],
         computed=at_most(_shrunk, 1 - 2 * _small / spread * (1 - spread * _small / 2)),
@@ -193,6 +193,7 @@ CLAIMS = (
         where={r"\mathcal G^+": _SHRUNK, r"\mathcal G^*": 0, r"\mathcal G": 1, r"\mu": 1, "L": spread, r"\xi": _small},
         statement=r"\mathcal G^+ - \mathcal G^* \le \Bigl[1 - "
         r"\tfrac{2\mu\xi}L\bigl(1-\tfrac{L\xi}{2\mu}\bigr)\Bigr](\mathcal G-\mathcal G^*)",
+        coq="utility_fairness_general.UF_E5_star",
     ),
     Claim(
         "UF-E10",
@@ -249,6 +250,7 @@ CLAIMS = (
         statement=r"\Phi \ge \frac{\mathcal F(h^{(j)}) - \mathcal F^*}{\mathcal F(0) - \mathcal F^*}",
         unread="a definition; its values are tried",
         scale=absolute("share of the excess"),
+        coq="utility_fairness_general.UF_E21",
     ),
     Claim(
         "UF-Tab1-parameters",

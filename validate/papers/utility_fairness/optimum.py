@@ -84,6 +84,7 @@ CLAIMS = (
         holds("Below the energy target more iterations improve both terms."),
         _SEED,
         statement=r"E(V_1) \ge \tfrac\varrho2 \implies E^* \ge \tfrac\varrho2",
+        coq="utility_fairness_general.UF_L1_star",
     ),
     Claim(
         "UF-T2*",
@@ -121,5 +122,6 @@ CLAIMS = (
         scale=relative_to(_most),
         tolerance=1e-8,
         effort=0.25,
+        coq="utility_fairness_general.UF_T2_star_bound",
     ),
 )

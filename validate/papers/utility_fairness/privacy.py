@@ -270,6 +270,7 @@ CLAIMS = (
         {**_DESCENT, "pull": Range(0.0, 2.0, extra=(2.0,))},
         argued="airtight.analytics.federated.fair.fairness.sensitivity",
         statement=r"S_f \le \frac{4G}{\mu d}\bigl(1-(1-\eta\mu)^j\bigr),\quad 0 \le \xi \le 2K",
+        coq="utility_fairness_general.UF_E7_star",
     ),
     Claim(
         "UF-E7*-common",
@@ -287,6 +288,7 @@ CLAIMS = (
         _DESCENT,
         argued="airtight.analytics.federated.fair.fairness.sensitivity",
         statement=r"S_f = \frac{4G}{\mu d}\bigl(1-(1-\eta\mu)^{j-1}\bigr)",
+        coq="utility_fairness_general.UF_E7_star_common",
     ),
     Claim(
         "UF-A1-client",

@@ -137,6 +137,7 @@ CLAIMS = (
         argued="airtight.analytics.federated.fair.global_rounds.worst_accuracy",
         statement=r"\Psi_m \le q^m + \nu\,\tfrac{1-q^m}{1-q},\quad q = 1-\tfrac{2\mu\xi}L\bigl(1-\tfrac{L\xi}{2\mu}\bigr),\ "
         r"\nu = \tfrac{L\,E\|n\|^2}{2(\mathcal G(w_0)-\mathcal G^*)},\ \xi < \tfrac{2\mu}L",
+        coq="utility_fairness_general.UF_Psi_star",
     ),
     Claim(
         "UF-Psi*-quadratic",
@@ -153,6 +154,7 @@ CLAIMS = (
         argued="airtight.analytics.federated.fair.global_rounds.quadratic_accuracy",
         statement=r"\Psi_m = \sum_i\bar c_i\Bigl(a_i^{2m}x_i^2 + V_i\frac{1-a_i^{2m}}{1-a_i^2}\Bigr)"
         r"\Big/\sum_i\bar c_ix_i^2,\quad a_i = 1-\xi\,\overline{c_i^{-1}}\,\bar c_i",
+        coq="utility_fairness_general.UF_Psi_star_quadratic",
     ),
     Claim(
         "UF-M*",
