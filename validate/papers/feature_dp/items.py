@@ -33,7 +33,12 @@ FULL = (
         "score (FDP-L2).",
     ),
     definition("FDP-R6", "Remark 6", "Laplace noise is possible: `airtight.analytics.privacy.mechanisms.laplace`."),
-    undecidable("FDP-R7", "Remark 7", "A remark on cost, one score against r numbers, without a number."),
+    undecidable(
+        "FDP-R7",
+        "Remark 7",
+        "A remark on cost, without a number. A device sends one score against r numbers; but over the air the features of all "
+        "take r uses of the channel together, and K scores take K, so that sorting costs less only where K is below r.",
+    ),
     definition(
         "FDP-E24",
         "App. A, Eq. (24)",

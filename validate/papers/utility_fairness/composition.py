@@ -11,7 +11,7 @@ from scipy import optimize
 from airtight.analytics.forms.domain import Range, parameter
 from airtight.analytics.privacy.accounting import composition_theorems, loss_distribution
 from airtight.analytics.privacy.mechanisms import subsampling
-from airtight.validate.claims.claim import Claim, false, holds, holds_under
+from airtight.validate.claims.claim import Claim, false, holds, holds_under, other_reading
 from airtight.validate.claims.relation import at_most, equal
 
 epsilon = parameter("epsilon", 0.05, 2.0, typical=(0.95, 0.95), latex=r"\epsilon")
@@ -56,6 +56,8 @@ def _root(epsilon: float, delta: float, rounds: int, spared: float) -> float:
 
 
 _TRUTH = 1 / (1 + sp.exp(-epsilon))
+# greatest log-ratio of a mechanism that tells the size of its sample and, if the record is in it, runs randomised response
+_TELLING = sp.Max(sp.log(_TRUTH / (1 - _TRUTH)), 0)
 _SAMPLED = sp.log(((1 - q) * (1 - _TRUTH) + q * _TRUTH) / (1 - _TRUTH))
 
 
@@ -74,6 +76,17 @@ def _sampled_delta(epsilon: float, delta: float, q: float, reverse: int) -> floa
     pair = (extreme[::-1], with_it) if reverse else (with_it, extreme[::-1])
     odds = 1 + q * math.expm1(epsilon)
     return sum(max(a - odds * b, 0.0) for a, b in zip(*pair, strict=True))
+
+
+def _replaced_delta(epsilon: float, delta: float, q: float, third: float) -> float:
+    """delta at log(1 + q (e^epsilon - 1)) where a sampled record is replaced: extreme laws with it, a mixture without it."""
+    truth = 1 / (1 + math.exp(-epsilon))
+    first = [delta, (1 - delta) * truth, (1 - delta) * (1 - truth), 0.0]
+    second = first[::-1]
+    without = [third * a + (1 - third) * b for a, b in zip(first, second, strict=True)]
+    laws = ([q * a + (1 - q) * c for a, c in zip(law, without, strict=True)] for law in (first, second))
+    odds = 1 + q * math.expm1(epsilon)
+    return sum(max(a - odds * b, 0.0) for a, b in zip(*laws, strict=True))
 
 
 def _sampled(q: float) -> float:
@@ -152,7 +165,10 @@ CLAIMS = (
         "UF-C3",
         "After Algorithm 1: amplification by sampling, one step",
         equal(_randomised, lambda epsilon, q: subsampling.amplified(epsilon, q)),
-        holds_under("True per step only. Without M it says nothing about Algorithm 1, which does not sample either."),
+        holds_under(
+            "True per step only, and for a record more or less (UF-C3-entry). Without M it says nothing about Algorithm 1, "
+            "which does not sample either."
+        ),
         {"epsilon": Range(0.01, 3.0), "q": q.range},
         statement=r"\epsilon_q = \log(1+q(e^\epsilon-1))\quad(= O(q\epsilon))",
         where={r"\epsilon_q": _SAMPLED},
@@ -178,6 +194,41 @@ CLAIMS = (
         idle=("epsilon",),
         tolerance=1e-7,
         coq="utility_fairness_general.UF_C3_delta",
+    ),
+    Claim(
+        "UF-C3-entry",
+        "After Algorithm 1: the same amplification for databases of one size that differ in one entry, as in Sec. II-C",
+        at_most(_TELLING, sp.log(1 + q * (sp.exp(epsilon) - 1))),
+        other_reading(
+            "Of a sample of fixed size it is true (UF-C3-replaced). Where each record is sampled by itself, a mechanism may "
+            "tell the size of its sample: it is epsilon-DP for databases of one size, and sampling amplifies nothing.",
+            corrected_by="UF-C3-replaced",
+            true_where=r"q = 1, \text{ or the mechanism is } \epsilon\text{-DP for a record more or less too}",
+        ),
+        statement=r"\max\bigl(\log\tfrac{q\tau}{q(1-\tau)}, \log\tfrac{1-q}{1-q}\bigr) \le \log(1+q(e^\epsilon-1)),\quad "
+        r"\tau = \tfrac1{1+e^{-\epsilon}}",
+        unread="a maximum of logarithms, one of them 0",
+        near="the paper does not say how a sample is drawn",
+    ),
+    Claim(
+        "UF-C3-replaced",
+        "ours: amplification by sampling where one record is replaced",
+        at_most(_replaced_delta, lambda q, delta, **_: q * delta),
+        holds_under(
+            "Where the mechanism is private for a record replaced and for a record more or less, or for a record replaced "
+            "and the sample has a fixed size. Attained where the law without the record is that with the other one."
+        ),
+        {
+            "epsilon": Range(0.01, 3.0),
+            "delta": Range(1e-4, 0.5, logarithmic=True),
+            "q": q.range,
+            "third": Range(0.0, 1.0),
+        },
+        statement=r"D_{\lambda}\bigl(qP+(1-q)R \,\big\|\, qQ+(1-q)R\bigr) \le q\delta,\quad \lambda = 1+q(e^\epsilon-1)",
+        unread="a divergence",
+        idle=("epsilon",),
+        tolerance=1e-7,
+        coq="utility_fairness_general.UF_C3_replaced",
     ),
     Claim(
         "UF-C4",

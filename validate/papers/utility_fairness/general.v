@@ -1469,6 +1469,22 @@ Proof.
   - apply mixture_reversed; try assumption; try (intro A; apply HP || apply HQ). generalize (exp_ineq1_le eps). lra.
 Qed.
 
+(** One record is replaced: P and Q are the laws with it and with the other one in the sample, R that without it. *)
+Theorem UF_C3_replaced (event : Type) (P Q R : event -> R) q eps delta : 0 <= q <= 1 -> 0 <= eps ->
+  within (exp eps) P Q delta -> within (exp eps) P R delta ->
+  within (1 + q * (exp eps - 1)) (mixed q P R) (mixed q Q R) (q * delta).
+Proof.
+  intros C E U V A. specialize (U A). specialize (V A). unfold mixed. assert (L : 1 <= exp eps) by (generalize (exp_ineq1_le eps); lra).
+  set (b := (1 + q * (exp eps - 1)) / exp eps).
+  assert (B : b * exp eps = 1 + q * (exp eps - 1)) by (unfold b; field; lra).
+  assert (B1 : 0 <= b <= 1) by (split; nra).
+  replace (_ - _) with (q * (b * (P A - exp eps * Q A) + (1 - b) * (P A - exp eps * R A))).
+  - apply Rmult_le_compat_l; [lra|]. nra.
+  - rewrite <- B. replace (q * P A + (1 - q) * R A - b * exp eps * (q * Q A + (1 - q) * R A))
+      with (q * (P A - b * exp eps * Q A) + ((1 - q) * (1 - b * exp eps)) * R A) by ring.
+    replace ((1 - q) * (1 - b * exp eps)) with (- q * (exp eps - b * exp eps)) by (rewrite B; ring). ring.
+Qed.
+
 (** Adaptive composition. A history is the list of the outcomes so far, the last one first.
    Given it the next round has the laws E and E'
     of neighbours: expectations on a class F of functions of its outcome. f is a function of the history after M rounds. *)
