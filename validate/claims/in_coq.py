@@ -40,16 +40,19 @@ def accepted(claim: Claim) -> bool:
     >>> accepted(INSTALLED.claims()["FDP-D2"])
     False
     """
-    return bool(claim.coq) and claim.paper in INSTALLED.papers() and _accepted(claim.paper, claim.coq)
+    named = claim.coq.rpartition(".")[2]
+    return bool(claim.coq) and claim.paper in INSTALLED.papers() and named in _accepted(claim.paper)
 
 
 @cache
-def _accepted(paper: str, theorem: str) -> bool:
+def _accepted(paper: str) -> frozenset[str]:
+    """The theorems of a paper's file, if Coq has accepted it as it stands."""
     file, record = INSTALLED.home(paper).with_name(FILE), INSTALLED.records(paper) / NAME
     if not (file.is_file() and record.is_file()):
-        return False
-    stands = re.search(rf"^Theorem {re.escape(theorem.rpartition('.')[2])}\b", file.read_text("utf-8"), re.M)
-    return bool(stands) and tomllib.loads(record.read_text("utf-8")).get(file.parent.name) == digest(file, _LIBRARY)
+        return frozenset()
+    if tomllib.loads(record.read_text("utf-8")).get(file.parent.name) != digest(file, _LIBRARY):
+        return frozenset()
+    return frozenset(re.findall(r"^Theorem (\w+)", file.read_text("utf-8"), re.M))
 
 
 def record() -> None:
