@@ -84,9 +84,9 @@ def _replaced_delta(epsilon: float, delta: float, q: float, third: float) -> flo
     first = [delta, (1 - delta) * truth, (1 - delta) * (1 - truth), 0.0]
     second = first[::-1]
     without = [third * a + (1 - third) * b for a, b in zip(first, second, strict=True)]
-    laws = ([q * a + (1 - q) * c for a, c in zip(law, without, strict=True)] for law in (first, second))
+    one, other = ([q * a + (1 - q) * c for a, c in zip(law, without, strict=True)] for law in (first, second))
     odds = 1 + q * math.expm1(epsilon)
-    return sum(max(a - odds * b, 0.0) for a, b in zip(*laws, strict=True))
+    return sum(max(a - odds * b, 0.0) for a, b in zip(one, other, strict=True))
 
 
 def _sampled(q: float) -> float:
