@@ -94,7 +94,8 @@ def proven_lowest(system: InferenceSystem, *, noise: ArrayLike, sensitivity: Arr
     mechanism whose noise is at least that of the receiver, of k and of the :math:`\tilde k - 1` others with the least
     noise. If it does not contain k, the release does not depend on k. The score is a Gaussian mechanism of ratio
     :math:`\Delta u/\sigma_k^{(0)}`. Adaptive composition of Gaussian mechanisms (Dong, Roth, Su 2022, Theorem 4) adds
-    the squared ratios.
+    the squared ratios. In Coq: `FDP_L2_star_2_2` of `formal/feature_dp_general.v`, for any law of the others' scores,
+    integrating over the score of k.
 
     Examples
     --------
@@ -187,7 +188,7 @@ def proven_threshold(
     raise the divergence, whose mean over S is the right-hand side with the true probabilities. Participation with lower
     probabilities is obtained from participation with higher ones by removing some participants at random, which removes
     noise. The divergence given S falls with the noise, so its mean rises when the probabilities are lowered to
-    :math:`\Phi((\eta - u^{\max})/\sigma^{(0)})`.
+    :math:`\Phi((\eta - u^{\max})/\sigma^{(0)})`. In Coq: `FDP_L2_star_2_1` of `formal/feature_dp_general.v`.
 
     Examples
     --------

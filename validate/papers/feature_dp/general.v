@@ -2635,3 +2635,606 @@ Proof.
   - split. intro i. apply (lifted r more (A i)). apply E. rewrite !with_lifted by (apply C || apply C'). exact G.
 Qed.
 End More_coordinates.
+
+(** Lemma 2, corrected: a noisy score t, and what is received if it selects the device. *)
+Lemma delta_rises m m' eps : 0 < m -> m <= m' -> delta m eps <= delta m' eps.
+Proof.
+  intros M O. apply exact_curve. exact M. intros phi A B [Hp [If Ig]] H.
+  assert (Q : forall c x, normal c 1 x = n (x - c)) by (intros; unfold normal; replace ((x - c) / 1) with (x - c) by field;
+    field).
+  assert (Ef : forall x, law (moved [0] [m]) 1 [x] = n (x - m)) by (intro x; simpl; rewrite Q, Rplus_0_l; ring).
+  assert (Eg : forall x, law [0] 1 [x] = n x) by (intro x; simpl; rewrite Q, Rminus_0_r; ring).
+  assert (T : test_in 1 (law (moved [0] [m]) 1) (law [0] 1) (fun xs => phi (hd 0 xs))).
+  { split. intro; apply Hp. split; simpl; split; trivial; intros a b.
+    - apply (ex_RInt_ext (fun x => phi x * n (x - m))). intros x _. f_equal. symmetry. apply Ef. apply If.
+    - apply (ex_RInt_ext (fun x => phi x * n x)). intros x _. f_equal. symmetry. apply Eg. apply Ig. }
+  generalize (several 1 Rlt_0_1 [0] [m] m' eps eq_refl ltac:(lra) ltac:(simpl; nra) _ A B T H). simpl.
+  intro L. apply Rle_trans with (2 := L). right. f_equal; [|f_equal]; apply RInt_ext; intros x _; f_equal; symmetry;
+    [apply Ef | apply Eg].
+Qed.
+
+Definition apart (a1 a2 : list R) : list R := moved a1 (map (fun t => -1 * t) a2).
+
+Lemma moved_apart : forall a1 a2, length a1 = length a2 -> moved a2 (apart a1 a2) = a1 /\ length (apart a1 a2) = length a2.
+Proof.
+  unfold apart. induction a1 as [|x a1 IH]; intros [|y a2]; simpl; try discriminate. auto.
+  intro H. injection H as H. destruct (IH a2 H) as [E L]. rewrite E, L. split; [f_equal; ring | reflexivity].
+Qed.
+
+(* The joint density of the score, of mean u, and of r numbers that are received: normal around the codes a where the score
+   selects the
+   device, else of any law h that neighbours share. *)
+Definition scored (sg : R) (sel : R -> bool) (s : R) (h : R -> list R -> R) (u : R) (a : list R) (xs : list R) : R :=
+  match xs with
+  | t :: ys => normal u sg t * (if sel t then law a s ys else h t ys)
+  | [] => 0
+  end.
+
+Definition is_density (r : nat) (h : list R -> R) : Prop :=
+  (forall ys, 0 <= h ys) /\ forall phi A B, (forall ys, 0 <= phi ys <= 1) -> A <= B -> integrable r (fun ys => phi ys * h ys) ->
+  box r (fun ys => phi ys * h ys) A B <= 1.
+
+(* The normal laws are densities in this sense. *)
+Lemma law_density a s : 0 < s -> is_density (length a) (law a s).
+Proof.
+  intro S. split. apply law_not_negative. exact S. induction a as [|m a IH]; intros phi A B Hp O I.
+  - simpl. generalize (Hp []). lra.
+  - simpl in I. destruct I as [I1 I2]. simpl.
+    assert (M : is_RInt (normal m s) A B (RInt n (/ s * A + - m / s) (/ s * B + - m / s))).
+    { apply (is_RInt_ext (fun x => scal (/ s) (n (/ s * x + - m / s)))).
+      - intros x _. unfold normal, scal; simpl; unfold mult; simpl. replace (/ s * x + - m / s) with ((x - m) / s) by (field;
+        lra). field. lra.
+      - apply (is_RInt_comp_lin (V := R_NormedModule)). apply (RInt_correct (V := R_CompleteNormedModule)). apply n_integrable. }
+    apply Rle_trans with (RInt (normal m s) A B).
+    + apply RInt_le; try assumption. apply I2. eexists. exact M. intros x _.
+      destruct (conditional (length a) phi (normal m s x) (law a s) x) as [C1 C2].
+      { generalize (normal_positive s S m x). lra. } { apply I1. }
+      rewrite C2. rewrite <- (Rmult_1_r (normal m s x)) at 2. apply Rmult_le_compat_l. left; apply normal_positive; exact S.
+      apply IH; try assumption. intro; apply Hp.
+    + rewrite (is_RInt_unique _ _ _ _ M).
+      generalize (tail_split (/ s * A + - m / s) (/ s * B + - m / s)) (tail_not_negative (/ s * B + - m / s)) (tail_reflected (/
+        s * A + - m / s))
+        (tail_not_negative (- (/ s * A + - m / s))). lra.
+Qed.
+
+Lemma scored_below sg sel s h u u' a1 a2 b eps : 0 < sg -> 0 < s -> 0 < b -> length a1 = length a2 ->
+  square (apart a1 a2) <= b * s * (b * s) -> (forall t, is_density (length a2) (h t)) ->
+  below_in (S (length a2)) (scored sg sel s h u a1) (scored sg sel s h u' a2) eps
+    (delta (sqrt ((u - u') / sg * ((u - u') / sg) + b * b)) eps).
+Proof.
+  intros G0 S0 B0 L Sq Hh phi A B [Hphi [If Ig]] O. set (r := length a2) in *.
+  destruct (moved_apart a1 a2 L) as [Ma La]. set (v := apart a1 a2) in *. fold r in La.
+  simpl in If, Ig. destruct If as [If1 If2]. destruct Ig as [Ig1 Ig2].
+  set (f1 := fun x ys => if sel x then law a1 s ys else h x ys). set (g1 := fun x ys => if sel x then law a2 s ys else h x ys).
+  set (U := fun x => box r (fun ys => phi (x :: ys) * f1 x ys) A B).
+  set (W := fun x => box r (fun ys => phi (x :: ys) * g1 x ys) A B).
+  assert (EU : forall x, box r (fun ys => phi (x :: ys) * (normal u sg x * f1 x ys)) A B = normal u sg x * U x).
+  { intro x. apply conditional. generalize (normal_positive sg G0 u x); lra. apply If1. }
+  assert (EW : forall x, box r (fun ys => phi (x :: ys) * (normal u' sg x * g1 x ys)) A B = normal u' sg x * W x).
+  { intro x. apply conditional. generalize (normal_positive sg G0 u' x); lra. apply Ig1. }
+  assert (IU : ex_RInt (fun x => normal u sg x * U x) A B).
+  { refine (ex_RInt_ext _ _ _ _ _ (If2 A B)). intros x _. apply EU. }
+  assert (IW : ex_RInt (fun x => normal u' sg x * W x) A B).
+  { refine (ex_RInt_ext _ _ _ _ _ (Ig2 A B)). intros x _. apply EW. }
+  simpl.
+  rewrite (RInt_ext _ (fun x => normal u sg x * U x)) by (intros; apply EU).
+  rewrite (RInt_ext (fun x => box r (fun ys => phi (x :: ys) * (normal u' sg x * g1 x ys)) A B) (fun x => normal u' sg x * W x))
+    by (intros; apply EW).
+  rewrite <- (scaled (fun x => normal u' sg x * W x)) by exact IW.
+  rewrite <- (difference (fun x => normal u sg x * U x) (fun x => exp eps * (normal u' sg x * W x)));
+    [|exact IU | apply times_integrable; exact IW].
+  destruct (coordinate sg G0 u' (u - u') b eps A B B0 O) as [IC C].
+  apply Rle_trans with (2 := C). apply RInt_le. exact O.
+  - apply (ex_RInt_minus (V := R_NormedModule) (fun x => normal u sg x * U x)). exact IU. apply times_integrable. exact IW.
+  - exact IC.
+  - intros x _. set (e := (u - u') / sg * ((x - u') / sg) - (u - u') / sg * ((u - u') / sg) / 2).
+    replace (u' + (u - u')) with u by ring. generalize (normal_positive sg G0 u x). intro P.
+    assert (R : normal u sg x = normal u' sg x * exp e).
+    { generalize (normal_ratio sg G0 u' (u - u') x). fold e. replace (u' + (u - u')) with u by ring. trivial. }
+    assert (K : U x - exp (eps - e) * W x <= delta b (eps - e)).
+    { destruct (conditional r phi (normal u sg x) (f1 x) x) as [C1 _]. lra. apply If1.
+      destruct (conditional r phi (normal u' sg x) (g1 x) x) as [C2 _]. generalize (normal_positive sg G0 u' x); lra. apply Ig1.
+      unfold U, W. unfold f1, g1 in *. destruct (sel x).
+      - assert (T : test_in (length v) (law (moved a2 v) s) (law a2 s) (fun ys => phi (x :: ys))).
+        { rewrite Ma, La. split. intro; apply Hphi. split; assumption. }
+        generalize (several s S0 a2 v b (eps - e) (eq_sym La) B0 Sq _ A B T O). rewrite Ma, La. trivial.
+      - destruct (Hh x) as [H0 H1]. set (J := box r (fun ys => phi (x :: ys) * h x ys) A B).
+        assert (J0 : 0 <= J) by (apply box_not_negative; try assumption; intro; apply Rmult_le_pos; [apply Hphi | apply H0]).
+        assert (J1 : J <= 1) by (apply H1; try assumption; intro; apply Hphi).
+        generalize (delta_not_negative b (eps - e) B0) (delta_floor b (eps - e) B0) (exp_pos (eps - e)). intros. nra. }
+    replace (exp eps * (normal u' sg x * W x)) with (normal u sg x * (exp (eps - e) * W x)).
+    + rewrite <- Rmult_minus_distr_l. apply Rmult_le_compat_l; lra.
+    + rewrite R, exp_difference. field. generalize (exp_pos e). lra.
+Qed.
+
+(* With less noise, and scores and codes that differ less. *)
+Lemma scored_below_at_least sg sel s h u u' a1 a2 Du d v eps : 0 < sg -> Rabs (u - u') <= Du -> 0 < d -> 0 < v -> v <= s * s ->
+  0 < s ->
+  length a1 = length a2 -> square (apart a1 a2) <= d * d -> (forall t, is_density (length a2) (h t)) ->
+  below_in (S (length a2)) (scored sg sel s h u a1) (scored sg sel s h u' a2) eps (delta (sqrt (Du / sg * (Du / sg) + d * d /
+    v)) eps).
+Proof.
+  intros G0 HD D0 V0 V S0 L Sq Hh. generalize (sqrt_lt_R0 v V0). intro R0. intros phi A B T O.
+  assert (B0 : 0 < d / s) by (apply Rdiv_lt_0_compat; assumption).
+  generalize (scored_below sg sel s h u u' a1 a2 (d / s) eps G0 S0 B0 L
+    ltac:(replace (d / s * s * (d / s * s)) with (d * d) by (field; lra); exact Sq) Hh phi A B T O). intro K.
+  apply Rle_trans with (1 := K). assert (B1 : 0 < d / s * (d / s)) by (apply Rmult_lt_0_compat; assumption).
+  generalize (Rle_0_sqr ((u - u') / sg)). unfold Rsqr. intro Q0. apply delta_rises. apply sqrt_lt_R0. lra. apply sqrt_le_1_alt.
+    apply Rplus_le_compat.
+  - replace ((u - u') / sg * ((u - u') / sg)) with ((u - u') * (u - u') * / (sg * sg)) by (field; lra).
+    replace (Du / sg * (Du / sg)) with (Du * Du * / (sg * sg)) by (field; lra).
+    apply Rmult_le_compat_r. left. apply Rinv_0_lt_compat. nra. unfold Rabs in HD. destruct (Rcase_abs (u - u')); nra.
+  - replace (d / s * (d / s)) with (d * d * / (s * s)) by (field; lra). apply Rmult_le_compat_l. nra.
+    apply Rinv_le_contravar; assumption.
+Qed.
+
+(** Scheme 2.2: o are the others' noisy scores, which are released, with any law.
+   Given them the own score alone decides whether device k is
+    selected (sel o), together with the m - 1 others of chosen o; where it is not, neighbours have one law (hidden o).
+      a o and a' o are the
+    codes of all that are selected, for two neighbours at a distance of at most d; either may come first. *)
+Section Lowest.
+Variables (T : Type) (F : (T -> R) -> Prop) (E : (T -> R) -> R).
+Variables (idle : bool) (others : list nat) (m r : nat) (noise : nat -> R) (noise_k receiver gamma : R).
+Variables (chosen : T -> list nat) (variance : T -> R) (sel : T -> R -> bool) (hidden : T -> R -> list R -> R) (a a' : T -> list
+  R).
+Variables (sg u u' Du d v eps : R).
+Hypothesis class : functions F.
+Hypothesis mean : expectation F E.
+Hypothesis positive : 0 < sg /\ 0 < d /\ 0 < v.
+Hypothesis scores_near : Rabs (u - u') <= Du.
+Hypothesis selected_others : forall o, NoDup (chosen o) /\ incl (chosen o) others /\ length (chosen o) = (m - 1)%nat.
+(* v is the least noise that k and m - 1 others send, or that of all, where absent devices send noise too (idle) *)
+Hypothesis least_noise : forall J, (if idle then J = others else NoDup J /\ incl J others /\ length J = (m - 1)%nat) ->
+  v <= gamma * gamma * (noise_k + sum_over J noise) + receiver.
+Hypothesis all_noise : forall o, variance o = gamma * gamma * (noise_k + sum_over (if idle then others else chosen o) noise) +
+  receiver.
+Hypothesis codes : forall o, length (a o) = r /\ length (a' o) = r /\ square (apart (a o) (a' o)) <= d * d.
+Hypothesis shared : forall o t, is_density r (hidden o t).
+
+Let one (o : T) := scored sg (sel o) (sqrt (variance o)) (hidden o) u (a o).
+Let other (o : T) := scored sg (sel o) (sqrt (variance o)) (hidden o) u' (a' o).
+
+Theorem FDP_L2_star_2_2 (A : forall o, look_in (S r) [one o; other o]) :
+  F (fun o => chance_in (one o) (A o)) -> F (fun o => chance_in (other o) (A o)) ->
+  E (fun o => chance_in (one o) (A o)) - exp eps * E (fun o => chance_in (other o) (A o)) <= delta (sqrt (Du / sg * (Du / sg) +
+    d * d / v)) eps.
+Proof.
+  intros F1 F2. set (D := delta _ eps). destruct positive as [P1 [P2 P3]].
+  assert (K : forall o, chance_in (one o) (A o) <= exp eps * chance_in (other o) (A o) + D * 1).
+  { intro o. destruct (selected_others o) as [N [I L]]. destruct (codes o) as [La [La' Sq]].
+    assert (V : v <= variance o) by (rewrite all_noise; apply least_noise; destruct idle; [reflexivity | repeat split;
+      assumption]).
+    assert (S0 : 0 < sqrt (variance o)) by (apply sqrt_lt_R0; lra).
+    assert (W : @within (look_in (S r) [one o; other o]) (exp eps) (chance_in (one o)) (chance_in (other o)) D).
+    { apply below_look_in; simpl; auto. unfold one, other, D. rewrite <- La'.
+      apply scored_below_at_least; try assumption. rewrite sqrt_sqrt; lra. congruence. intro t. rewrite La'. apply shared. }
+    generalize (W (A o)). lra. }
+  enough (E (fun o => chance_in (one o) (A o)) <= exp eps * E (fun o => chance_in (other o) (A o)) + D * 1) by lra.
+  replace (exp eps * E (fun o => chance_in (other o) (A o)) + D * 1) with (exp eps * E (fun o => chance_in (other o) (A o)) + D
+    * E (fun _ => 1))
+    by (rewrite (Divergence.one _ _ mean); ring).
+  rewrite <- (linear _ _ mean) by (try exact F2; apply (constants _ class)).
+  apply (rises _ _ mean). exact F1. apply (combined _ class _ _ _ (fun _ => 1)); [exact F2 | apply (constants _ class)]. exact K.
+Qed.
+End Lowest.
+
+(** Independent devices take part with the probabilities ps; S tells which. *)
+Fixpoint over_sets (ps : list R) (f : list bool -> R) : R :=
+  match ps with
+  | [] => f []
+  | p :: ps => p * over_sets ps (fun S => f (true :: S)) + (1 - p) * over_sets ps (fun S => f (false :: S))
+  end.
+
+Lemma over_sets_at_most ps : (forall p, In p ps -> 0 <= p <= 1) -> forall f g, (forall S,
+  f S <= g S) -> over_sets ps f <= over_sets ps g.
+Proof.
+  induction ps as [|p ps IH]; intros H f g L; simpl. apply L. assert (0 <= p <= 1) by (apply H; left; reflexivity).
+  assert (H' : forall p, In p ps -> 0 <= p <= 1) by (intros; apply H; right; assumption).
+  apply Rplus_le_compat; apply Rmult_le_compat_l; try lra; apply IH; try assumption; intro; apply L.
+Qed.
+
+Lemma over_sets_combined ps a b : forall f g, over_sets ps (fun S => a * f S + b * g S) = a * over_sets ps f + b * over_sets ps g.
+Proof.
+  induction ps as [|p ps IH]; intros f g; simpl. reflexivity.
+  rewrite (IH (fun S => f (true :: S)) (fun S => g (true :: S))), (IH (fun S => f (false :: S)) (fun S => g (false :: S))). ring.
+Qed.
+
+(* The noise of those who take part; of all, where absent devices send noise too. *)
+Fixpoint heard (idle : bool) (noise : list R) (S : list bool) : R :=
+  match noise, S with
+  | s :: noise, b :: bs => (if orb b idle then s else 0) + heard idle noise bs
+  | _, _ => 0
+  end.
+
+Lemma heard_not_negative idle noise : (forall s, In s noise -> 0 <= s) -> forall S, 0 <= heard idle noise S.
+Proof.
+  induction noise as [|s noise IH]; intros H [|b bs]; simpl; try lra. assert (0 <= s) by (apply H; left; reflexivity).
+  assert (0 <= heard idle noise bs) by (apply IH; intros; apply H; right; assumption). destruct (orb b idle); lra.
+Qed.
+
+(* What falls with the noise is greater if the others are less likely to take part. *)
+Lemma over_sets_less_likely idle noise : (forall s, In s noise -> 0 <= s) -> forall ps qs,
+  Forall2 (fun q p => 0 <= q <= p /\ p <= 1) qs ps ->
+  forall G, (forall x y, 0 <= x -> x <= y -> G y <= G x) ->
+  over_sets ps (fun S => G (heard idle noise S)) <= over_sets qs (fun S => G (heard idle noise S)).
+Proof.
+  induction noise as [|s noise IH]; intros Hs ps qs H G HG.
+  - assert (C : forall l, over_sets l (fun _ => G 0) = G 0) by (induction l as [|x l IHl]; simpl; [reflexivity | rewrite IHl;
+    ring]).
+    change (over_sets ps (fun _ => G 0) <= over_sets qs (fun _ => G 0)).
+    rewrite !C. lra.
+  - destruct H as [|q p qs ps [Q1 Q2] H]; simpl. lra.
+    assert (S0 : 0 <= s) by (apply Hs; left; reflexivity). assert (Hn : forall s, In s noise -> 0 <= s) by (intros; apply Hs;
+      right; assumption).
+    assert (Ps : forall x, In x ps -> 0 <= x <= 1).
+    { clear - H. induction H as [|q' p' qs ps [A B] H IH]; intros x I. destruct I. destruct I as [<- | I]. lra. apply IH.
+      exact I. }
+    set (with_ := fun l => over_sets l (fun S => G (s + heard idle noise S))).
+    set (without := fun l => over_sets l (fun S => G ((if idle then s else 0) + heard idle noise S))).
+    assert (M1 : with_ ps <= with_ qs) by (apply (IH Hn ps qs H (fun x => G (s + x))); intros x y X Y; apply HG; lra).
+    assert (M2 : without ps <= without qs).
+    { apply (IH Hn ps qs H (fun x => G ((if idle then s else 0) + x))); intros x y X Y; apply HG; destruct idle; lra. }
+    assert (M3 : with_ ps <= without ps).
+    { apply over_sets_at_most. exact Ps. intro S. generalize (heard_not_negative idle noise Hn S). intro.
+      apply HG; destruct idle; lra. }
+    change (p * with_ ps + (1 - p) * without ps <= q * with_ qs + (1 - q) * without qs).
+    assert (p * with_ ps + (1 - p) * without ps <= q * with_ ps + (1 - q) * without ps) by nra.
+    assert (q * with_ ps <= q * with_ qs) by (apply Rmult_le_compat_l; lra).
+    assert ((1 - q) * without ps <= (1 - q) * without qs) by (apply Rmult_le_compat_l; lra). lra.
+Qed.
+
+(** Scheme 2.1: the j-th of n others has the score u_other j, at most u_max j, with noise s_other j,
+   and takes part if its noisy score is at
+    most eta; the server sees the noisy score of device k, which takes part below eta too, and who else takes part. *)
+Section Threshold.
+Variables (n r : nat) (u_other u_max s_other : nat -> R) (noise : nat -> R) (idle : bool) (noise_k receiver gamma : R).
+Variables (hidden : list bool -> R -> list R -> R) (a a' : list bool -> list R) (eta sg u u' Du d eps : R).
+Hypothesis positive : 0 < sg /\ 0 < d /\ 0 < gamma * gamma * noise_k + receiver.
+Hypothesis noises : forall j, (j < n)%nat -> 0 <= noise j /\ 0 < s_other j /\ u_other j <= u_max j.
+Hypothesis scores_near : Rabs (u - u') <= Du.
+Hypothesis codes : forall S, length (a S) = r /\ length (a' S) = r /\ square (apart (a S) (a' S)) <= d * d.
+Hypothesis shared : forall S t, is_density r (hidden S t).
+
+Let likely_ := map (fun j => Phi ((eta - u_other j) / s_other j)) (seq 0 n).
+Let least_likely := map (fun j => Phi ((eta - u_max j) / s_other j)) (seq 0 n).
+Let variance (S : list bool) := gamma * gamma * (noise_k + heard idle (map noise (seq 0 n)) S) + receiver.
+Let below_eta (t : R) : bool := if Rle_dec t eta then true else false.
+Let one (S : list bool) := scored sg below_eta (sqrt (variance S)) (hidden S) u (a S).
+Let other (S : list bool) := scored sg below_eta (sqrt (variance S)) (hidden S) u' (a' S).
+
+Theorem FDP_L2_star_2_1 (A : forall S, look_in (Datatypes.S r) [one S; other S]) :
+  over_sets likely_ (fun S => chance_in (one S) (A S)) - exp eps * over_sets likely_ (fun S => chance_in (other S) (A S))
+  <= over_sets least_likely (fun S => delta (sqrt (Du / sg * (Du / sg) + d * d / variance S)) eps).
+Proof.
+  destruct positive as [P1 [P2 P3]].
+  set (G := fun x => delta (sqrt (Du / sg * (Du / sg) + d * d / (gamma * gamma * (noise_k + x) + receiver))) eps).
+  assert (N0 : forall s, In s (map noise (seq 0 n)) -> 0 <= s).
+  { intros s I. apply in_map_iff in I. destruct I as [j [<- J]]. apply in_seq in J. apply noises. lia. }
+  assert (V0 : forall x, 0 <= x -> 0 < gamma * gamma * (noise_k + x) + receiver) by (intros;
+    assert (0 <= gamma * gamma * x) by nra; lra).
+  assert (Ps : forall p, In p likely_ -> 0 <= p <= 1).
+  { intros p I. unfold likely_ in I. apply in_map_iff in I. destruct I as [j [<- _]]. apply Phi_between. }
+  apply Rle_trans with (over_sets likely_ (fun S => G (heard idle (map noise (seq 0 n)) S))).
+  - replace (_ - _) with (over_sets likely_ (fun S => 1 * chance_in (one S) (A S) + - exp eps * chance_in (other S) (A S)))
+      by (rewrite over_sets_combined; ring).
+    apply over_sets_at_most. exact Ps. intro S. destruct (codes S) as [La [La' Sq]].
+    assert (VS : 0 < variance S) by (apply V0; apply heard_not_negative; exact N0).
+    assert (W : @within (look_in (Datatypes.S r) [one S; other S]) (exp eps) (chance_in (one S)) (chance_in (other S))
+      (G (heard idle (map noise (seq 0 n)) S))).
+    { apply below_look_in; simpl; auto. unfold one, other, G. rewrite <- La'.
+      apply scored_below_at_least; try assumption. rewrite sqrt_sqrt by lra. apply Rle_refl. apply sqrt_lt_R0; exact VS.
+      congruence. intro t. rewrite La'. apply shared. }
+    generalize (W (A S)). lra.
+  - apply over_sets_less_likely. exact N0.
+    + unfold likely_, least_likely. assert (Hj : forall j, In j (seq 0 n) -> 0 < s_other j /\ u_other j <= u_max j).
+      { intros j J. apply in_seq in J. destruct (noises j ltac:(lia)) as [_ [? ?]]. split; assumption. }
+      revert Hj. generalize (seq 0 n). clear. induction l as [|j l IH]; simpl; intro Hj; constructor.
+      * destruct (Hj j (or_introl eq_refl)) as [S0 U]. generalize (Phi_between ((eta - u_other j) / s_other j)) (Phi_between
+        ((eta - u_max j) / s_other j)).
+        assert (Phi ((eta - u_max j) / s_other j) <= Phi ((eta - u_other j) / s_other j)).
+        { apply Phi_rises. apply Rmult_le_compat_r; [left; apply Rinv_0_lt_compat; exact S0 | lra]. }
+        lra.
+      * apply IH. intros i I. apply Hj. right. exact I.
+    + intros x y X Y. unfold G. generalize (V0 x X) (V0 y ltac:(lra)). intros Vx Vy.
+      assert (Z : 0 < d * d) by (apply Rmult_lt_0_compat; assumption). assert (Q : 0 <= Du / sg * (Du / sg)) by apply Rle_0_sqr.
+      apply delta_rises. apply sqrt_lt_R0. assert (0 < d * d / (gamma * gamma * (noise_k + y) + receiver)) by (apply
+        Rdiv_lt_0_compat; assumption). lra.
+      apply sqrt_le_1_alt. apply Rplus_le_compat_l. apply Rmult_le_compat_l. lra. apply Rinv_le_contravar. exact Vx.
+      assert (gamma * gamma * x <= gamma * gamma * y) by (apply Rmult_le_compat_l; nra). lra.
+Qed.
+End Threshold.
+
+(** What remains of the amplification where the noise of a present device shows. *)
+Lemma box_combined d a b : forall f g A B, integrable d f -> integrable d g ->
+  box d (fun xs => a * f xs + b * g xs) A B = a * box d f A B + b * box d g A B.
+Proof.
+  induction d as [|d IH]; intros f g A B; simpl. reflexivity. intros [F1 F2] [G1 G2].
+  rewrite (RInt_ext _ (fun x => a * box d (fun xs => f (x :: xs)) A B + b * box d (fun xs => g (x :: xs)) A B)).
+  - rewrite (added (fun x => a * box d (fun xs => f (x :: xs)) A B) (fun x => b * box d (fun xs => g (x :: xs)) A B))
+      by (apply times_integrable; auto).
+    rewrite !scaled by auto. reflexivity.
+  - intros x _. apply (IH (fun xs => f (x :: xs)) (fun xs => g (x :: xs))); auto.
+Qed.
+
+Lemma integrable_combined d a b : forall f g, integrable d f -> integrable d g -> integrable d (fun xs => a * f xs + b * g xs).
+Proof.
+  induction d as [|d IH]; intros f g; simpl. trivial. intros [F1 F2] [G1 G2]. split.
+  - intro x. apply (IH (fun xs => f (x :: xs)) (fun xs => g (x :: xs))); auto.
+  - intros A B. apply (ex_RInt_ext (fun x => a * box d (fun xs => f (x :: xs)) A B + b * box d (fun xs => g (x :: xs)) A B)).
+    + intros x _. symmetry. apply (box_combined d a b (fun xs => f (x :: xs)) (fun xs => g (x :: xs))); auto.
+    + apply (ex_RInt_plus (V := R_NormedModule) (fun x => a * box d (fun xs => f (x :: xs)) A B) (fun x => b * box d (fun xs =>
+      g (x :: xs)) A B));
+        apply times_integrable; auto.
+Qed.
+
+(* integrals over [A, B]^d look at vectors of d coordinates alone *)
+Lemma box_not_negative_at d : forall f A B, A <= B -> (forall xs, length xs = d -> 0 <= f xs) -> integrable d f -> 0 <= box d f
+  A B.
+Proof.
+  induction d; intros f A B O H; simpl. intros _. apply H. reflexivity. intros [I1 I2]. apply RInt_ge_0. exact O. apply I2.
+  intros x _. apply IHd. exact O. intros xs L. apply H. simpl. rewrite L. reflexivity. apply I1.
+Qed.
+
+Lemma product_between u w : 0 <= u <= 1 -> 0 <= w <= 1 -> 0 <= u * w <= 1.
+Proof. intros U W. split. apply Rmult_le_pos; lra. rewrite <- (Rmult_1_r 1). apply Rmult_le_compat; lra. Qed.
+
+Fixpoint inner (a b : list R) : R := match a, b with x :: a, y :: b => x * y + inner a b | _, _ => 0 end.
+
+Lemma inner_square a b : inner a b * inner a b <= square a * square b.
+Proof.
+  revert b. induction a as [|x a IH]; intros [|y b]; simpl; try lra.
+  - specialize (IH b). generalize (square_not_negative a) (square_not_negative b). intros A B.
+    assert (C : 2 * (x * y) * inner a b <= x * x * square b + y * y * square a).
+    { set (i := inner a b) in *. set (sa := square a) in *. set (sb := square b) in *.
+      assert (M : i <= sqrt sa * sqrt sb /\ - i <= sqrt sa * sqrt sb).
+      { generalize (sqrt_sqrt sa A) (sqrt_sqrt sb B) (sqrt_pos sa) (sqrt_pos sb). set (p := sqrt sa). set (q' := sqrt sb).
+        intros Ea Eb Pa Pb.
+        assert (i * i <= (p * q') * (p * q')) by nra. assert (0 <= p * q') by nra. split; nra. }
+      generalize (sqrt_sqrt sa A) (sqrt_sqrt sb B). intros Ea Eb.
+      assert (2 * (x * y) * i <= 2 * Rabs (x * y) * (sqrt sa * sqrt sb)).
+      { unfold Rabs. destruct (Rcase_abs (x * y)); nra. }
+      assert (0 <= (Rabs x * sqrt sb - Rabs y * sqrt sa) * (Rabs x * sqrt sb - Rabs y * sqrt sa)) by apply Rle_0_sqr.
+      rewrite Rabs_mult in H. assert (Hx : Rabs x * Rabs x = x * x) by (unfold Rabs; destruct (Rcase_abs x); ring).
+      assert (Hy : Rabs y * Rabs y = y * y) by (unfold Rabs; destruct (Rcase_abs y); ring).
+      replace ((Rabs x * sqrt sb - Rabs y * sqrt sa) * (Rabs x * sqrt sb - Rabs y * sqrt sa))
+        with (Rabs x * Rabs x * (sqrt sb * sqrt sb) + Rabs y * Rabs y * (sqrt sa * sqrt sa) - 2 * (Rabs x * Rabs y) * (sqrt sa *
+          sqrt sb)) in H0 by ring.
+      rewrite Hx, Hy, Ea, Eb in H0. lra. }
+    nra.
+Qed.
+
+Lemma square_apart a b : length a = length b -> square a = square (apart a b) + 2 * inner (apart a b) b + square b.
+Proof.
+  revert b. induction a as [|x a IH]; intros [|y b]; simpl; try discriminate. intros _. ring.
+  intro H. injection H as H. specialize (IH b H). unfold apart in *. simpl. rewrite IH. ring.
+Qed.
+
+(* Far from 0 is far from every short vector. *)
+Lemma far_from y x a b : length y = length x -> 0 <= a -> 0 <= b -> square x <= a * a -> square (apart y x) <= b * b ->
+  square y <= (a + b) * (a + b).
+Proof.
+  intros L A B X Z. rewrite (square_apart y x L). generalize (inner_square (apart y x) x) (square_not_negative x)
+    (square_not_negative (apart y x)).
+  intros I X0 Z0. assert (J : inner (apart y x) x <= a * b).
+  { assert (K : square (apart y x) * square x <= (a * b) * (a * b)).
+    { replace ((a * b) * (a * b)) with ((b * b) * (a * a)) by ring. apply Rmult_le_compat; assumption. }
+    assert (0 <= a * b) by nra. nra. }
+  nra.
+Qed.
+
+Lemma normal_0 s x : 0 < s -> normal 0 s x = exp (- (x * x / (2 * (s * s)))) * / (s * sqrt (2 * PI)).
+Proof.
+  intro S. unfold normal, n. replace ((x - 0) / s * ((x - 0) / s) / 2) with (x * x / (2 * (s * s))) by (field; lra).
+  field. split; [generalize root_positive|]; lra.
+Qed.
+
+Definition zero_code (x : list R) : list R := map (fun _ => 0) x.
+
+Lemma square_of_zeros x : square (zero_code x) = 0.
+Proof. unfold zero_code. induction x as [|y x IH]; simpl. reflexivity. rewrite IH. ring. Qed.
+
+Lemma moved_from_zero x : moved (zero_code x) x = x.
+Proof. unfold zero_code. induction x as [|y x IH]; simpl. reflexivity. rewrite IH. f_equal. ring. Qed.
+
+(* The ratio of two normal densities around 0. *)
+Lemma wider v s : 0 < v -> 0 <= s -> forall x y, length y = length x ->
+  law (zero_code x) (sqrt v) y
+  = sqrt (1 + s / v) ^ length x * exp (- (square y * s / (2 * v * (v + s)))) * law (zero_code x) (sqrt (v + s)) y.
+Proof.
+  intros V S. assert (R0 : 0 < sqrt v) by (apply sqrt_lt_R0; exact V). assert (R1 : 0 < sqrt (v + s)) by (apply sqrt_lt_R0; lra).
+  assert (Q0 : sqrt v * sqrt v = v) by (apply sqrt_sqrt; lra). assert (Q1 : sqrt (v + s) * sqrt (v + s) = v + s) by (apply
+    sqrt_sqrt; lra).
+  assert (Q : sqrt (1 + s / v) * sqrt v = sqrt (v + s)).
+  { rewrite <- sqrt_mult. f_equal. field. lra. assert (0 <= s / v) by (apply Rdiv_le_0_compat; lra). lra. lra. }
+  induction x as [|x0 x IH]; intros [|y0 y]; simpl; try discriminate.
+  - intros _. replace (- (0 * s / (2 * v * (v + s)))) with 0 by (field; lra). rewrite exp_0. ring.
+  - intro H. injection H as H. rewrite (IH y H). rewrite !normal_0 by assumption. rewrite Q0, Q1.
+    replace (- ((y0 * y0 + square y) * s / (2 * v * (v + s)))) with (- (y0 * y0 / (2 * v)) + y0 * y0 / (2 * (v + s)) + - (square
+      y * s / (2 * v * (v + s))))
+      by (field; lra).
+    rewrite !exp_plus. rewrite exp_Ropp with (x := y0 * y0 / (2 * (v + s))).
+    generalize (exp_pos (y0 * y0 / (2 * (v + s)))) root_positive. intros E1 RP.
+    rewrite <- Q. field. repeat split; try lra. apply Rgt_not_eq. apply sqrt_lt_R0.
+      assert (0 <= s / v) by (apply Rdiv_le_0_compat; lra). lra.
+Qed.
+
+(** y has r coordinates; the noise has the variance v in each without device k, and v + s with it;
+   x is its code, of norm at most a. Q is
+    the point that a chi-square variable of r degrees of freedom exceeds with probability tau at most: the squared distance of y
+      from its
+    mean, over its variance, is such a variable. *)
+Section Weak.
+Variables (x : list R) (v s a p eps tau Q : R).
+Hypothesis noises : 0 < v /\ 0 <= s.
+Hypothesis code_norm : 0 < a /\ square x <= a * a.
+Hypothesis shares : 0 < p <= 1 /\ 0 <= eps /\ 0 <= Q /\ 0 <= tau.
+
+Let r := length x.
+Let with_code := law x (sqrt (v + s)).
+Let silent := law (zero_code x) (sqrt (v + s)).
+Let away := law (zero_code x) (sqrt v).
+Let radius := a + sqrt ((v + s) * Q).
+Let kappa := Rmin 1 (sqrt (1 + s / v) ^ r * exp (- (radius * radius * s / (2 * v * (v + s))))).
+Let lambda := 1 + p * (exp eps - 1) / (p + (1 - p) * kappa).
+
+Definition exceeds (c : list R) : Prop := forall psi A B, (forall ys, 0 <= psi ys <= 1) -> A <= B ->
+  integrable r (fun ys => psi ys * law c (sqrt (v + s)) ys) ->
+  (forall ys, length ys = r -> square (apart ys c) <= (v + s) * Q -> psi ys = 0) ->
+  box r (fun ys => psi ys * law c (sqrt (v + s)) ys) A B <= tau.
+Hypothesis quantile : exceeds x /\ exceeds (zero_code x).
+
+Definition ball (ys : list R) : R := if Rle_dec (square ys) (radius * radius) then 1 else 0.
+
+(* Tests of which also the part in the ball has probabilities. *)
+Record look_ball : Type := {
+  whole_look : look_in r [with_code; silent; away];
+  in_ball : forall f, In f [with_code; silent; away] -> integrable r (fun ys => (coin_in whole_look ys * ball ys) * f ys) }.
+Let seen (f : list R -> R) (A : look_ball) : R := chance_in f (whole_look A).
+
+Lemma ball_between ys : 0 <= ball ys <= 1.
+Proof. unfold ball. destruct (Rle_dec _ _); lra. Qed.
+
+Lemma kappa_range : 0 < kappa <= 1.
+Proof.
+  unfold kappa. split; [|apply Rmin_l]. apply Rmin_glb_lt. lra. apply Rmult_lt_0_compat; [|apply exp_pos]. apply pow_lt.
+    apply sqrt_lt_R0.
+  assert (0 <= s / v) by (apply Rdiv_le_0_compat; lra). lra.
+Qed.
+
+Lemma away_at_least ys : length ys = r -> ball ys <> 0 -> kappa * silent ys <= away ys.
+Proof.
+  intros L B. unfold away, silent. rewrite (wider v s (proj1 noises) (proj2 noises) x ys L).
+  apply Rmult_le_compat_r. apply law_not_negative. apply sqrt_lt_R0. lra.
+  apply Rle_trans with (1 := Rmin_r _ _). fold r. apply Rmult_le_compat_l.
+  - left. apply pow_lt. apply sqrt_lt_R0. assert (0 <= s / v) by (apply Rdiv_le_0_compat; lra). lra.
+  - apply exp_rises. apply Ropp_le_contravar. unfold ball in B. destruct (Rle_dec (square ys) (radius * radius)) as [H | H];
+    [|congruence].
+    unfold Rdiv. apply Rmult_le_compat_r. left. apply Rinv_0_lt_compat. repeat apply Rmult_lt_0_compat; lra.
+      apply Rmult_le_compat_r; lra.
+Qed.
+
+Lemma length_zero_code : length (zero_code x) = r.
+Proof. unfold zero_code. apply map_length. Qed.
+
+(* The inside and the outside of the ball. *)
+Lemma in_and_out (A : look_ball) f : In f [with_code; silent; away] -> exists inside outside,
+  seen f A = inside + outside /\
+  inside = box r (fun ys => (coin_in (whole_look A) ys * ball ys) * f ys) (from (whole_look A)) (to (whole_look A)) /\
+  outside = box r (fun ys => (coin_in (whole_look A) ys * (1 - ball ys)) * f ys) (from (whole_look A)) (to (whole_look A)) /\
+  integrable r (fun ys => (coin_in (whole_look A) ys * (1 - ball ys)) * f ys) /\ 0 <= inside /\ 0 <= outside.
+Proof.
+  intro I. set (w := whole_look A). generalize (counted_in w f I) (in_ball A f I). fold w. intros I1 I2.
+  assert (I3 : integrable r (fun ys => (coin_in w ys * (1 - ball ys)) * f ys)).
+  { apply (integrable_same r (fun ys => 1 * (coin_in w ys * f ys) + -1 * ((coin_in w ys * ball ys) * f ys))). intro; ring.
+    apply integrable_combined; assumption. }
+  assert (F0 : forall ys, 0 <= f ys).
+  { intro ys. assert (S0 : 0 < sqrt (v + s)) by (apply sqrt_lt_R0; lra). assert (S1 : 0 < sqrt v) by (apply sqrt_lt_R0; lra).
+    destruct I as [<- | [<- | [<- | []]]]; apply law_not_negative; assumption. }
+  exists (box r (fun ys => (coin_in w ys * ball ys) * f ys) (from w) (to w)),
+    (box r (fun ys => (coin_in w ys * (1 - ball ys)) * f ys) (from w) (to w)).
+  assert (W0 : forall ys, 0 <= coin_in w ys <= 1) by (intro; apply between_in).
+  repeat split; try assumption.
+  - unfold seen, chance_in. fold w. rewrite <- (Rmult_1_l (box r (fun ys => coin_in w ys * ball ys * f ys) _ _)).
+    rewrite <- (Rmult_1_l (box r (fun ys => coin_in w ys * (1 - ball ys) * f ys) _ _)). rewrite <- box_combined by assumption.
+    apply box_same. intro; ring.
+  - apply box_not_negative; try assumption. apply ordered_in. intro ys. repeat apply Rmult_le_pos; try apply F0; try apply W0.
+    apply ball_between.
+  - apply box_not_negative; try assumption. apply ordered_in. intro ys. apply Rmult_le_pos; [apply Rmult_le_pos|apply F0].
+    apply W0.
+    generalize (ball_between ys). lra.
+Qed.
+
+Lemma outside_at_most (A : look_ball) c : length c = r -> square c <= a * a -> exceeds c -> In (law c (sqrt (v + s)))
+  [with_code; silent; away] ->
+  box r (fun ys => (coin_in (whole_look A) ys * (1 - ball ys)) * law c (sqrt (v + s)) ys) (from (whole_look A)) (to (whole_look
+    A)) <= tau.
+Proof.
+  intros L C H I. destruct (in_and_out A _ I) as (i & o & _ & _ & _ & Io & _). apply H; try assumption.
+  - intro ys. apply product_between. apply between_in. generalize (ball_between ys). lra.
+  - apply ordered_in.
+  - intros ys Ly Near. unfold ball. destruct (Rle_dec (square ys) (radius * radius)) as [B | B]. ring. exfalso. apply B.
+    unfold radius. apply (far_from ys c a (sqrt ((v + s) * Q))); try lra. congruence. apply sqrt_pos.
+    rewrite sqrt_sqrt. exact Near. apply Rmult_le_pos; lra.
+Qed.
+
+Theorem FDP_T1_hidden_star_star :
+  within lambda (mixed p (seen with_code) (seen away)) (mixed p (seen silent) (seen away)) (p * (delta (a / sqrt (v + s)) eps +
+    tau)) /\
+  within lambda (mixed p (seen silent) (seen away)) (mixed p (seen with_code) (seen away)) (p * (delta (a / sqrt (v + s)) eps +
+    tau)).
+Proof.
+  assert (S0 : 0 < sqrt (v + s)) by (apply sqrt_lt_R0; lra). assert (M0 : 0 < a / sqrt (v + s)) by (apply Rdiv_lt_0_compat; lra).
+  generalize kappa_range. intro K. assert (E1 : 1 <= exp eps) by (generalize (exp_ineq1_le eps); lra).
+  set (k := (1 - p) * kappa / p). assert (K0 : 0 <= k) by (unfold k; apply Rdiv_le_0_compat; [apply Rmult_le_pos|]; lra).
+  set (m := lambda - 1). assert (PK : 0 < p + (1 - p) * kappa) by (assert (0 <= (1 - p) * kappa) by (apply Rmult_le_pos; lra);
+    lra).
+  assert (Me : m * (1 + k) = exp eps - 1) by (unfold m, lambda, k; field; split; lra).
+  assert (Mm : 0 <= m) by (unfold m, lambda; assert (0 <= p * (exp eps - 1) / (p + (1 - p) * kappa)) by (apply Rdiv_le_0_compat;
+    [apply Rmult_le_pos|]; lra); lra).
+  assert (Pk : p * k = (1 - p) * kappa) by (unfold k; field; lra).
+  generalize (delta_not_negative (a / sqrt (v + s)) eps M0). intro D0.
+  assert (Both : forall A : look_ball, exists X X' Y Y' Z Z', seen with_code A = X + X' /\ seen silent A = Y + Y' /\ seen away A
+    = Z + Z' /\
+    0 <= X /\ 0 <= X' <= tau /\ 0 <= Y /\ 0 <= Y' <= tau /\ 0 <= Z /\ 0 <= Z' /\ kappa * Y <= Z /\
+    X - exp eps * Y <= delta (a / sqrt (v + s)) eps /\ Y - exp eps * X <= delta (a / sqrt (v + s)) eps).
+  { intro A. destruct (in_and_out A with_code ltac:(simpl; auto)) as (X & X' & Ex & DX & DX' & _ & X0 & X0').
+    destruct (in_and_out A silent ltac:(simpl; auto)) as (Y & Y' & Ey & DY & DY' & _ & Y0 & Y0').
+    destruct (in_and_out A away ltac:(simpl; auto)) as (Z & Z' & Ez & DZ & DZ' & _ & Z0 & Z0').
+    exists X, X', Y, Y', Z, Z'. repeat split; try assumption.
+    - rewrite DX'. apply (outside_at_most A x); [reflexivity | apply code_norm | apply quantile | simpl; auto].
+    - rewrite DY'. apply (outside_at_most A (zero_code x)); [apply length_zero_code | rewrite square_of_zeros;
+      nra | apply quantile | simpl; auto].
+    - assert (T : 0 <= box r (fun ys => 1 * (coin_in (whole_look A) ys * ball ys * away ys) + - kappa * (coin_in (whole_look A)
+      ys * ball ys * silent ys))
+        (from (whole_look A)) (to (whole_look A))).
+      { apply box_not_negative_at. apply ordered_in.
+        - intros ys Ly. generalize (between_in (whole_look A) ys) (ball_between ys). intros W1 W2.
+          replace (_ + _) with (coin_in (whole_look A) ys * (ball ys * (away ys - kappa * silent ys))) by ring.
+            apply Rmult_le_pos. lra.
+          destruct (Req_dec (ball ys) 0) as [-> | N]. lra. apply Rmult_le_pos. lra. generalize (away_at_least ys Ly N). lra.
+        - apply integrable_combined; apply in_ball; simpl; auto. }
+      rewrite box_combined in T by (apply in_ball; simpl; auto). rewrite <- DZ, <- DY in T. lra.
+    - destruct (both_orders (zero_code x) x (sqrt (v + s)) (a / sqrt (v + s)) eps S0) as [B _]; try assumption;
+      try rewrite moved_from_zero in B.
+      apply length_zero_code. replace (a / sqrt (v + s) * sqrt (v + s) * (a / sqrt (v + s) * sqrt (v + s))) with (a * a) by
+        (field; lra). apply code_norm.
+      rewrite DX, DY. unfold with_code, silent.
+      apply B; [|apply ordered_in]. split. { intro ys. apply product_between. apply between_in. apply ball_between. }
+      split; apply in_ball; simpl; auto.
+    - destruct (both_orders (zero_code x) x (sqrt (v + s)) (a / sqrt (v + s)) eps S0) as [_ B]; try assumption;
+      try rewrite moved_from_zero in B.
+      apply length_zero_code. replace (a / sqrt (v + s) * sqrt (v + s) * (a / sqrt (v + s) * sqrt (v + s))) with (a * a) by
+        (field; lra). apply code_norm.
+      rewrite DX, DY. unfold with_code, silent.
+      apply B; [|apply ordered_in]. split. { intro ys. apply product_between. apply between_in. apply ball_between. }
+      split; apply in_ball; simpl; auto. }
+  assert (La : lambda = 1 + m) by (unfold m; ring). rewrite La. clearbody m k.
+  split; intro A; unfold mixed; destruct (Both A) as (X & X' & Y & Y' & Z & Z' & -> & -> & -> & X0 & X1 & Y0 & Y1 & Z0 & Z1 & KY
+    & B1 & B2).
+  - (* p (X - e^eps Y) inside, p X' outside *)
+    assert (I1 : m * ((1 - p) * Z) >= m * (p * k * Y)).
+    { rewrite Pk. apply Rle_ge, Rmult_le_compat_l. exact Mm. rewrite Rmult_assoc. apply Rmult_le_compat_l; lra. }
+    assert (I2 : 0 <= m * ((1 - p) * Z')) by (repeat apply Rmult_le_pos; lra).
+    assert (I3 : 0 <= (1 + m) * (p * Y')) by (repeat apply Rmult_le_pos; lra).
+    assert (I4 : p * (X - exp eps * Y) <= p * delta (a / sqrt (v + s)) eps) by (apply Rmult_le_compat_l; lra).
+    assert (I5 : p * X' <= p * tau) by (apply Rmult_le_compat_l; lra).
+    replace (exp eps) with (1 + m * (1 + k)) in I4 by lra. nra.
+  - assert (I1 : m * ((1 - p) * Z) >= m * (p * k * Y)).
+    { rewrite Pk. apply Rle_ge, Rmult_le_compat_l. exact Mm. rewrite Rmult_assoc. apply Rmult_le_compat_l; lra. }
+    assert (I2 : 0 <= m * ((1 - p) * Z')) by (repeat apply Rmult_le_pos; lra).
+    assert (I3 : 0 <= (1 + m) * (p * X')) by (repeat apply Rmult_le_pos; lra).
+    assert (I5 : p * Y' <= p * tau) by (apply Rmult_le_compat_l; lra).
+    (* inside: p ((1 - m k) Y - (1 + m) X) *)
+    assert (I6 : (1 - m * k) * Y - (1 + m) * X <= delta (a / sqrt (v + s)) eps).
+    { assert (Mk : 0 <= m * k) by (apply Rmult_le_pos; assumption). destruct (Rle_dec (1 - m * k) 0) as [N | N].
+      - assert ((1 - m * k) * Y <= 0) by nra. assert (0 <= (1 + m) * X) by (apply Rmult_le_pos; lra). lra.
+      - replace (exp eps) with (1 + m * (1 + k)) in B2 by lra.
+        assert (J : (1 - m * k) * (Y - (1 + m * (1 + k)) * X) <= (1 - m * k) * delta (a / sqrt (v + s)) eps) by (apply
+          Rmult_le_compat_l; lra).
+        assert (J1 : (1 - m * k) * (1 + m * (1 + k)) * X <= (1 + m) * X).
+        { apply Rmult_le_compat_r. exact X0. assert (0 <= m * m * (k * (1 + k))) by (repeat apply Rmult_le_pos; lra). lra. }
+        assert (0 <= m * k * delta (a / sqrt (v + s)) eps) by (apply Rmult_le_pos; assumption). lra. }
+    assert (I7 : p * ((1 - m * k) * Y - (1 + m) * X) <= p * delta (a / sqrt (v + s)) eps) by (apply Rmult_le_compat_l; lra). nra.
+Qed.
+End Weak.

@@ -354,6 +354,7 @@ CLAIMS = (
         r"\kappa = \min\Bigl\{1, \bigl(1+\tfrac sv\bigr)^{r/2}e^{-R^2s/(2v(v+s))}\Bigr\},\quad "
         r"R = |x| + \sqrt{(v+s)\,\chi^2_{r,1-\tau}}",
         effort=1 / 4,
+        coq="feature_dp_general.FDP_T1_hidden_star_star",
     ),
     Claim(
         "FDP-T1-hidden-r",

@@ -382,6 +382,7 @@ CLAIMS = (
         r"\Pr(j \in S) = \Phi\left(\frac{\eta - u^{\max}}{\sigma^{(0)}}\right)",
         tolerance=1e-8,
         effort=1 / 2,
+        coq="feature_dp_general.FDP_L2_star_2_1",
     ),
     Claim(
         "FDP-L2*-2.2",
@@ -398,6 +399,7 @@ CLAIMS = (
         r"v = \gamma^2\Bigl(\sigma_k^2 + \min_{|S| = \tilde k - 1}\sum_{j \in S}\sigma_j^2\Bigr) + \sigma_m^2",
         tolerance=1e-8,
         effort=1 / 2,
+        coq="feature_dp_general.FDP_L2_star_2_2",
     ),
     Claim(
         "FDP-Tab1",
