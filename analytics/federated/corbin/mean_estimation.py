@@ -74,7 +74,8 @@ def worst(
     Parameters
     ----------
     clients : int
-        n >= 1; if the number of paired clients is odd, one of them quantizes alone.
+        n >= 1; if the number of paired clients is odd, one of them quantizes alone. Where it is drawn, and not always the
+        same, the value is an upper bound.
     epsilon, radius : array_like
     bits : int or None
         d, the number of shared bits; None for the limit, where the last term is 0. With bits the value is an upper

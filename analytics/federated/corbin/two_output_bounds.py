@@ -81,7 +81,8 @@ def average_mse(*, epsilon: ArrayLike, radius: ArrayLike = 1.0) -> FloatArray:
     :math:`2B|s-2v| - (s-2v)^2`, with mean :math:`2BE|s-2v| - Es^2 - 4v^2`. The conditions :math:`h \ge A`,
     :math:`-l \ge A` mean :math:`B \ge A + |v|`. Further :math:`E|s-2v| \ge E|s|`, because 0 is the median of s, and
     :math:`2|v|E|s-2v| \ge 4v^2`, because :math:`E|s-2v| \ge |E(s-2v)|`. So the mean is at least :math:`2AE|s| - Es^2`. In Coq:
-    `CB_T1_star_average` of `formal/corbin_fl_general.v`, for every joint law whose error can be integrated.
+    `CB_T1_star_average` of `formal/corbin_fl_general.v`, for every joint law whose error has Riemann integrals, first over y,
+    then over x.
 
     Examples
     --------

@@ -373,8 +373,9 @@ def sensitivity(
     Notes
     -----
     *Hypotheses.* (Ledger UF-E7*, UF-E7*-common.) The loss of each sample is G-Lipschitz. The local loss is
-    :math:`\mu`-strongly convex and L-smooth. :math:`0 < \eta \le 2/(\mu+L)`, and :math:`0 \le \xi \le 2K` in the local
-    loss (4).
+    :math:`\mu`-strongly convex and L-smooth, or what is left of it without the replaced sample is, and the slopes of that
+    sample, which may have a kink, are any of length G at most. :math:`0 < \eta \le 2/(\mu+L)`, and
+    :math:`0 \le \xi \le 2K` in the local loss (4).
 
     A step on one local loss F maps x and y to points whose difference is :math:`(I - \eta H)(x - y)`, where H is the
     mean of the Hessian between them, with eigenvalues in :math:`[\mu, L]` (without second derivatives use
@@ -390,9 +391,7 @@ def sensitivity(
     iteration, and only j - 1 iterations contribute: :math:`\tfrac{4G}{\mu d}(1-(1-\eta\mu)^{j-1})`, attained by a loss
     with a kink whose direction one sample reverses.
 
-    In Coq: `UF_E7_star` and `UF_E7_star_common` of `formal/utility_fairness_general.v`, without second derivatives. There
-    either the first local loss is of the class, or what is left of both without the replaced sample is, and the slopes of
-    that sample are any of length G at most, as those of the kink.
+    In Coq: `UF_E7_star` and `UF_E7_star_common` of `formal/utility_fairness_general.v`, without second derivatives.
 
     Examples
     --------

@@ -121,7 +121,7 @@ def worst_accuracy(
     :math:`E\,G(x+n) \le G(x) + \tfrac L2E\|n\|^2`, so that :math:`\Psi_{m+1} \le q\Psi_m + \nu`. Attained by exact solutions of
     equal quadratics with :math:`\mu = L`, for which :math:`q = (1-\xi)^2`. In Coq: `UF_Psi_star` of
     `formal/utility_fairness_general.v`, for exact local solutions and without second derivatives; the mean over the noise is
-    any that rises, and gives quadratics the mean that moments 0 and :math:`E\|n\|^2` say.
+    any that rises, and gives quadratics the mean that moments 0 and :math:`E\|n\|^2` say, the same in every round.
 
     Examples
     --------

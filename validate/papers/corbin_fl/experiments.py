@@ -177,7 +177,8 @@ CLAIMS = (
             "and .34 averaged over uniform updates, which decides nothing about accuracy."
         ),
         form=at_most(_A(epsilon) ** 2 * kept() / 2, 8 / epsilon**2),
-        statement=r"\max\mathrm{MSE}(\text{CorBin-FL}) \le \frac{8r^2}{n\epsilon_p^2} \quad(\epsilon_p \le 3.83)",
+        statement=r"\max\mathrm{MSE}(\text{CorBin-FL}) \le \frac{8r^2}{n\epsilon_p^2} "
+        r"\quad(n \text{ even},\ \epsilon_p \le 3.83)",
         where={r"\max\mathrm{MSE}(\text{CorBin-FL})": _PAIR / 2, "r": 1, "n": 1},
         domain={"epsilon": replace(epsilon.range, high=3.83, typical=(0.5, 3.0))},
         coq="corbin_fl_general.CB_X1_mse",
@@ -196,7 +197,7 @@ CLAIMS = (
         {"epsilon": Range(0.05, 15.4)},
         form=at_least(least_delta(epsilon, 2, sp.sqrt(kept() / 2) / share()), sp.Rational(1, 10**5)),
         statement=r"\delta_G\bigl(\epsilon;\ \sigma^2 = n\max\mathrm{MSE}(\text{CorBin-FL})\bigr) \ge 10^{-5}\quad"
-        r"(\epsilon \le 15.4)",
+        r"(n \text{ even},\ \epsilon \le 15.4)",
         slack=1.1,
         coq="corbin_fl_general.CB_X1_gauss",
     ),
@@ -213,7 +214,7 @@ CLAIMS = (
             sp.Min((kept() + sp.Rational(1, 16)) / 4, sp.Rational(1, 2)) / share() ** 2,
             sp.Rational(107, 100) * kept() / share() ** 2 / 4,
         ),
-        statement=r"\max\mathrm{MSE}_{d=5} \le 1.07\,\max\mathrm{MSE}_\infty \quad(\epsilon \ge 1)",
+        statement=r"\max\mathrm{MSE}_{d=5} \le 1.07\,\max\mathrm{MSE}_\infty \quad(n = 2,\ \epsilon \ge 1)",
         unread="worst cases by name; tried are their values",
         coq="corbin_fl_general.CB_X2",
     ),
@@ -229,12 +230,13 @@ CLAIMS = (
             "hardly falls at p = .5 is another statement: CB-X3-accuracy."
         ),
         {"pairs": Range(1, 100, integer=True), "p": Range(0.0, 0.99), **_EPSILON},
-        statement=r"\max\mathrm{MSE}(\text{CorBin-FL}, p) \le r^2\alpha^2\,E\tfrac{[N>0]}N = \max\mathrm{MSE}(\text{LDP-FL}, p)",
+        statement=r"\max\mathrm{MSE}(\text{CorBin-FL}, p) \le r^2\alpha^2\,E\tfrac{[N>0]}N = \max\mathrm{MSE}(\text{LDP-FL}, p)"
+        r"\quad(n \text{ even})",
         coq="corbin_fl_general.CB_X3",
     ),
     Claim(
         "CB-X4",
-        "Experiment 4, Fig. 2(c): CorBin-FL against LDP-FL for every n",
+        "Experiment 4, Fig. 2(c): CorBin-FL against LDP-FL for every even n",
         at_most(
             lambda pairs, epsilon: 2 * float(mean_estimation.worst(2 * pairs, epsilon=epsilon)),
             lambda pairs, epsilon: mean_estimation.worst_ldp(2 * pairs, epsilon=epsilon),
@@ -256,7 +258,7 @@ CLAIMS = (
         holds("alpha is 1.00009 at epsilon = 10."),
         {"epsilon": Range(10.0, 50.0)},
         form=at_most(_A(epsilon) ** 2 * kept() / 2, sp.Rational("0.5001")),
-        statement=r"\max\mathrm{MSE}_{\epsilon \ge 10} \le 1.0002\,\max\mathrm{MSE}_{\epsilon=\infty}",
+        statement=r"\max\mathrm{MSE}_{\epsilon \ge 10} \le 1.0002\,\max\mathrm{MSE}_{\epsilon=\infty}\quad(n \text{ even})",
         unread="worst cases by name; tried are their values",
         coq="corbin_fl_general.CB_X5",
     ),
@@ -285,7 +287,8 @@ CLAIMS = (
         holds("alpha^2/(2(alpha-1)) falls with alpha until alpha = 2; below that the ratio is 2."),
         {**_EPSILON, "factor": factor.range},
         form=at_most(2 / kept(epsilon * factor), 2 / kept()),
-        statement=r"\frac{\max\mathrm{MSE}(\text{LDP-FL})}{\max\mathrm{MSE}(\text{CorBin-FL})}\text{ never rises with } \epsilon",
+        statement=r"\frac{\max\mathrm{MSE}(\text{LDP-FL})}{\max\mathrm{MSE}(\text{CorBin-FL})}\text{ never rises with } \epsilon"
+        r"\quad(n \text{ even})",
         unread="worst cases by name; tried are their values",
         coq="corbin_fl_general.CB_X7",
     ),

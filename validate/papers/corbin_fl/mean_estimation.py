@@ -11,7 +11,7 @@ import sympy as sp
 
 from airtight.analytics.federated.corbin import mean_estimation, quantizers
 from airtight.analytics.forms.domain import over, parameter
-from airtight.validate.claims.claim import Claim, holds
+from airtight.validate.claims.claim import Claim, holds, holds_under
 from airtight.validate.claims.proving.derivation import Derivation, Lemma, Step
 from airtight.validate.claims.relation import at_least, at_most, equal, relative_to
 from airtight.validate.papers.corbin_fl.common import (
@@ -168,7 +168,10 @@ CLAIMS = (
         "CB-T2*",
         "ours: the exact mean over uniform pairings, n even or odd",
         equal(at_count(clients, MEAN_ERROR), at_count(clients, {n: _closed_form(n) for n in range(2, 7)})),
-        holds(f"Every pair is drawn with the same probability; compared with all pairings. {_ANY_NUMBER}"),
+        holds(
+            "Every pair is drawn with the same probability pi: 1/(n-1) if n is even, else 1/n, and lambda is 0 or 1/n; compared "
+            f"with all pairings. {_ANY_NUMBER}"
+        ),
         over(clients, epsilon, *updates),
         computed=equal(
             over_all_pairings,
@@ -185,7 +188,7 @@ CLAIMS = (
         "CB-T2*-worst",
         "ours: the worst case over the updates",
         at_most(at_count(clients, MEAN_ERROR), ((1 - _even) * _A**2 + (clients - 1 + _even) / 2 * _WORST) / clients**2),
-        holds(f"2A abs(s) - s^2 is greatest at s = 2r or at s = A; attained by equal updates. {_ANY_NUMBER}"),
+        holds(f"2A abs(s) - s^2 is greatest at s = 2r or at s = A; attained by equal updates if n is even. {_ANY_NUMBER}"),
         over(clients, epsilon, *updates),
         computed=at_most(over_all_pairings, lambda clients, epsilon, **_: mean_estimation.worst(clients, epsilon=epsilon)),
         derivation=_worst,
@@ -231,12 +234,13 @@ CLAIMS = (
         at_least(
             lambda epsilon: mean_estimation.worst_ldp(2, epsilon=epsilon) / mean_estimation.worst(2, epsilon=epsilon), 2
         ),
-        holds(
-            "The paper understates it: alpha^2/(2(alpha-1)) >= 2 because (alpha-2)^2 >= 0; it is 10.5 at epsilon = 0.1."
+        holds_under(
+            "For an even number of clients the paper understates it: alpha^2/(2(alpha-1)) >= 2 because (alpha-2)^2 >= 0; it is "
+            "10.5 at epsilon = 0.1. Of an odd number one is alone: of three the ratio is at most 5/3 for alpha <= 2.5."
         ),
         {"epsilon": epsilon.range},
         form=at_least(2 / kept(), 2),
-        statement=r"\frac{\text{worst MSE of LDP-FL}}{\text{worst MSE of CorBin-FL}} \ge 2",
+        statement=r"\frac{\text{worst MSE of LDP-FL}}{\text{worst MSE of CorBin-FL}} \ge 2\quad(n \text{ even})",
         coq="corbin_fl_general.CB_rem",
     ),
 )

@@ -217,8 +217,9 @@ CLAIMS = (
             **dict.fromkeys(("first", "second", "partner"), Range(-1.0, 2.0)),
         },
         argued="airtight.analytics.federated.corbin.central_privacy.server_delta",
-        statement=r"\delta(\epsilon) = \tfrac1\alpha = \tanh\tfrac{\epsilon_p}2 \text{ for every } \epsilon \ge 0",
-        unread="an equality; it is tried as an upper bound that is attained",
+        statement=r"\delta(\epsilon) \le \tfrac1\alpha = \tanh\tfrac{\epsilon_p}2 \text{ for every } \epsilon \ge 0,"
+        r"\text{ with } = \text{ for } d = \infty",
+        unread="a bound, and where it is attained; it is tried as an upper bound that is attained",
         coq="corbin_fl_general.CB_PLDP_star",
     ),
     Claim(
@@ -242,6 +243,6 @@ CLAIMS = (
             "ends": Range(0, 1, integer=True),
         },
         statement=r"\delta_m(\epsilon) = 1-\bigl(1-\tfrac1\alpha\bigr)^m \text{ for every } \epsilon \ge 0",
-        unread="an equality; it is tried as an upper bound that is attained",
+        unread="a bound, and where it is attained; it is tried as an upper bound that is attained",
     ),
 )

@@ -1812,7 +1812,7 @@ Qed.
 Section Theorem_1.
 Variables (c x : list R) (w V mean t p delta_ delta_prime : R).
 Hypothesis lengths : length c = length x.
-Hypothesis bounded : 0 < w /\ square x <= w * w.
+Hypothesis bounded : 0 <= w /\ square x <= w * w.
 Hypothesis enough : 0 <= t < mean /\ mean <= V.
 Hypothesis shares : 0 < p <= 1 /\ 0 < delta_ <= 1 / 2 /\ 0 < delta_prime < 1.
 
@@ -1831,15 +1831,21 @@ Proof.
   replace (5 / 4 / delta_ * delta_) with (5 / 4) by (field; lra). lra.
 Qed.
 
-Lemma s_range : 0 < s.
+Lemma s_not_negative : 0 <= s.
 Proof.
+  unfold s. apply Rmult_le_pos. apply Rmult_le_pos. lra. apply sqrt_pos. left; apply Rinv_0_lt_compat, sqrt_lt_R0. lra.
+Qed.
+
+Lemma s_range : 0 < w -> 0 < s.
+Proof.
+  intro.
   unfold s. apply Rdiv_lt_0_compat. apply Rmult_lt_0_compat. lra. apply sqrt_lt_R0. generalize l_positive; lra.
     apply sqrt_lt_R0; lra.
 Qed.
 
 Lemma lambda_above : 1 + p * (exp s - 1) <= lambda /\ 1 <= lambda.
 Proof.
-  generalize s_range (exp_ineq1_le s). intros. unfold lambda. assert (p <= p / (1 - delta_prime)).
+  generalize s_not_negative (exp_ineq1_le s). intros. unfold lambda. assert (p <= p / (1 - delta_prime)).
   { apply (Rmult_le_reg_r (1 - delta_prime)). lra. replace (p / (1 - delta_prime) * (1 - delta_prime)) with p by (field; lra).
     nra. }
   split. apply Rplus_le_compat_l, Rmult_le_compat_r; lra. assert (0 <= p / (1 - delta_prime) * (exp s - 1)) by (apply
@@ -1849,14 +1855,34 @@ Qed.
 (* The ratio of the distance to the noise is at most m. *)
 Let m := s / sqrt (2 * l).
 
-Lemma m_positive : 0 < m.
-Proof. unfold m. apply Rdiv_lt_0_compat. apply s_range. apply sqrt_lt_R0. generalize l_positive; lra. Qed.
+Lemma m_positive : 0 < w -> 0 < m.
+Proof. intro. unfold m. apply Rdiv_lt_0_compat. apply s_range; lra. apply sqrt_lt_R0. generalize l_positive; lra. Qed.
 
-Lemma hidden_at_most (away : event -> R) : (forall A, 0 <= away A) ->
+Lemma no_code : forall v u, length u = length v -> square v <= 0 -> moved u v = u.
+Proof.
+  induction v as [|y v IH]; intros [|z u]; simpl; intros E H; try discriminate. reflexivity.
+  generalize (square_not_negative v). intro. assert (y = 0) by nra. f_equal. lra. apply IH. lia. nra.
+Qed.
+
+(* Without a code both laws are one, and lambda is 1. *)
+Lemma without_a_code (away : event -> R) b : w = 0 -> 0 <= b ->
+  within lambda (mixed p (chance_in one) away) (mixed p (chance_in other) away) b /\
+  within lambda (mixed p (chance_in other) away) (mixed p (chance_in one) away) b.
+Proof.
+  intros W B. assert (L1 : lambda = 1).
+  { unfold lambda, s. rewrite W. unfold Rdiv at 2. rewrite !Rmult_0_l, exp_0. ring. }
+  assert (O : forall xs, one xs = other xs).
+  { intro xs. unfold one, other. rewrite no_code. reflexivity. exact lengths. rewrite W in bounded. lra. }
+  assert (C : forall A : event, chance_in one A = chance_in other A).
+  { intro A. unfold chance_in. apply box_same. intro xs. f_equal. apply O. }
+  rewrite L1. split; intro A; unfold mixed; rewrite C; lra.
+Qed.
+
+Lemma hidden_at_most (away : event -> R) : 0 < w -> (forall A, 0 <= away A) ->
   within lambda (mixed p (chance_in one) away) (mixed p (chance_in other) away) (p * delta m (ln lambda)) /\
   within lambda (mixed p (chance_in other) away) (mixed p (chance_in one) away) (p * delta m (ln lambda)).
 Proof.
-  intro N. generalize l_positive m_positive (proj2 lambda_above). intros L M La.
+  intros W N. generalize l_positive (m_positive W) (proj2 lambda_above). intros L M La.
   assert (R0 : 0 < sqrt V) by (apply sqrt_lt_R0; lra).
   assert (R1 : 0 < sqrt (2 * l)) by (apply sqrt_lt_R0; lra).
   assert (E : w <= m * sqrt V).
@@ -1880,7 +1906,9 @@ Theorem FDP_T1_hidden_far (away : event -> R) : (forall A, 0 <= away A) -> p / s
   within lambda (mixed p (chance_in one) away) (mixed p (chance_in other) away) (delta_prime + p * delta_ / (1 - delta_prime)) /\
   within lambda (mixed p (chance_in other) away) (mixed p (chance_in one) away) (delta_prime + p * delta_ / (1 - delta_prime)).
 Proof.
-  intros N F. generalize l_positive m_positive (proj2 lambda_above). intros L M La.
+  intros N F. destruct (Rle_lt_or_eq_dec 0 w (proj1 bounded)) as [W | W].
+  2: { apply without_a_code. symmetry; exact W. generalize (Rdiv_lt_0_compat (p * delta_) (1 - delta_prime)). nra. }
+  generalize l_positive (m_positive W) (proj2 lambda_above). intros L M La.
   assert (K : p * delta m (ln lambda) <= delta_prime + p * delta_ / (1 - delta_prime)).
   { assert (0 <= p * delta_ / (1 - delta_prime)) by (apply Rlt_le, Rdiv_lt_0_compat; [apply Rmult_lt_0_compat|]; lra).
     apply Rle_trans with (p / sqrt (4 * PI * l)); [|lra]. unfold Rdiv. apply Rmult_le_compat_l. lra.
@@ -1893,7 +1921,7 @@ Proof.
     apply Rle_trans with (1 * / (sqrt (2 * l) * sqrt (2 * PI))); [|right; apply Rmult_1_l].
       apply Rmult_le_compat_r; [|exact mechanism].
     left. apply Rinv_0_lt_compat. apply Rmult_lt_0_compat; assumption. }
-  destruct (hidden_at_most away N) as [U U']. split; intro A; [generalize (U A) | generalize (U' A)]; lra.
+  destruct (hidden_at_most away W N) as [U U']. split; intro A; [generalize (U A) | generalize (U' A)]; lra.
 Qed.
 
 (** p is at least .9. step is the row FDP-T1-hidden-p1, proved by machine for delta from 1e-12 to .5. *)
@@ -1902,7 +1930,9 @@ Theorem FDP_T1_hidden_p (away : event -> R) (step : delta (1 / sqrt (2 * l)) (9 
   within lambda (mixed p (chance_in one) away) (mixed p (chance_in other) away) (delta_prime + p * delta_ / (1 - delta_prime)) /\
   within lambda (mixed p (chance_in other) away) (mixed p (chance_in one) away) (delta_prime + p * delta_ / (1 - delta_prime)).
 Proof.
-  intros N F. generalize l_positive m_positive lambda_above s_range. intros L M [Lp La] S.
+  intros N F. destruct (Rle_lt_or_eq_dec 0 w (proj1 bounded)) as [W | W].
+  2: { apply without_a_code. symmetry; exact W. generalize (Rdiv_lt_0_compat (p * delta_) (1 - delta_prime)). nra. }
+  generalize l_positive (m_positive W) lambda_above (s_range W). intros L M [Lp La] S.
   assert (R1 : 0 < sqrt (2 * l)) by (apply sqrt_lt_R0; lra).
   assert (K : p * delta m (ln lambda) <= delta_prime + p * delta_ / (1 - delta_prime)).
   { apply Rle_trans with (p * delta_).
@@ -1928,7 +1958,7 @@ Proof.
         delta_) by (field; lra).
         assert (0 <= p * delta_) by nra. nra. }
       lra. }
-  destruct (hidden_at_most away N) as [U U']. split; intro A; [generalize (U A) | generalize (U' A)]; lra.
+  destruct (hidden_at_most away W N) as [U U']. split; intro A; [generalize (U A) | generalize (U' A)]; lra.
 Qed.
 End Theorem_1.
 

@@ -226,7 +226,7 @@ CLAIMS = (
             _sign_sum_tail,
             lambda signs, share: float(concentration.bernstein(share * signs, variance=signs, bound=1.0)),
         ),
-        holds("Bernstein's inequality."),
+        holds("Bernstein's inequality; in Coq for any number of variables of finite laws."),
         _SIGNS,
         statement=r"\Pr\left(\sum_k X_k > t\right) \le \exp\left(-\frac{t^2/2}{\sum_k E X_k^2 + Mt/3}\right)",
         where={"t": _TAIL, r"\sum_k E X_k^2": _SIGNED, "M": 1},

@@ -225,7 +225,6 @@ CLAIMS = (
             "third": Range(0.0, 1.0),
         },
         statement=r"D_{\lambda}\bigl(qP+(1-q)R \,\big\|\, qQ+(1-q)R\bigr) \le q\delta,\quad \lambda = 1+q(e^\epsilon-1)",
-        unread="a divergence",
         idle=("epsilon",),
         tolerance=1e-7,
         coq="utility_fairness_general.UF_C3_replaced",
