@@ -772,6 +772,257 @@ replace (- (ln top / ln 2) * q i) with (q i / ln 2 * - ln top) by (field; lra).
 apply Rmult_le_compat_l; [apply Rdiv_le_0_compat; lra | lra].
 Qed.
 
+(* A hidden layer: its inputs and outputs, matrix, bias, and a number that is at least the spectral norm of the matrix. *)
+Record layer := { inputs : nat; outputs : nat; matrix : nat -> nat -> R; bias : nat -> R; norm : R }.
+
+Fixpoint hidden (act : R -> R) (net : list layer) (x : nat -> R) : nat -> R :=
+  match net with
+  | [] => x
+  | k :: rest => hidden act rest (fun i => act (image (inputs k) (matrix k) x i + bias k i))
+  end.
+
+(* the layers lead from a inputs to e outputs *)
+Fixpoint chain (a : nat) (net : list layer) (e : nat) : Prop :=
+  match net with
+  | [] => a = e
+  | k :: rest => inputs k = a /\ 0 <= norm k
+      /\ (forall v, size (outputs k) (image (inputs k) (matrix k) v) <= norm k * size (inputs k) v) /\ chain (outputs k) rest e
+  end.
+
+Definition growth (net : list layer) : R := fold_right (fun k g => norm k * g) 1 net.
+
+Lemma growth_positive a net e : chain a net e -> 0 <= growth net.
+Proof.
+revert a. induction net as [|k net IH]; intros a C; simpl. lra. destruct C as (_ & N & _ & C). apply Rmult_le_pos. exact N.
+apply (IH _ C).
+Qed.
+
+Lemma size_at_most n u v : (forall i, (i < n)%nat -> Rabs (u i) <= Rabs (v i)) -> size n u <= size n v.
+Proof. intros H. apply sqrt_le_1_alt, total_le. intros i Hi. apply Rsqr_le_abs_1, H, Hi. Qed.
+
+Lemma hidden_moves act net a e x x' : (forall u v, Rabs (act u - act v) <= Rabs (u - v)) -> chain a net e ->
+  size e (fun i => hidden act net x' i - hidden act net x i) <= growth net * size a (fun i => x' i - x i).
+Proof.
+intros Lip. revert a x x'. induction net as [|k net IH]; intros a x x' C; cbn [hidden].
+- simpl in C. subst e. simpl. lra.
+- destruct C as (<- & N & S & C). simpl growth.
+  apply Rle_trans with (1 := IH _ (fun i => act (image (inputs k) (matrix k) x i + bias k i))
+    (fun i => act (image (inputs k) (matrix k) x' i + bias k i)) C).
+  rewrite (Rmult_comm (norm k)), Rmult_assoc. apply Rmult_le_compat_l. apply (growth_positive _ _ _ C).
+  apply Rle_trans with (2 := S (fun i => x' i - x i)). apply size_at_most. intros i _. apply Rle_trans with (1 := Lip _ _).
+  right. f_equal.
+  unfold image. replace (total (inputs k) (fun l => matrix k i l * (x' l - x l)))
+    with (total (inputs k) (fun l => matrix k i l * x' l) - total (inputs k) (fun l => matrix k i l * x l)).
+  ring. rewrite <- total_minus. apply total_ext. intros; ring.
+Qed.
+
+Definition logit (act : R -> R) (net : list layer) (e : nat) (V : nat -> nat -> R) (b : nat -> R) (x : nat -> R) (j : nat) : R :=
+  dot e (V j) (hidden act net x) + b j.
+
+(* Of `labels` labels, i is that of x. Where another is, some logit j is at least that of i; such a point is no nearer than
+   `least`, which is at most each of the quotients. *)
+Theorem FDP_L1_star act net a e V b labels i x x' least : (forall u v, Rabs (act u - act v) <= Rabs (u - v)) -> chain a net e ->
+  (forall j, (j < labels)%nat -> j <> i -> 0 < size e (fun k => V i k - V j k) * growth net
+     /\ least <= (logit act net e V b x i - logit act net e V b x j) / (size e (fun k => V i k - V j k) * growth net)) ->
+  (exists j, (j < labels)%nat /\ j <> i /\ logit act net e V b x' i <= logit act net e V b x' j) ->
+  least <= size a (fun k => x' k - x k).
+Proof.
+intros Lip C H (j & J & D & K). destruct (H j J D) as (P & Q). apply Rle_trans with (1 := Q).
+set (row := fun k => V i k - V j k) in *. set (h := hidden act net x) in *. set (h' := hidden act net x').
+apply (Rmult_le_reg_r (size e row * growth net)). exact P. unfold Rdiv. rewrite Rmult_assoc, Rinv_l, Rmult_1_r by lra.
+assert (B : logit act net e V b x i - logit act net e V b x j <= - dot e row (fun k => h' k - h k)).
+{ unfold row. rewrite dot_minus, !dot_right_minus. unfold logit in *. fold h h' in K |- *. lra. }
+apply Rle_trans with (1 := B). replace (- dot e row (fun k => h' k - h k)) with
+  (dot e row (fun k => -1 * (h' k - h k))) by (rewrite dot_right_times; ring).
+apply Rle_trans with (1 := cauchy e row _).
+assert (S : size e (fun k => -1 * (h' k - h k)) <= growth net * size a (fun k => x' k - x k)).
+{ apply Rle_trans with (2 := hidden_moves act net a e x x' Lip C). apply size_at_most. intros k _. fold h h'.
+  rewrite Rabs_mult, (Rabs_left1 (-1)) by lra. lra. }
+generalize (size_positive e row). intros. replace (size a (fun k => x' k - x k) * (size e row * growth net))
+  with (size e row * (growth net * size a (fun k => x' k - x k))) by ring. apply Rmult_le_compat_l; assumption.
+Qed.
+
+(* Without channel and noise the label is right with probability P0, independently of the error e of the decoded feature;
+   where it is right it stays so within the margin. mean is that over e, on the functions that have one; the mean of |e|^2 is
+   the MSE. *)
+Theorem FDP_T2 d P0 margin mse (right : bool -> (nat -> R) -> bool) (has_mean : ((nat -> R) -> R) -> Prop) (mean : ((nat ->
+  R) -> R) -> R) :
+  0 <= P0 <= 1 -> 0 < margin -> (forall e, size d e <= margin -> right true e = true) ->
+  (forall b, has_mean (fun e => if right b e then 1 else 0)) ->
+  (forall a c, has_mean (fun e => a + c * size d e ^ 2) /\ mean (fun e => a + c * size d e ^ 2) = a + c * mse) ->
+  (forall f g, has_mean f -> has_mean g -> (forall e, f e <= g e) -> mean f <= mean g) ->
+  Rmax 0 (P0 * (1 - mse / margin ^ 2)) <= E [(P0, true); (1 - P0, false)] (fun b => mean (fun e => if right b e then 1 else 0)).
+Proof.
+intros P M S H Q R. cbn [E]. rewrite Rplus_0_r.
+assert (Z : forall b, 0 <= mean (fun e => if right b e then 1 else 0)).
+{ intros b. destruct (Q 0 0) as (Q1 & Q2). apply Rle_trans with (mean (fun e => 0 + 0 * size d e ^ 2)). rewrite Q2. lra.
+  apply R; [exact Q1 | apply H |]. intros e. destruct (right b e); lra. }
+assert (W : 1 - mse / margin ^ 2 <= mean (fun e => if right true e then 1 else 0)).
+{ destruct (Q 1 (- / margin ^ 2)) as (Q1 & Q2). apply Rle_trans with (mean (fun e => 1 + - / margin ^ 2 * size d e ^ 2)).
+  rewrite Q2. unfold Rdiv. lra.
+  apply R; [exact Q1 | apply H |]. intros e. assert (I : 0 < / margin ^ 2) by (apply Rinv_0_lt_compat, pow_lt, M).
+  destruct (Rle_lt_dec (size d e) margin) as [L|L].
+  - rewrite (S e L). generalize (pow2_ge_0 (size d e)). nra.
+  - assert (1 <= / margin ^ 2 * size d e ^ 2).
+    { rewrite <- (Rinv_l (margin ^ 2)) by (apply pow_nonzero; lra). apply Rmult_le_compat_l. lra. apply pow_incr. lra. }
+    destruct (right true e); lra. }
+generalize (Z true) (Z false). intros Z1 Z2. apply Rmax_lub.
+- apply Rplus_le_le_0_compat; apply Rmult_le_pos; lra.
+- assert (0 <= (1 - P0) * mean (fun e => if right false e then 1 else 0)) by (apply Rmult_le_pos; lra).
+  assert (P0 * (1 - mse / margin ^ 2) <= P0 * mean (fun e => if right true e then 1 else 0)) by (apply Rmult_le_compat_l;
+    lra). lra.
+Qed.
+
+(* The softmax of n logits. *)
+Definition softmax (n : nat) (l : nat -> R) (i : nat) : R := exp (l i) / total n (fun k => exp (l k)).
+
+Lemma exponentials_positive n l : (0 < n)%nat -> 0 < total n (fun k => exp (l k)).
+Proof.
+intros H. apply Rlt_le_trans with (exp (l 0%nat)). apply exp_pos.
+apply (total_part n (fun k => exp (l k)) 0); [intros; left; apply exp_pos | exact H].
+Qed.
+
+(* the variance of numbers d under a law q is at most half the sum of their squares *)
+Lemma variance_at_most n q d : is_distribution n q ->
+  total n (fun k => q k * d k ^ 2) - total n (fun k => q k * d k) ^ 2 <= dot n d d / 2.
+Proof.
+intros (P & S). set (m := total n (fun k => q k * d k)).
+assert (T : total n (fun k => 4 * q k ^ 2 * d k ^ 2) <= 2 * total n (fun k => q k * d k ^ 2) + 2 * m ^ 2).
+{ apply Rle_trans with (total n (fun k => total n (fun l => q k * q l * (d k + d l) ^ 2))).
+  - apply total_le. intros k K. apply Rle_trans with (q k * q k * (d k + d k) ^ 2). right; ring.
+    apply (total_part n (fun l => q k * q l * (d k + d l) ^ 2) k); [|exact K]. intros l L.
+    apply Rmult_le_pos; [apply Rmult_le_pos; [apply P, K | apply P, L] | apply pow2_ge_0].
+  - right. rewrite (total_ext n _ (fun k => q k * d k ^ 2 + 2 * m * (q k * d k) + total n (fun l => q l * d l ^ 2) * q k)).
+    + rewrite !total_plus, !total_times, S. fold m. ring.
+    + intros k _. rewrite (total_ext n _ (fun l => q k * d k ^ 2 * q l + 2 * (q k * d k) * (q l * d l)
+        + q k * (q l * d l ^ 2))) by (intros; ring).
+      rewrite !total_plus, !total_times, S. fold m. ring. }
+assert (U : total n (fun k => 2 * (q k * d k ^ 2)) - total n (fun k => 2 * q k ^ 2 * d k ^ 2) <= dot n d d / 2).
+{ unfold dot. gather. apply total_le. intros k _. generalize (pow2_ge_0 (d k * (q k - 1 / 2))). nra. }
+rewrite total_times in U. rewrite (total_ext n (fun k => 4 * q k ^ 2 * d k ^ 2) (fun k => 2 * (2 * q k ^ 2 * d k ^ 2))),
+  total_times in T by (intros; ring).
+lra.
+Qed.
+
+(* the covariance of d with an indicator less another *)
+Lemma covariance_at_most n q d i j c : is_distribution n q -> (i < n)%nat -> (j < n)%nat -> i <> j -> 0 < c ->
+  dot n d d <= 2 * c ^ 2 ->
+  let m := total n (fun k => q k * d k) in Rabs (q i * (d i - m) - q j * (d j - m)) <= c.
+Proof.
+intros D I J N C B m. generalize (variance_at_most n q d D). fold m. intros V. destruct D as (P & S).
+set (u := fun k => unit_at i k - unit_at j k). set (g := q i - q j).
+assert (at_i : forall f, total n (fun k => unit_at i k * f k) = f i) by (intros; apply total_unit, I).
+assert (at_j : forall f, total n (fun k => unit_at j k * f k) = f j) by (intros; apply total_unit, J).
+assert (QU : total n (fun k => q k * u k) = g).
+{ rewrite (total_ext n _ (fun k => unit_at i k * q k - unit_at j k * q k)) by (intros; unfold u; ring).
+  rewrite total_minus, at_i, at_j. reflexivity. }
+assert (QD : total n (fun k => q k * u k * d k) = q i * d i - q j * d j).
+{ rewrite (total_ext n _ (fun k => unit_at i k * (q k * d k) - unit_at j k * (q k * d k))) by (intros; unfold u; ring).
+  rewrite total_minus, at_i, at_j. reflexivity. }
+assert (QQ : total n (fun k => q k * u k ^ 2) = q i + q j).
+{ rewrite (total_ext n _ (fun k => unit_at i k * q k + unit_at j k * q k)).
+  - rewrite total_plus, at_i, at_j. reflexivity.
+  - intros k _. unfold u, unit_at. destruct (Nat.eqb_spec i k), (Nat.eqb_spec j k); try lia; ring. }
+assert (two : q i + q j <= 1).
+{ rewrite <- QQ, <- S. apply total_le. intros k K. generalize (P k K). unfold u, unit_at.
+  destruct (Nat.eqb i k), (Nat.eqb j k); lra. }
+(* a variance is not negative, here of c u + s d, s = 1 or -1 *)
+assert (W : forall s, s ^ 2 = 1 -> 0 <= c ^ 2 + 2 * c * s * (q i * (d i - m) - q j * (d j - m)) + c ^ 2).
+{ intros s S2. assert (X : 0 <= total n (fun k => q k * (c * (u k - g) + s * (d k - m)) ^ 2)).
+  { apply total_positive. intros k K. apply Rmult_le_pos; [apply P, K | apply pow2_ge_0]. }
+  rewrite (total_ext n _ (fun k => c ^ 2 * (q k * u k ^ 2) + 2 * c * s * (q k * u k * d k) + s ^ 2 * (q k * d k ^ 2)
+    - (2 * c * (c * g + s * m)) * (q k * u k) - (2 * s * (c * g + s * m)) * (q k * d k) + (c * g
+        + s * m) ^ 2 * q k)) in X by (intros; ring).
+  rewrite !total_plus, !total_minus, !total_plus, !total_times, QU, QD, QQ, S in X. fold m in X. rewrite S2 in X.
+  assert (Y : c ^ 2 * (q i + q j) <= c ^ 2 * 1) by (apply Rmult_le_compat_l; [apply pow2_ge_0 | exact two]).
+  assert (0 <= c ^ 2 * g ^ 2) by (apply Rmult_le_pos; apply pow2_ge_0).
+  assert (Z : s * s = 1) by lra. unfold g in *. nra. }
+generalize (W 1 ltac:(ring)) (W (-1) ltac:(ring)). intros W1 W2. apply Rabs_le. split; nra.
+Qed.
+
+(* how far the difference of two entries moves *)
+Lemma softmax_moves n l l' i j : (i < n)%nat -> (j < n)%nat -> i <> j ->
+  (softmax n l i - softmax n l j) - (softmax n l' i - softmax n l' j) <= / sqrt 2 * size n (fun k => l' k - l k).
+Proof.
+intros I J N. assert (H : (0 < n)%nat) by lia. set (d := fun k => l' k - l k).
+assert (R2 : sqrt 2 * sqrt 2 = 2) by (apply sqrt_sqrt; lra). assert (R0 : 0 < sqrt 2) by (apply sqrt_lt_R0; lra).
+destruct (Req_dec (size n d) 0) as [Z|Z].
+{ assert (E : forall k, (k < n)%nat -> l' k = l k).
+  { intros k K. generalize (total_part n (fun k => d k * d k) k ltac:(intros; nra) K) (size_square n d). unfold dot.
+    intros A B. rewrite Z in B.
+    unfold d in *. nra. }
+  rewrite Z. unfold softmax. rewrite (E i I), (E j J),
+    (total_ext n (fun k => exp (l' k)) (fun k => exp (l k))) by (intros k K; rewrite (E k K); reflexivity). lra. }
+set (at_time := fun t k => l k + t * d k). set (q := fun t => softmax n (at_time t)).
+set (f := fun t => softmax n (at_time t) i - softmax n (at_time t) j).
+set (df := fun t => q t i * (d i - total n (fun k => q t k * d k)) - q t j * (d j - total n (fun k => q t k * d k))).
+assert (Q : forall t, is_distribution n (q t)).
+{ intros t. generalize (exponentials_positive n (at_time t) H). intros P. split.
+  - intros k _. left. apply Rdiv_lt_0_compat; [apply exp_pos | exact P].
+  - unfold q, softmax, Rdiv. rewrite (total_ext n _ (fun k => / total n
+      (fun k => exp (at_time t k)) * exp (at_time t k))) by (intros; ring).
+    rewrite total_times. field. lra. }
+assert (D1 : forall t k, is_derive (fun t => softmax n (at_time t) k) t (q t k * (d k - total n (fun l => q t l * d l)))).
+{ intros t k. generalize (exponentials_positive n (at_time t) H). set (S := total n (fun k => exp (at_time t k))). intros P.
+  assert (E : forall k, is_derive (fun t => exp (at_time t k)) t (d k * exp (at_time t k))).
+  { intros m. unfold at_time. auto_derive; [trivial | ring]. }
+  replace (q t k * (d k - total n (fun l => q t l * d l)))
+    with ((d k * exp (at_time t k) * S - exp (at_time t k) * total n (fun m => d m * exp (at_time t m))) / S ^ 2).
+  - apply (is_derive_div (fun t => exp (at_time t k)) (fun t => total n (fun m => exp (at_time t m)))); [apply E | | fold S; lra].
+    apply (derive_total n (fun m t => exp (at_time t m))). intros m _. apply E.
+  - unfold q, softmax. fold S. rewrite (total_ext n (fun l => exp (at_time t l) / S * d l)
+      (fun m => / S * (d m * exp (at_time t m)))) by (intros; field; lra).
+    rewrite total_times. field. lra. }
+destruct (MVT_gen f 0 1 df) as (t & _ & T).
+- intros t _. apply (is_derive_minus (fun t => softmax n (at_time t) i) (fun t => softmax n (at_time t) j)); apply D1.
+- intros t _. apply continuity_pt_filterlim. apply (ex_derive_continuous (K := R_AbsRing) (V := R_NormedModule)). exists (df t).
+  apply (is_derive_minus (fun t => softmax n (at_time t) i) (fun t => softmax n (at_time t) j)); apply D1.
+- assert (E0 : at_time 0 = l) by (apply functional_extensionality; intros; unfold at_time; ring).
+  assert (E1 : at_time 1 = l') by (apply functional_extensionality; intros; unfold at_time, d; ring).
+  unfold f in T. rewrite E0, E1 in T.
+  assert (C0 : 0 < / sqrt 2 * size n d).
+  { generalize (size_positive n d). intros. apply Rmult_lt_0_compat; [apply Rinv_0_lt_compat, R0 | lra]. }
+  assert (C : Rabs (df t) <= / sqrt 2 * size n d).
+  { apply (covariance_at_most n (q t) d i j _ (Q t) I J N C0). rewrite <- size_square.
+    replace (2 * (/ sqrt 2 * size n d) ^ 2) with (2 / (sqrt 2 * sqrt 2) * (size n d * size n d)) by (field; lra). rewrite R2.
+    right. field. }
+  apply Rabs_le_between in C. lra.
+Qed.
+
+(* the Frobenius norm is at least the spectral norm *)
+Lemma frobenius_norm q r D v : size q (image r D v) <= sqrt (frobenius q r D) * size r v.
+Proof.
+unfold size. rewrite <- sqrt_mult_alt. apply sqrt_le_1_alt, image_at_most. repeat (apply total_positive; intros). apply pow2_ge_0.
+Qed.
+
+(* Lemma 1, with norms that are at least the spectral norms, as the Frobenius norms are; `last` is that of the last matrix V *)
+Theorem FDP_L1 act net a e V b labels last i x x' least : (forall u v, Rabs (act u - act v) <= Rabs (u - v)) -> chain a net e ->
+  (forall v, size labels (image e V v) <= last * size e v) -> 0 < last * growth net -> (i < labels)%nat ->
+  let P y := softmax labels (logit act net e V b y) in
+  (forall j, (j < labels)%nat -> j <> i -> least <= sqrt 2 * (P x i - P x j) / (last * growth net)) ->
+  (exists j, (j < labels)%nat /\ j <> i /\ P x' i <= P x' j) ->
+  least <= size a (fun k => x' k - x k).
+Proof.
+intros Lip C HV PG I P H (j & J & D & K). apply Rle_trans with (1 := H j J D).
+assert (R2 : sqrt 2 * sqrt 2 = 2) by (apply sqrt_sqrt; lra). assert (R0 : 0 < sqrt 2) by (apply sqrt_lt_R0; lra).
+assert (G : 0 <= growth net) by apply (growth_positive _ _ _ C).
+assert (L0 : 0 <= last) by (apply Rnot_lt_le; intros L; nra).
+apply (Rmult_le_reg_r (last * growth net)). exact PG. unfold Rdiv. rewrite Rmult_assoc, Rinv_l, Rmult_1_r by lra.
+generalize (softmax_moves labels (logit act net e V b x) (logit act net e V b x') i j I J (not_eq_sym D)). fold (P x) (P x').
+intros M.
+assert (S : size labels (fun k => logit act net e V b x' k - logit act net e V b x k)
+  <= last * (growth net * size a (fun k => x' k - x k))).
+{ apply Rle_trans with (size labels (image e V (fun k => hidden act net x' k - hidden act net x k))).
+  - apply size_at_most. intros k _. right. f_equal. unfold logit, image.
+    rewrite (total_ext e _ (fun l => V k l * hidden act net x' l - V k l * hidden act net x l)) by (intros; ring).
+    rewrite total_minus. unfold dot. ring.
+  - apply Rle_trans with (1 := HV _). apply Rmult_le_compat_l. exact L0. apply (hidden_moves act net a e x x' Lip C). }
+apply (Rmult_le_compat_l (/ sqrt 2)) in S; [|left; apply Rinv_0_lt_compat, R0].
+assert (T : sqrt 2 * (P x i - P x j) <= sqrt 2 * (/ sqrt 2 * (last * (growth net * size a
+  (fun k => x' k - x k))))) by (apply Rmult_le_compat_l; lra).
+apply Rle_trans with (1 := T). right. field. lra.
+Qed.
+
 (* What follows is about laws, events and divergences as in Divergence.v;
    the normal laws are those of Gaussian.v, and of Dimensions.v
    in any dimension. *)

@@ -367,14 +367,6 @@ Definition bowl (n K : nat) (c : nat -> R) (e : nat -> nat -> R) (m : nat -> R) 
 Definition bowl_slope (n K : nat) (c : nat -> R) (e : nat -> nat -> R) (m h : nat -> R) (i : nat) : R :=
   total K (fun k => c k * dot n (e k) (fun i => h i - m i) * e k i).
 
-Lemma derive_total K (f : nat -> R -> R) (df : nat -> R) t : (forall k, (k < K)%nat -> is_derive (f k) t (df k)) ->
-  is_derive (fun u => total K (fun k => f k u)) t (total K df).
-Proof.
-induction K as [|K IH]; intros H; simpl.
-- apply (is_derive_const (K := R_AbsRing) (V := R_NormedModule)).
-- apply (is_derive_plus (fun u => total K (fun k => f k u)) (f K)). apply IH; intros; apply H; lia. apply H; lia.
-Qed.
-
 Lemma bowl_gradient n K c e m least : is_gradient n (bowl n K c e m least) (bowl_slope n K c e m).
 Proof.
 intros x d. unfold bowl, bowl_slope. rewrite dot_sym, dot_total.
