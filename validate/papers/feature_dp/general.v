@@ -3489,3 +3489,487 @@ Proof.
     assert (I7 : p * ((1 - m * k) * Y - (1 + m) * X) <= p * delta (a / sqrt (v + s)) eps) by (apply Rmult_le_compat_l; lra). nra.
 Qed.
 End Weak.
+
+(** Pinsker's inequality for tests, from Hoeffding's lemma for one coin. *)
+Lemma rises_from_0 (f df : R -> R) : (forall t, is_derive f t (df t)) -> (forall t, 0 <= t -> 0 <= df t) -> forall t,
+  0 <= t -> f 0 <= f t.
+Proof.
+  intros D P t T. destruct (MVT_gen f 0 t df) as [y [Y E]].
+  - intros; apply D.
+  - intros x _. apply continuity_pt_filterlim. apply (ex_derive_continuous (K := R_AbsRing) (V := R_NormedModule)). eexists.
+    apply D.
+  - rewrite Rmin_left, Rmax_right in Y by exact T. assert (0 <= df y * (t - 0)) by (apply Rmult_le_pos; [apply P|]; lra). lra.
+Qed.
+
+Lemma coin_moments c t : 0 <= c <= 1 -> 0 <= t -> ln (1 + c * (exp t - 1)) <= t * c + t * t / 8.
+Proof.
+  intros C T. assert (Z : forall t, 0 < 1 + c * (exp t - 1)).
+  { intro u. generalize (exp_pos u). intro. assert (0 <= c * exp u) by nra. destruct (Req_dec c 1) as [-> | N]; nra. }
+  set (u := fun t => c * exp t / (1 + c * (exp t - 1))).
+  assert (D1 : forall t, is_derive (fun t => t * c + t * t / 8 - ln (1 + c * (exp t - 1))) t (c + t / 4 - u t)).
+  { intro y. unfold u. auto_derive. generalize (Z y); lra. generalize (Z y). intro. field. lra. }
+  assert (D2 : forall t, is_derive (fun t => c + t / 4 - u t) t (1 / 4 - u t * (1 - u t))).
+  { intro y. unfold u. auto_derive. generalize (Z y); lra. generalize (Z y). intro. field. lra. }
+  assert (P2 : forall t, 0 <= t -> 0 <= c + t / 4 - u t).
+  { intros y Y. apply Rle_trans with (c + 0 / 4 - u 0).
+    - unfold u. rewrite exp_0. replace (1 + c * (1 - 1)) with 1 by ring. right. field.
+    - apply (rises_from_0 (fun t => c + t / 4 - u t) (fun t => 1 / 4 - u t * (1 - u t)) D2); [|exact Y]. intros z _.
+      assert (0 <= (u z - 1 / 2) * (u z - 1 / 2)) by apply Rle_0_sqr. lra. }
+  generalize (rises_from_0 _ _ D1 P2 t T). cbv beta. rewrite exp_0. replace (1 + c * (1 - 1)) with 1 by ring. rewrite ln_1. lra.
+Qed.
+
+Section Short.
+Variables (r : nat) (F : ((nat -> R) -> R) -> Prop) (E1 E0 : ((nat -> R) -> R) -> R) (x : nat -> R) (v s : R).
+Hypothesis class : functions F.
+Hypothesis first : expectation F E1.
+Hypothesis second : expectation F E0.
+Hypothesis noises : 0 < v /\ 0 <= s.
+
+(* E1 is the expectation under N(x, (v + s) I) in r dimensions, and E0 that under N(0, v I).
+   Of them the means and mean squares of the
+   coordinates are used, and the ratio of the densities, of which log_ratio is the logarithm. *)
+Hypothesis coordinates : forall i, (i < r)%nat -> F (fun y => y i) /\ F (fun y => y i * y i) /\ E1 (fun y => y i) = x i /\
+  E1 (fun y => y i * y i) = x i * x i + (v + s).
+Definition log_ratio (y : nat -> R) : R := total r (fun i => ln (normal (x i) (sqrt (v + s)) (y i) / normal 0 (sqrt v) (y i))).
+Hypothesis densities : forall g, F g -> (forall y, 0 <= g y) -> (exists b, forall y, g y <= b) ->
+  F (fun y => g y * exp (- log_ratio y)) /\ E1 (fun y => g y * exp (- log_ratio y)) = E0 g.
+
+Let K := / 2 * (INR r * (s / v - ln (1 + s / v)) + total r (fun i => x i * x i) / v).
+
+Lemma ratio_of_normals a y : ln (normal a (sqrt (v + s)) y / normal 0 (sqrt v) y)
+  = y * y / (2 * v) - (y - a) * (y - a) / (2 * (v + s)) - / 2 * ln (1 + s / v).
+Proof.
+  assert (R0 : 0 < sqrt v) by (apply sqrt_lt_R0; lra). assert (R1 : 0 < sqrt (v + s)) by (apply sqrt_lt_R0; lra).
+  assert (Q0 : sqrt v * sqrt v = v) by (apply sqrt_sqrt; lra). assert (Q1 : sqrt (v + s) * sqrt (v + s) = v + s) by (apply
+    sqrt_sqrt; lra).
+  assert (P : 0 < 1 + s / v) by (assert (0 <= s / v) by (apply Rdiv_le_0_compat; lra); lra).
+  assert (Q : sqrt (1 + s / v) * sqrt v = sqrt (v + s)) by (rewrite <- sqrt_mult; [f_equal; field; lra | lra | lra]).
+  assert (Lq : ln (sqrt (1 + s / v)) = / 2 * ln (1 + s / v)).
+  { assert (W : 0 < sqrt (1 + s / v)) by (apply sqrt_lt_R0; exact P).
+    assert (2 * ln (sqrt (1 + s / v)) = ln (1 + s / v)).
+    { rewrite <- (sqrt_sqrt (1 + s / v)) at 2 by lra. rewrite ln_mult by exact W. ring. } lra. }
+  assert (W : 0 < sqrt (1 + s / v)) by (apply sqrt_lt_R0; exact P).
+  set (X := y * y / (2 * v) - (y - a) * (y - a) / (2 * (v + s))). rewrite <- Lq.
+  transitivity (ln (exp X * / sqrt (1 + s / v))).
+  2: { rewrite ln_mult by (apply exp_pos || (apply Rinv_0_lt_compat; exact W)). rewrite ln_Rinv, ln_exp by exact W. ring. }
+  f_equal. unfold X. clear X. set (W0 := sqrt (1 + s / v)) in *. set (S0 := sqrt v) in *. set (S1 := sqrt (v + s)) in *.
+  unfold normal, n. rewrite Rminus_0_r.
+  replace ((y - a) / S1 * ((y - a) / S1) / 2) with ((y - a) * (y - a) / (2 * (v + s))) by (rewrite <- Q1; field; lra).
+  replace (y / S0 * (y / S0) / 2) with (y * y / (2 * v)) by (rewrite <- Q0; field; lra).
+  replace (y * y / (2 * v) - (y - a) * (y - a) / (2 * (v + s))) with (y * y / (2 * v) + - ((y - a) * (y - a) / (2 * (v + s))))
+    by ring. rewrite exp_plus. rewrite (exp_Ropp (y * y / (2 * v))). rewrite <- Q.
+    generalize root_positive (exp_pos (y * y / (2 * v))). intros.
+  field. repeat split; lra.
+Qed.
+
+Lemma class_sum k (f : nat -> (nat -> R) -> R) : (forall i, (i < k)%nat -> F (f i)) ->
+  F (fun y => total k (fun i => f i y)) /\ E1 (fun y => total k (fun i => f i y)) = total k (fun i => E1 (f i)).
+Proof.
+  induction k as [|k IH]; intro H; simpl.
+  - split. apply (constants _ class). replace (fun _ : nat -> R => 0) with (fun _ : nat -> R => 0 * 1 + 0 * 1)
+      by (apply FunctionalExtensionality.functional_extensionality; intro; ring).
+    rewrite (linear _ _ first 0 0 (fun _ => 1) (fun _ => 1)) by apply (constants _ class). ring.
+  - destruct IH as [A B]. intros; apply H; lia.
+    replace (fun y => total k (fun i => f i y) + f k y) with (fun y => 1 * total k (fun i => f i y) + 1 * f k y)
+      by (apply FunctionalExtensionality.functional_extensionality; intro; ring).
+    split. apply (combined _ class); auto. rewrite (linear _ _ first) by auto. rewrite B. ring.
+Qed.
+
+(* The relative entropy. *)
+Lemma mean_log_ratio : F log_ratio /\ E1 log_ratio = K.
+Proof.
+  set (term := fun i (y : nat -> R) => (/ (2 * v) - / (2 * (v + s))) * (y i * y i) + 1 * (x i / (v + s) * y i + (- (x i * x i /
+    (2 * (v + s))) - / 2 * ln (1 + s / v)) * 1)).
+  assert (Eq : log_ratio = fun y => total r (fun i => term i y)).
+  { apply FunctionalExtensionality.functional_extensionality. intro y. unfold log_ratio. apply total_same. intros i _.
+    rewrite ratio_of_normals. unfold term. field. lra. }
+  assert (Ft : forall i, (i < r)%nat -> F (term i) /\
+    E1 (term i) = (/ (2 * v) - / (2 * (v + s))) * (x i * x i + (v + s)) + (x i / (v + s) * x i + (- (x i * x i / (2 * (v + s)))
+      - / 2 * ln (1 + s / v)))).
+  { intros i I. destruct (coordinates i I) as (C1 & C2 & C3 & C4).
+    assert (L1 : F (fun y => x i / (v + s) * y i + (- (x i * x i / (2 * (v + s))) - / 2 * ln (1 + s / v)) * 1))
+      by (apply (combined _ class _ _ (fun y => y i) (fun _ => 1)); [exact C1 | apply (constants _ class)]).
+    split. unfold term. apply (combined _ class _ _ (fun y => y i * y i)); assumption.
+    unfold term. rewrite (linear _ _ first _ _ (fun y => y i * y i)) by assumption.
+    rewrite (linear _ _ first _ _ (fun y => y i) (fun _ => 1)) by (exact C1 || apply (constants _ class)).
+    rewrite C3, C4, (Divergence.one _ _ first). ring. }
+  destruct (class_sum r term (fun i I => proj1 (Ft i I))) as [A B]. rewrite Eq. split. exact A. rewrite B.
+  rewrite (total_same r _ (fun i => / (2 * v) * (x i * x i) + / 2 * ((s / v - ln (1 + s / v)) * 1))).
+  - rewrite total_combined, total_times. replace (total r (fun _ => 1)) with (INR r).
+    + unfold K. field. lra.
+    + clear. induction r as [|k IH]. reflexivity. rewrite S_INR, IH. reflexivity.
+  - intros i I. rewrite (proj2 (Ft i I)). field. lra.
+Qed.
+
+Lemma K_not_negative : 0 <= K.
+Proof.
+  unfold K. assert (Q : 0 <= s / v) by (apply Rdiv_le_0_compat; lra).
+  assert (L : ln (1 + s / v) <= s / v).
+  { rewrite <- (ln_exp (s / v)) at 2. apply ln_rises. lra. generalize (exp_ineq1_le (s / v)). lra. }
+  assert (0 <= total r (fun i => x i * x i)) by (apply total_not_negative; intros; nra).
+  assert (0 <= total r (fun i => x i * x i) / v) by (apply Rdiv_le_0_compat; lra).
+  assert (0 <= INR r * (s / v - ln (1 + s / v))) by (apply Rmult_le_pos; [apply pos_INR | lra]). lra.
+Qed.
+
+Lemma tests_apart phi t : F phi -> (forall y, 0 <= phi y <= 1) -> 0 < t -> E1 phi - E0 phi <= K / t + t / 8.
+Proof.
+  intros Fp B T. set (c := E0 phi).
+  assert (C : 0 <= c <= 1).
+  { unfold c. split.
+    - apply Rle_trans with (E0 (fun _ => 0 * 1 + 0 * 1)).
+      + rewrite (linear _ _ second 0 0 (fun _ => 1) (fun _ => 1)) by apply (constants _ class). lra.
+      + apply (rises _ _ second). apply (combined _ class); apply (constants _ class). exact Fp. intro y. generalize (B y). lra.
+    - rewrite <- (Divergence.one _ _ second). apply (rises _ _ second). exact Fp. apply (constants _ class). intro y. apply B. }
+  set (Z := 1 + c * (exp t - 1)). assert (Et : 1 < exp t) by (rewrite <- exp_0; apply exp_increasing; exact T).
+  assert (Z0 : 0 < Z) by (unfold Z; nra).
+  set (g := fun y => 1 * 1 + (exp t - 1) * phi y).
+  assert (Fg : F g) by (apply (combined _ class _ _ (fun _ => 1)); [apply (constants _ class) | exact Fp]).
+  assert (Eg : E0 g = Z).
+  { unfold g. rewrite (linear _ _ second _ _ (fun _ => 1)) by (exact Fp || apply (constants _ class)).
+    rewrite (Divergence.one _ _ second). unfold Z, c. ring. }
+  destruct (densities g Fg) as [Fl El].
+  { intro y. unfold g. generalize (B y). intro. nra. } { exists (exp t). intro y. unfold g. generalize (B y). intro. nra. }
+  destruct mean_log_ratio as [Fr Er].
+  (* w <= log Z - 1 + e^w / Z at w = t phi - log ratio; e^(t phi) is at most 1 + phi (e^t - 1) *)
+  assert (M : E1 (fun y => t * phi y + -1 * log_ratio y) <= E1 (fun y => (ln Z - 1) * 1 + / Z * (g y * exp (- log_ratio y)))).
+  { apply (rises _ _ first).
+    - apply (combined _ class); assumption.
+    - apply (combined _ class _ _ (fun _ => 1)); [apply (constants _ class) | exact Fl].
+    - intro y. set (w := t * phi y + -1 * log_ratio y).
+      assert (W1 : w <= ln Z - 1 + exp w / Z).
+      { generalize (exp_ineq1_le (w - ln Z)). unfold Rminus at 2. rewrite exp_plus, exp_Ropp, exp_ln by exact Z0. unfold Rdiv.
+        lra. }
+      assert (W2 : exp w <= g y * exp (- log_ratio y)).
+      { unfold w. replace (t * phi y + -1 * log_ratio y) with (t * phi y + - log_ratio y) by ring. rewrite exp_plus.
+        apply Rmult_le_compat_r. left; apply exp_pos. unfold g. generalize (B y). intro By.
+        (* convexity of exp *)
+        generalize (exp_ineq1_le (t - t * phi y)) (exp_ineq1_le (- (t * phi y))). intros e1 e2.
+        assert (X1 : exp t = exp (t * phi y) * exp (t - t * phi y)) by (rewrite <- exp_plus; f_equal; ring).
+        assert (X2 : 1 = exp (t * phi y) * exp (- (t * phi y))) by (rewrite <- exp_plus, Rplus_opp_r, exp_0; reflexivity).
+        generalize (exp_pos (t * phi y)). intro X3.
+        assert (Y1 : exp (t * phi y) * (1 + (t - t * phi y)) <= exp t) by (rewrite X1; apply Rmult_le_compat_l; lra).
+        assert (Y2 : exp (t * phi y) * (1 + - (t * phi y)) <= 1) by (rewrite X2 at 2; apply Rmult_le_compat_l; lra).
+        assert (phi y * (exp (t * phi y) * (1 + (t - t * phi y))) <= phi y * exp t) by (apply Rmult_le_compat_l; lra).
+        assert ((1 - phi y) * (exp (t * phi y) * (1 + - (t * phi y))) <= (1 - phi y) * 1) by (apply Rmult_le_compat_l; lra).
+          nra. }
+      assert (exp w / Z <= / Z * (g y * exp (- log_ratio y))).
+      { unfold Rdiv. rewrite Rmult_comm. apply Rmult_le_compat_l. left; apply Rinv_0_lt_compat; exact Z0. exact W2. }
+      lra. }
+  rewrite (linear _ _ first t (-1) phi log_ratio) in M by assumption.
+  rewrite (linear _ _ first (ln Z - 1) (/ Z) (fun _ => 1)) in M by (exact Fl || apply (constants _ class)).
+  rewrite Er, El, Eg, (Divergence.one _ _ first), Rinv_l in M by lra.
+  generalize (coin_moments c t C (Rlt_le _ _ T)). fold Z. intro H.
+  apply (Rmult_le_reg_l t). exact T. replace (t * (K / t + t / 8)) with (K + t * t / 8) by (field; lra).
+  rewrite Rmult_minus_distr_l. fold c. lra.
+Qed.
+
+Lemma pinsker phi : F phi -> (forall y, 0 <= phi y <= 1) -> Rabs (E1 phi - E0 phi) <= sqrt (K / 2).
+Proof.
+  intros Fp B. assert (One : forall phi, F phi -> (forall y, 0 <= phi y <= 1) -> E1 phi - E0 phi <= sqrt (K / 2)).
+  { clear phi Fp B. intros phi Fp B. destruct K_not_negative as [Kp | K0].
+    - assert (T : 0 < sqrt (8 * K)) by (apply sqrt_lt_R0; lra). apply Rle_trans with (1 := tests_apart phi (sqrt (8 * K)) Fp B T).
+      assert (Q : sqrt (K / 2) = sqrt (8 * K) / 4).
+      { replace (K / 2) with (8 * K / (4 * 4)) by field. rewrite sqrt_div by lra. rewrite sqrt_square by lra. reflexivity. }
+      rewrite Q. assert (S : sqrt (8 * K) * sqrt (8 * K) = 8 * K) by (apply sqrt_sqrt; lra).
+      right. apply (Rmult_eq_reg_r (sqrt (8 * K))); [|lra]. replace ((K / sqrt (8 * K) + sqrt (8 * K) / 8) * sqrt (8 * K))
+        with (K + sqrt (8 * K) * sqrt (8 * K) / 8) by (field; lra).
+      replace (sqrt (8 * K) / 4 * sqrt (8 * K)) with (sqrt (8 * K) * sqrt (8 * K) / 4) by field. rewrite S. field.
+    - rewrite <- K0. unfold Rdiv. rewrite Rmult_0_l, sqrt_0. apply le_epsilon. intros e He.
+      generalize (tests_apart phi (8 * e) Fp B ltac:(lra)). rewrite <- K0. unfold Rdiv. rewrite Rmult_0_l. lra. }
+  assert (Fc : F (fun y => 1 * 1 + -1 * phi y)) by (apply (combined _ class _ _ (fun _ => 1));
+    [apply (constants _ class) | exact Fp]).
+  assert (Bc : forall y, 0 <= 1 * 1 + -1 * phi y <= 1) by (intro y; generalize (B y); lra).
+  generalize (One phi Fp B) (One _ Fc Bc).
+  rewrite (linear _ _ first _ _ (fun _ => 1)), (linear _ _ second _ _ (fun _ => 1)) by (exact Fp || apply (constants _ class)).
+  rewrite (Divergence.one _ _ first), (Divergence.one _ _ second). intros. unfold Rabs. destruct (Rcase_abs _); lra.
+Qed.
+
+(** absent: the device takes part with probability p; d is the greatest norm of its code.
+   Both orders, for every test of the class. *)
+Theorem FDP_T1a_short d p lambda phi : total r (fun i => x i * x i) <= d * d -> 0 <= p <= 1 -> 1 <= lambda ->
+  F phi -> (forall y, 0 <= phi y <= 1) ->
+  let P := p * E1 phi + (1 - p) * E0 phi in
+  let bound := p / 2 * sqrt (INR r * (s / v - ln (1 + s / v)) + d * d / v) in
+  P - lambda * E0 phi <= bound /\ E0 phi - lambda * P <= bound.
+Proof.
+  intros D Hp L Fp B P bound. generalize (pinsker phi Fp B). intro H.
+  assert (Pos : forall E, expectation F E -> 0 <= E phi).
+  { intros E HE. apply Rle_trans with (E (fun _ => 0 * 1 + 0 * 1)).
+    - rewrite (linear _ _ HE 0 0 (fun _ => 1) (fun _ => 1)) by apply (constants _ class). lra.
+    - apply (rises _ _ HE). apply (combined _ class); apply (constants _ class). exact Fp. intro y. generalize (B y). lra. }
+  generalize (Pos E1 first) (Pos E0 second). intros P1 P0.
+  assert (Kb : sqrt (K / 2) <= / 2 * sqrt (INR r * (s / v - ln (1 + s / v)) + d * d / v)).
+  { generalize K_not_negative. intro K0. replace (/ 2) with (sqrt (/ 4)).
+    - rewrite <- sqrt_mult_alt by lra. apply sqrt_le_1_alt. unfold K. assert (total r (fun i => x i * x i) / v <= d * d / v).
+      { apply Rmult_le_compat_r; [left; apply Rinv_0_lt_compat|]; lra. }
+      lra.
+    - replace (/ 4) with (/ 2 * / 2) by field. apply sqrt_square. lra. }
+  assert (M : p * Rabs (E1 phi - E0 phi) <= bound).
+  { unfold bound. unfold Rdiv at 1. rewrite Rmult_assoc. apply Rmult_le_compat_l. lra. apply Rle_trans with (1 := H). exact Kb. }
+  assert (A1 : p * (E1 phi - E0 phi) <= p * Rabs (E1 phi - E0 phi)) by (apply Rmult_le_compat_l; [lra | apply Rle_abs]).
+  assert (A2 : p * (E0 phi - E1 phi) <= p * Rabs (E1 phi - E0 phi)).
+  { rewrite Rabs_minus_sym. apply Rmult_le_compat_l; [lra | apply Rle_abs]. }
+  assert (A3 : 0 <= (lambda - 1) * E0 phi) by (apply Rmult_le_pos; lra).
+  assert (A4 : 0 <= (lambda - 1) * P) by (apply Rmult_le_pos; [lra | unfold P; assert (0 <= p * E1 phi) by (apply Rmult_le_pos;
+    lra);
+    assert (0 <= (1 - p) * E0 phi) by (apply Rmult_le_pos; lra); lra]).
+  unfold P in *. split; lra.
+Qed.
+End Short.
+
+(** Visible participants: the best test is a half-space, and attains the curve in every dimension. *)
+Definition step (t x : R) : R := if Rle_dec t x then 1 else 0.
+
+Lemma step_zero t f a b : a <= b -> b <= t -> is_RInt (fun x => step t x * f x) a b 0.
+Proof.
+  intros O B. apply (is_RInt_ext (fun _ => 0)).
+  - rewrite Rmin_left, Rmax_right by exact O. intros x X. unfold step. destruct (Rle_dec t x); [lra | symmetry; apply Rmult_0_l].
+  - evar_last. apply (is_RInt_const (V := R_NormedModule)). unfold scal; simpl; unfold mult; simpl. ring.
+Qed.
+
+Lemma step_one t (f : R -> R) a b : a <= b -> t <= a -> ex_RInt f a b -> is_RInt (fun x => step t x * f x) a b (RInt f a b).
+Proof.
+  intros O A I. apply (is_RInt_ext f).
+  - rewrite Rmin_left, Rmax_right by exact O. intros x X. unfold step. destruct (Rle_dec t x); [symmetry; apply Rmult_1_l | lra].
+  - apply (RInt_correct (V := R_CompleteNormedModule)). exact I.
+Qed.
+
+Lemma step_across t (f : R -> R) a b : a <= t <= b -> (forall u v, ex_RInt f u v) -> is_RInt (fun x => step t x * f x) a b (RInt
+  f t b).
+Proof.
+  intros [A B] I. replace (RInt f t b) with (plus 0 (RInt f t b)) by (unfold plus; simpl; ring).
+  apply (is_RInt_Chasles (V := R_NormedModule)) with t. apply step_zero; lra. apply step_one; try lra. apply I.
+Qed.
+
+Lemma step_integrable t (f : R -> R) : (forall u v, ex_RInt f u v) -> forall a b, ex_RInt (fun x => step t x * f x) a b.
+Proof.
+  intro I. assert (H : forall a b, a <= b -> ex_RInt (fun x => step t x * f x) a b).
+  { intros a b O. destruct (Rle_dec b t) as [B | B]. eexists. apply step_zero; assumption.
+    destruct (Rle_dec t a) as [A | A]. eexists. apply step_one; try assumption. apply I. eexists.
+      apply step_across; [lra | exact I]. }
+  intros a b. destruct (Rle_dec a b). apply H. assumption. apply ex_RInt_swap. apply H. lra.
+Qed.
+
+Lemma normal_integral m s A B : 0 < s -> is_RInt (normal m s) A B (RInt n (/ s * A + - m / s) (/ s * B + - m / s)).
+Proof.
+  intro S. apply (is_RInt_ext (fun x => scal (/ s) (n (/ s * x + - m / s)))).
+  - intros x _. unfold normal, scal; simpl; unfold mult; simpl. replace (/ s * x + - m / s) with ((x - m) / s) by (field; lra).
+    field. lra.
+  - apply (is_RInt_comp_lin (V := R_NormedModule)). apply (RInt_correct (V := R_CompleteNormedModule)). apply n_integrable.
+Qed.
+
+Fixpoint masses (a : list R) (s A B : R) : R := match a with [] => 1 | m :: a => RInt (normal m s) A B * masses a s A B end.
+
+Lemma law_box a s : 0 < s -> integrable (length a) (law a s) /\ forall A B, box (length a) (law a s) A B = masses a s A B.
+Proof.
+  intro S. induction a as [|m a [I V]]; simpl. auto.
+  assert (In : forall x, integrable (length a) (fun xs => normal m s x * law a s xs)) by (intro; apply integrable_times; exact I).
+  assert (Bx : forall x A B, box (length a) (fun xs => normal m s x * law a s xs) A B = masses a s A B * normal m s x).
+  { intros x A B. rewrite box_times by exact I. rewrite V. ring. }
+  split; [split; [exact In|]|].
+  - intros A B. apply (ex_RInt_ext (fun x => masses a s A B * normal m s x)). intros x _. symmetry. apply Bx.
+    apply times_integrable. eexists. apply normal_integral. exact S.
+  - intros A B. rewrite (RInt_ext _ (fun x => masses a s A B * normal m s x)) by (intros; apply Bx).
+    rewrite scaled by (eexists; apply normal_integral; exact S). ring.
+Qed.
+
+Lemma is_lim_times (f g : R -> R) (l k : R) : is_lim f p_infty l -> is_lim g p_infty k -> is_lim (fun B => f B * g B) p_infty (l
+  * k).
+Proof. intros F G. exact (is_lim_mult f g p_infty l k F G I). Qed.
+
+Lemma masses_limit a s : 0 < s -> is_lim (fun B => masses a s (- B) B) p_infty 1.
+Proof.
+  intro S. induction a as [|m a IH]; simpl. apply is_lim_const. replace (Finite 1) with (Finite (1 * 1)) by (f_equal; ring).
+  apply is_lim_times; [|exact IH].
+  apply (is_lim_ext (fun B => RInt n (/ s * - B + - m / s) (/ s * B + - m / s))). intro B. symmetry. apply is_RInt_unique.
+    apply normal_integral. exact S.
+  apply between_limit. apply Rinv_0_lt_compat. exact S.
+Qed.
+
+Definition above_first (t : R) (ys : list R) : R := match ys with [] => 0 | y :: _ => step t y end.
+
+Lemma above_first_law t m a s : 0 < s -> integrable (S (length a)) (fun ys => above_first t ys * law (m :: a) s ys) /\
+  forall B, - B <= t <= B -> box (S (length a)) (fun ys => above_first t ys * law (m :: a) s ys) (- B) B
+    = masses a s (- B) B * RInt n ((t - m) / s) (/ s * B + - m / s).
+Proof.
+  intro S. destruct (law_box a s S) as [I V]. simpl.
+  assert (In : forall x, integrable (length a) (fun xs => step t x * (normal m s x * law a s xs))) by (intro;
+    apply integrable_times; apply integrable_times; exact I).
+  assert (Bx : forall x A B, box (length a) (fun xs => step t x * (normal m s x * law a s xs)) A B = masses a s A B * (step t x
+    * normal m s x)).
+  { intros x A B. rewrite box_times by (apply integrable_times; exact I). rewrite box_times by exact I. rewrite V. ring. }
+  assert (N : forall u v, ex_RInt (normal m s) u v) by (intros; eexists; apply normal_integral; exact S).
+  split; [split; [exact In|]|].
+  - intros A B. apply (ex_RInt_ext (fun x => masses a s A B * (step t x * normal m s x))). intros x _. symmetry. apply Bx.
+    apply times_integrable. apply step_integrable. exact N.
+  - intros B T. rewrite (RInt_ext _ (fun x => masses a s (- B) B * (step t x * normal m s x))) by (intros; apply Bx).
+    rewrite (scaled (fun x => step t x * normal m s x)) by (apply step_integrable; exact N).
+    f_equal. rewrite (is_RInt_unique _ _ _ _ (step_across t (normal m s) (- B) B T N)).
+    rewrite (is_RInt_unique _ _ _ _ (normal_integral m s t B S)). f_equal. field. lra.
+Qed.
+
+Lemma square_difference a b : length a = length b -> square (apart a b) = square a - 2 * inner a b + square b.
+Proof.
+  revert b. induction a as [|x a IH]; intros [|y b]; simpl; try discriminate. intros _. ring.
+  intro H. injection H as H. unfold apart in *. simpl. rewrite (IH b H). ring.
+Qed.
+
+Lemma apart_at_most a b A B : length a = length b -> 0 <= A -> 0 <= B -> square a <= A * A -> square b <= B * B -> square (apart
+  a b) <= (A + B) * (A + B).
+Proof.
+  intros L A0 B0 SA SB. rewrite (square_difference a b L). generalize (inner_square a b) (square_not_negative a)
+    (square_not_negative b). intros I X Y.
+  assert (K : square a * square b <= (A * B) * (A * B)) by (replace ((A * B) * (A * B)) with ((A * A) * (B * B)) by ring;
+    apply Rmult_le_compat; assumption).
+  assert (0 <= A * B) by (apply Rmult_le_pos; assumption). assert (- inner a b <= A * B) by nra. nra.
+Qed.
+
+Lemma is_lim_total k (f : nat -> R -> R) (l : nat -> R) : (forall i, (i < k)%nat -> is_lim (f i) p_infty (l i)) ->
+  is_lim (fun B => total k (fun i => f i B)) p_infty (total k l).
+Proof. induction k; simpl; intro H. apply is_lim_const. apply is_lim_plus'; auto. Qed.
+
+(** The i-th of n sets of the others has the probability w i, and noise of the variance v i; device k adds s.
+   The server sees the set,
+    whether k takes part and y: an event is one of y for each of these. Where k does not take part,
+      neighbours have the same law, away i.
+    C is the greatest norm of a code; the neighbour is silent, or has another code. *)
+Section Visible.
+Variables (sets r : nat) (w v : nat -> R) (s C p eps : R) (replace : bool).
+Variables (event_away : nat -> Type) (away : forall i, event_away i -> R) (none : forall i, event_away i).
+Hypothesis sets_weights : forall i, (i < sets)%nat -> 0 <= w i.
+Hypothesis noises : forall i, 0 < v i + s.
+Hypothesis shares : 0 <= p <= 1 /\ 0 <= eps /\ 0 < C.
+Hypothesis away_law : forall i, away i (none i) = 0 /\ forall B, 0 <= away i B.
+
+Let sigma (i : nat) := sqrt (v i + s).
+Let Delta := if replace then 2 * C else C.
+Definition neighbours (a a' : list R) : Prop := length a = S r /\ length a' = S r /\ square a <= C * C /\
+  if replace then square a' <= C * C else a' = zero_code a.
+Let look_at (a a' : list R) (i : nat) := look_in (S r) [law a (sigma i); law a' (sigma i)].
+Let seen (a a' c : list R) (A : forall i, look_at a a' i) (B : forall i, event_away i) : R :=
+  total sets (fun i => w i * (p * chance_in (law c (sigma i)) (A i) + (1 - p) * away i (B i))).
+
+Definition gains (z : R) : Prop := exists a a' A B, neighbours a a' /\ either (exp eps) (seen a a' a A B) (seen a a' a' A B) z.
+
+Lemma sigma_above i : 0 < sigma i.
+Proof. apply sqrt_lt_R0. apply noises. Qed.
+
+Lemma Delta_positive : 0 < Delta.
+Proof. unfold Delta. destruct replace; lra. Qed.
+
+Lemma neighbours_near a a' : neighbours a a' -> square (apart a a') <= Delta * Delta /\ square (apart a' a) <= Delta * Delta.
+Proof.
+  intros (L & L' & N & H). assert (K : square (apart a a') <= Delta * Delta).
+  { unfold Delta. destruct replace.
+    - replace (2 * C) with (C + C) by ring. apply apart_at_most; try assumption; try lra. congruence.
+    - subst a'. rewrite square_difference by congruence. rewrite square_of_zeros.
+      assert (Z : forall l, inner l (zero_code l) = 0) by (unfold zero_code; induction l as [|q l IH]; simpl;
+        [reflexivity | rewrite IH; ring]).
+      rewrite Z. lra. }
+  split. exact K. rewrite square_difference by congruence. rewrite square_difference in K by congruence.
+  assert (Y : forall l l', inner l l' = inner l' l) by (induction l as [|q l IH]; intros [|q' l']; simpl; try reflexivity;
+    rewrite IH; ring).
+  rewrite (Y a' a). lra.
+Qed.
+
+Theorem FDP_T1b : is_lub gains (total sets (fun i => w i * (p * delta (Delta / sigma i) eps))).
+Proof.
+  generalize Delta_positive. intro D0. assert (E1 : 1 <= exp eps) by (generalize (exp_ineq1_le eps); lra).
+  split.
+  - intros z (a & a' & A & B & N & G). destruct (neighbours_near a a' N) as [N1 N2]. destruct N as (L & L' & _).
+    assert (One : forall i, chance_in (law a (sigma i)) (A i) - exp eps * chance_in (law a' (sigma i)) (A i) <= delta (Delta /
+      sigma i) eps /\
+      chance_in (law a' (sigma i)) (A i) - exp eps * chance_in (law a (sigma i)) (A i) <= delta (Delta / sigma i) eps).
+    { intro i. generalize (sigma_above i). intro S0. assert (M : 0 < Delta / sigma i) by (apply Rdiv_lt_0_compat; assumption).
+      assert (Sq : Delta / sigma i * sigma i * (Delta / sigma i * sigma i) = Delta * Delta) by (field; lra).
+      destruct (moved_apart a a' ltac:(congruence)) as [Q1 Q2]. destruct (moved_apart a' a ltac:(congruence)) as [R1 R2].
+      generalize (several (sigma i) S0 a' (apart a a') (Delta / sigma i) eps (eq_sym Q2) M ltac:(rewrite Sq; exact N1)).
+        rewrite Q1, Q2, L'. intro X.
+      generalize (several (sigma i) S0 a (apart a' a) (Delta / sigma i) eps (eq_sym R2) M ltac:(rewrite Sq; exact N2)).
+        rewrite R1, R2, L. intro Y.
+      assert (W : @within (look_at a a' i) (exp eps) (chance_in (law a (sigma i))) (chance_in (law a' (sigma i))) (delta (Delta
+        / sigma i) eps))
+        by (apply below_look_in; simpl; auto).
+      assert (W' : @within (look_at a a' i) (exp eps) (chance_in (law a' (sigma i))) (chance_in (law a (sigma i))) (delta (Delta
+        / sigma i) eps))
+        by (apply below_look_in; simpl; auto).
+      split; [apply W | apply W']. }
+    assert (Add : forall c c', (forall i, chance_in (law c (sigma i)) (A i) - exp eps * chance_in (law c' (sigma i)) (A i) <=
+      delta (Delta / sigma i) eps) ->
+      seen a a' c A B - exp eps * seen a a' c' A B <= total sets (fun i => w i * (p * delta (Delta / sigma i) eps))).
+    { intros c c' H. unfold seen.
+      replace (_ - _) with (total sets (fun i => 1 * (w i * (p * chance_in (law c (sigma i)) (A i) + (1 - p) * away i (B i)))
+        + - exp eps * (w i * (p * chance_in (law c' (sigma i)) (A i) + (1 - p) * away i (B i))))) by (rewrite total_combined;
+          ring).
+      apply total_at_most. intros i I. specialize (H i). destruct (away_law i) as [_ Aw]. specialize (Aw (B i)).
+        specialize (sets_weights i I).
+      assert (K1 : p * (chance_in (law c (sigma i)) (A i) - exp eps * chance_in (law c' (sigma i)) (A i)) <= p * delta (Delta /
+        sigma i) eps)
+        by (apply Rmult_le_compat_l; lra).
+      assert (K2 : 0 <= (exp eps - 1) * ((1 - p) * away i (B i))) by (apply Rmult_le_pos; [lra | apply Rmult_le_pos; lra]).
+      rewrite <- (Rmult_1_l (w i * (p * chance_in (law c (sigma i)) (A i) + (1 - p) * away i (B i)))) at 1.
+      replace (1 * _ + _) with (w i * (p * (chance_in (law c (sigma i)) (A i) - exp eps * chance_in (law c' (sigma i)) (A i)) -
+        (exp eps - 1) * ((1 - p) * away i (B i)))) by ring.
+      apply Rmult_le_compat_l; lra. }
+    destruct G as [-> | ->]; [apply (Add a a') | apply (Add a' a)]; intro i; [exact (proj1 (One i)) | exact (proj2 (One i))].
+  - intros b Hb. set (eta := if replace then - C else 0). set (zs := repeat 0 r).
+    assert (Lz : length zs = r) by apply repeat_length.
+    assert (De : C - eta = Delta) by (unfold eta, Delta; destruct replace; ring).
+    set (t := fun i => eta + sigma i * (eps / (Delta / sigma i) + Delta / sigma i / 2)).
+    assert (C1 : forall i f, In f [law (C :: zs) (sigma i); law (eta :: zs) (sigma i)] ->
+      integrable (S r) (fun ys => above_first (t i) ys * f ys)).
+    { intros i f F. rewrite <- Lz. destruct F as [<- | [<- | []]]; apply above_first_law; apply sigma_above. }
+    assert (Cb : forall i ys, 0 <= above_first (t i) ys <= 1).
+    { intros i [|y ys]; simpl. lra. unfold step. destruct (Rle_dec _ _); lra. }
+    assert (Zs : square zs = 0) by (unfold zs; clear; induction r; simpl; [reflexivity | rewrite IHn; ring]).
+    assert (Zc : zero_code zs = zs) by (unfold zs, zero_code; clear; induction r; simpl; [reflexivity | f_equal; assumption]).
+    assert (Nb : neighbours (C :: zs) (eta :: zs)).
+    { unfold neighbours. simpl. rewrite Lz, Zs. repeat split; try lra. unfold eta. destruct replace. lra.
+      unfold zero_code. simpl. f_equal. symmetry. exact Zc. }
+    set (value := fun i B => masses zs (sigma i) (- B) B * (RInt n ((t i - C) / sigma i) (/ sigma i * B + - C / sigma i)
+      - exp eps * RInt n ((t i - eta) / sigma i) (/ sigma i * B + - eta / sigma i))).
+    assert (Lim : is_lim (fun B => total sets (fun i => w i * (p * value i B))) p_infty (total sets (fun i => w i * (p * delta
+      (Delta / sigma i) eps)))).
+    { apply is_lim_total. intros i _. generalize (sigma_above i). intro S0.
+      apply (is_lim_scal_l _ (w i) p_infty (Finite (p * delta (Delta / sigma i) eps))).
+        apply (is_lim_scal_l _ p p_infty (Finite (delta (Delta / sigma i) eps))).
+      unfold value. replace (Finite (delta (Delta / sigma i) eps)) with (Finite (1 * delta (Delta / sigma i) eps)) by (f_equal;
+        ring).
+      apply is_lim_times. apply masses_limit. exact S0.
+      assert (T : forall c u, is_lim (fun B => RInt n u (/ sigma i * B + - c / sigma i)) p_infty (tail u)).
+      { intros c u. apply (is_lim_comp_lin (fun b => RInt n u b) (/ sigma i) (- c / sigma i) p_infty (tail u)).
+        - assert (I0 : 0 < / sigma i) by (apply Rinv_0_lt_compat; exact S0).
+          replace (Rbar_plus (Rbar_mult (/ sigma i) p_infty) (- c / sigma i)) with p_infty. apply tail_is_lim.
+          simpl. destruct (Rle_dec 0 (/ sigma i)) as [P|P]; [|lra]. destruct (Rle_lt_or_eq_dec 0 (/ sigma i) P);
+            [reflexivity | lra].
+        - apply Rgt_not_eq. apply Rinv_0_lt_compat. exact S0. }
+      unfold delta.
+      replace (eps / (Delta / sigma i) - Delta / sigma i / 2) with ((t i - C) / sigma i) by (unfold t; rewrite <- De; field;
+        rewrite De; lra).
+      replace (eps / (Delta / sigma i) + Delta / sigma i / 2) with ((t i - eta) / sigma i) by (unfold t; field; lra).
+      apply is_lim_minus'. apply T. apply (is_lim_scal_l _ (exp eps) p_infty (Finite (tail ((t i - eta) / sigma i)))). apply T. }
+    (* all thresholds are inside a great box *)
+    assert (Far : exists M, 0 <= M /\ forall i, (i < sets)%nat -> Rabs (t i) <= M).
+    { clear. induction sets as [|k [M [M0 H]]]. exists 0. split. lra. intros; lia.
+      exists (M + Rabs (t k)). generalize (Rabs_pos (t k)). intro. split. lra. intros i I.
+        destruct (Nat.eq_dec i k) as [-> | N]. lra.
+      generalize (H i ltac:(lia)). lra. }
+    destruct Far as [M [M0 HM]].
+    apply (is_lim_le_loc (fun B => total sets (fun i => w i * (p * value i B))) (fun _ => b) p_infty
+      (total sets (fun i => w i * (p * delta (Delta / sigma i) eps))) b); [|exact Lim | apply is_lim_const].
+    exists M. intros B HB. assert (O : - B <= B) by lra. apply Hb.
+    set (A := fun i => {| coin_in := above_first (t i); from := - B; to := B; between_in := Cb i; ordered_in := O;
+      counted_in := C1 i |}
+      : look_at (C :: zs) (eta :: zs) i).
+    exists (C :: zs), (eta :: zs), A, none. split. exact Nb. left. unfold seen.
+    replace (_ - _) with (total sets (fun i => 1 * (w i * (p * chance_in (law (C :: zs) (sigma i)) (A i) + (1 - p) * away i
+      (none i)))
+      + - exp eps * (w i * (p * chance_in (law (eta :: zs) (sigma i)) (A i) + (1 - p) * away i (none i))))) by (rewrite
+        total_combined; ring).
+    apply total_same. intros i I. rewrite (proj1 (away_law i)). unfold chance_in. simpl coin_in. simpl from. simpl to.
+    assert (T : - B <= t i <= B) by (generalize (HM i I); unfold Rabs; destruct (Rcase_abs (t i)); lra).
+    destruct (above_first_law (t i) C zs (sigma i) (sigma_above i)) as [_ V1].
+      destruct (above_first_law (t i) eta zs (sigma i) (sigma_above i)) as [_ V2].
+    rewrite Lz in V1, V2. rewrite (V1 B T), (V2 B T). unfold value. ring.
+Qed.
+End Visible.
