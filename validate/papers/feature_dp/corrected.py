@@ -292,6 +292,7 @@ CLAIMS = (
         statement=r"\delta_k(\epsilon) \le p_k\left[\delta_G\left(\epsilon; \Delta/\sqrt{\gamma^2(v + \sigma_k^2) + "
         r"\sigma_m^2}\right) + \Pr(\mu_{-k} < v)\right]",
         effort=1 / 2,
+        coq="feature_dp_general.FDP_T1c",
     ),
     Claim(
         "FDP-T1d",

@@ -3973,3 +3973,128 @@ Proof.
     rewrite Lz in V1, V2. rewrite (V1 B T), (V2 B T). unfold value. ring.
 Qed.
 End Visible.
+
+Lemma delta_at_most_1 m eps : delta m eps <= 1.
+Proof.
+  unfold delta. generalize (Phi_between (- (eps / m - m / 2))) (tail_not_negative (eps / m + m / 2)) (exp_pos eps).
+  rewrite Phi_tail, Ropp_involutive. intros. assert (0 <= exp eps * tail (eps / m + m / 2)) by (apply Rmult_le_pos; lra). lra.
+Qed.
+
+(** A quantile of the others' noise: mu i is the noise of the i-th set of them, which has the probability w i,
+   and v is any number. *)
+Section Quantile.
+Variables (sets r : nat) (w mu : nat -> R) (v noise_k receiver gamma C p eps : R).
+Hypothesis all_sets : weights sets w.
+Hypothesis noises : 0 < gamma * gamma * (v + noise_k) + receiver /\ forall i,
+  0 < gamma * gamma * mu i + receiver + gamma * gamma * noise_k.
+Hypothesis shares : 0 <= p <= 1 /\ 0 <= eps /\ 0 < C.
+
+Definition few : R := total sets (fun i => if Rlt_dec (mu i) v then w i else 0).  (* Pr(mu < v) *)
+
+Lemma two_parts (e : nat -> R) d : 0 <= d -> (forall i, (i < sets)%nat -> e i <= 1) -> (forall i,
+  (i < sets)%nat -> v <= mu i -> e i <= d) ->
+  total sets (fun i => w i * (p * e i)) <= p * (d + few).
+Proof.
+  destruct all_sets as [N One]. intros D E1 Ed. unfold few. rewrite <- (Rmult_1_r d), <- One.
+  rewrite <- (Rmult_1_l (total sets (fun i => if Rlt_dec (mu i) v then w i else 0))), <- total_combined, <- total_times.
+  apply total_at_most. intros i I. specialize (N i I). specialize (E1 i I). specialize (Ed i I).
+  destruct (Rlt_dec (mu i) v) as [L | L].
+  - assert (p * e i <= p * 1) by (apply Rmult_le_compat_l; lra). assert (w i * (p * e i) <= w i * (p * 1)) by (apply
+    Rmult_le_compat_l; lra).
+    assert (0 <= p * (d * w i)) by (repeat apply Rmult_le_pos; lra). lra.
+  - specialize (Ed ltac:(lra)). assert (p * e i <= p * d) by (apply Rmult_le_compat_l; lra).
+    assert (w i * (p * e i) <= w i * (p * d)) by (apply Rmult_le_compat_l; lra). lra.
+Qed.
+
+(* absent: the law of y with the code of device k, and its noise, and without both; y has any number of coordinates *)
+Variables (F : ((nat -> R) -> R) -> Prop) (present absent : nat -> ((nat -> R) -> R) -> R) (present_v absent_v : ((nat -> R) ->
+  R) -> R) (d : R).
+Definition is_test (phi : (nat -> R) -> R) : Prop := F phi /\ forall y, 0 <= phi y <= 1.
+Definition moved_by (z : nat -> R) (phi : (nat -> R) -> R) : (nat -> R) -> R := fun y => phi (fun j => y j + z j).
+Hypothesis class : functions F.
+Hypothesis translated : forall z phi, F phi -> F (moved_by z phi).
+Hypothesis laws : forall i, expectation F (present i) /\ expectation F (absent i).
+(* present_v and absent_v are the normal laws where the others' noise is v;
+   with more of it, y is what has these laws plus independent noise *)
+Hypothesis more_noise : forall i, (i < sets)%nat -> v <= mu i -> exists extra, expectation F extra /\ forall phi, is_test phi ->
+  F (fun z => present_v (moved_by z phi)) /\ F (fun z => absent_v (moved_by z phi)) /\
+  present i phi = extra (fun z => present_v (moved_by z phi)) /\ absent i phi = extra (fun z => absent_v (moved_by z phi)).
+(* d is at least the divergence of these two, in both orders *)
+Hypothesis divergence_v : 0 <= d /\ forall phi, is_test phi -> present_v phi - exp eps * absent_v phi <= d /\ absent_v phi - exp
+  eps * present_v phi <= d.
+
+Lemma between_tests E phi : expectation F E -> is_test phi -> 0 <= E phi <= 1.
+Proof.
+  intros L [Fp B]. split.
+  - apply Rle_trans with (E (fun _ => 0 * 1 + 0 * 1)).
+    + rewrite (linear _ _ L 0 0 (fun _ => 1) (fun _ => 1)) by apply (constants _ class). lra.
+    + apply (rises _ _ L). apply (combined _ class); apply (constants _ class). exact Fp. intro y. generalize (B y). lra.
+  - rewrite <- (Divergence.one _ _ L). apply (rises _ _ L). exact Fp. apply (constants _ class). intro y. apply B.
+Qed.
+
+(* More noise is post-processing. *)
+Lemma falls_with_noise i phi : (i < sets)%nat -> v <= mu i -> is_test phi ->
+  present i phi - exp eps * absent i phi <= d /\ absent i phi - exp eps * present i phi <= d.
+Proof.
+  intros I V T. destruct (more_noise i I V) as [extra [L H]]. destruct (H phi T) as (F1 & F2 & -> & ->).
+  assert (Tz : forall z, is_test (moved_by z phi)).
+  { intro z. split. apply translated. apply T. intro y. apply T. }
+  assert (K : forall f g, F f -> F g -> (forall z, f z <= exp eps * g z + d) -> extra f - exp eps * extra g <= d).
+  { intros f g Ff Fg B. enough (extra f <= extra (fun z => exp eps * g z + d * 1)) as X.
+    { rewrite (linear _ _ L _ _ g (fun _ => 1)) in X by (exact Fg || apply (constants _ class)).
+      rewrite (Divergence.one _ _ L) in X. lra. }
+    apply (rises _ _ L). exact Ff. apply (combined _ class _ _ g (fun _ => 1)); [exact Fg | apply (constants _ class)].
+    intro z. generalize (B z). lra. }
+  split; apply K; try assumption; intro z; destruct (proj2 divergence_v _ (Tz z)); lra.
+Qed.
+
+(** silent and replace: all gains of FDP-T1b; absent: tests of y for each set of the others, both orders. *)
+Theorem FDP_T1c : 
+  (forall replace event_away away none, (forall i, away i (none i) = 0 /\ forall B, 0 <= away i B) ->
+    forall z, gains sets r w (fun i => gamma * gamma * mu i + receiver) (gamma * gamma * noise_k) C p eps replace event_away
+      away z ->
+    z <= p * (delta ((if replace then 2 * C else C) / sqrt (gamma * gamma * (v + noise_k) + receiver)) eps + few)) /\
+  (forall phi : nat -> (nat -> R) -> R, (forall i, is_test (phi i)) ->
+    let P := total sets (fun i => w i * (p * present i (phi i) + (1 - p) * absent i (phi i))) in
+    let Q := total sets (fun i => w i * absent i (phi i)) in
+    P - exp eps * Q <= p * (d + few) /\ Q - exp eps * P <= p * (d + few)).
+Proof.
+  assert (E1 : 1 <= exp eps) by (generalize (exp_ineq1_le eps); lra). destruct all_sets as [N One]. destruct noises as [V0 Vi].
+    split.
+  - intros replace event_away away none A z G. set (Delta := if replace then 2 * C else C).
+    assert (D0 : 0 < Delta) by (unfold Delta; destruct replace; lra).
+    destruct (FDP_T1b sets r w (fun i => gamma * gamma * mu i + receiver) (gamma * gamma * noise_k) C p eps replace event_away
+      away none N Vi shares A) as [U _].
+    apply Rle_trans with (1 := U z G). fold Delta. apply two_parts.
+    + apply delta_not_negative. apply Rdiv_lt_0_compat. exact D0. apply sqrt_lt_R0. exact V0.
+    + intros. apply delta_at_most_1.
+    + intros i I M. apply delta_rises. apply Rdiv_lt_0_compat. exact D0. apply sqrt_lt_R0. apply Vi.
+      apply Rmult_le_compat_l. lra. apply Rinv_le_contravar. apply sqrt_lt_R0. exact V0. apply sqrt_le_1_alt.
+      assert (gamma * gamma * v <= gamma * gamma * mu i) by (apply Rmult_le_compat_l; [apply Rle_0_sqr | exact M]). lra.
+  - intros phi T P Q.
+    assert (Add : forall (e : nat -> R), (forall i, (i < sets)%nat -> e i <= 1) -> (forall i,
+      (i < sets)%nat -> v <= mu i -> e i <= d) ->
+      total sets (fun i => w i * (p * e i)) <= p * (d + few)) by (intros; apply two_parts; try assumption; apply divergence_v).
+    assert (B : forall i, 0 <= present i (phi i) <= 1 /\ 0 <= absent i (phi i) <= 1).
+    { intro i. destruct (laws i) as [L1 L0]. split; apply between_tests; auto. }
+    split.
+    + apply Rle_trans with (total sets (fun i => w i * (p * (present i (phi i) - exp eps * absent i (phi i))))).
+      * unfold P, Q. replace (_ - _) with (total sets (fun i => 1 * (w i * (p * present i (phi i) + (1 - p) * absent i (phi i)))
+        + - exp eps * (w i * absent i (phi i))))
+          by (rewrite total_combined; ring).
+        apply total_at_most. intros i I. destruct (B i) as [_ B0]. specialize (N i I).
+        assert (0 <= w i * ((exp eps - 1) * ((1 - p) * absent i (phi i)))) by (repeat apply Rmult_le_pos; lra). lra.
+      * apply Add; intros i I. destruct (B i) as [B1 B0]. assert (0 <= exp eps * absent i (phi i)) by (apply Rmult_le_pos; lra).
+        lra.
+        intro V. apply falls_with_noise; auto.
+    + apply Rle_trans with (total sets (fun i => w i * (p * (absent i (phi i) - exp eps * present i (phi i))))).
+      * unfold P, Q. replace (_ - _) with (total sets (fun i => 1 * (w i * absent i (phi i)) + - exp eps * (w i * (p * present i
+        (phi i) + (1 - p) * absent i (phi i)))))
+          by (rewrite total_combined; ring).
+        apply total_at_most. intros i I. destruct (B i) as [_ B0]. specialize (N i I).
+        assert (0 <= w i * ((exp eps - 1) * ((1 - p) * absent i (phi i)))) by (repeat apply Rmult_le_pos; lra). lra.
+      * apply Add; intros i I. destruct (B i) as [B1 B0]. assert (0 <= exp eps * present i (phi i)) by (apply Rmult_le_pos;
+        lra). lra.
+        intro V. apply falls_with_noise; auto.
+Qed.
+End Quantile.
