@@ -149,7 +149,8 @@ def worst_mse(
     Given that one or both clients of a pair survive, the number of survivors outside the pair is
     :math:`X \sim \mathrm{Bin}(n-2, 1-p)`. So with :math:`e_i = E(i+X)^{-2}` for this X the error of a pair is
     :math:`2p(1-p)e_1(A^2 - \overline{x^2}) + (1-p)^2e_2(2A|s|-s^2)`. For a given s the first term is greatest where
-    both updates are :math:`s/2`. Then the sum of both terms is a parabola in s, the same for all pairs.
+    both updates are :math:`s/2`. Then the sum of both terms is a parabola in s, the same for all pairs. In Coq:
+    `CB_T4_star` of `formal/corbin_fl_general.v`, from the laws of all outputs, for any number of pairs.
 
     With d bits a surviving pair contributes at most :math:`A^2/2^{d-1}` more
     (:func:`airtight.analytics.federated.corbin.quantizers.slack`), and at most :math:`2A^2`, as two clients that quantize

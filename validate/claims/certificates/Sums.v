@@ -63,6 +63,14 @@ intros H. induction n as [|n IH]; [lia | simpl]. unfold unit_at at 2. destruct (
 - rewrite IH by lia. ring.
 Qed.
 
+Lemma derive_total K (f : nat -> R -> R) (df : nat -> R) t : (forall k, (k < K)%nat -> is_derive (f k) t (df k)) ->
+  is_derive (fun u => total K (fun k => f k u)) t (total K df).
+Proof.
+induction K as [|K IH]; intros H; simpl.
+- apply (is_derive_const (K := R_AbsRing) (V := R_NormedModule)).
+- apply (is_derive_plus (fun u => total K (fun k => f k u)) (f K)). apply IH; intros; apply H; lia. apply H; lia.
+Qed.
+
 (* Writes a linear expression in sums as one sum. *)
 Ltac gather := unfold Rdiv; rewrite ?(Rmult_comm (total _ _)); rewrite <- ?total_times;
   repeat (rewrite <- ?total_plus; rewrite <- ?total_minus; rewrite <- ?total_times).

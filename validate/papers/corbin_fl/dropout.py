@@ -236,8 +236,7 @@ CLAIMS = (
         at_most(_OF_FOUR, _at_sum(sp.Min(2, _PAIRED * _A / _BEND))),
         holds(
             "Given the clients that are counted, the number of other survivors is binomial. Proved for the sixteen sets "
-            "of four clients whose two pairs have the same updates; for any number, and that it is attained, by hand, in the "
-            "Notes of analytics.federated.corbin.dropout.worst_mse."
+            "of four clients whose two pairs have the same updates; for any number, and that it is attained, in Coq."
         ),
         argued="airtight.analytics.federated.corbin.dropout.worst_mse",
         computed=at_most(_sixteen, lambda p, epsilon, **_: dropout.worst_mse(4, dropout=p, epsilon=epsilon)),
@@ -245,6 +244,7 @@ CLAIMS = (
         unread="tried for n = 4, where the maximum over s is at min(2, s*)",
         statement=r"\mathrm{MSE} \le \tfrac n2\max_s\Bigl[2p(1-p)e_1\bigl(A^2-\tfrac{s^2}4\bigr) + (1-p)^2e_2(2As-s^2)\Bigr],"
         r"\quad e_i = E(i + \mathrm{Bin}(n-2, 1-p))^{-2}",
+        coq="corbin_fl_general.CB_T4_star",
     ),
     Claim(
         "CB-T4*-privacy",

@@ -36,6 +36,16 @@ Definition pair_mean (n i : nat) (f : R) (k : nat) (g : R) (h : R -> R -> R) : R
 Definition levels (n i : nat) (f : R) (k : nat) (g : R) (A x y : R) : Prop :=
   0 <= f < 1 /\ 0 <= g < 1 /\ INR i + f = INR n * chance A x /\ INR k + g = INR n * (1 - chance A y).
 
+(* they are the whole and the fractional parts *)
+Lemma levels_exist n A x y : (0 <= chance A x) -> chance A y <= 1 -> exists i f k g, levels n i f k g A x y.
+Proof.
+intros HX HY. assert (part : forall v, 0 <= v -> exists i f, 0 <= f < 1 /\ INR i + f = v).
+{ intros v V. destruct (nfloor_ex v V) as (i & I). exists i, (v - INR i). split; lra. }
+destruct (part (INR n * chance A x)) as (i & f & F & I); [apply Rmult_le_pos; [apply pos_INR | exact HX]|].
+destruct (part (INR n * (1 - chance A y))) as (k & g & G & K); [apply Rmult_le_pos; [apply pos_INR | lra]|].
+exists i, f, k, g. unfold levels. tauto.
+Qed.
+
 Lemma level_inside n i f q : (0 < n)%nat -> 0 <= f < 1 -> 0 <= q <= 1 -> INR i + f = INR n * q -> (i <= n)%nat /\ (i = n ->
   f = 0).
 Proof.
@@ -1163,6 +1173,153 @@ intros HA K F n. assert (K1 : 1 <= INR k) by (apply (le_INR 1); exact K). split;
         (fun j => pair_variance A (nth (2 * j) o 0 + nth (2 * j + 1) o 0))) by (intros j Hj; rewrite !app_nth1 by lia;
           reflexivity).
       field. lra.
+Qed.
+
+(* With dropout, the exact worst error. *)
+Definition counted (a : bool) : R := if a then 1 else 0.
+Definition inverse_square (x : R) : R := if Req_EM_T x 0 then 0 else / x ^ 2.
+
+Lemma number_set n alive a : number (S n) (set alive n a) = number n alive + counted a.
+Proof. unfold number, present. apply (set_total n alive a (fun _ b => if b then 1 else 0)). Qed.
+
+Lemma over_dropout_S p n h : over_dropout p (S n) h
+  = (1 - p) * over_dropout p n (fun u => h (set u n true)) + p * over_dropout p n (fun u => h (set u n false)).
+Proof. unfold over_dropout. cbn [each]. apply (stays_is p (fun x => each true (fun _ => E (stays p)) n
+  (fun u => h (set u n x)))). Qed.
+
+Lemma over_dropout_ext p n h h' : (forall alive, h alive = h' alive) -> over_dropout p n h = over_dropout p n h'.
+Proof. apply each_ext. Qed.
+
+Lemma set_other {B : Type} (u : nat -> B) k x i : i <> k -> set u k x i = u i.
+Proof. intros H. unfold set. destruct (Nat.eqb_spec i k); [contradiction | reflexivity]. Qed.
+
+Lemma set_same {B : Type} (u : nat -> B) k x : set u k x k = x.
+Proof. unfold set. rewrite Nat.eqb_refl. reflexivity. Qed.
+
+(* the mean over both clients of a pair *)
+Definition over_pair (p : R) (h : bool -> bool -> R) : R :=
+  (1 - p) * ((1 - p) * h true true + p * h true false) + p * ((1 - p) * h false true + p * h false false).
+
+Lemma over_dropout_last p n h : over_dropout p (S (S n)) h = over_pair p (fun a b => over_dropout p n
+  (fun u => h (set (set u n a) (S n) b))).
+Proof. rewrite over_dropout_S. rewrite !over_dropout_S. unfold over_pair. ring. Qed.
+
+(* one pair apart, of the others only the number that is left counts *)
+Lemma over_dropout_pair p P j (f : bool -> bool -> R -> R) : (j < P)%nat ->
+  over_dropout p (2 * P) (fun alive => f (alive (2 * j)%nat) (alive (2 * j + 1)%nat) (number (2 * P) alive))
+  = over_pair p (fun a b => over_dropout p (2 * P - 2) (fun alive => f a b (counted a + counted b + number (2 * P - 2) alive))).
+Proof.
+revert f. induction P as [|P IH]; intros f H; [lia|]. replace (2 * S P)%nat with (S (S (2 * P))) by lia.
+replace (S (S (2 * P)) - 2)%nat with (2 * P)%nat by lia. rewrite over_dropout_last.
+destruct (Nat.eq_dec j P) as [->|N].
+- unfold over_pair. replace (2 * P + 1)%nat with (S (2 * P)) by lia.
+  assert (E : forall a b, over_dropout p (2 * P)
+    (fun u => f (set (set u (2 * P) a) (S (2 * P)) b (2 * P)%nat) (set (set u (2 * P) a) (S (2 * P)) b (S (2 * P)))
+      (number (S (S (2 * P))) (set (set u (2 * P) a) (S (2 * P)) b)))
+    = over_dropout p (2 * P) (fun alive => f a b (counted a + counted b + number (2 * P) alive))).
+  { intros a b. apply over_dropout_ext. intros u. rewrite set_other, !set_same, !number_set by lia. f_equal. ring. }
+  rewrite !E. reflexivity.
+- assert (J : (j < P)%nat) by lia.
+  assert (E : forall a b, over_dropout p (2 * P)
+    (fun u => f (set (set u (2 * P) a) (S (2 * P)) b (2 * j)%nat) (set (set u (2 * P) a) (S (2 * P)) b (2 * j + 1)%nat)
+      (number (S (S (2 * P))) (set (set u (2 * P) a) (S (2 * P)) b)))
+    = over_pair p (fun c d => over_dropout p (2 * P - 2)
+      (fun alive => f c d (counted c + counted d + number (2 * P - 2) alive + counted a + counted b)))).
+  { intros a b. rewrite <- (IH (fun c d x => f c d (x + counted a + counted b)) J). apply over_dropout_ext. intros u.
+    rewrite !set_other, !number_set by lia. reflexivity. }
+  assert (D : forall c d, over_dropout p (2 * P) (fun alive => f c d (counted c + counted d + number (2 * P) alive))
+    = over_pair p (fun a b => over_dropout p (2 * P - 2)
+      (fun alive => f c d (counted c + counted d + number (2 * P - 2) alive + counted a + counted b)))).
+  { intros c d. set (m := (2 * P - 2)%nat). replace (2 * P)%nat with (S (S m)) by (unfold m; lia). rewrite over_dropout_last.
+    unfold over_pair. do 2 f_equal; f_equal; f_equal; apply over_dropout_ext; intros u; f_equal; rewrite !number_set; ring. }
+  unfold over_pair at 1. rewrite !E. unfold over_pair at 5. rewrite !D. unfold over_pair. ring.
+Qed.
+
+(* e_i, of the clients outside a pair *)
+Definition inverse_moment (p : R) (P i : nat) : R := over_dropout p (2 * P - 2)
+  (fun alive => / (INR i + number (2 * P - 2) alive) ^ 2).
+
+Definition left_pair_variance (A x y : R) (a b : bool) : R :=
+  match a, b with
+  | true, true => pair_variance A (x + y)
+  | true, false => single_variance A x
+  | false, true => single_variance A y
+  | false, false => 0
+  end.
+
+Lemma over_dropout_total p n K (h : nat -> (nat -> bool) -> R) :
+  over_dropout p n (fun alive => total K (fun j => h j alive)) = total K (fun j => over_dropout p n (h j)).
+Proof.
+revert h. induction n as [|n IH]; intros h; [reflexivity|]. rewrite over_dropout_S.
+rewrite (IH (fun j u => h j (set u n true))), (IH (fun j u => h j (set u n false))), <- !total_times, <- total_plus.
+apply total_ext. intros j _. symmetry. apply over_dropout_S.
+Qed.
+
+Lemma corbin_error_is p A P w : 1 <= A -> bounded w -> corbin_error p A P w = total P (fun j =>
+  let x := w (2 * j)%nat in let y := w (2 * j + 1)%nat in
+  p * (1 - p) * inverse_moment p P 1 * (single_variance A x + single_variance A y)
+  + (1 - p) ^ 2 * inverse_moment p P 2 * pair_variance A (x + y)).
+Proof.
+intros HA B. unfold corbin_error.
+transitivity (over_dropout p (2 * P) (fun alive => total P (fun j =>
+  left_pair_variance A (w (2 * j)%nat) (w (2 * j + 1)%nat) (alive (2 * j)%nat) (alive (2 * j
+    + 1)%nat) * inverse_square (number (2 * P) alive)))).
+- apply over_dropout_ext. intros alive. unfold inverse_square. destruct (Req_EM_T (number (2 * P) alive) 0) as [Z|Z].
+  + unfold left_error. destruct (Req_EM_T (number (2 * P) alive) 0); [|contradiction].
+    rewrite (total_ext P _ (fun _ => 0)) by (intros; ring). rewrite total_const. ring.
+  + assert (N : 0 < number (2 * P) alive) by (generalize (number_positive (2 * P) alive); lra).
+    rewrite (left_error_is _ _ _ _ _ (fun j => left_pair_variance A (w (2 * j)%nat) (w (2 * j
+      + 1)%nat) (alive (2 * j)%nat) (alive (2 * j + 1)%nat)) N).
+    * unfold Rdiv. rewrite Rmult_comm, <- total_times. apply total_ext. intros; ring.
+    * exists (fun j => present alive w (2 * j)%nat + present alive w (2 * j + 1)%nat). split; [|symmetry; apply total_pairs].
+      intros j _. unfold present, left_pair_law, left_pair_variance. destruct (alive (2 * j)%nat), (alive (2 * j + 1)%nat).
+      -- apply pair_law_moments; auto.
+      -- rewrite Rplus_0_r. apply single_law_moments, HA.
+      -- rewrite Rplus_0_l. apply single_law_moments, HA.
+      -- intros a b c. ring.
+- rewrite over_dropout_total. apply total_ext. intros j Hj. cbv zeta.
+  rewrite (over_dropout_pair p P j (fun a b x => left_pair_variance A (w (2 * j)%nat) (w (2 * j
+    + 1)%nat) a b * inverse_square x) Hj).
+  assert (M : forall c i, (0 < i)%nat -> over_dropout p (2 * P - 2)
+    (fun alive => c * inverse_square (INR i + number (2 * P - 2) alive)) = c * inverse_moment p P i).
+  { intros c i I. rewrite over_dropout_times. f_equal. apply over_dropout_ext. intros u. unfold inverse_square.
+    generalize (number_positive (2 * P - 2) u) (lt_0_INR i I). intros U V.
+    destruct (Req_EM_T (INR i + number (2 * P - 2) u) 0); [lra | reflexivity]. }
+  assert (cell_of : forall c a b i, (0 < i)%nat -> counted a + counted b = INR i ->
+    over_dropout p (2 * P - 2) (fun alive => c * inverse_square (counted a + counted b
+      + number (2 * P - 2) alive)) = c * inverse_moment p P i).
+  { intros c a b i I E1. rewrite E1. apply M, I. }
+  unfold over_pair, left_pair_variance.
+  rewrite (cell_of _ true true 2%nat), (cell_of _ true false 1%nat), (cell_of _ false true 1%nat) by (try lia; simpl; ring).
+  rewrite (over_dropout_times p (2 * P - 2) 0). ring.
+Qed.
+
+(* s is where the mean error of a pair is greatest *)
+Theorem CB_T4_star p A P s : 1 <= A -> 0 <= p <= 1 -> 0 <= s <= 2 ->
+  let e1 := inverse_moment p P 1 in let e2 := inverse_moment p P 2 in
+  let of_pair u := 2 * p * (1 - p) * e1 * (A ^ 2 - u ^ 2 / 4) + (1 - p) ^ 2 * e2 * (2 * A * u - u ^ 2) in
+  (forall u, 0 <= u <= 2 -> of_pair u <= of_pair s) ->
+  is_lub (fun e => exists w, bounded w /\ e = corbin_error p A P w) (INR (2 * P) / 2 * of_pair s).
+Proof.
+intros HA Hp S e1 e2 of_pair G.
+assert (K : INR (2 * P) / 2 = INR P) by (rewrite mult_INR; simpl; field). rewrite K, <- total_const.
+assert (E0 : 0 <= e1).
+{ unfold e1, inverse_moment. apply Rle_trans with (over_dropout p (2 * P - 2) (fun _ => 0 * 0)).
+  - right. rewrite over_dropout_times. ring.
+  - apply over_dropout_at_most. exact Hp. intros u. rewrite Rmult_0_l. left. apply Rinv_0_lt_compat, pow_lt.
+    generalize (number_positive (2 * P - 2) u). simpl (INR 1). lra. }
+split.
+- intros e (w & B & ->). rewrite corbin_error_is by assumption. apply total_le. intros j _. cbv zeta. fold e1 e2.
+  set (x := w (2 * j)%nat). set (y := w (2 * j + 1)%nat). generalize (B (2 * j)%nat) (B (2 * j + 1)%nat). fold x y. intros X Y.
+  apply Rle_trans with (of_pair (Rabs (x + y))).
+  + unfold of_pair. rewrite pow2_abs. unfold pair_variance, single_variance. apply Rplus_le_compat_r.
+    replace (2 * p * (1 - p) * e1 * (A ^ 2 - (x + y) ^ 2 / 4)) with (p * (1 - p) * e1 * (2 * A ^ 2 - (x + y) ^ 2 / 2)) by field.
+    apply Rmult_le_compat_l. repeat apply Rmult_le_pos; lra. generalize (pow2_ge_0 (x - y)). lra.
+  + apply G. split. apply Rabs_pos. apply Rabs_le. lra.
+- intros b B. apply B. exists (fun _ => s / 2). assert (W : bounded (fun _ => s / 2)) by (intros i; lra). split; [exact W|].
+  rewrite corbin_error_is by assumption. apply total_ext. intros j _. cbv zeta. fold e1 e2.
+  unfold of_pair, pair_variance, single_variance.
+  replace (s / 2 + s / 2) with s by field. rewrite (Rabs_pos_eq s) by lra. field.
 Qed.
 
 (* What follows is about any laws, on any class of events of any space (Divergence.v). *)

@@ -152,12 +152,13 @@ CLAIMS = (
         at_least(_WITHIN, sp.Max(0, _ideal * (1 - _MSE / _margin**2))),
         holds_under(
             "Markov's inequality; needs the exact MSE, and an MSE and a margin that are the same for all targets. Proved for one "
-            "device and one number; for any by hand."
+            "device and one number; for any in Coq."
         ),
         computed=at_least(_right, _markov),
         derivation=_by_markov,
         where={r"P(\hat l = l^*)": _WITHIN, r"\mathrm{MSE}": _MSE},
         statement=r"P(\hat l = l^*) \ge \max\left\{0, P_0\left(1 - \frac{\mathrm{MSE}}{\Delta^2}\right)\right\}",
+        coq="feature_dp_general.FDP_T2",
     ),
     Claim(
         "FDPs-T2",
@@ -208,7 +209,7 @@ CLAIMS = (
         at_least(_GAP / sp.sqrt(_APART), 2 * sp.tanh(_GAP / 2) / sp.sqrt(_TWICE)),
         holds_under(
             "Softmax is 1/2-Lipschitz; the activations must be 1-Lipschitz. Proved for two labels with the rows (1, 0) "
-            "and rho (cos, sin) at the input (x, 0), without biases; for any layers by hand."
+            "and rho (cos, sin) at the input (x, 0), without biases; for any layers in Coq."
         ),
         given=[_along < 1],
         computed=at_least(
@@ -220,6 +221,7 @@ CLAIMS = (
         argued="airtight.analytics.inference.margin.spectral_bound",
         statement=r"\Delta \ge \frac{\sqrt2\min_{l'\ne l^*}(\delta_{l^*} - \delta_{l'})^T\bar J(f^*; w_0)}"
         r"{\prod_\ell\|w_0^{(\ell)}\|_F}, \quad \bar J \text{ the softmax}",
+        coq="feature_dp_general.FDP_L1",
     ),
     Claim(
         "FDP-L1-logits",
@@ -252,5 +254,6 @@ CLAIMS = (
         argued="airtight.analytics.inference.margin.layerwise_bound",
         statement=r"\Delta \ge \min_j \frac{l_i - l_j}{\|(W_L)_i - (W_L)_j\|_2\prod_{\ell<L}\|W_\ell\|_2}",
         effort=1 / 2,
+        coq="feature_dp_general.FDP_L1_star",
     ),
 )

@@ -191,6 +191,7 @@ CLAIMS = (
         r"\frac{p_k}2\sqrt{r\bigl(\tfrac sv-\log(1+\tfrac sv)\bigr)+\tfrac{(w_kC_k)^2}v}",
         slack=1.3,
         effort=1 / 4,
+        coq="feature_dp_general.FDP_T1a_short",
     ),
     Claim(
         "FDP-T1a-long",
@@ -250,6 +251,7 @@ CLAIMS = (
         {**_SPREAD, "devices": Range(1, 7, integer=True), "replace": Range(0, 1, integer=True)},
         statement=r"\delta_k(\epsilon) = E_S\left[p_k\,\delta_G\left(\epsilon; \Delta/\sqrt{v_S + s}\right)\right]",
         tolerance=1e-10,
+        coq="feature_dp_general.FDP_T1b",
     ),
     Claim(
         "FDP-T1b-hidden",
@@ -290,6 +292,7 @@ CLAIMS = (
         statement=r"\delta_k(\epsilon) \le p_k\left[\delta_G\left(\epsilon; \Delta/\sqrt{\gamma^2(v + \sigma_k^2) + "
         r"\sigma_m^2}\right) + \Pr(\mu_{-k} < v)\right]",
         effort=1 / 2,
+        coq="feature_dp_general.FDP_T1c",
     ),
     Claim(
         "FDP-T1d",

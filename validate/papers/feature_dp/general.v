@@ -772,6 +772,257 @@ replace (- (ln top / ln 2) * q i) with (q i / ln 2 * - ln top) by (field; lra).
 apply Rmult_le_compat_l; [apply Rdiv_le_0_compat; lra | lra].
 Qed.
 
+(* A hidden layer: its inputs and outputs, matrix, bias, and a number that is at least the spectral norm of the matrix. *)
+Record layer := { inputs : nat; outputs : nat; matrix : nat -> nat -> R; bias : nat -> R; norm : R }.
+
+Fixpoint hidden (act : R -> R) (net : list layer) (x : nat -> R) : nat -> R :=
+  match net with
+  | [] => x
+  | k :: rest => hidden act rest (fun i => act (image (inputs k) (matrix k) x i + bias k i))
+  end.
+
+(* the layers lead from a inputs to e outputs *)
+Fixpoint chain (a : nat) (net : list layer) (e : nat) : Prop :=
+  match net with
+  | [] => a = e
+  | k :: rest => inputs k = a /\ 0 <= norm k
+      /\ (forall v, size (outputs k) (image (inputs k) (matrix k) v) <= norm k * size (inputs k) v) /\ chain (outputs k) rest e
+  end.
+
+Definition growth (net : list layer) : R := fold_right (fun k g => norm k * g) 1 net.
+
+Lemma growth_positive a net e : chain a net e -> 0 <= growth net.
+Proof.
+revert a. induction net as [|k net IH]; intros a C; simpl. lra. destruct C as (_ & N & _ & C). apply Rmult_le_pos. exact N.
+apply (IH _ C).
+Qed.
+
+Lemma size_at_most n u v : (forall i, (i < n)%nat -> Rabs (u i) <= Rabs (v i)) -> size n u <= size n v.
+Proof. intros H. apply sqrt_le_1_alt, total_le. intros i Hi. apply Rsqr_le_abs_1, H, Hi. Qed.
+
+Lemma hidden_moves act net a e x x' : (forall u v, Rabs (act u - act v) <= Rabs (u - v)) -> chain a net e ->
+  size e (fun i => hidden act net x' i - hidden act net x i) <= growth net * size a (fun i => x' i - x i).
+Proof.
+intros Lip. revert a x x'. induction net as [|k net IH]; intros a x x' C; cbn [hidden].
+- simpl in C. subst e. simpl. lra.
+- destruct C as (<- & N & S & C). simpl growth.
+  apply Rle_trans with (1 := IH _ (fun i => act (image (inputs k) (matrix k) x i + bias k i))
+    (fun i => act (image (inputs k) (matrix k) x' i + bias k i)) C).
+  rewrite (Rmult_comm (norm k)), Rmult_assoc. apply Rmult_le_compat_l. apply (growth_positive _ _ _ C).
+  apply Rle_trans with (2 := S (fun i => x' i - x i)). apply size_at_most. intros i _. apply Rle_trans with (1 := Lip _ _).
+  right. f_equal.
+  unfold image. replace (total (inputs k) (fun l => matrix k i l * (x' l - x l)))
+    with (total (inputs k) (fun l => matrix k i l * x' l) - total (inputs k) (fun l => matrix k i l * x l)).
+  ring. rewrite <- total_minus. apply total_ext. intros; ring.
+Qed.
+
+Definition logit (act : R -> R) (net : list layer) (e : nat) (V : nat -> nat -> R) (b : nat -> R) (x : nat -> R) (j : nat) : R :=
+  dot e (V j) (hidden act net x) + b j.
+
+(* Of `labels` labels, i is that of x. Where another is, some logit j is at least that of i; such a point is no nearer than
+   `least`, which is at most each of the quotients. *)
+Theorem FDP_L1_star act net a e V b labels i x x' least : (forall u v, Rabs (act u - act v) <= Rabs (u - v)) -> chain a net e ->
+  (forall j, (j < labels)%nat -> j <> i -> 0 < size e (fun k => V i k - V j k) * growth net
+     /\ least <= (logit act net e V b x i - logit act net e V b x j) / (size e (fun k => V i k - V j k) * growth net)) ->
+  (exists j, (j < labels)%nat /\ j <> i /\ logit act net e V b x' i <= logit act net e V b x' j) ->
+  least <= size a (fun k => x' k - x k).
+Proof.
+intros Lip C H (j & J & D & K). destruct (H j J D) as (P & Q). apply Rle_trans with (1 := Q).
+set (row := fun k => V i k - V j k) in *. set (h := hidden act net x) in *. set (h' := hidden act net x').
+apply (Rmult_le_reg_r (size e row * growth net)). exact P. unfold Rdiv. rewrite Rmult_assoc, Rinv_l, Rmult_1_r by lra.
+assert (B : logit act net e V b x i - logit act net e V b x j <= - dot e row (fun k => h' k - h k)).
+{ unfold row. rewrite dot_minus, !dot_right_minus. unfold logit in *. fold h h' in K |- *. lra. }
+apply Rle_trans with (1 := B). replace (- dot e row (fun k => h' k - h k)) with
+  (dot e row (fun k => -1 * (h' k - h k))) by (rewrite dot_right_times; ring).
+apply Rle_trans with (1 := cauchy e row _).
+assert (S : size e (fun k => -1 * (h' k - h k)) <= growth net * size a (fun k => x' k - x k)).
+{ apply Rle_trans with (2 := hidden_moves act net a e x x' Lip C). apply size_at_most. intros k _. fold h h'.
+  rewrite Rabs_mult, (Rabs_left1 (-1)) by lra. lra. }
+generalize (size_positive e row). intros. replace (size a (fun k => x' k - x k) * (size e row * growth net))
+  with (size e row * (growth net * size a (fun k => x' k - x k))) by ring. apply Rmult_le_compat_l; assumption.
+Qed.
+
+(* Without channel and noise the label is right with probability P0, independently of the error e of the decoded feature;
+   where it is right it stays so within the margin. mean is that over e, on the functions that have one; the mean of |e|^2 is
+   the MSE. *)
+Theorem FDP_T2 d P0 margin mse (right : bool -> (nat -> R) -> bool) (has_mean : ((nat -> R) -> R) -> Prop) (mean : ((nat ->
+  R) -> R) -> R) :
+  0 <= P0 <= 1 -> 0 < margin -> (forall e, size d e <= margin -> right true e = true) ->
+  (forall b, has_mean (fun e => if right b e then 1 else 0)) ->
+  (forall a c, has_mean (fun e => a + c * size d e ^ 2) /\ mean (fun e => a + c * size d e ^ 2) = a + c * mse) ->
+  (forall f g, has_mean f -> has_mean g -> (forall e, f e <= g e) -> mean f <= mean g) ->
+  Rmax 0 (P0 * (1 - mse / margin ^ 2)) <= E [(P0, true); (1 - P0, false)] (fun b => mean (fun e => if right b e then 1 else 0)).
+Proof.
+intros P M S H Q R. cbn [E]. rewrite Rplus_0_r.
+assert (Z : forall b, 0 <= mean (fun e => if right b e then 1 else 0)).
+{ intros b. destruct (Q 0 0) as (Q1 & Q2). apply Rle_trans with (mean (fun e => 0 + 0 * size d e ^ 2)). rewrite Q2. lra.
+  apply R; [exact Q1 | apply H |]. intros e. destruct (right b e); lra. }
+assert (W : 1 - mse / margin ^ 2 <= mean (fun e => if right true e then 1 else 0)).
+{ destruct (Q 1 (- / margin ^ 2)) as (Q1 & Q2). apply Rle_trans with (mean (fun e => 1 + - / margin ^ 2 * size d e ^ 2)).
+  rewrite Q2. unfold Rdiv. lra.
+  apply R; [exact Q1 | apply H |]. intros e. assert (I : 0 < / margin ^ 2) by (apply Rinv_0_lt_compat, pow_lt, M).
+  destruct (Rle_lt_dec (size d e) margin) as [L|L].
+  - rewrite (S e L). generalize (pow2_ge_0 (size d e)). nra.
+  - assert (1 <= / margin ^ 2 * size d e ^ 2).
+    { rewrite <- (Rinv_l (margin ^ 2)) by (apply pow_nonzero; lra). apply Rmult_le_compat_l. lra. apply pow_incr. lra. }
+    destruct (right true e); lra. }
+generalize (Z true) (Z false). intros Z1 Z2. apply Rmax_lub.
+- apply Rplus_le_le_0_compat; apply Rmult_le_pos; lra.
+- assert (0 <= (1 - P0) * mean (fun e => if right false e then 1 else 0)) by (apply Rmult_le_pos; lra).
+  assert (P0 * (1 - mse / margin ^ 2) <= P0 * mean (fun e => if right true e then 1 else 0)) by (apply Rmult_le_compat_l;
+    lra). lra.
+Qed.
+
+(* The softmax of n logits. *)
+Definition softmax (n : nat) (l : nat -> R) (i : nat) : R := exp (l i) / total n (fun k => exp (l k)).
+
+Lemma exponentials_positive n l : (0 < n)%nat -> 0 < total n (fun k => exp (l k)).
+Proof.
+intros H. apply Rlt_le_trans with (exp (l 0%nat)). apply exp_pos.
+apply (total_part n (fun k => exp (l k)) 0); [intros; left; apply exp_pos | exact H].
+Qed.
+
+(* the variance of numbers d under a law q is at most half the sum of their squares *)
+Lemma variance_at_most n q d : is_distribution n q ->
+  total n (fun k => q k * d k ^ 2) - total n (fun k => q k * d k) ^ 2 <= dot n d d / 2.
+Proof.
+intros (P & S). set (m := total n (fun k => q k * d k)).
+assert (T : total n (fun k => 4 * q k ^ 2 * d k ^ 2) <= 2 * total n (fun k => q k * d k ^ 2) + 2 * m ^ 2).
+{ apply Rle_trans with (total n (fun k => total n (fun l => q k * q l * (d k + d l) ^ 2))).
+  - apply total_le. intros k K. apply Rle_trans with (q k * q k * (d k + d k) ^ 2). right; ring.
+    apply (total_part n (fun l => q k * q l * (d k + d l) ^ 2) k); [|exact K]. intros l L.
+    apply Rmult_le_pos; [apply Rmult_le_pos; [apply P, K | apply P, L] | apply pow2_ge_0].
+  - right. rewrite (total_ext n _ (fun k => q k * d k ^ 2 + 2 * m * (q k * d k) + total n (fun l => q l * d l ^ 2) * q k)).
+    + rewrite !total_plus, !total_times, S. fold m. ring.
+    + intros k _. rewrite (total_ext n _ (fun l => q k * d k ^ 2 * q l + 2 * (q k * d k) * (q l * d l)
+        + q k * (q l * d l ^ 2))) by (intros; ring).
+      rewrite !total_plus, !total_times, S. fold m. ring. }
+assert (U : total n (fun k => 2 * (q k * d k ^ 2)) - total n (fun k => 2 * q k ^ 2 * d k ^ 2) <= dot n d d / 2).
+{ unfold dot. gather. apply total_le. intros k _. generalize (pow2_ge_0 (d k * (q k - 1 / 2))). nra. }
+rewrite total_times in U. rewrite (total_ext n (fun k => 4 * q k ^ 2 * d k ^ 2) (fun k => 2 * (2 * q k ^ 2 * d k ^ 2))),
+  total_times in T by (intros; ring).
+lra.
+Qed.
+
+(* the covariance of d with an indicator less another *)
+Lemma covariance_at_most n q d i j c : is_distribution n q -> (i < n)%nat -> (j < n)%nat -> i <> j -> 0 < c ->
+  dot n d d <= 2 * c ^ 2 ->
+  let m := total n (fun k => q k * d k) in Rabs (q i * (d i - m) - q j * (d j - m)) <= c.
+Proof.
+intros D I J N C B m. generalize (variance_at_most n q d D). fold m. intros V. destruct D as (P & S).
+set (u := fun k => unit_at i k - unit_at j k). set (g := q i - q j).
+assert (at_i : forall f, total n (fun k => unit_at i k * f k) = f i) by (intros; apply total_unit, I).
+assert (at_j : forall f, total n (fun k => unit_at j k * f k) = f j) by (intros; apply total_unit, J).
+assert (QU : total n (fun k => q k * u k) = g).
+{ rewrite (total_ext n _ (fun k => unit_at i k * q k - unit_at j k * q k)) by (intros; unfold u; ring).
+  rewrite total_minus, at_i, at_j. reflexivity. }
+assert (QD : total n (fun k => q k * u k * d k) = q i * d i - q j * d j).
+{ rewrite (total_ext n _ (fun k => unit_at i k * (q k * d k) - unit_at j k * (q k * d k))) by (intros; unfold u; ring).
+  rewrite total_minus, at_i, at_j. reflexivity. }
+assert (QQ : total n (fun k => q k * u k ^ 2) = q i + q j).
+{ rewrite (total_ext n _ (fun k => unit_at i k * q k + unit_at j k * q k)).
+  - rewrite total_plus, at_i, at_j. reflexivity.
+  - intros k _. unfold u, unit_at. destruct (Nat.eqb_spec i k), (Nat.eqb_spec j k); try lia; ring. }
+assert (two : q i + q j <= 1).
+{ rewrite <- QQ, <- S. apply total_le. intros k K. generalize (P k K). unfold u, unit_at.
+  destruct (Nat.eqb i k), (Nat.eqb j k); lra. }
+(* a variance is not negative, here of c u + s d, s = 1 or -1 *)
+assert (W : forall s, s ^ 2 = 1 -> 0 <= c ^ 2 + 2 * c * s * (q i * (d i - m) - q j * (d j - m)) + c ^ 2).
+{ intros s S2. assert (X : 0 <= total n (fun k => q k * (c * (u k - g) + s * (d k - m)) ^ 2)).
+  { apply total_positive. intros k K. apply Rmult_le_pos; [apply P, K | apply pow2_ge_0]. }
+  rewrite (total_ext n _ (fun k => c ^ 2 * (q k * u k ^ 2) + 2 * c * s * (q k * u k * d k) + s ^ 2 * (q k * d k ^ 2)
+    - (2 * c * (c * g + s * m)) * (q k * u k) - (2 * s * (c * g + s * m)) * (q k * d k) + (c * g
+        + s * m) ^ 2 * q k)) in X by (intros; ring).
+  rewrite !total_plus, !total_minus, !total_plus, !total_times, QU, QD, QQ, S in X. fold m in X. rewrite S2 in X.
+  assert (Y : c ^ 2 * (q i + q j) <= c ^ 2 * 1) by (apply Rmult_le_compat_l; [apply pow2_ge_0 | exact two]).
+  assert (0 <= c ^ 2 * g ^ 2) by (apply Rmult_le_pos; apply pow2_ge_0).
+  assert (Z : s * s = 1) by lra. unfold g in *. nra. }
+generalize (W 1 ltac:(ring)) (W (-1) ltac:(ring)). intros W1 W2. apply Rabs_le. split; nra.
+Qed.
+
+(* how far the difference of two entries moves *)
+Lemma softmax_moves n l l' i j : (i < n)%nat -> (j < n)%nat -> i <> j ->
+  (softmax n l i - softmax n l j) - (softmax n l' i - softmax n l' j) <= / sqrt 2 * size n (fun k => l' k - l k).
+Proof.
+intros I J N. assert (H : (0 < n)%nat) by lia. set (d := fun k => l' k - l k).
+assert (R2 : sqrt 2 * sqrt 2 = 2) by (apply sqrt_sqrt; lra). assert (R0 : 0 < sqrt 2) by (apply sqrt_lt_R0; lra).
+destruct (Req_dec (size n d) 0) as [Z|Z].
+{ assert (E : forall k, (k < n)%nat -> l' k = l k).
+  { intros k K. generalize (total_part n (fun k => d k * d k) k ltac:(intros; nra) K) (size_square n d). unfold dot.
+    intros A B. rewrite Z in B.
+    unfold d in *. nra. }
+  rewrite Z. unfold softmax. rewrite (E i I), (E j J),
+    (total_ext n (fun k => exp (l' k)) (fun k => exp (l k))) by (intros k K; rewrite (E k K); reflexivity). lra. }
+set (at_time := fun t k => l k + t * d k). set (q := fun t => softmax n (at_time t)).
+set (f := fun t => softmax n (at_time t) i - softmax n (at_time t) j).
+set (df := fun t => q t i * (d i - total n (fun k => q t k * d k)) - q t j * (d j - total n (fun k => q t k * d k))).
+assert (Q : forall t, is_distribution n (q t)).
+{ intros t. generalize (exponentials_positive n (at_time t) H). intros P. split.
+  - intros k _. left. apply Rdiv_lt_0_compat; [apply exp_pos | exact P].
+  - unfold q, softmax, Rdiv. rewrite (total_ext n _ (fun k => / total n
+      (fun k => exp (at_time t k)) * exp (at_time t k))) by (intros; ring).
+    rewrite total_times. field. lra. }
+assert (D1 : forall t k, is_derive (fun t => softmax n (at_time t) k) t (q t k * (d k - total n (fun l => q t l * d l)))).
+{ intros t k. generalize (exponentials_positive n (at_time t) H). set (S := total n (fun k => exp (at_time t k))). intros P.
+  assert (E : forall k, is_derive (fun t => exp (at_time t k)) t (d k * exp (at_time t k))).
+  { intros m. unfold at_time. auto_derive; [trivial | ring]. }
+  replace (q t k * (d k - total n (fun l => q t l * d l)))
+    with ((d k * exp (at_time t k) * S - exp (at_time t k) * total n (fun m => d m * exp (at_time t m))) / S ^ 2).
+  - apply (is_derive_div (fun t => exp (at_time t k)) (fun t => total n (fun m => exp (at_time t m)))); [apply E | | fold S; lra].
+    apply (derive_total n (fun m t => exp (at_time t m))). intros m _. apply E.
+  - unfold q, softmax. fold S. rewrite (total_ext n (fun l => exp (at_time t l) / S * d l)
+      (fun m => / S * (d m * exp (at_time t m)))) by (intros; field; lra).
+    rewrite total_times. field. lra. }
+destruct (MVT_gen f 0 1 df) as (t & _ & T).
+- intros t _. apply (is_derive_minus (fun t => softmax n (at_time t) i) (fun t => softmax n (at_time t) j)); apply D1.
+- intros t _. apply continuity_pt_filterlim. apply (ex_derive_continuous (K := R_AbsRing) (V := R_NormedModule)). exists (df t).
+  apply (is_derive_minus (fun t => softmax n (at_time t) i) (fun t => softmax n (at_time t) j)); apply D1.
+- assert (E0 : at_time 0 = l) by (apply functional_extensionality; intros; unfold at_time; ring).
+  assert (E1 : at_time 1 = l') by (apply functional_extensionality; intros; unfold at_time, d; ring).
+  unfold f in T. rewrite E0, E1 in T.
+  assert (C0 : 0 < / sqrt 2 * size n d).
+  { generalize (size_positive n d). intros. apply Rmult_lt_0_compat; [apply Rinv_0_lt_compat, R0 | lra]. }
+  assert (C : Rabs (df t) <= / sqrt 2 * size n d).
+  { apply (covariance_at_most n (q t) d i j _ (Q t) I J N C0). rewrite <- size_square.
+    replace (2 * (/ sqrt 2 * size n d) ^ 2) with (2 / (sqrt 2 * sqrt 2) * (size n d * size n d)) by (field; lra). rewrite R2.
+    right. field. }
+  apply Rabs_le_between in C. lra.
+Qed.
+
+(* the Frobenius norm is at least the spectral norm *)
+Lemma frobenius_norm q r D v : size q (image r D v) <= sqrt (frobenius q r D) * size r v.
+Proof.
+unfold size. rewrite <- sqrt_mult_alt. apply sqrt_le_1_alt, image_at_most. repeat (apply total_positive; intros). apply pow2_ge_0.
+Qed.
+
+(* Lemma 1, with norms that are at least the spectral norms, as the Frobenius norms are; `last` is that of the last matrix V *)
+Theorem FDP_L1 act net a e V b labels last i x x' least : (forall u v, Rabs (act u - act v) <= Rabs (u - v)) -> chain a net e ->
+  (forall v, size labels (image e V v) <= last * size e v) -> 0 < last * growth net -> (i < labels)%nat ->
+  let P y := softmax labels (logit act net e V b y) in
+  (forall j, (j < labels)%nat -> j <> i -> least <= sqrt 2 * (P x i - P x j) / (last * growth net)) ->
+  (exists j, (j < labels)%nat /\ j <> i /\ P x' i <= P x' j) ->
+  least <= size a (fun k => x' k - x k).
+Proof.
+intros Lip C HV PG I P H (j & J & D & K). apply Rle_trans with (1 := H j J D).
+assert (R2 : sqrt 2 * sqrt 2 = 2) by (apply sqrt_sqrt; lra). assert (R0 : 0 < sqrt 2) by (apply sqrt_lt_R0; lra).
+assert (G : 0 <= growth net) by apply (growth_positive _ _ _ C).
+assert (L0 : 0 <= last) by (apply Rnot_lt_le; intros L; nra).
+apply (Rmult_le_reg_r (last * growth net)). exact PG. unfold Rdiv. rewrite Rmult_assoc, Rinv_l, Rmult_1_r by lra.
+generalize (softmax_moves labels (logit act net e V b x) (logit act net e V b x') i j I J (not_eq_sym D)). fold (P x) (P x').
+intros M.
+assert (S : size labels (fun k => logit act net e V b x' k - logit act net e V b x k)
+  <= last * (growth net * size a (fun k => x' k - x k))).
+{ apply Rle_trans with (size labels (image e V (fun k => hidden act net x' k - hidden act net x k))).
+  - apply size_at_most. intros k _. right. f_equal. unfold logit, image.
+    rewrite (total_ext e _ (fun l => V k l * hidden act net x' l - V k l * hidden act net x l)) by (intros; ring).
+    rewrite total_minus. unfold dot. ring.
+  - apply Rle_trans with (1 := HV _). apply Rmult_le_compat_l. exact L0. apply (hidden_moves act net a e x x' Lip C). }
+apply (Rmult_le_compat_l (/ sqrt 2)) in S; [|left; apply Rinv_0_lt_compat, R0].
+assert (T : sqrt 2 * (P x i - P x j) <= sqrt 2 * (/ sqrt 2 * (last * (growth net * size a
+  (fun k => x' k - x k))))) by (apply Rmult_le_compat_l; lra).
+apply Rle_trans with (1 := T). right. field. lra.
+Qed.
+
 (* What follows is about laws, events and divergences as in Divergence.v;
    the normal laws are those of Gaussian.v, and of Dimensions.v
    in any dimension. *)
@@ -3268,3 +3519,612 @@ Proof.
     assert (I7 : p * ((1 - m * k) * Y - (1 + m) * X) <= p * delta (a / sqrt (v + s)) eps) by (apply Rmult_le_compat_l; lra). nra.
 Qed.
 End Weak.
+
+(** Pinsker's inequality for tests, from Hoeffding's lemma for one coin. *)
+Lemma rises_from_0 (f df : R -> R) : (forall t, is_derive f t (df t)) -> (forall t, 0 <= t -> 0 <= df t) -> forall t,
+  0 <= t -> f 0 <= f t.
+Proof.
+  intros D P t T. destruct (MVT_gen f 0 t df) as [y [Y E]].
+  - intros; apply D.
+  - intros x _. apply continuity_pt_filterlim. apply (ex_derive_continuous (K := R_AbsRing) (V := R_NormedModule)). eexists.
+    apply D.
+  - rewrite Rmin_left, Rmax_right in Y by exact T. assert (0 <= df y * (t - 0)) by (apply Rmult_le_pos; [apply P|]; lra). lra.
+Qed.
+
+Lemma coin_moments c t : 0 <= c <= 1 -> 0 <= t -> ln (1 + c * (exp t - 1)) <= t * c + t * t / 8.
+Proof.
+  intros C T. assert (Z : forall t, 0 < 1 + c * (exp t - 1)).
+  { intro u. generalize (exp_pos u). intro. assert (0 <= c * exp u) by nra. destruct (Req_dec c 1) as [-> | N]; nra. }
+  set (u := fun t => c * exp t / (1 + c * (exp t - 1))).
+  assert (D1 : forall t, is_derive (fun t => t * c + t * t / 8 - ln (1 + c * (exp t - 1))) t (c + t / 4 - u t)).
+  { intro y. unfold u. auto_derive. generalize (Z y); lra. generalize (Z y). intro. field. lra. }
+  assert (D2 : forall t, is_derive (fun t => c + t / 4 - u t) t (1 / 4 - u t * (1 - u t))).
+  { intro y. unfold u. auto_derive. generalize (Z y); lra. generalize (Z y). intro. field. lra. }
+  assert (P2 : forall t, 0 <= t -> 0 <= c + t / 4 - u t).
+  { intros y Y. apply Rle_trans with (c + 0 / 4 - u 0).
+    - unfold u. rewrite exp_0. replace (1 + c * (1 - 1)) with 1 by ring. right. field.
+    - apply (rises_from_0 (fun t => c + t / 4 - u t) (fun t => 1 / 4 - u t * (1 - u t)) D2); [|exact Y]. intros z _.
+      assert (0 <= (u z - 1 / 2) * (u z - 1 / 2)) by apply Rle_0_sqr. lra. }
+  generalize (rises_from_0 _ _ D1 P2 t T). cbv beta. rewrite exp_0. replace (1 + c * (1 - 1)) with 1 by ring. rewrite ln_1. lra.
+Qed.
+
+Section Short.
+Variables (r : nat) (F : ((nat -> R) -> R) -> Prop) (E1 E0 : ((nat -> R) -> R) -> R) (x : nat -> R) (v s : R).
+Hypothesis class : functions F.
+Hypothesis first : expectation F E1.
+Hypothesis second : expectation F E0.
+Hypothesis noises : 0 < v /\ 0 <= s.
+
+(* E1 is the expectation under N(x, (v + s) I) in r dimensions, and E0 that under N(0, v I).
+   Of them the means and mean squares of the
+   coordinates are used, and the ratio of the densities, of which log_ratio is the logarithm. *)
+Hypothesis coordinates : forall i, (i < r)%nat -> F (fun y => y i) /\ F (fun y => y i * y i) /\ E1 (fun y => y i) = x i /\
+  E1 (fun y => y i * y i) = x i * x i + (v + s).
+Definition log_ratio (y : nat -> R) : R := total r (fun i => ln (normal (x i) (sqrt (v + s)) (y i) / normal 0 (sqrt v) (y i))).
+Hypothesis densities : forall g, F g -> (forall y, 0 <= g y) -> (exists b, forall y, g y <= b) ->
+  F (fun y => g y * exp (- log_ratio y)) /\ E1 (fun y => g y * exp (- log_ratio y)) = E0 g.
+
+Let K := / 2 * (INR r * (s / v - ln (1 + s / v)) + total r (fun i => x i * x i) / v).
+
+Lemma ratio_of_normals a y : ln (normal a (sqrt (v + s)) y / normal 0 (sqrt v) y)
+  = y * y / (2 * v) - (y - a) * (y - a) / (2 * (v + s)) - / 2 * ln (1 + s / v).
+Proof.
+  assert (R0 : 0 < sqrt v) by (apply sqrt_lt_R0; lra). assert (R1 : 0 < sqrt (v + s)) by (apply sqrt_lt_R0; lra).
+  assert (Q0 : sqrt v * sqrt v = v) by (apply sqrt_sqrt; lra). assert (Q1 : sqrt (v + s) * sqrt (v + s) = v + s) by (apply
+    sqrt_sqrt; lra).
+  assert (P : 0 < 1 + s / v) by (assert (0 <= s / v) by (apply Rdiv_le_0_compat; lra); lra).
+  assert (Q : sqrt (1 + s / v) * sqrt v = sqrt (v + s)) by (rewrite <- sqrt_mult; [f_equal; field; lra | lra | lra]).
+  assert (Lq : ln (sqrt (1 + s / v)) = / 2 * ln (1 + s / v)).
+  { assert (W : 0 < sqrt (1 + s / v)) by (apply sqrt_lt_R0; exact P).
+    assert (2 * ln (sqrt (1 + s / v)) = ln (1 + s / v)).
+    { rewrite <- (sqrt_sqrt (1 + s / v)) at 2 by lra. rewrite ln_mult by exact W. ring. } lra. }
+  assert (W : 0 < sqrt (1 + s / v)) by (apply sqrt_lt_R0; exact P).
+  set (X := y * y / (2 * v) - (y - a) * (y - a) / (2 * (v + s))). rewrite <- Lq.
+  transitivity (ln (exp X * / sqrt (1 + s / v))).
+  2: { rewrite ln_mult by (apply exp_pos || (apply Rinv_0_lt_compat; exact W)). rewrite ln_Rinv, ln_exp by exact W. ring. }
+  f_equal. unfold X. clear X. set (W0 := sqrt (1 + s / v)) in *. set (S0 := sqrt v) in *. set (S1 := sqrt (v + s)) in *.
+  unfold normal, n. rewrite Rminus_0_r.
+  replace ((y - a) / S1 * ((y - a) / S1) / 2) with ((y - a) * (y - a) / (2 * (v + s))) by (rewrite <- Q1; field; lra).
+  replace (y / S0 * (y / S0) / 2) with (y * y / (2 * v)) by (rewrite <- Q0; field; lra).
+  replace (y * y / (2 * v) - (y - a) * (y - a) / (2 * (v + s))) with (y * y / (2 * v) + - ((y - a) * (y - a) / (2 * (v + s))))
+    by ring. rewrite exp_plus. rewrite (exp_Ropp (y * y / (2 * v))). rewrite <- Q.
+    generalize root_positive (exp_pos (y * y / (2 * v))). intros.
+  field. repeat split; lra.
+Qed.
+
+Lemma class_sum k (f : nat -> (nat -> R) -> R) : (forall i, (i < k)%nat -> F (f i)) ->
+  F (fun y => total k (fun i => f i y)) /\ E1 (fun y => total k (fun i => f i y)) = total k (fun i => E1 (f i)).
+Proof.
+  induction k as [|k IH]; intro H; simpl.
+  - split. apply (constants _ class). replace (fun _ : nat -> R => 0) with (fun _ : nat -> R => 0 * 1 + 0 * 1)
+      by (apply FunctionalExtensionality.functional_extensionality; intro; ring).
+    rewrite (linear _ _ first 0 0 (fun _ => 1) (fun _ => 1)) by apply (constants _ class). ring.
+  - destruct IH as [A B]. intros; apply H; lia.
+    replace (fun y => total k (fun i => f i y) + f k y) with (fun y => 1 * total k (fun i => f i y) + 1 * f k y)
+      by (apply FunctionalExtensionality.functional_extensionality; intro; ring).
+    split. apply (combined _ class); auto. rewrite (linear _ _ first) by auto. rewrite B. ring.
+Qed.
+
+(* The relative entropy. *)
+Lemma mean_log_ratio : F log_ratio /\ E1 log_ratio = K.
+Proof.
+  set (term := fun i (y : nat -> R) => (/ (2 * v) - / (2 * (v + s))) * (y i * y i) + 1 * (x i / (v + s) * y i + (- (x i * x i /
+    (2 * (v + s))) - / 2 * ln (1 + s / v)) * 1)).
+  assert (Eq : log_ratio = fun y => total r (fun i => term i y)).
+  { apply FunctionalExtensionality.functional_extensionality. intro y. unfold log_ratio. apply total_same. intros i _.
+    rewrite ratio_of_normals. unfold term. field. lra. }
+  assert (Ft : forall i, (i < r)%nat -> F (term i) /\
+    E1 (term i) = (/ (2 * v) - / (2 * (v + s))) * (x i * x i + (v + s)) + (x i / (v + s) * x i + (- (x i * x i / (2 * (v + s)))
+      - / 2 * ln (1 + s / v)))).
+  { intros i I. destruct (coordinates i I) as (C1 & C2 & C3 & C4).
+    assert (L1 : F (fun y => x i / (v + s) * y i + (- (x i * x i / (2 * (v + s))) - / 2 * ln (1 + s / v)) * 1))
+      by (apply (combined _ class _ _ (fun y => y i) (fun _ => 1)); [exact C1 | apply (constants _ class)]).
+    split. unfold term. apply (combined _ class _ _ (fun y => y i * y i)); assumption.
+    unfold term. rewrite (linear _ _ first _ _ (fun y => y i * y i)) by assumption.
+    rewrite (linear _ _ first _ _ (fun y => y i) (fun _ => 1)) by (exact C1 || apply (constants _ class)).
+    rewrite C3, C4, (Divergence.one _ _ first). ring. }
+  destruct (class_sum r term (fun i I => proj1 (Ft i I))) as [A B]. rewrite Eq. split. exact A. rewrite B.
+  rewrite (total_same r _ (fun i => / (2 * v) * (x i * x i) + / 2 * ((s / v - ln (1 + s / v)) * 1))).
+  - rewrite total_combined, total_times. replace (total r (fun _ => 1)) with (INR r).
+    + unfold K. field. lra.
+    + clear. induction r as [|k IH]. reflexivity. rewrite S_INR, IH. reflexivity.
+  - intros i I. rewrite (proj2 (Ft i I)). field. lra.
+Qed.
+
+Lemma K_not_negative : 0 <= K.
+Proof.
+  unfold K. assert (Q : 0 <= s / v) by (apply Rdiv_le_0_compat; lra).
+  assert (L : ln (1 + s / v) <= s / v).
+  { rewrite <- (ln_exp (s / v)) at 2. apply ln_rises. lra. generalize (exp_ineq1_le (s / v)). lra. }
+  assert (0 <= total r (fun i => x i * x i)) by (apply total_not_negative; intros; nra).
+  assert (0 <= total r (fun i => x i * x i) / v) by (apply Rdiv_le_0_compat; lra).
+  assert (0 <= INR r * (s / v - ln (1 + s / v))) by (apply Rmult_le_pos; [apply pos_INR | lra]). lra.
+Qed.
+
+Lemma tests_apart phi t : F phi -> (forall y, 0 <= phi y <= 1) -> 0 < t -> E1 phi - E0 phi <= K / t + t / 8.
+Proof.
+  intros Fp B T. set (c := E0 phi).
+  assert (C : 0 <= c <= 1).
+  { unfold c. split.
+    - apply Rle_trans with (E0 (fun _ => 0 * 1 + 0 * 1)).
+      + rewrite (linear _ _ second 0 0 (fun _ => 1) (fun _ => 1)) by apply (constants _ class). lra.
+      + apply (rises _ _ second). apply (combined _ class); apply (constants _ class). exact Fp. intro y. generalize (B y). lra.
+    - rewrite <- (Divergence.one _ _ second). apply (rises _ _ second). exact Fp. apply (constants _ class). intro y. apply B. }
+  set (Z := 1 + c * (exp t - 1)). assert (Et : 1 < exp t) by (rewrite <- exp_0; apply exp_increasing; exact T).
+  assert (Z0 : 0 < Z) by (unfold Z; nra).
+  set (g := fun y => 1 * 1 + (exp t - 1) * phi y).
+  assert (Fg : F g) by (apply (combined _ class _ _ (fun _ => 1)); [apply (constants _ class) | exact Fp]).
+  assert (Eg : E0 g = Z).
+  { unfold g. rewrite (linear _ _ second _ _ (fun _ => 1)) by (exact Fp || apply (constants _ class)).
+    rewrite (Divergence.one _ _ second). unfold Z, c. ring. }
+  destruct (densities g Fg) as [Fl El].
+  { intro y. unfold g. generalize (B y). intro. nra. } { exists (exp t). intro y. unfold g. generalize (B y). intro. nra. }
+  destruct mean_log_ratio as [Fr Er].
+  (* w <= log Z - 1 + e^w / Z at w = t phi - log ratio; e^(t phi) is at most 1 + phi (e^t - 1) *)
+  assert (M : E1 (fun y => t * phi y + -1 * log_ratio y) <= E1 (fun y => (ln Z - 1) * 1 + / Z * (g y * exp (- log_ratio y)))).
+  { apply (rises _ _ first).
+    - apply (combined _ class); assumption.
+    - apply (combined _ class _ _ (fun _ => 1)); [apply (constants _ class) | exact Fl].
+    - intro y. set (w := t * phi y + -1 * log_ratio y).
+      assert (W1 : w <= ln Z - 1 + exp w / Z).
+      { generalize (exp_ineq1_le (w - ln Z)). unfold Rminus at 2. rewrite exp_plus, exp_Ropp, exp_ln by exact Z0. unfold Rdiv.
+        lra. }
+      assert (W2 : exp w <= g y * exp (- log_ratio y)).
+      { unfold w. replace (t * phi y + -1 * log_ratio y) with (t * phi y + - log_ratio y) by ring. rewrite exp_plus.
+        apply Rmult_le_compat_r. left; apply exp_pos. unfold g. generalize (B y). intro By.
+        (* convexity of exp *)
+        generalize (exp_ineq1_le (t - t * phi y)) (exp_ineq1_le (- (t * phi y))). intros e1 e2.
+        assert (X1 : exp t = exp (t * phi y) * exp (t - t * phi y)) by (rewrite <- exp_plus; f_equal; ring).
+        assert (X2 : 1 = exp (t * phi y) * exp (- (t * phi y))) by (rewrite <- exp_plus, Rplus_opp_r, exp_0; reflexivity).
+        generalize (exp_pos (t * phi y)). intro X3.
+        assert (Y1 : exp (t * phi y) * (1 + (t - t * phi y)) <= exp t) by (rewrite X1; apply Rmult_le_compat_l; lra).
+        assert (Y2 : exp (t * phi y) * (1 + - (t * phi y)) <= 1) by (rewrite X2 at 2; apply Rmult_le_compat_l; lra).
+        assert (phi y * (exp (t * phi y) * (1 + (t - t * phi y))) <= phi y * exp t) by (apply Rmult_le_compat_l; lra).
+        assert ((1 - phi y) * (exp (t * phi y) * (1 + - (t * phi y))) <= (1 - phi y) * 1) by (apply Rmult_le_compat_l; lra).
+          nra. }
+      assert (exp w / Z <= / Z * (g y * exp (- log_ratio y))).
+      { unfold Rdiv. rewrite Rmult_comm. apply Rmult_le_compat_l. left; apply Rinv_0_lt_compat; exact Z0. exact W2. }
+      lra. }
+  rewrite (linear _ _ first t (-1) phi log_ratio) in M by assumption.
+  rewrite (linear _ _ first (ln Z - 1) (/ Z) (fun _ => 1)) in M by (exact Fl || apply (constants _ class)).
+  rewrite Er, El, Eg, (Divergence.one _ _ first), Rinv_l in M by lra.
+  generalize (coin_moments c t C (Rlt_le _ _ T)). fold Z. intro H.
+  apply (Rmult_le_reg_l t). exact T. replace (t * (K / t + t / 8)) with (K + t * t / 8) by (field; lra).
+  rewrite Rmult_minus_distr_l. fold c. lra.
+Qed.
+
+Lemma pinsker phi : F phi -> (forall y, 0 <= phi y <= 1) -> Rabs (E1 phi - E0 phi) <= sqrt (K / 2).
+Proof.
+  intros Fp B. assert (One : forall phi, F phi -> (forall y, 0 <= phi y <= 1) -> E1 phi - E0 phi <= sqrt (K / 2)).
+  { clear phi Fp B. intros phi Fp B. destruct K_not_negative as [Kp | K0].
+    - assert (T : 0 < sqrt (8 * K)) by (apply sqrt_lt_R0; lra). apply Rle_trans with (1 := tests_apart phi (sqrt (8 * K)) Fp B T).
+      assert (Q : sqrt (K / 2) = sqrt (8 * K) / 4).
+      { replace (K / 2) with (8 * K / (4 * 4)) by field. rewrite sqrt_div by lra. rewrite sqrt_square by lra. reflexivity. }
+      rewrite Q. assert (S : sqrt (8 * K) * sqrt (8 * K) = 8 * K) by (apply sqrt_sqrt; lra).
+      right. apply (Rmult_eq_reg_r (sqrt (8 * K))); [|lra]. replace ((K / sqrt (8 * K) + sqrt (8 * K) / 8) * sqrt (8 * K))
+        with (K + sqrt (8 * K) * sqrt (8 * K) / 8) by (field; lra).
+      replace (sqrt (8 * K) / 4 * sqrt (8 * K)) with (sqrt (8 * K) * sqrt (8 * K) / 4) by field. rewrite S. field.
+    - rewrite <- K0. unfold Rdiv. rewrite Rmult_0_l, sqrt_0. apply le_epsilon. intros e He.
+      generalize (tests_apart phi (8 * e) Fp B ltac:(lra)). rewrite <- K0. unfold Rdiv. rewrite Rmult_0_l. lra. }
+  assert (Fc : F (fun y => 1 * 1 + -1 * phi y)) by (apply (combined _ class _ _ (fun _ => 1));
+    [apply (constants _ class) | exact Fp]).
+  assert (Bc : forall y, 0 <= 1 * 1 + -1 * phi y <= 1) by (intro y; generalize (B y); lra).
+  generalize (One phi Fp B) (One _ Fc Bc).
+  rewrite (linear _ _ first _ _ (fun _ => 1)), (linear _ _ second _ _ (fun _ => 1)) by (exact Fp || apply (constants _ class)).
+  rewrite (Divergence.one _ _ first), (Divergence.one _ _ second). intros. unfold Rabs. destruct (Rcase_abs _); lra.
+Qed.
+
+(** absent: the device takes part with probability p; d is the greatest norm of its code.
+   Both orders, for every test of the class. *)
+Theorem FDP_T1a_short d p lambda phi : total r (fun i => x i * x i) <= d * d -> 0 <= p <= 1 -> 1 <= lambda ->
+  F phi -> (forall y, 0 <= phi y <= 1) ->
+  let P := p * E1 phi + (1 - p) * E0 phi in
+  let bound := p / 2 * sqrt (INR r * (s / v - ln (1 + s / v)) + d * d / v) in
+  P - lambda * E0 phi <= bound /\ E0 phi - lambda * P <= bound.
+Proof.
+  intros D Hp L Fp B P bound. generalize (pinsker phi Fp B). intro H.
+  assert (Pos : forall E, expectation F E -> 0 <= E phi).
+  { intros E HE. apply Rle_trans with (E (fun _ => 0 * 1 + 0 * 1)).
+    - rewrite (linear _ _ HE 0 0 (fun _ => 1) (fun _ => 1)) by apply (constants _ class). lra.
+    - apply (rises _ _ HE). apply (combined _ class); apply (constants _ class). exact Fp. intro y. generalize (B y). lra. }
+  generalize (Pos E1 first) (Pos E0 second). intros P1 P0.
+  assert (Kb : sqrt (K / 2) <= / 2 * sqrt (INR r * (s / v - ln (1 + s / v)) + d * d / v)).
+  { generalize K_not_negative. intro K0. replace (/ 2) with (sqrt (/ 4)).
+    - rewrite <- sqrt_mult_alt by lra. apply sqrt_le_1_alt. unfold K. assert (total r (fun i => x i * x i) / v <= d * d / v).
+      { apply Rmult_le_compat_r; [left; apply Rinv_0_lt_compat|]; lra. }
+      lra.
+    - replace (/ 4) with (/ 2 * / 2) by field. apply sqrt_square. lra. }
+  assert (M : p * Rabs (E1 phi - E0 phi) <= bound).
+  { unfold bound. unfold Rdiv at 1. rewrite Rmult_assoc. apply Rmult_le_compat_l. lra. apply Rle_trans with (1 := H). exact Kb. }
+  assert (A1 : p * (E1 phi - E0 phi) <= p * Rabs (E1 phi - E0 phi)) by (apply Rmult_le_compat_l; [lra | apply Rle_abs]).
+  assert (A2 : p * (E0 phi - E1 phi) <= p * Rabs (E1 phi - E0 phi)).
+  { rewrite Rabs_minus_sym. apply Rmult_le_compat_l; [lra | apply Rle_abs]. }
+  assert (A3 : 0 <= (lambda - 1) * E0 phi) by (apply Rmult_le_pos; lra).
+  assert (A4 : 0 <= (lambda - 1) * P) by (apply Rmult_le_pos; [lra | unfold P; assert (0 <= p * E1 phi) by (apply Rmult_le_pos;
+    lra);
+    assert (0 <= (1 - p) * E0 phi) by (apply Rmult_le_pos; lra); lra]).
+  unfold P in *. split; lra.
+Qed.
+End Short.
+
+(** Visible participants: the best test is a half-space, and attains the curve in every dimension. *)
+Definition step (t x : R) : R := if Rle_dec t x then 1 else 0.
+
+Lemma step_zero t f a b : a <= b -> b <= t -> is_RInt (fun x => step t x * f x) a b 0.
+Proof.
+  intros O B. apply (is_RInt_ext (fun _ => 0)).
+  - rewrite Rmin_left, Rmax_right by exact O. intros x X. unfold step. destruct (Rle_dec t x); [lra | symmetry; apply Rmult_0_l].
+  - evar_last. apply (is_RInt_const (V := R_NormedModule)). unfold scal; simpl; unfold mult; simpl. ring.
+Qed.
+
+Lemma step_one t (f : R -> R) a b : a <= b -> t <= a -> ex_RInt f a b -> is_RInt (fun x => step t x * f x) a b (RInt f a b).
+Proof.
+  intros O A I. apply (is_RInt_ext f).
+  - rewrite Rmin_left, Rmax_right by exact O. intros x X. unfold step. destruct (Rle_dec t x); [symmetry; apply Rmult_1_l | lra].
+  - apply (RInt_correct (V := R_CompleteNormedModule)). exact I.
+Qed.
+
+Lemma step_across t (f : R -> R) a b : a <= t <= b -> (forall u v, ex_RInt f u v) -> is_RInt (fun x => step t x * f x) a b (RInt
+  f t b).
+Proof.
+  intros [A B] I. replace (RInt f t b) with (plus 0 (RInt f t b)) by (unfold plus; simpl; ring).
+  apply (is_RInt_Chasles (V := R_NormedModule)) with t. apply step_zero; lra. apply step_one; try lra. apply I.
+Qed.
+
+Lemma step_integrable t (f : R -> R) : (forall u v, ex_RInt f u v) -> forall a b, ex_RInt (fun x => step t x * f x) a b.
+Proof.
+  intro I. assert (H : forall a b, a <= b -> ex_RInt (fun x => step t x * f x) a b).
+  { intros a b O. destruct (Rle_dec b t) as [B | B]. eexists. apply step_zero; assumption.
+    destruct (Rle_dec t a) as [A | A]. eexists. apply step_one; try assumption. apply I. eexists.
+      apply step_across; [lra | exact I]. }
+  intros a b. destruct (Rle_dec a b). apply H. assumption. apply ex_RInt_swap. apply H. lra.
+Qed.
+
+Lemma normal_integral m s A B : 0 < s -> is_RInt (normal m s) A B (RInt n (/ s * A + - m / s) (/ s * B + - m / s)).
+Proof.
+  intro S. apply (is_RInt_ext (fun x => scal (/ s) (n (/ s * x + - m / s)))).
+  - intros x _. unfold normal, scal; simpl; unfold mult; simpl. replace (/ s * x + - m / s) with ((x - m) / s) by (field; lra).
+    field. lra.
+  - apply (is_RInt_comp_lin (V := R_NormedModule)). apply (RInt_correct (V := R_CompleteNormedModule)). apply n_integrable.
+Qed.
+
+Fixpoint masses (a : list R) (s A B : R) : R := match a with [] => 1 | m :: a => RInt (normal m s) A B * masses a s A B end.
+
+Lemma law_box a s : 0 < s -> integrable (length a) (law a s) /\ forall A B, box (length a) (law a s) A B = masses a s A B.
+Proof.
+  intro S. induction a as [|m a [I V]]; simpl. auto.
+  assert (In : forall x, integrable (length a) (fun xs => normal m s x * law a s xs)) by (intro; apply integrable_times; exact I).
+  assert (Bx : forall x A B, box (length a) (fun xs => normal m s x * law a s xs) A B = masses a s A B * normal m s x).
+  { intros x A B. rewrite box_times by exact I. rewrite V. ring. }
+  split; [split; [exact In|]|].
+  - intros A B. apply (ex_RInt_ext (fun x => masses a s A B * normal m s x)). intros x _. symmetry. apply Bx.
+    apply times_integrable. eexists. apply normal_integral. exact S.
+  - intros A B. rewrite (RInt_ext _ (fun x => masses a s A B * normal m s x)) by (intros; apply Bx).
+    rewrite scaled by (eexists; apply normal_integral; exact S). ring.
+Qed.
+
+Lemma is_lim_times (f g : R -> R) (l k : R) : is_lim f p_infty l -> is_lim g p_infty k -> is_lim (fun B => f B * g B) p_infty (l
+  * k).
+Proof. intros F G. exact (is_lim_mult f g p_infty l k F G I). Qed.
+
+Lemma masses_limit a s : 0 < s -> is_lim (fun B => masses a s (- B) B) p_infty 1.
+Proof.
+  intro S. induction a as [|m a IH]; simpl. apply is_lim_const. replace (Finite 1) with (Finite (1 * 1)) by (f_equal; ring).
+  apply is_lim_times; [|exact IH].
+  apply (is_lim_ext (fun B => RInt n (/ s * - B + - m / s) (/ s * B + - m / s))). intro B. symmetry. apply is_RInt_unique.
+    apply normal_integral. exact S.
+  apply between_limit. apply Rinv_0_lt_compat. exact S.
+Qed.
+
+Definition above_first (t : R) (ys : list R) : R := match ys with [] => 0 | y :: _ => step t y end.
+
+Lemma above_first_law t m a s : 0 < s -> integrable (S (length a)) (fun ys => above_first t ys * law (m :: a) s ys) /\
+  forall B, - B <= t <= B -> box (S (length a)) (fun ys => above_first t ys * law (m :: a) s ys) (- B) B
+    = masses a s (- B) B * RInt n ((t - m) / s) (/ s * B + - m / s).
+Proof.
+  intro S. destruct (law_box a s S) as [I V]. simpl.
+  assert (In : forall x, integrable (length a) (fun xs => step t x * (normal m s x * law a s xs))) by (intro;
+    apply integrable_times; apply integrable_times; exact I).
+  assert (Bx : forall x A B, box (length a) (fun xs => step t x * (normal m s x * law a s xs)) A B = masses a s A B * (step t x
+    * normal m s x)).
+  { intros x A B. rewrite box_times by (apply integrable_times; exact I). rewrite box_times by exact I. rewrite V. ring. }
+  assert (N : forall u v, ex_RInt (normal m s) u v) by (intros; eexists; apply normal_integral; exact S).
+  split; [split; [exact In|]|].
+  - intros A B. apply (ex_RInt_ext (fun x => masses a s A B * (step t x * normal m s x))). intros x _. symmetry. apply Bx.
+    apply times_integrable. apply step_integrable. exact N.
+  - intros B T. rewrite (RInt_ext _ (fun x => masses a s (- B) B * (step t x * normal m s x))) by (intros; apply Bx).
+    rewrite (scaled (fun x => step t x * normal m s x)) by (apply step_integrable; exact N).
+    f_equal. rewrite (is_RInt_unique _ _ _ _ (step_across t (normal m s) (- B) B T N)).
+    rewrite (is_RInt_unique _ _ _ _ (normal_integral m s t B S)). f_equal. field. lra.
+Qed.
+
+Lemma square_difference a b : length a = length b -> square (apart a b) = square a - 2 * inner a b + square b.
+Proof.
+  revert b. induction a as [|x a IH]; intros [|y b]; simpl; try discriminate. intros _. ring.
+  intro H. injection H as H. unfold apart in *. simpl. rewrite (IH b H). ring.
+Qed.
+
+Lemma apart_at_most a b A B : length a = length b -> 0 <= A -> 0 <= B -> square a <= A * A -> square b <= B * B -> square (apart
+  a b) <= (A + B) * (A + B).
+Proof.
+  intros L A0 B0 SA SB. rewrite (square_difference a b L). generalize (inner_square a b) (square_not_negative a)
+    (square_not_negative b). intros I X Y.
+  assert (K : square a * square b <= (A * B) * (A * B)) by (replace ((A * B) * (A * B)) with ((A * A) * (B * B)) by ring;
+    apply Rmult_le_compat; assumption).
+  assert (0 <= A * B) by (apply Rmult_le_pos; assumption). assert (- inner a b <= A * B) by nra. nra.
+Qed.
+
+Lemma is_lim_total k (f : nat -> R -> R) (l : nat -> R) : (forall i, (i < k)%nat -> is_lim (f i) p_infty (l i)) ->
+  is_lim (fun B => total k (fun i => f i B)) p_infty (total k l).
+Proof. induction k; simpl; intro H. apply is_lim_const. apply is_lim_plus'; auto. Qed.
+
+(** The i-th of n sets of the others has the probability w i, and noise of the variance v i; device k adds s.
+   The server sees the set,
+    whether k takes part and y: an event is one of y for each of these. Where k does not take part,
+      neighbours have the same law, away i.
+    C is the greatest norm of a code; the neighbour is silent, or has another code. *)
+Section Visible.
+Variables (sets r : nat) (w v : nat -> R) (s C p eps : R) (replace : bool).
+Variables (event_away : nat -> Type) (away : forall i, event_away i -> R) (none : forall i, event_away i).
+Hypothesis sets_weights : forall i, (i < sets)%nat -> 0 <= w i.
+Hypothesis noises : forall i, 0 < v i + s.
+Hypothesis shares : 0 <= p <= 1 /\ 0 <= eps /\ 0 < C.
+Hypothesis away_law : forall i, away i (none i) = 0 /\ forall B, 0 <= away i B.
+
+Let sigma (i : nat) := sqrt (v i + s).
+Let Delta := if replace then 2 * C else C.
+Definition neighbours (a a' : list R) : Prop := length a = S r /\ length a' = S r /\ square a <= C * C /\
+  if replace then square a' <= C * C else a' = zero_code a.
+Let look_at (a a' : list R) (i : nat) := look_in (S r) [law a (sigma i); law a' (sigma i)].
+Let seen (a a' c : list R) (A : forall i, look_at a a' i) (B : forall i, event_away i) : R :=
+  total sets (fun i => w i * (p * chance_in (law c (sigma i)) (A i) + (1 - p) * away i (B i))).
+
+Definition gains (z : R) : Prop := exists a a' A B, neighbours a a' /\ either (exp eps) (seen a a' a A B) (seen a a' a' A B) z.
+
+Lemma sigma_above i : 0 < sigma i.
+Proof. apply sqrt_lt_R0. apply noises. Qed.
+
+Lemma Delta_positive : 0 < Delta.
+Proof. unfold Delta. destruct replace; lra. Qed.
+
+Lemma neighbours_near a a' : neighbours a a' -> square (apart a a') <= Delta * Delta /\ square (apart a' a) <= Delta * Delta.
+Proof.
+  intros (L & L' & N & H). assert (K : square (apart a a') <= Delta * Delta).
+  { unfold Delta. destruct replace.
+    - replace (2 * C) with (C + C) by ring. apply apart_at_most; try assumption; try lra. congruence.
+    - subst a'. rewrite square_difference by congruence. rewrite square_of_zeros.
+      assert (Z : forall l, inner l (zero_code l) = 0) by (unfold zero_code; induction l as [|q l IH]; simpl;
+        [reflexivity | rewrite IH; ring]).
+      rewrite Z. lra. }
+  split. exact K. rewrite square_difference by congruence. rewrite square_difference in K by congruence.
+  assert (Y : forall l l', inner l l' = inner l' l) by (induction l as [|q l IH]; intros [|q' l']; simpl; try reflexivity;
+    rewrite IH; ring).
+  rewrite (Y a' a). lra.
+Qed.
+
+Theorem FDP_T1b : is_lub gains (total sets (fun i => w i * (p * delta (Delta / sigma i) eps))).
+Proof.
+  generalize Delta_positive. intro D0. assert (E1 : 1 <= exp eps) by (generalize (exp_ineq1_le eps); lra).
+  split.
+  - intros z (a & a' & A & B & N & G). destruct (neighbours_near a a' N) as [N1 N2]. destruct N as (L & L' & _).
+    assert (One : forall i, chance_in (law a (sigma i)) (A i) - exp eps * chance_in (law a' (sigma i)) (A i) <= delta (Delta /
+      sigma i) eps /\
+      chance_in (law a' (sigma i)) (A i) - exp eps * chance_in (law a (sigma i)) (A i) <= delta (Delta / sigma i) eps).
+    { intro i. generalize (sigma_above i). intro S0. assert (M : 0 < Delta / sigma i) by (apply Rdiv_lt_0_compat; assumption).
+      assert (Sq : Delta / sigma i * sigma i * (Delta / sigma i * sigma i) = Delta * Delta) by (field; lra).
+      destruct (moved_apart a a' ltac:(congruence)) as [Q1 Q2]. destruct (moved_apart a' a ltac:(congruence)) as [R1 R2].
+      generalize (several (sigma i) S0 a' (apart a a') (Delta / sigma i) eps (eq_sym Q2) M ltac:(rewrite Sq; exact N1)).
+        rewrite Q1, Q2, L'. intro X.
+      generalize (several (sigma i) S0 a (apart a' a) (Delta / sigma i) eps (eq_sym R2) M ltac:(rewrite Sq; exact N2)).
+        rewrite R1, R2, L. intro Y.
+      assert (W : @within (look_at a a' i) (exp eps) (chance_in (law a (sigma i))) (chance_in (law a' (sigma i))) (delta (Delta
+        / sigma i) eps))
+        by (apply below_look_in; simpl; auto).
+      assert (W' : @within (look_at a a' i) (exp eps) (chance_in (law a' (sigma i))) (chance_in (law a (sigma i))) (delta (Delta
+        / sigma i) eps))
+        by (apply below_look_in; simpl; auto).
+      split; [apply W | apply W']. }
+    assert (Add : forall c c', (forall i, chance_in (law c (sigma i)) (A i) - exp eps * chance_in (law c' (sigma i)) (A i) <=
+      delta (Delta / sigma i) eps) ->
+      seen a a' c A B - exp eps * seen a a' c' A B <= total sets (fun i => w i * (p * delta (Delta / sigma i) eps))).
+    { intros c c' H. unfold seen.
+      replace (_ - _) with (total sets (fun i => 1 * (w i * (p * chance_in (law c (sigma i)) (A i) + (1 - p) * away i (B i)))
+        + - exp eps * (w i * (p * chance_in (law c' (sigma i)) (A i) + (1 - p) * away i (B i))))) by (rewrite total_combined;
+          ring).
+      apply total_at_most. intros i I. specialize (H i). destruct (away_law i) as [_ Aw]. specialize (Aw (B i)).
+        specialize (sets_weights i I).
+      assert (K1 : p * (chance_in (law c (sigma i)) (A i) - exp eps * chance_in (law c' (sigma i)) (A i)) <= p * delta (Delta /
+        sigma i) eps)
+        by (apply Rmult_le_compat_l; lra).
+      assert (K2 : 0 <= (exp eps - 1) * ((1 - p) * away i (B i))) by (apply Rmult_le_pos; [lra | apply Rmult_le_pos; lra]).
+      rewrite <- (Rmult_1_l (w i * (p * chance_in (law c (sigma i)) (A i) + (1 - p) * away i (B i)))) at 1.
+      replace (1 * _ + _) with (w i * (p * (chance_in (law c (sigma i)) (A i) - exp eps * chance_in (law c' (sigma i)) (A i)) -
+        (exp eps - 1) * ((1 - p) * away i (B i)))) by ring.
+      apply Rmult_le_compat_l; lra. }
+    destruct G as [-> | ->]; [apply (Add a a') | apply (Add a' a)]; intro i; [exact (proj1 (One i)) | exact (proj2 (One i))].
+  - intros b Hb. set (eta := if replace then - C else 0). set (zs := repeat 0 r).
+    assert (Lz : length zs = r) by apply repeat_length.
+    assert (De : C - eta = Delta) by (unfold eta, Delta; destruct replace; ring).
+    set (t := fun i => eta + sigma i * (eps / (Delta / sigma i) + Delta / sigma i / 2)).
+    assert (C1 : forall i f, In f [law (C :: zs) (sigma i); law (eta :: zs) (sigma i)] ->
+      integrable (S r) (fun ys => above_first (t i) ys * f ys)).
+    { intros i f F. rewrite <- Lz. destruct F as [<- | [<- | []]]; apply above_first_law; apply sigma_above. }
+    assert (Cb : forall i ys, 0 <= above_first (t i) ys <= 1).
+    { intros i [|y ys]; simpl. lra. unfold step. destruct (Rle_dec _ _); lra. }
+    assert (Zs : square zs = 0) by (unfold zs; clear; induction r; simpl; [reflexivity | rewrite IHn; ring]).
+    assert (Zc : zero_code zs = zs) by (unfold zs, zero_code; clear; induction r; simpl; [reflexivity | f_equal; assumption]).
+    assert (Nb : neighbours (C :: zs) (eta :: zs)).
+    { unfold neighbours. simpl. rewrite Lz, Zs. repeat split; try lra. unfold eta. destruct replace. lra.
+      unfold zero_code. simpl. f_equal. symmetry. exact Zc. }
+    set (value := fun i B => masses zs (sigma i) (- B) B * (RInt n ((t i - C) / sigma i) (/ sigma i * B + - C / sigma i)
+      - exp eps * RInt n ((t i - eta) / sigma i) (/ sigma i * B + - eta / sigma i))).
+    assert (Lim : is_lim (fun B => total sets (fun i => w i * (p * value i B))) p_infty (total sets (fun i => w i * (p * delta
+      (Delta / sigma i) eps)))).
+    { apply is_lim_total. intros i _. generalize (sigma_above i). intro S0.
+      apply (is_lim_scal_l _ (w i) p_infty (Finite (p * delta (Delta / sigma i) eps))).
+        apply (is_lim_scal_l _ p p_infty (Finite (delta (Delta / sigma i) eps))).
+      unfold value. replace (Finite (delta (Delta / sigma i) eps)) with (Finite (1 * delta (Delta / sigma i) eps)) by (f_equal;
+        ring).
+      apply is_lim_times. apply masses_limit. exact S0.
+      assert (T : forall c u, is_lim (fun B => RInt n u (/ sigma i * B + - c / sigma i)) p_infty (tail u)).
+      { intros c u. apply (is_lim_comp_lin (fun b => RInt n u b) (/ sigma i) (- c / sigma i) p_infty (tail u)).
+        - assert (I0 : 0 < / sigma i) by (apply Rinv_0_lt_compat; exact S0).
+          replace (Rbar_plus (Rbar_mult (/ sigma i) p_infty) (- c / sigma i)) with p_infty. apply tail_is_lim.
+          simpl. destruct (Rle_dec 0 (/ sigma i)) as [P|P]; [|lra]. destruct (Rle_lt_or_eq_dec 0 (/ sigma i) P);
+            [reflexivity | lra].
+        - apply Rgt_not_eq. apply Rinv_0_lt_compat. exact S0. }
+      unfold delta.
+      replace (eps / (Delta / sigma i) - Delta / sigma i / 2) with ((t i - C) / sigma i) by (unfold t; rewrite <- De; field;
+        rewrite De; lra).
+      replace (eps / (Delta / sigma i) + Delta / sigma i / 2) with ((t i - eta) / sigma i) by (unfold t; field; lra).
+      apply is_lim_minus'. apply T. apply (is_lim_scal_l _ (exp eps) p_infty (Finite (tail ((t i - eta) / sigma i)))). apply T. }
+    (* all thresholds are inside a great box *)
+    assert (Far : exists M, 0 <= M /\ forall i, (i < sets)%nat -> Rabs (t i) <= M).
+    { clear. induction sets as [|k [M [M0 H]]]. exists 0. split. lra. intros; lia.
+      exists (M + Rabs (t k)). generalize (Rabs_pos (t k)). intro. split. lra. intros i I.
+        destruct (Nat.eq_dec i k) as [-> | N]. lra.
+      generalize (H i ltac:(lia)). lra. }
+    destruct Far as [M [M0 HM]].
+    apply (is_lim_le_loc (fun B => total sets (fun i => w i * (p * value i B))) (fun _ => b) p_infty
+      (total sets (fun i => w i * (p * delta (Delta / sigma i) eps))) b); [|exact Lim | apply is_lim_const].
+    exists M. intros B HB. assert (O : - B <= B) by lra. apply Hb.
+    set (A := fun i => {| coin_in := above_first (t i); from := - B; to := B; between_in := Cb i; ordered_in := O;
+      counted_in := C1 i |}
+      : look_at (C :: zs) (eta :: zs) i).
+    exists (C :: zs), (eta :: zs), A, none. split. exact Nb. left. unfold seen.
+    replace (_ - _) with (total sets (fun i => 1 * (w i * (p * chance_in (law (C :: zs) (sigma i)) (A i) + (1 - p) * away i
+      (none i)))
+      + - exp eps * (w i * (p * chance_in (law (eta :: zs) (sigma i)) (A i) + (1 - p) * away i (none i))))) by (rewrite
+        total_combined; ring).
+    apply total_same. intros i I. rewrite (proj1 (away_law i)). unfold chance_in. simpl coin_in. simpl from. simpl to.
+    assert (T : - B <= t i <= B) by (generalize (HM i I); unfold Rabs; destruct (Rcase_abs (t i)); lra).
+    destruct (above_first_law (t i) C zs (sigma i) (sigma_above i)) as [_ V1].
+      destruct (above_first_law (t i) eta zs (sigma i) (sigma_above i)) as [_ V2].
+    rewrite Lz in V1, V2. rewrite (V1 B T), (V2 B T). unfold value. ring.
+Qed.
+End Visible.
+
+Lemma delta_at_most_1 m eps : delta m eps <= 1.
+Proof.
+  unfold delta. generalize (Phi_between (- (eps / m - m / 2))) (tail_not_negative (eps / m + m / 2)) (exp_pos eps).
+  rewrite Phi_tail, Ropp_involutive. intros. assert (0 <= exp eps * tail (eps / m + m / 2)) by (apply Rmult_le_pos; lra). lra.
+Qed.
+
+(** A quantile of the others' noise: mu i is the noise of the i-th set of them, which has the probability w i,
+   and v is any number. *)
+Section Quantile.
+Variables (sets r : nat) (w mu : nat -> R) (v noise_k receiver gamma C p eps : R).
+Hypothesis all_sets : weights sets w.
+Hypothesis noises : 0 < gamma * gamma * (v + noise_k) + receiver /\ forall i,
+  0 < gamma * gamma * mu i + receiver + gamma * gamma * noise_k.
+Hypothesis shares : 0 <= p <= 1 /\ 0 <= eps /\ 0 < C.
+
+Definition few : R := total sets (fun i => if Rlt_dec (mu i) v then w i else 0).  (* Pr(mu < v) *)
+
+Lemma two_parts (e : nat -> R) d : 0 <= d -> (forall i, (i < sets)%nat -> e i <= 1) -> (forall i,
+  (i < sets)%nat -> v <= mu i -> e i <= d) ->
+  total sets (fun i => w i * (p * e i)) <= p * (d + few).
+Proof.
+  destruct all_sets as [N One]. intros D E1 Ed. unfold few. rewrite <- (Rmult_1_r d), <- One.
+  rewrite <- (Rmult_1_l (total sets (fun i => if Rlt_dec (mu i) v then w i else 0))), <- total_combined, <- total_times.
+  apply total_at_most. intros i I. specialize (N i I). specialize (E1 i I). specialize (Ed i I).
+  destruct (Rlt_dec (mu i) v) as [L | L].
+  - assert (p * e i <= p * 1) by (apply Rmult_le_compat_l; lra). assert (w i * (p * e i) <= w i * (p * 1)) by (apply
+    Rmult_le_compat_l; lra).
+    assert (0 <= p * (d * w i)) by (repeat apply Rmult_le_pos; lra). lra.
+  - specialize (Ed ltac:(lra)). assert (p * e i <= p * d) by (apply Rmult_le_compat_l; lra).
+    assert (w i * (p * e i) <= w i * (p * d)) by (apply Rmult_le_compat_l; lra). lra.
+Qed.
+
+(* absent: the law of y with the code of device k, and its noise, and without both; y has any number of coordinates *)
+Variables (F : ((nat -> R) -> R) -> Prop) (present absent : nat -> ((nat -> R) -> R) -> R) (present_v absent_v : ((nat -> R) ->
+  R) -> R) (d : R).
+Definition is_test (phi : (nat -> R) -> R) : Prop := F phi /\ forall y, 0 <= phi y <= 1.
+Definition moved_by (z : nat -> R) (phi : (nat -> R) -> R) : (nat -> R) -> R := fun y => phi (fun j => y j + z j).
+Hypothesis class : functions F.
+Hypothesis translated : forall z phi, F phi -> F (moved_by z phi).
+Hypothesis laws : forall i, expectation F (present i) /\ expectation F (absent i).
+(* present_v and absent_v are the normal laws where the others' noise is v;
+   with more of it, y is what has these laws plus independent noise *)
+Hypothesis more_noise : forall i, (i < sets)%nat -> v <= mu i -> exists extra, expectation F extra /\ forall phi, is_test phi ->
+  F (fun z => present_v (moved_by z phi)) /\ F (fun z => absent_v (moved_by z phi)) /\
+  present i phi = extra (fun z => present_v (moved_by z phi)) /\ absent i phi = extra (fun z => absent_v (moved_by z phi)).
+(* d is at least the divergence of these two, in both orders *)
+Hypothesis divergence_v : 0 <= d /\ forall phi, is_test phi -> present_v phi - exp eps * absent_v phi <= d /\ absent_v phi - exp
+  eps * present_v phi <= d.
+
+Lemma between_tests E phi : expectation F E -> is_test phi -> 0 <= E phi <= 1.
+Proof.
+  intros L [Fp B]. split.
+  - apply Rle_trans with (E (fun _ => 0 * 1 + 0 * 1)).
+    + rewrite (linear _ _ L 0 0 (fun _ => 1) (fun _ => 1)) by apply (constants _ class). lra.
+    + apply (rises _ _ L). apply (combined _ class); apply (constants _ class). exact Fp. intro y. generalize (B y). lra.
+  - rewrite <- (Divergence.one _ _ L). apply (rises _ _ L). exact Fp. apply (constants _ class). intro y. apply B.
+Qed.
+
+(* More noise is post-processing. *)
+Lemma falls_with_noise i phi : (i < sets)%nat -> v <= mu i -> is_test phi ->
+  present i phi - exp eps * absent i phi <= d /\ absent i phi - exp eps * present i phi <= d.
+Proof.
+  intros I V T. destruct (more_noise i I V) as [extra [L H]]. destruct (H phi T) as (F1 & F2 & -> & ->).
+  assert (Tz : forall z, is_test (moved_by z phi)).
+  { intro z. split. apply translated. apply T. intro y. apply T. }
+  assert (K : forall f g, F f -> F g -> (forall z, f z <= exp eps * g z + d) -> extra f - exp eps * extra g <= d).
+  { intros f g Ff Fg B. enough (extra f <= extra (fun z => exp eps * g z + d * 1)) as X.
+    { rewrite (linear _ _ L _ _ g (fun _ => 1)) in X by (exact Fg || apply (constants _ class)).
+      rewrite (Divergence.one _ _ L) in X. lra. }
+    apply (rises _ _ L). exact Ff. apply (combined _ class _ _ g (fun _ => 1)); [exact Fg | apply (constants _ class)].
+    intro z. generalize (B z). lra. }
+  split; apply K; try assumption; intro z; destruct (proj2 divergence_v _ (Tz z)); lra.
+Qed.
+
+(** silent and replace: all gains of FDP-T1b; absent: tests of y for each set of the others, both orders. *)
+Theorem FDP_T1c : 
+  (forall replace event_away away none, (forall i, away i (none i) = 0 /\ forall B, 0 <= away i B) ->
+    forall z, gains sets r w (fun i => gamma * gamma * mu i + receiver) (gamma * gamma * noise_k) C p eps replace event_away
+      away z ->
+    z <= p * (delta ((if replace then 2 * C else C) / sqrt (gamma * gamma * (v + noise_k) + receiver)) eps + few)) /\
+  (forall phi : nat -> (nat -> R) -> R, (forall i, is_test (phi i)) ->
+    let P := total sets (fun i => w i * (p * present i (phi i) + (1 - p) * absent i (phi i))) in
+    let Q := total sets (fun i => w i * absent i (phi i)) in
+    P - exp eps * Q <= p * (d + few) /\ Q - exp eps * P <= p * (d + few)).
+Proof.
+  assert (E1 : 1 <= exp eps) by (generalize (exp_ineq1_le eps); lra). destruct all_sets as [N One]. destruct noises as [V0 Vi].
+    split.
+  - intros replace event_away away none A z G. set (Delta := if replace then 2 * C else C).
+    assert (D0 : 0 < Delta) by (unfold Delta; destruct replace; lra).
+    destruct (FDP_T1b sets r w (fun i => gamma * gamma * mu i + receiver) (gamma * gamma * noise_k) C p eps replace event_away
+      away none N Vi shares A) as [U _].
+    apply Rle_trans with (1 := U z G). fold Delta. apply two_parts.
+    + apply delta_not_negative. apply Rdiv_lt_0_compat. exact D0. apply sqrt_lt_R0. exact V0.
+    + intros. apply delta_at_most_1.
+    + intros i I M. apply delta_rises. apply Rdiv_lt_0_compat. exact D0. apply sqrt_lt_R0. apply Vi.
+      apply Rmult_le_compat_l. lra. apply Rinv_le_contravar. apply sqrt_lt_R0. exact V0. apply sqrt_le_1_alt.
+      assert (gamma * gamma * v <= gamma * gamma * mu i) by (apply Rmult_le_compat_l; [apply Rle_0_sqr | exact M]). lra.
+  - intros phi T P Q.
+    assert (Add : forall (e : nat -> R), (forall i, (i < sets)%nat -> e i <= 1) -> (forall i,
+      (i < sets)%nat -> v <= mu i -> e i <= d) ->
+      total sets (fun i => w i * (p * e i)) <= p * (d + few)) by (intros; apply two_parts; try assumption; apply divergence_v).
+    assert (B : forall i, 0 <= present i (phi i) <= 1 /\ 0 <= absent i (phi i) <= 1).
+    { intro i. destruct (laws i) as [L1 L0]. split; apply between_tests; auto. }
+    split.
+    + apply Rle_trans with (total sets (fun i => w i * (p * (present i (phi i) - exp eps * absent i (phi i))))).
+      * unfold P, Q. replace (_ - _) with (total sets (fun i => 1 * (w i * (p * present i (phi i) + (1 - p) * absent i (phi i)))
+        + - exp eps * (w i * absent i (phi i))))
+          by (rewrite total_combined; ring).
+        apply total_at_most. intros i I. destruct (B i) as [_ B0]. specialize (N i I).
+        assert (0 <= w i * ((exp eps - 1) * ((1 - p) * absent i (phi i)))) by (repeat apply Rmult_le_pos; lra). lra.
+      * apply Add; intros i I. destruct (B i) as [B1 B0]. assert (0 <= exp eps * absent i (phi i)) by (apply Rmult_le_pos; lra).
+        lra.
+        intro V. apply falls_with_noise; auto.
+    + apply Rle_trans with (total sets (fun i => w i * (p * (absent i (phi i) - exp eps * present i (phi i))))).
+      * unfold P, Q. replace (_ - _) with (total sets (fun i => 1 * (w i * absent i (phi i)) + - exp eps * (w i * (p * present i
+        (phi i) + (1 - p) * absent i (phi i)))))
+          by (rewrite total_combined; ring).
+        apply total_at_most. intros i I. destruct (B i) as [_ B0]. specialize (N i I).
+        assert (0 <= w i * ((exp eps - 1) * ((1 - p) * absent i (phi i)))) by (repeat apply Rmult_le_pos; lra). lra.
+      * apply Add; intros i I. destruct (B i) as [B1 B0]. assert (0 <= exp eps * present i (phi i)) by (apply Rmult_le_pos;
+        lra). lra.
+        intro V. apply falls_with_noise; auto.
+Qed.
+End Quantile.

@@ -367,14 +367,6 @@ Definition bowl (n K : nat) (c : nat -> R) (e : nat -> nat -> R) (m : nat -> R) 
 Definition bowl_slope (n K : nat) (c : nat -> R) (e : nat -> nat -> R) (m h : nat -> R) (i : nat) : R :=
   total K (fun k => c k * dot n (e k) (fun i => h i - m i) * e k i).
 
-Lemma derive_total K (f : nat -> R -> R) (df : nat -> R) t : (forall k, (k < K)%nat -> is_derive (f k) t (df k)) ->
-  is_derive (fun u => total K (fun k => f k u)) t (total K df).
-Proof.
-induction K as [|K IH]; intros H; simpl.
-- apply (is_derive_const (K := R_AbsRing) (V := R_NormedModule)).
-- apply (is_derive_plus (fun u => total K (fun k => f k u)) (f K)). apply IH; intros; apply H; lia. apply H; lia.
-Qed.
-
 Lemma bowl_gradient n K c e m least : is_gradient n (bowl n K c e m least) (bowl_slope n K c e m).
 Proof.
 intros x d. unfold bowl, bowl_slope. rewrite dot_sym, dot_total.
@@ -1367,6 +1359,28 @@ assert (0 < total n (fun i => average_of (fun k => c k i) * x i ^ 2)).
 field. lra.
 Qed.
 End Quadratics.
+
+(* Randomised response that tells the truth with probability q: the laws of its two answers, q and 1 - q, or 1 - q and q; A is
+   an event. *)
+Definition answers (p0 p1 : R) (A : bool -> bool) : R := (if A true then p0 else 0) + (if A false then p1 else 0).
+
+Theorem UF_E6 q s : 1 / 2 <= q < 1 -> 0 <= s <= 1 -> let lambda := Rpower (q / (1 - q)) s in
+  is_lub (fun v => exists A, v = answers q (1 - q) A - lambda * answers (1 - q) q A) (q - lambda * (1 - q)).
+Proof.
+intros Q S lambda. assert (O : 1 <= q / (1 - q)).
+{ apply (Rmult_le_reg_r (1 - q)). lra. unfold Rdiv. rewrite Rmult_assoc, Rinv_l; lra. }
+assert (L : 1 <= lambda <= q / (1 - q)).
+{ unfold lambda. split.
+  - apply Rle_trans with (Rpower (q / (1 - q)) 0). right; symmetry; apply Rpower_O; lra. apply Rle_Rpower; lra.
+  - apply Rle_trans with (Rpower (q / (1 - q)) 1). apply Rle_Rpower; lra. right; apply Rpower_1; lra. }
+assert (B : lambda * (1 - q) <= q).
+{ destruct L as (_ & L). apply (Rmult_le_compat_r (1 - q)) in L; [|lra]. unfold Rdiv in L.
+  rewrite Rmult_assoc, Rinv_l in L; lra. }
+assert (C : 1 - q <= lambda * q) by nra.
+split.
+- intros v (A & ->). unfold answers. destruct (A true), (A false); nra.
+- intros b H. apply H. exists (fun a => a). unfold answers. ring.
+Qed.
 
 (* What follows is about any laws, on any class of events of any space (Divergence.v). *)
 From Airtight Require Import Model Divergence.

@@ -123,7 +123,7 @@ CLAIMS = (
         equal(sp.Max(0, _TRUE) + sp.Max(0, _FALSE), _TRUE),
         defined(
             "Differential privacy; eps in (0, 1) and outputs in R are unnecessarily narrow. Tried and proved: delta of "
-            "randomised response; the definition's greatest event by hand."
+            "randomised response; the definition's greatest event in Coq."
         ),
         computed=equal(_response, _TRUE),
         derivation=lambda: Derivation(
@@ -136,6 +136,7 @@ CLAIMS = (
         statement=r"P(\mathcal M(D) \in O) \le e^\epsilon P(\mathcal M(D') \in O) + \delta",
         unread="a definition; delta of randomised response is tried",
         scale=absolute("", 1e-2),
+        coq="utility_fairness_general.UF_E6",
     ),
     Claim(
         "UF-E7",
