@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 import tomllib
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -55,12 +56,11 @@ def _accepted(paper: str) -> frozenset[str]:
     return frozenset(re.findall(r"^Theorem (\w+)", file.read_text("utf-8"), re.M))
 
 
-def record() -> None:
-    """Write the records of all papers, after Coq has accepted all files."""
-    folders = {INSTALLED.home(paper).parent: INSTALLED.records(paper) for paper in INSTALLED.papers()}
-    files = sorted(folder / FILE for folder in folders if (folder / FILE).is_file())
-    for place in set(folders.values()):
-        lines = [f'{file.parent.name} = "{digest(file, _LIBRARY)}"\n' for file in files if folders[file.parent] == place]
-        if lines:
-            with whole(place / NAME) as stream:
-                stream.write((_HEAD + "".join(lines)).encode())
+def record(compiled: Mapping[Path, Path]) -> None:
+    """Write the records of papers: of each file of a paper's folder, the digest of the copy that Coq has accepted."""
+    records = {INSTALLED.home(paper).parent: INSTALLED.records(paper) for paper in INSTALLED.papers()}
+    for place in {records[file.parent] for file in compiled}:
+        copies = {file.parent.name: copy for file, copy in sorted(compiled.items()) if records[file.parent] == place}
+        lines = [f'{name} = "{digest(copy, copy.parent)}"\n' for name, copy in copies.items()]
+        with whole(place / NAME) as stream:
+            stream.write((_HEAD + "".join(lines)).encode())

@@ -1,5 +1,6 @@
 """Rows that name a theorem in Coq: it is there, Coq has accepted the file as it stands, and a changed file is noticed."""
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -58,12 +59,22 @@ def _accepted(theorem="paper_general.A"):
 
 def test_a_changed_file_is_not_accepted(papers):
     theorems, library = papers
+    copies = theorems.parents[1] / "copies"
+    copies.mkdir()
+
+    def compile_them():
+        for file in (theorems, library):
+            shutil.copy(file, copies)
+        in_coq.record({theorems: copies / theorems.name})
+
     assert not _accepted(), "there is no record yet"
-    in_coq.record()
+    compile_them()
     assert _accepted() and not _accepted("paper_general.B") and not _accepted("")
     library.write_text("Lemma zero : 1 = 1.\n")
     assert not _accepted()
-    in_coq.record()
+    in_coq.record({theorems: copies / theorems.name})
+    assert not _accepted(), "what was compiled is not what stands there now"
+    compile_them()
     assert _accepted()
     theorems.write_text("From Airtight Require Import Sums.\nTheorem A : 1 = 1.\n")
     assert not _accepted()

@@ -122,11 +122,8 @@ def write(out: Path) -> tuple[list[str], dict[str, str]]:
     (out / LIBRARY).mkdir(exist_ok=True)
     for name in SHARED:
         shutil.copyfile(Path(__file__).with_name(name), out / LIBRARY / name)
-    of_folder = {INSTALLED.home(paper): coq_name(paper) for paper in reversed(INSTALLED.papers())}  # the first paper of each
-    for home, paper in of_folder.items():
-        for name, ending in _BY_HAND.items():
-            if (source := home.with_name(name)).is_file():
-                shutil.copyfile(source, out / LIBRARY / f"{paper}{ending}.v")
+    for source, module in by_hand():
+        shutil.copyfile(source, out / LIBRARY / f"{module}.v")
     for folder in sorted(path.parent for path in out.glob("*/claim.json")):
         try:
             text = stated(folder)
@@ -137,6 +134,15 @@ def write(out: Path) -> tuple[list[str], dict[str, str]]:
         (folder / "theorem.v").write_text(text, encoding="utf-8")
         done.append(folder.name)
     return done, left
+
+
+def by_hand() -> Iterator[tuple[Path, str]]:
+    """The files that are written by hand in the papers' folders, and their modules."""
+    first_paper = {INSTALLED.home(paper): paper for paper in reversed(INSTALLED.papers())}  # of each folder
+    for home, paper in first_paper.items():
+        for name, ending in _BY_HAND.items():
+            if (source := home.with_name(name)).is_file():
+                yield source, f"{coq_name(paper)}{ending}"
 
 
 def stated(folder: Path) -> str:

@@ -23,7 +23,7 @@ from airtight.analytics.checks import ParameterError
 from airtight.analytics.forms.balls.compiled import UnsupportedExpression
 from airtight.validate import program
 from airtight.validate.claims import in_coq
-from airtight.validate.claims.certificates.coq import LIBRARY, SHARED, coq_name, stated
+from airtight.validate.claims.certificates.coq import LIBRARY, SHARED, by_hand, coq_name, stated
 from airtight.validate.claims.certificates.second_judge import AGREES, DISAGREES, judged
 
 AXIOMS = (  # of the classical reals; and what describes the numbers of the machine, with which the kernel computes
@@ -110,7 +110,7 @@ def assumptions(out: Path) -> set[str]:
     """
     files = [file for file in sorted(out.glob("*/*.v")) if file.with_suffix(".vo").is_file() and file.name != "Model.v"]
     names = [
-        f"{_module(file, out)}.{name}"
+        f"@{_module(file, out)}.{name}"  # with all its arguments, which Coq cannot guess here
         for file in files
         for name in re.findall(r"^Theorem (\w+)", file.read_text("utf-8"), re.M)
     ]
@@ -187,7 +187,7 @@ def main(out: Path, workers: int) -> int:
         print(f"neither of the classical reals nor of the machine's numbers: {', '.join(sorted(further))}")
     code = 1 if further or _second(out) else code
     if not code:
-        in_coq.record()
+        in_coq.record({file: out / LIBRARY / f"{module}.v" for file, module in by_hand() if file.name == in_coq.FILE})
     return code
 
 
