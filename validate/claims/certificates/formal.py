@@ -185,8 +185,12 @@ def main(out: Path, workers: int) -> int:
     print(f"axioms: {', '.join(sorted(axioms))}")
     if further := beyond(axioms):
         print(f"neither of the classical reals nor of the machine's numbers: {', '.join(sorted(further))}")
-    code = 1 if further or _second(out) else code
-    if not code:
+    return 1 if further or _second(out) else code
+
+
+def recorded(out: Path, workers: int) -> int:
+    """As `main`; where all is well, the papers' records of their theorems are written."""
+    if not (code := main(out, workers)):
         in_coq.record({file: out / LIBRARY / f"{module}.v" for file, module in by_hand() if file.name == in_coq.FILE})
     return code
 
@@ -216,7 +220,7 @@ def _reason(folder: Path) -> str:
 
 if __name__ == "__main__":
     program.run(
-        lambda words: main(Path(words[0]), int(words[1]) if len(words) > 1 else os.cpu_count() or 1),
+        lambda words: recorded(Path(words[0]), int(words[1]) if len(words) > 1 else os.cpu_count() or 1),
         "airtight.validate.claims.certificates.formal FOLDER [PROCESSES]",
         least=1,
     )
