@@ -678,15 +678,48 @@ transitivity (G n (fun x => (c + total n (fun k => a k * mean k)) + a n * x + 0 
 - rewrite (H n ltac:(lia)). simpl. ring.
 Qed.
 
-(* weights 1 / (K p k) and a lossless codec, without noise: the mean of the received sum is the target *)
-Theorem FDP_E4_star K (p f : nat -> R) : (0 < K)%nat -> (forall k, (k < K)%nat -> p k <> 0) ->
-  each 0 (fun k => E (coin (p k))) K (fun tau => total K (fun k => tau k * (/ (INR K * p k)) * f k)) = total K f / INR K.
+Lemma mean_affine_vectors (G : nat -> nat -> (R -> R) -> R) (variance : nat -> R) r n c (a : nat -> nat -> R) :
+  (forall k j, (k < n)%nat -> (j < r)%nat -> moments 0 (variance k) (G k j)) ->
+  each (fun _ => 0) (fun k => each 0 (G k) r) n (fun u => c + total n (fun k => total r (fun j => a k j * u k j))) = c.
 Proof.
-intros H P. assert (N : INR K <> 0) by (apply not_0_INR; lia).
-rewrite (each_ext 0 _ K _ (fun tau => 0 + total K (fun k => / (INR K * p k) * f k * tau k))).
+revert c. induction n as [|n IH]; intros c H; cbn [each]. simpl. ring.
+transitivity (each 0 (G n) r (fun x => c + total r (fun j => a n j * x j))).
+- apply each_ext. intros x. rewrite <- (IH (c + total r (fun j => a n j * x j))) by (intros; apply H; lia).
+  apply each_ext. intros u. rewrite (set_total n u x (fun k y => total r (fun j => a k j * y j))). ring.
+- rewrite (mean_affine (G n) (fun _ => 0) (fun _ => variance n)) by (intros; apply H; lia).
+  rewrite (total_ext r _ (fun _ => 0)) by (intros; ring). rewrite total_const. ring.
+Qed.
+
+(* weights 1 / (K p k) and a lossless codec, each coordinate of what is decoded: its mean over who takes part and all noises
+   is the target *)
+Theorem FDP_E4_star K r (p variance : nat -> R) (f : nat -> nat -> R) gamma floor idle N M s : (0 < K)%nat -> (s < r)%nat ->
+  (forall k, (k < K)%nat -> p k <> 0) -> (forall k l, (k < K)%nat -> (l < r)%nat -> moments 0 (variance k) (N k l)) ->
+  (forall l, (l < r)%nat -> moments 0 floor (M l)) ->
+  average K r p N M (fun tau n m => decoded K r unit_at (fun k => / (INR K * p k)) f gamma idle tau n m s)
+  = total K (fun k => f k s) / INR K.
+Proof.
+intros H S P HN HM. assert (K0 : INR K <> 0) by (apply not_0_INR; lia). unfold average.
+transitivity (each 0 (fun k => E (coin (p k))) K (fun tau => 0 + total K (fun k => / (INR K * p k) * f k s * tau k))).
+- apply each_ext. intros tau. set (signal := 0 + total K _).
+  transitivity (each (fun _ => 0) (fun k => each 0 (N k) r) K (fun n => signal
+    + total K (fun k => total r (fun j => unit_at s j * noise_share idle (tau k) * n k j))));
+        [|apply (mean_affine_vectors N variance); exact HN].
+  apply each_ext. intros n.
+  transitivity (each 0 M r (fun m => (signal + total K (fun k => total r
+    (fun j => unit_at s j * noise_share idle (tau k) * n k j)))
+    + total r (fun l => unit_at s l / gamma * m l))).
+  + apply each_ext. intros m. unfold decoded. rewrite total_unit by exact S. unfold signal. rewrite total_plus, Rplus_0_l.
+    rewrite (total_ext r (fun l => unit_at s l / gamma * m l) (fun l => unit_at s l * (m l / gamma))) by (intros;
+      unfold Rdiv; ring).
+    rewrite total_unit by exact S. f_equal. f_equal.
+    * apply total_ext. intros; ring.
+    * apply total_ext. intros k _. rewrite (total_ext r _
+        (fun j => unit_at s j * (noise_share idle (tau k) * n k j))) by (intros; ring).
+      rewrite total_unit by exact S. reflexivity.
+  + rewrite (mean_affine M (fun _ => 0) (fun _ => floor)) by exact HM.
+    rewrite (total_ext r _ (fun _ => 0)) by (intros; ring). rewrite total_const. ring.
 - rewrite (mean_affine _ p (fun k => p k * (1 - p k))) by (intros; apply coin_moments). rewrite Rplus_0_l. unfold Rdiv.
-  rewrite Rmult_comm, <- total_times. apply total_ext. intros k Hk. field. split; [exact N | apply P, Hk].
-- intros tau. rewrite Rplus_0_l. apply total_ext. intros; ring.
+  rewrite Rmult_comm, <- total_times. apply total_ext. intros k Hk. field. split; [exact K0 | apply P, Hk].
 Qed.
 
 (* Laws on L labels: q is a law, and its entropy in bits; in Coq 0 ln(0) is 0, for 0 times anything is. *)
