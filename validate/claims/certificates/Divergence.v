@@ -101,8 +101,8 @@ End Events.
 Section Mixtures.
 Context {event : Type}.
 
-(** The law of what is seen where the i-th of n laws holds with the probability w i, and of what and i are seen together: there an
-    event is one of what is seen for each i. *)
+(** The law of what is seen where the i-th of n laws holds with the probability w i, and of what and i are seen together: there
+   an event is one of what is seen for each i. *)
 Definition averaged (n : nat) (w : nat -> R) (P : nat -> event -> R) : event -> R := fun A => total n (fun i => w i * P i A).
 Definition together (n : nat) (w : nat -> R) (P : nat -> event -> R) : (nat -> event) -> R := fun A => total n (fun i => w i * P
   i (A i)).
