@@ -1486,7 +1486,8 @@ Theorem UF_C3_replaced (event : Type) (P Q R : event -> R) q eps delta : 0 <= q 
   within (exp eps) P Q delta -> within (exp eps) P R delta ->
   within (1 + q * (exp eps - 1)) (mixed q P R) (mixed q Q R) (q * delta).
 Proof.
-  intros C E U V A. specialize (U A). specialize (V A). unfold mixed. assert (L : 1 <= exp eps) by (generalize (exp_ineq1_le eps); lra).
+  intros C E U V A. specialize (U A). specialize (V A). unfold mixed.
+  assert (L : 1 <= exp eps) by (generalize (exp_ineq1_le eps); lra).
   set (b := (1 + q * (exp eps - 1)) / exp eps).
   assert (B : b * exp eps = 1 + q * (exp eps - 1)) by (unfold b; field; lra).
   assert (B1 : 0 <= b <= 1) by (split; nra).
