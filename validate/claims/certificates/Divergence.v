@@ -74,12 +74,12 @@ Proof.
 Qed.
 
 (** A mixture against one of its two parts: Lemma 4. *)
-Theorem mixture_divergence p lambda P Q d : 0 < p ->
+Lemma mixture_divergence p lambda P Q d : 0 < p ->
   (divergence lambda P Q d <-> divergence (1 + p * (lambda - 1)) (mixed p P Q) Q (p * d)).
 Proof. intro C. apply divergence_scaled. exact C. intro A. unfold mixed. ring. Qed.
 
 (** In the other order it is no greater, if the two parts are as close in the other order. *)
-Theorem mixture_reversed p lambda P Q d : 0 <= p <= 1 -> 1 <= lambda -> 0 <= d -> (forall A, 0 <= P A) -> (forall A, 0 <= Q A) ->
+Lemma mixture_reversed p lambda P Q d : 0 <= p <= 1 -> 1 <= lambda -> 0 <= d -> (forall A, 0 <= P A) -> (forall A, 0 <= Q A) ->
   within lambda Q P d -> within (1 + p * (lambda - 1)) Q (mixed p P Q) (p * d).
 Proof.
   intros C L D HP HQ W A. unfold mixed. specialize (W A). specialize (HP A). specialize (HQ A).
@@ -101,8 +101,8 @@ End Events.
 Section Mixtures.
 Context {event : Type}.
 
-(** The law of what is seen where the i-th of n laws holds with the probability w i, and of what and i are seen together: there an
-    event is one of what is seen for each i. *)
+(** The law of what is seen where the i-th of n laws holds with the probability w i, and of what and i are seen together: there
+   an event is one of what is seen for each i. *)
 Definition averaged (n : nat) (w : nat -> R) (P : nat -> event -> R) : event -> R := fun A => total n (fun i => w i * P i A).
 Definition together (n : nat) (w : nat -> R) (P : nat -> event -> R) : (nat -> event) -> R := fun A => total n (fun i => w i * P
   i (A i)).
@@ -133,7 +133,7 @@ Proof.
     destruct (Nat.eq_dec i n) as [-> | N]. exact HB. apply HA. lia.
 Qed.
 
-Theorem together_divergence n w lambda (P Q : nat -> event -> R) d : inhabited event -> (forall i, (i < n)%nat -> 0 <= w i) ->
+Lemma together_divergence n w lambda (P Q : nat -> event -> R) d : inhabited event -> (forall i, (i < n)%nat -> 0 <= w i) ->
   (forall i, (i < n)%nat -> divergence lambda (P i) (Q i) (d i)) ->
   divergence lambda (together n w P) (together n w Q) (total n (fun i => w i * d i)).
 Proof.
@@ -298,7 +298,7 @@ Qed.
 
 Definition close (lambda d : R) : Prop := forall A, F A -> (forall t, A t = 0 \/ A t = 1) -> E A <= lambda * E' A + d.
 
-Theorem close_functions lambda d : 0 <= lambda -> close lambda d ->
+Lemma close_functions lambda d : 0 <= lambda -> close lambda d ->
   forall g, F g -> (forall t, 0 <= g t <= 1) -> E g <= lambda * E' g + d.
 Proof.
   intros L C g G B. apply le_epsilon. intros e He.
@@ -338,7 +338,7 @@ Proof.
 Qed.
 
 (** Two steps: what follows a point t is as close as (log mu, e) at each. *)
-Theorem two_steps lambda d mu e g g' : 0 <= lambda -> 0 <= mu -> 0 <= e -> close lambda d -> F g -> F g' -> (forall t,
+Lemma two_steps lambda d mu e g g' : 0 <= lambda -> 0 <= mu -> 0 <= e -> close lambda d -> F g -> F g' -> (forall t,
   g t <= 1) -> (forall t, 0 <= g' t) ->
   (forall t, g t <= mu * g' t + e) -> E g <= lambda * mu * E' g' + (d + e).
 Proof.

@@ -1326,11 +1326,9 @@ Qed.
 From Airtight Require Import Model Divergence.
 
 (** A pair of clients shares a number z of N, which has the probability r z. Given z the partner's output is the o-th of n with
-    probability v z o, and what the client's output and those of all clients outside the pair sum to has the law P z,
-      or Q z after the
-    client's update is replaced: coins are private. Added to the partner's output it is the sum of all;
-      moved o A says that the rest is
-    such that the sum is in A. d o and d are the divergences given the partner's output o, and of the sum. *)
+   probability v z o, and what the client's output and those of all clients outside the pair sum to has the law P z, or Q z
+   after the client's update is replaced: coins are private. Added to the partner's output it is the sum of all; moved o A says
+   that the rest is such that the sum is in A. d o and d are the divergences given the partner's output o, and of the sum. *)
 Definition of_partner (N : nat) (r : nat -> R) (v : nat -> nat -> R) (o : nat) : R := total N (fun z => r z * v z o).
 Definition given_partner {event : Type} N r v (P : nat -> event -> R) (o : nat) : event -> R :=
   fun A => total N (fun z => r z * v z o * P z A) / of_partner N r v o.
@@ -1410,11 +1408,9 @@ Proof.
   repeat destruct (Rle_dec _ _); lra.
 Qed.
 
-(** The output of a client at the place x of [-1, 1] is minus where Z is below 2^d (1/2 - x / (2 alpha)),
-   and a coin decides in the cell
-    of that threshold (a client that compares from the other side sends plus below 2^d (1/2 + x / (2 alpha))).
-      Z is the sum modulo 2^d of
-    the partner's number and a uniform one that is independent of it. *)
+(** The output of a client at the place x of [-1, 1] is minus where Z is below 2^d (1/2 - x / (2 alpha)), and a coin decides in
+   the cell of that threshold (a client that compares from the other side sends plus below 2^d (1/2 + x / (2 alpha))). Z is the
+   sum modulo 2^d of the partner's number and a uniform one that is independent of it. *)
 Theorem CB_A3_Z_star d x alpha partner : -1 <= x <= 1 -> 1 <= alpha ->
   let N := (2 ^ d)%nat in
   let mean (f : nat -> R) := total N (fun u => / INR N * f ((partner + u) mod N)%nat) in
@@ -1493,9 +1489,8 @@ Proof.
   apply Rmult_le_compat_r. left; apply Rinv_0_lt_compat; lra. unfold Rabs. destruct (Rcase_abs _); lra.
 Qed.
 
-(** One client of a pair replaces its update x by x'; its partner's is y.
-   With d shared bits the divergence is at most 1 / alpha at every
-    lambda = e^epsilon of at least 1; with infinitely many that is exactly the worst one. *)
+(** One client of a pair replaces its update x by x'; its partner's is y. With d shared bits the divergence is at most 1 / alpha
+   at every lambda = e^epsilon of at least 1; with infinitely many that is exactly the worst one. *)
 Theorem CB_PLDP_star epsilon lambda : 0 < epsilon -> 1 <= lambda -> let A := alpha epsilon in
   1 / A = tanh (epsilon / 2) /\
   (forall d i f i' f' k g x x' y S, -1 <= x <= 1 -> -1 <= x' <= 1 -> -1 <= y <= 1 ->

@@ -678,15 +678,48 @@ transitivity (G n (fun x => (c + total n (fun k => a k * mean k)) + a n * x + 0 
 - rewrite (H n ltac:(lia)). simpl. ring.
 Qed.
 
-(* weights 1 / (K p k) and a lossless codec, without noise: the mean of the received sum is the target *)
-Theorem FDP_E4_star K (p f : nat -> R) : (0 < K)%nat -> (forall k, (k < K)%nat -> p k <> 0) ->
-  each 0 (fun k => E (coin (p k))) K (fun tau => total K (fun k => tau k * (/ (INR K * p k)) * f k)) = total K f / INR K.
+Lemma mean_affine_vectors (G : nat -> nat -> (R -> R) -> R) (variance : nat -> R) r n c (a : nat -> nat -> R) :
+  (forall k j, (k < n)%nat -> (j < r)%nat -> moments 0 (variance k) (G k j)) ->
+  each (fun _ => 0) (fun k => each 0 (G k) r) n (fun u => c + total n (fun k => total r (fun j => a k j * u k j))) = c.
 Proof.
-intros H P. assert (N : INR K <> 0) by (apply not_0_INR; lia).
-rewrite (each_ext 0 _ K _ (fun tau => 0 + total K (fun k => / (INR K * p k) * f k * tau k))).
+revert c. induction n as [|n IH]; intros c H; cbn [each]. simpl. ring.
+transitivity (each 0 (G n) r (fun x => c + total r (fun j => a n j * x j))).
+- apply each_ext. intros x. rewrite <- (IH (c + total r (fun j => a n j * x j))) by (intros; apply H; lia).
+  apply each_ext. intros u. rewrite (set_total n u x (fun k y => total r (fun j => a k j * y j))). ring.
+- rewrite (mean_affine (G n) (fun _ => 0) (fun _ => variance n)) by (intros; apply H; lia).
+  rewrite (total_ext r _ (fun _ => 0)) by (intros; ring). rewrite total_const. ring.
+Qed.
+
+(* weights 1 / (K p k) and a lossless codec, each coordinate of what is decoded: its mean over who takes part and all noises
+   is the target *)
+Theorem FDP_E4_star K r (p variance : nat -> R) (f : nat -> nat -> R) gamma floor idle N M s : (0 < K)%nat -> (s < r)%nat ->
+  (forall k, (k < K)%nat -> p k <> 0) -> (forall k l, (k < K)%nat -> (l < r)%nat -> moments 0 (variance k) (N k l)) ->
+  (forall l, (l < r)%nat -> moments 0 floor (M l)) ->
+  average K r p N M (fun tau n m => decoded K r unit_at (fun k => / (INR K * p k)) f gamma idle tau n m s)
+  = total K (fun k => f k s) / INR K.
+Proof.
+intros H S P HN HM. assert (K0 : INR K <> 0) by (apply not_0_INR; lia). unfold average.
+transitivity (each 0 (fun k => E (coin (p k))) K (fun tau => 0 + total K (fun k => / (INR K * p k) * f k s * tau k))).
+- apply each_ext. intros tau. set (signal := 0 + total K _).
+  transitivity (each (fun _ => 0) (fun k => each 0 (N k) r) K (fun n => signal
+    + total K (fun k => total r (fun j => unit_at s j * noise_share idle (tau k) * n k j))));
+        [|apply (mean_affine_vectors N variance); exact HN].
+  apply each_ext. intros n.
+  transitivity (each 0 M r (fun m => (signal + total K (fun k => total r
+    (fun j => unit_at s j * noise_share idle (tau k) * n k j)))
+    + total r (fun l => unit_at s l / gamma * m l))).
+  + apply each_ext. intros m. unfold decoded. rewrite total_unit by exact S. unfold signal. rewrite total_plus, Rplus_0_l.
+    rewrite (total_ext r (fun l => unit_at s l / gamma * m l) (fun l => unit_at s l * (m l / gamma))) by (intros;
+      unfold Rdiv; ring).
+    rewrite total_unit by exact S. f_equal. f_equal.
+    * apply total_ext. intros; ring.
+    * apply total_ext. intros k _. rewrite (total_ext r _
+        (fun j => unit_at s j * (noise_share idle (tau k) * n k j))) by (intros; ring).
+      rewrite total_unit by exact S. reflexivity.
+  + rewrite (mean_affine M (fun _ => 0) (fun _ => floor)) by exact HM.
+    rewrite (total_ext r _ (fun _ => 0)) by (intros; ring). rewrite total_const. ring.
 - rewrite (mean_affine _ p (fun k => p k * (1 - p k))) by (intros; apply coin_moments). rewrite Rplus_0_l. unfold Rdiv.
-  rewrite Rmult_comm, <- total_times. apply total_ext. intros k Hk. field. split; [exact N | apply P, Hk].
-- intros tau. rewrite Rplus_0_l. apply total_ext. intros; ring.
+  rewrite Rmult_comm, <- total_times. apply total_ext. intros k Hk. field. split; [exact K0 | apply P, Hk].
 Qed.
 
 (* Laws on L labels: q is a law, and its entropy in bits; in Coq 0 ln(0) is 0, for 0 times anything is. *)
@@ -1023,9 +1056,8 @@ assert (T : sqrt 2 * (P x i - P x j) <= sqrt 2 * (/ sqrt 2 * (last * (growth net
 apply Rle_trans with (1 := T). right. field. lra.
 Qed.
 
-(* What follows is about laws, events and divergences as in Divergence.v;
-   the normal laws are those of Gaussian.v, and of Dimensions.v
-   in any dimension. *)
+(* What follows is about laws, events and divergences as in Divergence.v; the normal laws are those of Gaussian.v, and of
+   Dimensions.v in any dimension. *)
 From Coq Require FinFun.
 From Airtight Require Import Divergence Rows Gaussian Erfc Mass Classical Vector Dimensions OverTheAir.
 
@@ -1090,9 +1122,8 @@ Theorem FDP_L4 (event : Type) (P1 P0 : event -> R) p eps d : 0 < p <= 1 -> 0 <= 
   (divergence (exp eps) P1 P0 d <-> divergence (1 + p * (exp eps - 1)) (mixed p P1 P0) P0 (p * d)).
 Proof. intros C _. apply mixture_divergence. lra. Qed.
 
-(** The others take part as a set, the i-th of n sets with the probability w i;
-   P1 i is the law of what is received from device k and
-    them, Q i that from them alone. Who sees the sets too has the two sums. *)
+(** The others take part as a set, the i-th of n sets with the probability w i; P1 i is the law of what is received from device
+   k and them, Q i that from them alone. Who sees the sets too has the two sums. *)
 Theorem FDP_T1a_hidden (event : Type) n w (P1 Q : nat -> event -> R) p lambda h back d d' :
   inhabited event -> weights n w -> 0 < p <= 1 ->
   (forall i, (i < n)%nat -> divergence (1 + (lambda - 1) / p) (P1 i) (Q i) (h i)) ->
@@ -1119,9 +1150,8 @@ Proof.
   - apply (proj2 (together_divergence n w lambda Q P back I N B)).
 Qed.
 
-(** Scheme 2.1, seen by a server that sees who sends and, then, the signal: an event is one of the signal,
-   and whether silence is in it.
-    Scores u <= u' with noise s; the device sends if its noisy score is at most eta. *)
+(** Scheme 2.1, seen by a server that sees who sends and, then, the signal: an event is one of the signal, and whether silence
+   is in it. Scores u <= u' with noise s; the device sends if its noisy score is at most eta. *)
 Definition sent {event : Type} (p : R) (P : event -> R) : bool * event -> R := fun A => p * P (snd A) + if fst A then 1 - p else
   0.
 
@@ -1202,13 +1232,10 @@ Proof.
 Qed.
 End True_set.
 
-(** The noisy score is a point of T, with the laws E and E' of neighbours, as close as (epsilon0, delta0) in every event;
-   P t and Q t are
-    the laws of what is sent then, one law where nothing is sent, else as close as (epsilon_loc, delta_loc).
-      The server sees what is sent
-    and the score: an event is one of what is sent for each score. An event that is the same for all scores is one of a server
-      that does
-    not see the score. *)
+(** The noisy score is a point of T, with the laws E and E' of neighbours, as close as (epsilon0, delta0) in every event; P t
+   and Q t are the laws of what is sent then, one law where nothing is sent, else as close as (epsilon_loc, delta_loc). The
+   server sees what is sent and the score: an event is one of what is sent for each score. An event that is the same for all
+   scores is one of a server that does not see the score. *)
 Theorem FDP_L2_star (T event : Type) F (E E' : (T -> R) -> R) (P Q : T -> event -> R) eps0 delta0 eps_loc delta_loc (A : T ->
   event) :
   functions F -> expectation F E -> expectation F E' -> 0 <= eps_loc -> 0 <= delta_loc -> (forall t, likely (P t)) -> (forall t,
@@ -1280,8 +1307,8 @@ Proof.
   assert (p * (P A - lambda * Q A) <= p * d) by (apply Rmult_le_compat_l; lra). lra.
 Qed.
 
-(** Noise of variance v in each coordinate without device k, and v + s with it; x is the difference of two codes, c and c0 what is
-    received else. *)
+(** Noise of variance v in each coordinate without device k, and v + s with it; x is the difference of two codes, c and c0 what
+   is received else. *)
 Theorem FDP_T1b_hidden c c0 x v s Delta p eps : length c = length x -> 0 < v -> 0 <= s -> 0 < Delta -> square x <= Delta * Delta
   ->
   0 <= p <= 1 -> 0 <= eps ->
@@ -1503,9 +1530,8 @@ Proof.
     ordered := O; counted := C |}).
 Qed.
 
-(** One device that is there with probability p, or not: exactly p delta_G in one order, and no more in the other.
-   Opposite codes of
-    distance mu: the best test is a half-line in either order. *)
+(** One device that is there with probability p, or not: exactly p delta_G in one order, and no more in the other. Opposite
+   codes of distance mu: the best test is a half-line in either order. *)
 Theorem FDP_T1d mu eps p : 0 < mu -> 0 <= eps -> 0 < p <= 1 ->
   let eps' := ln (1 + p * (exp eps - 1)) in
   let there := fun x => n (x - mu) in
@@ -1868,9 +1894,6 @@ Qed.
 Definition selects (m : nat) (chosen : W -> nat -> bool) : Prop := forall x, count (seq 0 K) (chosen x) = m /\
   forall i j, (i < K)%nat -> (j < K)%nat -> chosen x i = true -> chosen x j = false -> X i x <= X j x.
 
-Lemma others_in J k j : (forall l, In l J -> (l < K)%nat /\ l <> k) -> In j J -> (j < K)%nat /\ j <> k.
-Proof. auto. Qed.
-
 (** J is any m + i - 1 of the others; those of least 1 - q_j give the row's bound, and the least over i. *)
 Theorem FDP_T3_star_upper m chosen k (i : nat) J : selects m chosen -> (k < K)%nat -> ev (fun x => chosen x k = true) ->
   NoDup J -> (forall j, In j J -> (j < K)%nat /\ j <> k) -> (1 <= i)%nat -> length J = (m + i - 1)%nat ->
@@ -2058,8 +2081,8 @@ Proof.
 Qed.
 
 (** Theorem 1 of the paper, with a t of any kind, where the other devices always take part and the server sees y alone: all
-   noise has the
-    variance V with device k, at least its mean; x is its code, c what the others send, and away any law of y without it. *)
+   noise has the variance V with device k, at least its mean; x is its code, c what the others send, and away any law of y
+   without it. *)
 Section Theorem_1.
 Variables (c x : list R) (w V mean t p delta_ delta_prime : R).
 Hypothesis lengths : length c = length x.
@@ -2213,9 +2236,8 @@ Proof.
 Qed.
 End Theorem_1.
 
-(** Remark 8: noise w 0, ..., w (K - 1), independent and equally distributed, N(0,
-   sigma^2): an event that does not look at coordinate j is
-    independent of it, and events keep their probabilities when two coordinates are exchanged. *)
+(** Remark 8: noise w 0, ..., w (K - 1), independent and equally distributed, N(0, sigma^2): an event that does not look at
+   coordinate j is independent of it, and events keep their probabilities when two coordinates are exchanged. *)
 Definition replaced_at (j : nat) (t : R) (w : nat -> R) : nat -> R := fun l => if Nat.eq_dec l j then t else w l.
 Definition exchanged (i j : nat) (l : nat) : nat := if Nat.eq_dec l i then j else if Nat.eq_dec l j then i else l.
 Definition without_coordinate (j : nat) (B : (nat -> R) -> Prop) : Prop := forall w t, B w <-> B (replaced_at j t w).
@@ -2424,7 +2446,7 @@ Proof.
   apply NoDup_incl_length.
   - assert (In : forall l, NoDup l -> (forall k, In k l -> (k < K)%nat) -> NoDup (map (fun k => place v k w) l)).
     { induction l as [|x l IH]; intros N1 B; simpl; constructor.
-      - intro I. apply in_map_iff in I. destruct I as [y [E Y]]. inversion N1; subst. 
+      - intro I. apply in_map_iff in I. destruct I as [y [E Y]]. inversion N1; subst.
         assert (Hx : (x < K)%nat) by (apply B; left; reflexivity). assert (Hy : (y < K)%nat) by (apply B; right; assumption).
         destruct (Rtotal_order (noisy v x w) (noisy v y w)) as [L | [L | L]].
         + generalize (places_injective v w x y D Hx Hy L). lia.
@@ -2784,8 +2806,8 @@ Proof.
     + intro j. unfold v', replaced_at. destruct (Nat.eq_dec j i); congruence.
 Qed.
 
-(** The probabilities of selection are near to m / K, the nearer the greater the noise;
-   c may be any number, for instance the median. *)
+(** The probabilities of selection are near to m / K, the nearer the greater the noise; c may be any number, for instance the
+   median. *)
 Theorem FDP_R8 m u c chosen k : (k < K)%nat -> (m <= K)%nat -> selects _ K (noisy u) m chosen -> ev (fun w => chosen w k = true)
   ->
   Rabs (P (fun w => chosen w k = true) - INR m / INR K) <= total K (fun j => Rabs (u j - c)) / (sigma * sqrt (2 * PI)) /\
@@ -2816,8 +2838,7 @@ Qed.
 End Alike.
 
 (** Remark 2: what is received has r independent coordinates; coordinate m v is the expectation over one of mean m whose noise
-   has the
-    variance v: normal here, though only that constants are their own means is used. *)
+   has the variance v: normal here, though only that constants are their own means is used. *)
 Section More_coordinates.
 Variable coordinate : R -> R -> (R -> R) -> R.
 Hypothesis unit_mass : forall m v c, coordinate m v (fun _ => c) = c.
@@ -2849,9 +2870,8 @@ Proof. intros <-. apply received_first. Qed.
 Variable event : nat -> (list R -> R) -> Prop.
 Hypothesis lifted : forall r more f, event r f -> event (r + more) (fun ys => f (firstn r ys)).
 
-(* The others take part as the i-th of n sets with the probability w i, which is seen, and their codes are known;
-   v1 i is the variance of
-   the noise with device k, v0 i that without; d is the greatest norm of its code. *)
+(* The others take part as the i-th of n sets with the probability w i, which is seen, and their codes are known; v1 i is the
+   variance of the noise with device k, v0 i that without; d is the greatest norm of its code. *)
 Variables (n : nat) (w v1 v0 : nat -> R) (p lambda d : R).
 
 Definition with_code (x : list R) (A : nat -> list R -> R) : R :=
@@ -2862,8 +2882,8 @@ Definition without_code (x : list R) (A : nat -> list R -> R) : R := total n (fu
 Definition code (r : nat) (x : list R) : Prop := length x = r /\ square x <= d * d.
 Definition either (P Q z : R) : Prop := z = P - lambda * Q \/ z = Q - lambda * P.
 
-(* All differences of neighbours, in both orders: the device is there or not (absent), or has another code (replace),
-   or none (silent). *)
+(* All differences of neighbours, in both orders: the device is there or not (absent), or has another code (replace), or none
+   (silent). *)
 Definition gains_absent (r : nat) (z : R) : Prop :=
   exists x A, code r x /\ (forall i, event r (A i)) /\ either (with_code x A) (without_code x A) z.
 Definition gains_hidden (replace : bool) (r : nat) (z : R) : Prop :=
@@ -2943,8 +2963,7 @@ Proof.
 Qed.
 
 (* The joint density of the score, of mean u, and of r numbers that are received: normal around the codes a where the score
-   selects the
-   device, else of any law h that neighbours share. *)
+   selects the device, else of any law h that neighbours share. *)
 Definition scored (sg : R) (sel : R -> bool) (s : R) (h : R -> list R -> R) (u : R) (a : list R) (xs : list R) : R :=
   match xs with
   | t :: ys => normal u sg t * (if sel t then law a s ys else h t ys)
@@ -3049,11 +3068,10 @@ Proof.
     apply Rinv_le_contravar; assumption.
 Qed.
 
-(** Scheme 2.2: o are the others' noisy scores, which are released, with any law.
-   Given them the own score alone decides whether device k is
-    selected (sel o), together with the m - 1 others of chosen o; where it is not, neighbours have one law (hidden o).
-      a o and a' o are the
-    codes of all that are selected, for two neighbours at a distance of at most d; either may come first. *)
+(** Scheme 2.2: o are the others' noisy scores, which are released, with any law. Given them the own score alone decides whether
+   device k is selected (sel o), together with the m - 1 others of chosen o; where it is not, neighbours have one law (hidden
+   o). a o and a' o are the codes of all that are selected, for two neighbours at a distance of at most d; either may come
+   first. *)
 Section Lowest.
 Variables (T : Type) (F : (T -> R) -> Prop) (E : (T -> R) -> R).
 Variables (idle : bool) (others : list nat) (m r : nat) (noise : nat -> R) (noise_k receiver gamma : R).
@@ -3165,9 +3183,9 @@ Proof.
     assert ((1 - q) * without ps <= (1 - q) * without qs) by (apply Rmult_le_compat_l; lra). lra.
 Qed.
 
-(** Scheme 2.1: the j-th of n others has the score u_other j, at most u_max j, with noise s_other j,
-   and takes part if its noisy score is at
-    most eta; the server sees the noisy score of device k, which takes part below eta too, and who else takes part. *)
+(** Scheme 2.1: the j-th of n others has the score u_other j, at most u_max j, with noise s_other j, and takes part if its noisy
+   score is at most eta; the server sees the noisy score of device k, which takes part below eta too, and who else takes part.
+   *)
 Section Threshold.
 Variables (n r : nat) (u_other u_max s_other : nat -> R) (noise : nat -> R) (idle : bool) (noise_k receiver gamma : R).
 Variables (hidden : list bool -> R -> list R -> R) (a a' : list bool -> list R) (eta sg u u' Du d eps : R).
@@ -3340,11 +3358,9 @@ Proof.
       assert (0 <= s / v) by (apply Rdiv_le_0_compat; lra). lra.
 Qed.
 
-(** y has r coordinates; the noise has the variance v in each without device k, and v + s with it;
-   x is its code, of norm at most a. Q is
-    the point that a chi-square variable of r degrees of freedom exceeds with probability tau at most: the squared distance of y
-      from its
-    mean, over its variance, is such a variable. *)
+(** y has r coordinates; the noise has the variance v in each without device k, and v + s with it; x is its code, of norm at
+   most a. Q is the point that a chi-square variable of r degrees of freedom exceeds with probability tau at most: the squared
+   distance of y from its mean, over its variance, is such a variable. *)
 Section Weak.
 Variables (x : list R) (v s a p eps tau Q : R).
 Hypothesis noises : 0 < v /\ 0 <= s.
@@ -3555,9 +3571,8 @@ Hypothesis first : expectation F E1.
 Hypothesis second : expectation F E0.
 Hypothesis noises : 0 < v /\ 0 <= s.
 
-(* E1 is the expectation under N(x, (v + s) I) in r dimensions, and E0 that under N(0, v I).
-   Of them the means and mean squares of the
-   coordinates are used, and the ratio of the densities, of which log_ratio is the logarithm. *)
+(* E1 is the expectation under N(x, (v + s) I) in r dimensions, and E0 that under N(0, v I). Of them the means and mean squares
+   of the coordinates are used, and the ratio of the densities, of which log_ratio is the logarithm. *)
 Hypothesis coordinates : forall i, (i < r)%nat -> F (fun y => y i) /\ F (fun y => y i * y i) /\ E1 (fun y => y i) = x i /\
   E1 (fun y => y i * y i) = x i * x i + (v + s).
 Definition log_ratio (y : nat -> R) : R := total r (fun i => ln (normal (x i) (sqrt (v + s)) (y i) / normal 0 (sqrt v) (y i))).
@@ -3714,8 +3729,8 @@ Proof.
   rewrite (Divergence.one _ _ first), (Divergence.one _ _ second). intros. unfold Rabs. destruct (Rcase_abs _); lra.
 Qed.
 
-(** absent: the device takes part with probability p; d is the greatest norm of its code.
-   Both orders, for every test of the class. *)
+(** absent: the device takes part with probability p; d is the greatest norm of its code. Both orders, for every test of the
+   class. *)
 Theorem FDP_T1a_short d p lambda phi : total r (fun i => x i * x i) <= d * d -> 0 <= p <= 1 -> 1 <= lambda ->
   F phi -> (forall y, 0 <= phi y <= 1) ->
   let P := p * E1 phi + (1 - p) * E0 phi in
@@ -3858,11 +3873,9 @@ Lemma is_lim_total k (f : nat -> R -> R) (l : nat -> R) : (forall i, (i < k)%nat
   is_lim (fun B => total k (fun i => f i B)) p_infty (total k l).
 Proof. induction k; simpl; intro H. apply is_lim_const. apply is_lim_plus'; auto. Qed.
 
-(** The i-th of n sets of the others has the probability w i, and noise of the variance v i; device k adds s.
-   The server sees the set,
-    whether k takes part and y: an event is one of y for each of these. Where k does not take part,
-      neighbours have the same law, away i.
-    C is the greatest norm of a code; the neighbour is silent, or has another code. *)
+(** The i-th of n sets of the others has the probability w i, and noise of the variance v i; device k adds s. The server sees
+   the set, whether k takes part and y: an event is one of y for each of these. Where k does not take part, neighbours have the
+   same law, away i. C is the greatest norm of a code; the neighbour is silent, or has another code. *)
 Section Visible.
 Variables (sets r : nat) (w v : nat -> R) (s C p eps : R) (replace : bool).
 Variables (event_away : nat -> Type) (away : forall i, event_away i -> R) (none : forall i, event_away i).
@@ -4010,8 +4023,8 @@ Proof.
   rewrite Phi_tail, Ropp_involutive. intros. assert (0 <= exp eps * tail (eps / m + m / 2)) by (apply Rmult_le_pos; lra). lra.
 Qed.
 
-(** A quantile of the others' noise: mu i is the noise of the i-th set of them, which has the probability w i,
-   and v is any number. *)
+(** A quantile of the others' noise: mu i is the noise of the i-th set of them, which has the probability w i, and v is any
+   number. *)
 Section Quantile.
 Variables (sets r : nat) (w mu : nat -> R) (v noise_k receiver gamma C p eps : R).
 Hypothesis all_sets : weights sets w.
@@ -4044,8 +4057,8 @@ Definition moved_by (z : nat -> R) (phi : (nat -> R) -> R) : (nat -> R) -> R := 
 Hypothesis class : functions F.
 Hypothesis translated : forall z phi, F phi -> F (moved_by z phi).
 Hypothesis laws : forall i, expectation F (present i) /\ expectation F (absent i).
-(* present_v and absent_v are the normal laws where the others' noise is v;
-   with more of it, y is what has these laws plus independent noise *)
+(* present_v and absent_v are the normal laws where the others' noise is v; with more of it, y is what has these laws plus
+   independent noise *)
 Hypothesis more_noise : forall i, (i < sets)%nat -> v <= mu i -> exists extra, expectation F extra /\ forall phi, is_test phi ->
   F (fun z => present_v (moved_by z phi)) /\ F (fun z => absent_v (moved_by z phi)) /\
   present i phi = extra (fun z => present_v (moved_by z phi)) /\ absent i phi = extra (fun z => absent_v (moved_by z phi)).
@@ -4079,7 +4092,7 @@ Proof.
 Qed.
 
 (** silent and replace: all gains of FDP-T1b; absent: tests of y for each set of the others, both orders. *)
-Theorem FDP_T1c : 
+Theorem FDP_T1c :
   (forall replace event_away away none, (forall i, away i (none i) = 0 /\ forall B, 0 <= away i B) ->
     forall z, gains sets r w (fun i => gamma * gamma * mu i + receiver) (gamma * gamma * noise_k) C p eps replace event_away
       away z ->

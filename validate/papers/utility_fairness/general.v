@@ -1386,8 +1386,7 @@ Qed.
 From Airtight Require Import Model Divergence.
 
 (** The i-th of n samples of the other records has the probability w i; P1 i and P0 i are the laws of a mechanism on it with and
-   without
-    the record in question, which is sampled with probability q. *)
+   without the record in question, which is sampled with probability q. *)
 Section Sampled.
 Variables (event : Type) (n : nat) (w : nat -> R) (P1 P0 : nat -> event -> R) (q eps : R).
 Hypothesis samples : weights n w.
@@ -1416,9 +1415,8 @@ End Sampled.
 (* Two answers, of which the first comes with probability t; an event is a set of answers. *)
 Definition answer (t : R) (A : bool -> bool) : R := (if A true then t else 0) + (if A false then 1 - t else 0).
 
-(** Pure privacy for one record more or less is amplified to log(1 + q (e^epsilon - 1)), in both orders;
-   and randomised response has no
-    less. *)
+(** Pure privacy for one record more or less is amplified to log(1 + q (e^epsilon - 1)), in both orders; and randomised response
+   has no less. *)
 Theorem UF_C3 q eps : 0 <= q <= 1 -> 0 < eps ->
   let eps_q := ln (1 + q * (exp eps - 1)) in
   (forall (event : Type) n w (P1 P0 : nat -> event -> R), weights n w -> (forall i, likely (P1 i) /\ likely (P0 i)) ->
@@ -1488,7 +1486,8 @@ Theorem UF_C3_replaced (event : Type) (P Q R : event -> R) q eps delta : 0 <= q 
   within (exp eps) P Q delta -> within (exp eps) P R delta ->
   within (1 + q * (exp eps - 1)) (mixed q P R) (mixed q Q R) (q * delta).
 Proof.
-  intros C E U V A. specialize (U A). specialize (V A). unfold mixed. assert (L : 1 <= exp eps) by (generalize (exp_ineq1_le eps); lra).
+  intros C E U V A. specialize (U A). specialize (V A). unfold mixed.
+  assert (L : 1 <= exp eps) by (generalize (exp_ineq1_le eps); lra).
   set (b := (1 + q * (exp eps - 1)) / exp eps).
   assert (B : b * exp eps = 1 + q * (exp eps - 1)) by (unfold b; field; lra).
   assert (B1 : 0 <= b <= 1) by (split; nra).
@@ -1499,9 +1498,9 @@ Proof.
     replace ((1 - q) * (1 - b * exp eps)) with (- q * (exp eps - b * exp eps)) by (rewrite B; ring). ring.
 Qed.
 
-(** Adaptive composition. A history is the list of the outcomes so far, the last one first.
-   Given it the next round has the laws E and E'
-    of neighbours: expectations on a class F of functions of its outcome. f is a function of the history after M rounds. *)
+(** Adaptive composition. A history is the list of the outcomes so far, the last one first. Given it the next round has the laws
+   E and E' of neighbours: expectations on a class F of functions of its outcome. f is a function of the history after M rounds.
+   *)
 Section Rounds.
 Variables (X : Type) (F : (X -> R) -> Prop) (E E' : list X -> (X -> R) -> R) (eps delta : R).
 Hypothesis class : functions F.
