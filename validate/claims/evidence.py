@@ -245,7 +245,7 @@ class Evidence(Tabular):
     @property
     def in_coq(self) -> bool:
         """Whether the claim is a theorem that was written for Coq by hand."""
-        return bool(self.claim.coq) and self.how is How.PROVED
+        return bool(self.claim.coq) and self.how in (How.PROVED, How.IDENTITY)
 
     @property
     def reading(self) -> Reading | None:
@@ -280,7 +280,8 @@ class Evidence(Tabular):
         if self.how is How.SEARCHED:
             description = f"survived {self.evaluations} evaluations" + (f" to 1e-{self.digits}" if self.digits else "")
         if self.in_coq:
-            description += " in Coq" if in_coq.accepted(self.claim) else " in Coq, to be compiled again"
+            description += " in Coq" if self.how is How.PROVED else ", and in Coq"
+            description += "" if in_coq.accepted(self.claim) else ", to be compiled again"
         elif self.by_hand and self.how is not How.ARGUED:
             description += ", the rest by hand"
         if (reading := self.reading) and reading.changed:

@@ -390,8 +390,8 @@ CLAIMS = (
         at_most(*both(_lowest)),
         holds(
             "Given the others' noisy scores, which are released, the selected set depends on the device's own score "
-            "alone. Compared with the integral over that score; attained by a low score among others with the least "
-            "noise."
+            "alone. With idle noise v counts the noise of all. Compared with the integral over that score; attained by a low "
+            "score among others with the least noise."
         ),
         {**_STAGES, "own": Range(-12.0, 2.0), "selected": _SHARE, "seed": SEED},
         argued="airtight.analytics.privacy.over_the_air.feature_aware.proven_lowest",
