@@ -1558,3 +1558,98 @@ Proof.
       replace (1 / 2 + -1 / (2 * A) + (1 / 2 + 1 / (2 * A)) - 1) with 0 by (field; lra).
       rewrite (Rmax_left 0 0), Rmax_right by (try lra; apply Rlt_le, Rdiv_lt_0_compat; lra). ring.
 Qed.
+
+(* What a partner tells: the shared number z, beside the output, minus with probability m. An event is a set of such outcomes. *)
+Definition told (S : nat -> bool -> bool) (z : nat) (m : R) : R := (if S z true then m else 0) + (if S z false then 1 - m else 0).
+
+Definition surplus (lambda a b : R) : R := Rmax (a - lambda * b) 0 + Rmax (1 - a - lambda * (1 - b)) 0.
+
+Lemma best_of_told n lambda (a b : nat -> R) : (0 < n)%nat ->
+  is_lub (fun x => exists S, x = total n (fun z => told S z (a z)) / INR n - lambda * (total n (fun z => told S z (b z)) / INR n))
+    (total n (fun z => surplus lambda (a z) (b z)) / INR n).
+Proof.
+  intro N. assert (P : 0 < INR n) by (apply lt_0_INR; exact N).
+  assert (E : forall S, total n (fun z => told S z (a z)) / INR n - lambda * (total n (fun z => told S z (b z)) / INR n)
+    = total n (fun z => told S z (a z) - lambda * told S z (b z)) / INR n).
+  { intro S. rewrite total_minus, total_times. field. lra. }
+  split.
+  - intros x [S ->]. rewrite E. apply Rmult_le_compat_r. left; apply Rinv_0_lt_compat; exact P.
+    apply total_le. intros z _. unfold told, surplus.
+    generalize (Rmax_l (a z - lambda * b z) 0) (Rmax_r (a z - lambda * b z) 0)
+      (Rmax_l (1 - a z - lambda * (1 - b z)) 0) (Rmax_r (1 - a z - lambda * (1 - b z)) 0). intros.
+    destruct (S z true), (S z false); lra.
+  - intros bound B. apply B.
+    exists (fun z minus => if Rle_dec 0 (if minus : bool then a z - lambda * b z else 1 - a z - lambda * (1 - b z)) then true else
+      false).
+    rewrite E. f_equal. apply total_ext. intros z _. unfold told, surplus.
+    destruct (Rle_dec 0 (a z - lambda * b z)), (Rle_dec 0 (1 - a z - lambda * (1 - b z)));
+      rewrite ?(Rmax_left (a z - lambda * b z)), ?(Rmax_right (a z - lambda * b z)),
+        ?(Rmax_left (1 - a z - lambda * (1 - b z))), ?(Rmax_right (1 - a z - lambda * (1 - b z))) by lra; lra.
+Qed.
+
+(* One level above another: whole cells between them count 1, the two end cells what they hold of it. *)
+Lemma surplus_of_levels n i f j g lambda : (i < j)%nat -> (j <= n)%nat -> (j = n -> g = 0) -> 0 <= f < 1 -> 0 <= g < 1 -> 1 <= lambda ->
+  total n (fun z => surplus lambda (share j g z) (share i f z)) = INR j - INR i - 1 + g + Rmax (1 - lambda * f) 0
+  /\ total n (fun z => surplus lambda (share i f z) (share j g z)) = INR j - INR i - f + Rmax (1 - lambda * (1 - g)) 0 * (if (j
+    <? n)%nat then 1 else 0).
+Proof.
+  intros IJ JN G F0 G0 L. assert (Z : forall v, v <= 0 -> Rmax v 0 = 0) by (intros; apply Rmax_right; assumption).
+  assert (W : forall v, 0 <= v -> Rmax v 0 = v) by (intros; apply Rmax_left; assumption).
+  split.
+  - rewrite (total_ext n _ (fun z => share j g z - share (S i) 0 z + unit_at i z * Rmax (1 - lambda * f) 0)).
+    + rewrite total_plus, total_minus, (total_share n j g JN G), (total_share n (S i) 0); [|lia|reflexivity].
+      rewrite total_unit by lia. rewrite S_INR. ring.
+    + intros z _. unfold surplus, share, unit_at.
+      destruct (Nat.ltb_spec z i), (Nat.ltb_spec z j), (Nat.ltb_spec z (S i)), (Nat.eqb_spec z i), (Nat.eqb_spec z j),
+        (Nat.eqb_spec z (S i)), (Nat.eqb_spec i z); try lia; unfold Rmax; repeat destruct (Rle_dec _ _); nra.
+  - rewrite (total_ext n _ (fun z => share j 0 z - share i f z + unit_at j z * Rmax (1 - lambda * (1 - g)) 0)).
+    + rewrite total_plus, total_minus, (total_share n j 0 JN (fun _ => eq_refl)), (total_share n i f ltac:(lia) ltac:(lia)).
+      destruct (Nat.ltb_spec j n) as [A | A].
+      * rewrite total_unit by lia. ring.
+      * rewrite (total_ext n (fun z => unit_at j z * Rmax (1 - lambda * (1 - g)) 0) (fun _ => 0)). rewrite total_const. ring.
+        intros z Hz. unfold unit_at. destruct (Nat.eqb_spec j z); [lia | ring].
+    + intros z _. unfold surplus, share, unit_at.
+      destruct (Nat.ltb_spec z i), (Nat.ltb_spec z j), (Nat.eqb_spec z i), (Nat.eqb_spec z j), (Nat.eqb_spec j z); try lia;
+        unfold Rmax; repeat destruct (Rle_dec _ _); nra.
+Qed.
+
+(** delta of a client whose partner tells the shared number, between the updates at both ends of the interval, in both orders. *)
+Theorem CB_A3_partner_star d i f j g A epsilon : (1 <= d)%nat -> 1 < A -> 0 <= epsilon -> 0 <= f < 1 -> 0 <= g < 1 ->
+  INR i + f = 2 ^ d * chance A (-1) -> INR j + g = 2 ^ d * chance A 1 ->
+  let n := (2 ^ d)%nat in let lambda := exp epsilon in
+  let mean (k : nat) (h : R) S := total n (fun z => told S z (share k h z)) / INR n in
+  let delta := (INR j - INR i - 1 + g + Rmax (1 - lambda * f) 0) / 2 ^ d in
+  is_lub (fun x => exists S, x = mean j g S - lambda * mean i f S) delta /\
+  is_lub (fun x => exists S, x = mean i f S - lambda * mean j g S) delta.
+Proof.
+  intros D HA HE F0 G0 EI EJ n lambda mean delta.
+  assert (L : 1 <= lambda) by (unfold lambda; generalize (exp_ineq1_le epsilon); lra).
+  assert (IN : INR n = 2 ^ d) by (unfold n; rewrite pow_INR; reflexivity).
+  assert (M : 2 ^ d = 2 * INR (2 ^ (d - 1))).
+  { replace d with (S (d - 1)) at 1 by lia. rewrite pow_INR. replace (INR 2) with 2 by (simpl; ring). simpl. ring. }
+  assert (N : (0 < n)%nat) by apply cells_positive.
+  unfold chance in EI, EJ. assert (P : 0 < 2 ^ d) by (apply pow_lt; lra).
+  assert (Q : 0 < 2 ^ d * (1 / (2 * A)) < 2 ^ d / 2).
+  { split. apply Rmult_lt_0_compat; [exact P | apply Rdiv_lt_0_compat; lra]. unfold Rdiv at 2. apply Rmult_lt_compat_l. exact P.
+    apply (Rmult_lt_reg_r (2 * A)). lra. replace (1 / (2 * A) * (2 * A)) with 1 by (field; lra). lra. }
+  replace (2 ^ d * (1 / 2 + -1 / (2 * A))) with (2 ^ d / 2 - 2 ^ d * (1 / (2 * A))) in EI by (field; lra).
+  replace (2 ^ d * (1 / 2 + 1 / (2 * A))) with (2 ^ d / 2 + 2 ^ d * (1 / (2 * A))) in EJ by (field; lra).
+  assert (I1 : (i < 2 ^ (d - 1))%nat) by (apply INR_lt; lra).
+  assert (J1 : (2 ^ (d - 1) < S j)%nat) by (apply INR_lt; rewrite S_INR; lra).
+  assert (J2 : (j < n)%nat) by (apply INR_lt; lra).
+  destruct (surplus_of_levels n i f j g lambda) as [X Y]; try lia; try assumption.
+  replace (j <? n)%nat with true in Y by (symmetry; apply Nat.ltb_lt; exact J2).
+  split.
+  - unfold delta. rewrite <- X, <- IN. apply best_of_told. exact N.
+  - (* f + g is a whole number below 2 *)
+    assert (K : INR (i + j) + (f + g) = INR n) by (rewrite plus_INR, IN; lra).
+    assert (FG : f + g = 0 \/ f + g = 1).
+    { assert (C : (i + j = n \/ S (i + j) = n)%nat).
+      { assert ((i + j <= n)%nat) by (apply INR_le; lra). assert ((n < S (S (i + j)))%nat) by (apply INR_lt; rewrite !S_INR; lra). lia. }
+      destruct C as [C | C]; rewrite <- C in K; rewrite ?S_INR in K; [left | right]; lra. }
+    replace delta with (total n (fun z => surplus lambda (share i f z) (share j g z)) / INR n). apply best_of_told. exact N.
+    unfold delta. rewrite Y, IN. f_equal. destruct FG as [FG | FG].
+    + replace f with 0 by lra. replace g with 0 by lra. rewrite (Rmax_left (1 - lambda * 0)) by lra.
+      rewrite (Rmax_right (1 - lambda * (1 - 0))) by lra. ring.
+    + replace (1 - g) with f by lra. replace f with (1 - g) at 1 by lra. ring.
+Qed.

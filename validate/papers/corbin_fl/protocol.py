@@ -187,5 +187,6 @@ CLAIMS = (
         unread="whole and fractional parts",
         tolerance=1e-12,
         scale=absolute("delta", 1e-2),
+        coq="corbin_fl_general.CB_A3_partner_star",
     ),
 )
