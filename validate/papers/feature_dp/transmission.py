@@ -271,6 +271,7 @@ CLAIMS = (
         where={r"d\|D\|_F^2": 1},
         slack=1.02,
         effort=1 / 2,
+        coq="feature_dp_general.FDPs_MSE",
     ),
     # Sec. IV-A: growth with the layers and with the devices
     Claim(
