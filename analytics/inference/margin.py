@@ -100,7 +100,8 @@ def spectral_bound(layers: Layers, f: ArrayLike, *, label: int | None = None) ->
     .. math:: P_i - P_j \le (\delta_i - \delta_j)^T(P - P') \le \sqrt2\,\|P - P'\|
               \le \tfrac{\sqrt2}2\,\Delta\prod_\ell\|W_\ell\|_2 .
 
-    In Coq: `FDP_L1` of `formal/feature_dp_general.v`, for any layers, and norms that are at least the spectral ones.
+    In Coq: `FDP_L1` of `formal/feature_dp_general.v`, for any layers with
+    one activation, norms that are at least the spectral ones, and quotients none of which is by 0.
 
     Examples
     --------

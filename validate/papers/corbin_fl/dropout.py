@@ -236,7 +236,7 @@ CLAIMS = (
         at_most(_OF_FOUR, _at_sum(sp.Min(2, _PAIRED * _A / _BEND))),
         holds(
             "Given the clients that are counted, the number of other survivors is binomial. Proved for the sixteen sets "
-            "of four clients whose two pairs have the same updates; for any number, and that it is attained, in Coq."
+            "of four clients whose two pairs have the same updates; for any even number, as the least upper bound, in Coq."
         ),
         argued="airtight.analytics.federated.corbin.dropout.worst_mse",
         computed=at_most(_sixteen, lambda p, epsilon, **_: dropout.worst_mse(4, dropout=p, epsilon=epsilon)),

@@ -209,7 +209,7 @@ CLAIMS = (
         at_least(_GAP / sp.sqrt(_APART), 2 * sp.tanh(_GAP / 2) / sp.sqrt(_TWICE)),
         holds_under(
             "Softmax is 1/2-Lipschitz; the activations must be 1-Lipschitz. Proved for two labels with the rows (1, 0) "
-            "and rho (cos, sin) at the input (x, 0), without biases; for any layers in Coq."
+            "and rho (cos, sin) at the input (x, 0), without biases; for any layers in Coq, where no quotient is by 0."
         ),
         given=[_along < 1],
         computed=at_least(

@@ -280,7 +280,10 @@ CLAIMS = (
         "FDP-T1c",
         "ours: closed form with a quantile of the others' noise",
         at_most(_at_the_proven_epsilon, _total),
-        holds("More noise is post-processing, and a divergence is at most 1."),
+        holds(
+            "More noise is post-processing, and a divergence is at most 1. For absent the divergence of the mixture at v stands for "
+            "p_k delta_G."
+        ),
         {
             "devices": Range(1, 60, integer=True, typical=(12, 12)),
             "p": PROBABILITY,
@@ -290,7 +293,7 @@ CLAIMS = (
             "adjacency": Range(0, 2, integer=True),
         },
         statement=r"\delta_k(\epsilon) \le p_k\left[\delta_G\left(\epsilon; \Delta/\sqrt{\gamma^2(v + \sigma_k^2) + "
-        r"\sigma_m^2}\right) + \Pr(\mu_{-k} < v)\right]",
+        r"\sigma_m^2}\right) + \Pr(\mu_{-k} < v)\right]\quad(\text{silent, replace})",
         effort=1 / 2,
         coq="feature_dp_general.FDP_T1c",
     ),

@@ -4062,9 +4062,21 @@ Hypothesis laws : forall i, expectation F (present i) /\ expectation F (absent i
 Hypothesis more_noise : forall i, (i < sets)%nat -> v <= mu i -> exists extra, expectation F extra /\ forall phi, is_test phi ->
   F (fun z => present_v (moved_by z phi)) /\ F (fun z => absent_v (moved_by z phi)) /\
   present i phi = extra (fun z => present_v (moved_by z phi)) /\ absent i phi = extra (fun z => absent_v (moved_by z phi)).
-(* d is at least the divergence of these two, in both orders *)
-Hypothesis divergence_v : 0 <= d /\ forall phi, is_test phi -> present_v phi - exp eps * absent_v phi <= d /\ absent_v phi - exp
-  eps * present_v phi <= d.
+(* d is at least the divergence of the law of a device that may take part from that without it, in both orders, at v *)
+Definition maybe (P Q : ((nat -> R) -> R) -> R) (phi : (nat -> R) -> R) : R := p * P phi + (1 - p) * Q phi.
+Hypothesis divergence_v : 0 <= d /\ forall phi, is_test phi ->
+  maybe present_v absent_v phi - exp eps * absent_v phi <= d /\ absent_v phi - exp eps * maybe present_v absent_v phi <= d.
+
+Lemma two_other_parts (e : nat -> R) : (forall i, (i < sets)%nat -> e i <= p) -> (forall i, (i < sets)%nat -> v <= mu i -> e i <= d) ->
+  total sets (fun i => w i * e i) <= d + p * few.
+Proof.
+  destruct all_sets as [N One]. intros E1 Ed. unfold few. rewrite <- (Rmult_1_r d), <- One, <- total_combined.
+  apply total_at_most. intros i I. specialize (N i I). specialize (E1 i I). specialize (Ed i I).
+  assert (0 <= d * w i) by (apply Rmult_le_pos; [apply divergence_v | exact N]).
+  destruct (Rlt_dec (mu i) v) as [L | L].
+  - assert (w i * e i <= w i * p) by (apply Rmult_le_compat_l; lra). lra.
+  - specialize (Ed ltac:(lra)). assert (w i * e i <= w i * d) by (apply Rmult_le_compat_l; lra). lra.
+Qed.
 
 Lemma between_tests E phi : expectation F E -> is_test phi -> 0 <= E phi <= 1.
 Proof.
@@ -4077,9 +4089,9 @@ Qed.
 
 (* More noise is post-processing. *)
 Lemma falls_with_noise i phi : (i < sets)%nat -> v <= mu i -> is_test phi ->
-  present i phi - exp eps * absent i phi <= d /\ absent i phi - exp eps * present i phi <= d.
+  maybe (present i) (absent i) phi - exp eps * absent i phi <= d /\ absent i phi - exp eps * maybe (present i) (absent i) phi <= d.
 Proof.
-  intros I V T. destruct (more_noise i I V) as [extra [L H]]. destruct (H phi T) as (F1 & F2 & -> & ->).
+  intros I V T. unfold maybe. destruct (more_noise i I V) as [extra [L H]]. destruct (H phi T) as (F1 & F2 & -> & ->).
   assert (Tz : forall z, is_test (moved_by z phi)).
   { intro z. split. apply translated. apply T. intro y. apply T. }
   assert (K : forall f g, F f -> F g -> (forall z, f z <= exp eps * g z + d) -> extra f - exp eps * extra g <= d).
@@ -4088,7 +4100,10 @@ Proof.
       rewrite (Divergence.one _ _ L) in X. lra. }
     apply (rises _ _ L). exact Ff. apply (combined _ class _ _ g (fun _ => 1)); [exact Fg | apply (constants _ class)].
     intro z. generalize (B z). lra. }
-  split; apply K; try assumption; intro z; destruct (proj2 divergence_v _ (Tz z)); lra.
+  rewrite <- (linear _ _ L) by assumption.
+  assert (F3 : F (fun z => p * present_v (moved_by z phi) + (1 - p) * absent_v (moved_by z phi)))
+    by (apply (combined _ class); assumption).
+  split; apply K; try assumption; intro z; destruct (proj2 divergence_v _ (Tz z)) as [U U']; unfold maybe in U, U'; lra.
 Qed.
 
 (** silent and replace: all gains of FDP-T1b; absent: tests of y for each set of the others, both orders. *)
@@ -4100,7 +4115,7 @@ Theorem FDP_T1c :
   (forall phi : nat -> (nat -> R) -> R, (forall i, is_test (phi i)) ->
     let P := total sets (fun i => w i * (p * present i (phi i) + (1 - p) * absent i (phi i))) in
     let Q := total sets (fun i => w i * absent i (phi i)) in
-    P - exp eps * Q <= p * (d + few) /\ Q - exp eps * P <= p * (d + few)).
+    P - exp eps * Q <= d + p * few /\ Q - exp eps * P <= d + p * few).
 Proof.
   assert (E1 : 1 <= exp eps) by (generalize (exp_ineq1_le eps); lra). destruct all_sets as [N One]. destruct noises as [V0 Vi].
     split.
@@ -4115,29 +4130,25 @@ Proof.
       apply Rmult_le_compat_l. lra. apply Rinv_le_contravar. apply sqrt_lt_R0. exact V0. apply sqrt_le_1_alt.
       assert (gamma * gamma * v <= gamma * gamma * mu i) by (apply Rmult_le_compat_l; [apply Rle_0_sqr | exact M]). lra.
   - intros phi T P Q.
-    assert (Add : forall (e : nat -> R), (forall i, (i < sets)%nat -> e i <= 1) -> (forall i,
-      (i < sets)%nat -> v <= mu i -> e i <= d) ->
-      total sets (fun i => w i * (p * e i)) <= p * (d + few)) by (intros; apply two_parts; try assumption; apply divergence_v).
     assert (B : forall i, 0 <= present i (phi i) <= 1 /\ 0 <= absent i (phi i) <= 1).
     { intro i. destruct (laws i) as [L1 L0]. split; apply between_tests; auto. }
     split.
-    + apply Rle_trans with (total sets (fun i => w i * (p * (present i (phi i) - exp eps * absent i (phi i))))).
-      * unfold P, Q. replace (_ - _) with (total sets (fun i => 1 * (w i * (p * present i (phi i) + (1 - p) * absent i (phi i)))
-        + - exp eps * (w i * absent i (phi i))))
-          by (rewrite total_combined; ring).
-        apply total_at_most. intros i I. destruct (B i) as [_ B0]. specialize (N i I).
-        assert (0 <= w i * ((exp eps - 1) * ((1 - p) * absent i (phi i)))) by (repeat apply Rmult_le_pos; lra). lra.
-      * apply Add; intros i I. destruct (B i) as [B1 B0]. assert (0 <= exp eps * absent i (phi i)) by (apply Rmult_le_pos; lra).
-        lra.
+    + replace (P - exp eps * Q) with (total sets (fun i => w i * (maybe (present i) (absent i) (phi i) - exp eps * absent i (phi i)))).
+      * apply two_other_parts; intros i I. destruct (B i) as [B1 B0]. unfold maybe.
+        assert (p * present i (phi i) <= p * 1) by (apply Rmult_le_compat_l; lra).
+        assert (0 <= (exp eps - 1 + p) * absent i (phi i)) by (apply Rmult_le_pos; lra). lra.
         intro V. apply falls_with_noise; auto.
-    + apply Rle_trans with (total sets (fun i => w i * (p * (absent i (phi i) - exp eps * present i (phi i))))).
-      * unfold P, Q. replace (_ - _) with (total sets (fun i => 1 * (w i * absent i (phi i)) + - exp eps * (w i * (p * present i
-        (phi i) + (1 - p) * absent i (phi i)))))
-          by (rewrite total_combined; ring).
-        apply total_at_most. intros i I. destruct (B i) as [_ B0]. specialize (N i I).
-        assert (0 <= w i * ((exp eps - 1) * ((1 - p) * absent i (phi i)))) by (repeat apply Rmult_le_pos; lra). lra.
-      * apply Add; intros i I. destruct (B i) as [B1 B0]. assert (0 <= exp eps * present i (phi i)) by (apply Rmult_le_pos;
-        lra). lra.
+      * unfold P, Q, maybe. rewrite <- total_times. transitivity (total sets (fun i => 1 * (w i * (p * present i (phi i) + (1 - p) *
+          absent i (phi i))) + -1 * (exp eps * (w i * absent i (phi i))))).
+        apply total_same; intros; ring. rewrite total_combined. ring.
+    + replace (Q - exp eps * P) with (total sets (fun i => w i * (absent i (phi i) - exp eps * maybe (present i) (absent i) (phi i)))).
+      * apply two_other_parts; intros i I. destruct (B i) as [B1 B0]. unfold maybe.
+        assert (0 <= (exp eps - 1) * ((1 - p) * absent i (phi i))) by (repeat apply Rmult_le_pos; lra).
+        assert (0 <= exp eps * (p * present i (phi i))) by (repeat apply Rmult_le_pos; lra).
+        assert (p * absent i (phi i) <= p * 1) by (apply Rmult_le_compat_l; lra). lra.
         intro V. apply falls_with_noise; auto.
+      * unfold P, Q, maybe. rewrite <- total_times. transitivity (total sets (fun i => 1 * (w i * absent i (phi i)) + -1 * (exp eps *
+          (w i * (p * present i (phi i) + (1 - p) * absent i (phi i)))))).
+        apply total_same; intros; ring. rewrite total_combined. ring.
 Qed.
 End Quantile.

@@ -200,15 +200,18 @@ CLAIMS = (
         "After Algorithm 1: the same amplification for databases of one size that differ in one entry, as in Sec. II-C",
         at_most(_TELLING, sp.log(1 + q * (sp.exp(epsilon) - 1))),
         other_reading(
-            "Of a sample of fixed size it is true (UF-C3-replaced). Where each record is sampled by itself, a mechanism may "
-            "tell the size of its sample: it is epsilon-DP for databases of one size, and sampling amplifies nothing.",
+            "Of a record more or less, as in what the paper cites (UF-C3), and of a sample of fixed size (UF-C3-replaced) it is "
+            "true. Where each record is sampled by itself, a mechanism for databases of one size may tell the size of its "
+            "sample: of one record nothing is amplified. Of n records a delta that is greater by Pr(Bin(n, q) > nq') is "
+            "enough at the share q'. Algorithm 1 tells no size.",
             corrected_by="UF-C3-replaced",
-            true_where=r"q = 1, \text{ or the mechanism is } \epsilon\text{-DP for a record more or less too}",
+            true_where=r"q = 1, \text{ or the mechanism is } \epsilon\text{-DP for a record more or less too, or } \delta \text{ is "
+            r"greater by } \Pr(\mathrm{Bin}(n, q) > nq') \text{ at } q'",
         ),
         statement=r"\max\bigl(\log\tfrac{q\tau}{q(1-\tau)}, \log\tfrac{1-q}{1-q}\bigr) \le \log(1+q(e^\epsilon-1)),\quad "
         r"\tau = \tfrac1{1+e^{-\epsilon}}",
         unread="a maximum of logarithms, one of them 0",
-        near="the paper does not say how a sample is drawn",
+        near="the paper names no size of a sample",
     ),
     Claim(
         "UF-C3-replaced",
