@@ -281,8 +281,8 @@ CLAIMS = (
         "ours: closed form with a quantile of the others' noise",
         at_most(_at_the_proven_epsilon, _total),
         holds(
-            "More noise is post-processing, and a divergence is at most 1. For absent the divergence of the mixture at v stands for "
-            "p_k delta_G."
+            "More noise is post-processing, and a divergence is at most 1. For absent the divergence of the mixture at v stands "
+            "for p_k delta_G."
         ),
         {
             "devices": Range(1, 60, integer=True, typical=(12, 12)),

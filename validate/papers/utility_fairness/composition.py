@@ -205,8 +205,8 @@ CLAIMS = (
             "sample: of one record nothing is amplified. Of n records a delta that is greater by Pr(Bin(n, q) > nq') is "
             "enough at the share q'. Algorithm 1 tells no size.",
             corrected_by="UF-C3-replaced",
-            true_where=r"q = 1, \text{ or the mechanism is } \epsilon\text{-DP for a record more or less too, or } \delta \text{ is "
-            r"greater by } \Pr(\mathrm{Bin}(n, q) > nq') \text{ at } q'",
+            true_where=r"q = 1, \text{ or the mechanism is } \epsilon\text{-DP for a record more or less too, or } "
+            r"\delta \text{ is greater by } \Pr(\mathrm{Bin}(n, q) > nq') \text{ at } q'",
         ),
         statement=r"\max\bigl(\log\tfrac{q\tau}{q(1-\tau)}, \log\tfrac{1-q}{1-q}\bigr) \le \log(1+q(e^\epsilon-1)),\quad "
         r"\tau = \tfrac1{1+e^{-\epsilon}}",
