@@ -30,7 +30,10 @@ AXIOMS = (  # of the classical reals; and what describes the numbers of the mach
     *("ClassicalDedekindReals.", "FunctionalExtensionality.functional_extensionality_dep", "Classical_Prop.classic"),
     *("PrimInt63.", "Uint63.", "PrimFloat.", "FloatAxioms."),
 )
-OPEN: dict[str, str] = {}  # generated theorems that no tactic proves yet, and why
+# generated theorems that no tactic proves yet, and why
+OPEN = dict.fromkeys(
+    ("FDP-T1-hidden", "FDP-T1-hidden-own"), "three erfc of long expressions take coq-interval more than 20 minutes"
+)
 _SECONDS = 1200  # for one file, at which something is wrong: none of ours takes two minutes
 _KEPT = "compiled.txt"  # JSON; files of that ending are certificates
 
