@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from airtight.validate.claims.claim import Claim
-from airtight.validate.claims.sources import INSTALLED
+from airtight.validate.claims.sources import INSTALLED, OURS, Source
 from airtight.validate.files import whole
 
 NAME, FILE = "coq.toml", "general.v"
@@ -41,14 +41,17 @@ def accepted(claim: Claim) -> bool:
     >>> accepted(INSTALLED.claims()["FDP-D2"])
     False
     """
-    named = claim.coq.rpartition(".")[2]
-    return bool(claim.coq) and claim.paper in INSTALLED.papers() and named in _accepted(claim.paper)
+    if claim.coq:
+        for source in (OURS, INSTALLED):  # ours needs no other package, which may not import
+            if source.claims().get(claim.id) is claim:
+                return claim.coq.rpartition(".")[2] in _accepted(claim.paper, source)
+    return False
 
 
 @cache
-def _accepted(paper: str) -> frozenset[str]:
+def _accepted(paper: str, source: Source) -> frozenset[str]:
     """The theorems of a paper's file, if Coq has accepted it as it stands."""
-    file, record = INSTALLED.home(paper).with_name(FILE), INSTALLED.records(paper) / NAME
+    file, record = source.home(paper).with_name(FILE), source.records(paper) / NAME
     if not (file.is_file() and record.is_file()):
         return frozenset()
     if tomllib.loads(record.read_text("utf-8")).get(file.parent.name) != digest(file, _LIBRARY):

@@ -34,9 +34,14 @@ def papers(tmp_path, monkeypatch):
     (library / "Sums.v").write_text("Lemma zero : 0 = 0.\n")
     (home / in_coq.FILE).write_text("From Airtight Require Import Sums.\nTheorem A : 0 = 0.\n")
 
+    claim = replace(next(iter(INSTALLED.claims().values())), coq="paper_general.A", paper="paper")
+
     class Papers:
         def papers(self):
             return {"paper": None}
+
+        def claims(self):
+            return {claim.id: claim}
 
         def home(self, paper):
             return home / "__init__.py"
@@ -45,20 +50,20 @@ def papers(tmp_path, monkeypatch):
             return tmp_path
 
     monkeypatch.setattr(in_coq, "INSTALLED", Papers())
+    monkeypatch.setattr(in_coq, "OURS", in_coq.INSTALLED)
     monkeypatch.setattr(in_coq, "_LIBRARY", library)
     in_coq._accepted.cache_clear()
-    yield Path(home / in_coq.FILE), library / "Sums.v"
+    yield Path(home / in_coq.FILE), library / "Sums.v", claim
     in_coq._accepted.cache_clear()
 
 
-def _accepted(theorem="paper_general.A"):
+def _accepted(claim):
     in_coq._accepted.cache_clear()
-    claim = replace(next(iter(INSTALLED.claims().values())), coq=theorem, paper="paper")
     return in_coq.accepted(claim)
 
 
 def test_a_changed_file_is_not_accepted(papers):
-    theorems, library = papers
+    theorems, library, claim = papers
     copies = theorems.parents[1] / "copies"
     copies.mkdir()
 
@@ -67,17 +72,21 @@ def test_a_changed_file_is_not_accepted(papers):
             shutil.copy(file, copies)
         in_coq.record({theorems: copies / theorems.name})
 
-    assert not _accepted(), "there is no record yet"
+    assert not _accepted(claim), "there is no record yet"
     compile_them()
-    assert _accepted() and not _accepted("paper_general.B") and not _accepted("")
+    assert _accepted(claim)
+    assert not in_coq.accepted(replace(claim)), "a claim that only has the name"
+    object.__setattr__(claim, "coq", "paper_general.B")
+    assert not _accepted(claim)
+    object.__setattr__(claim, "coq", "paper_general.A")
     library.write_text("Lemma zero : 1 = 1.\n")
-    assert not _accepted()
+    assert not _accepted(claim)
     in_coq.record({theorems: copies / theorems.name})
-    assert not _accepted(), "what was compiled is not what stands there now"
+    assert not _accepted(claim), "what was compiled is not what stands there now"
     compile_them()
-    assert _accepted()
+    assert _accepted(claim)
     theorems.write_text("From Airtight Require Import Sums.\nTheorem A : 1 = 1.\n")
-    assert not _accepted()
+    assert not _accepted(claim)
 
 
 def test_a_row_whose_file_has_changed_says_so(monkeypatch):
