@@ -649,7 +649,9 @@ def verify(
         from airtight.report import verdicts
         from airtight.validate.claims.certificates.writing import writable
 
-        if ids and all(e.witness is not None and not writable(e.claim, e.witness) for e in evidence):
+        if ids and all(e.in_coq for e in evidence):
+            steps = [(f"airtight verify {' '.join(ids)} --json", "all digits, and the name of the theorem in Coq")]
+        elif ids and all(e.in_coq or (e.witness is not None and not writable(e.claim, e.witness)) for e in evidence):
             steps = [(f"airtight verify {' '.join(ids)} --json", "all digits; no certificate, as Python code is needed")]
         else:
             named = "".join(f"{name} " for name in ids)

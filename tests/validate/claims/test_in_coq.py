@@ -5,7 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from airtight.commands.cli import main
 from airtight.validate.claims import in_coq
 from airtight.validate.claims.claim import REFUTED, Claim
 from airtight.validate.claims.evidence import How, shipped
@@ -97,3 +99,9 @@ def test_a_row_whose_file_has_changed_says_so(monkeypatch):
     monkeypatch.setattr(in_coq, "accepted", lambda claim: True)
     assert named.known.startswith("proved in Coq") and "compiled" not in named.known
     assert isinstance(named.claim, Claim) and not row.in_coq
+
+
+def test_the_next_step_of_such_a_row_is_no_certificate_that_it_cannot_have():
+    said = CliRunner().invoke(main, ["verify", "UF-E6", "--effort", "8"]).output
+    assert "proved in Coq: definition" in said and "airtight certify" not in said
+    assert "the name of the theorem in Coq" in " ".join(said.split())
