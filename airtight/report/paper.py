@@ -326,7 +326,7 @@ class _Document:
     def plain(self, kind: str, e: Evidence) -> str:
         """A claim without proof."""
         if kind != "tried":
-            link = self.refer(e.claim.argued.partition("#")[2]) if e.how is How.ARGUED else None
+            link = self.refer(e.claim.argued.partition("#")[2]) if e.how is How.ARGUED or e.in_coq else None
             parts_of_item = self.refutation(e) + (f" That the exhibit is one is proved in {link}." if link else "")
         else:
             standing = f"{escaped(e.claim.reason)} It {e.known}."

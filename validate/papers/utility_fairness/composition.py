@@ -56,8 +56,6 @@ def _root(epsilon: float, delta: float, rounds: int, spared: float) -> float:
 
 
 _TRUTH = 1 / (1 + sp.exp(-epsilon))
-# greatest log-ratio of a mechanism that tells the size of its sample and, if the record is in it, runs randomised response
-_TELLING = sp.Max(sp.log(_TRUTH / (1 - _TRUTH)), 0)
 _SAMPLED = sp.log(((1 - q) * (1 - _TRUTH) + q * _TRUTH) / (1 - _TRUTH))
 
 
@@ -87,6 +85,13 @@ def _replaced_delta(epsilon: float, delta: float, q: float, third: float) -> flo
     one, other = ([q * a + (1 - q) * c for a, c in zip(law, without, strict=True)] for law in (first, second))
     odds = 1 + q * math.expm1(epsilon)
     return sum(max(a - odds * b, 0.0) for a, b in zip(one, other, strict=True))
+
+
+def _telling(epsilon: float, q: float) -> float:
+    """Greatest log-ratio of a mechanism that says whether its one record is sampled, and then runs randomised response."""
+    truth = 1 / (1 + math.exp(-epsilon))
+    laws = ((1 - q, q * truth, q * (1 - truth)), (1 - q, q * (1 - truth), q * truth))
+    return max(math.log(a / b) for a, b in zip(*laws, strict=True) if b > 0)
 
 
 def _sampled(q: float) -> float:
@@ -198,7 +203,7 @@ CLAIMS = (
     Claim(
         "UF-C3-entry",
         "After Algorithm 1: the same amplification for databases of one size that differ in one entry, as in Sec. II-C",
-        at_most(_TELLING, sp.log(1 + q * (sp.exp(epsilon) - 1))),
+        at_most(epsilon, sp.log(1 + q * (sp.exp(epsilon) - 1))),
         other_reading(
             "Of a record more or less, as in what the paper cites (UF-C3), and of a sample of fixed size (UF-C3-replaced) it is "
             "true. Where each record is sampled by itself, a mechanism for databases of one size may tell the size of its "
@@ -208,10 +213,10 @@ CLAIMS = (
             true_where=r"q = 1, \text{ or the mechanism is } \epsilon\text{-DP for a record more or less too, or } "
             r"\delta \text{ is greater by } \Pr(\mathrm{Bin}(n, q) > nq') \text{ at } q'",
         ),
-        statement=r"\max\bigl(\log\tfrac{q\tau}{q(1-\tau)}, \log\tfrac{1-q}{1-q}\bigr) \le \log(1+q(e^\epsilon-1)),\quad "
-        r"\tau = \tfrac1{1+e^{-\epsilon}}",
-        unread="a maximum of logarithms, one of them 0",
+        statement=r"\log\tfrac\tau{1-\tau} \le \log(1+q(e^\epsilon-1)),\quad \tau = \tfrac1{1+e^{-\epsilon}}",
+        where={r"\tau": _TRUTH},
         near="the paper names no size of a sample",
+        computed=at_most(_telling, subsampling.amplified),
     ),
     Claim(
         "UF-C3-replaced",
