@@ -155,7 +155,7 @@ def test_a_mark_is_shown_everywhere(afresh):
     for e in evidence:
         marked = bool(e.reading and e.reading.changed)
         assert ("to be read again" in e.said) == marked == (e.as_json()["proof_changed"] is not None)
-        assert (e.as_json()["proof_read"] is not None) == e.by_hand == (e.reading is not None)
+        assert (e.as_json()["proof_read"] is not None) == (e.by_hand or e.in_coq) == (e.reading is not None)
         assert e.by_hand == (e.how.value == "argued" or "the rest by hand" in e.said)
     argued = next(e for e in evidence if e.how.value == "argued")
     day = argued.reading.read.isoformat()
@@ -217,8 +217,8 @@ def test_a_planted_change_is_told_and_a_reading_ends_it(monkeypatch, afresh, tmp
     monkeypatch.setattr(proof_reviews.INSTALLED.__class__, "claims", lambda source: claims)
     rows = json.loads(run("verify", *claims, "--json", "--effort", "20").stdout)
     told = {row["id"]: (row["known"], row["proof_changed"]) for row in rows}
-    assert told == {"CB-E1": ("argued, to be read again", "proof"), "CB-X3": ("argued", None)}
-    assert "argued, to be read again" in " ".join(run("verify", "CB-E1", "--effort", "20").output.split())
+    assert told == {"CB-E1": ("proved in Coq, to be read again", "proof"), "CB-X3": ("proved in Coq", None)}
+    assert "proved in Coq, to be read again" in " ".join(run("verify", "CB-E1", "--effort", "20").output.split())
     proof_reviews.main([])
     printed = capsys.readouterr().out
     assert "CB-E1: read on" in printed and "_gap_of_sums" in printed and "1 of 2 proofs are to be read again" in printed
