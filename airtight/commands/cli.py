@@ -649,10 +649,11 @@ def verify(
         from airtight.report import verdicts
         from airtight.validate.claims.certificates.writing import writable
 
-        if ids and all(e.in_coq for e in evidence):
-            steps = [(f"airtight verify {' '.join(ids)} --json", "all digits, and the name of the theorem in Coq")]
-        elif ids and all(e.in_coq or (e.witness is not None and not writable(e.claim, e.witness)) for e in evidence):
-            steps = [(f"airtight verify {' '.join(ids)} --json", "all digits; no certificate, as Python code is needed")]
+        in_coq = [e for e in evidence if e.in_coq and e.boxes is None]  # and by no boxes, of which there is a certificate
+        computed = [e for e in evidence if e.witness is not None and not writable(e.claim, e.witness)]
+        if ids and len(in_coq) + len(computed) == len(evidence):
+            why = "; no certificate, as Python code is needed" if computed else ", and the name of the theorem in Coq"
+            steps = [(f"airtight verify {' '.join(ids)} --json", f"all digits{why}")]
         else:
             named = "".join(f"{name} " for name in ids)
             steps = [(f"airtight certify {named}--out certificates", "proofs as files, with a checker in plain Python")]

@@ -72,7 +72,7 @@ def layerwise_bound(layers: Layers, f: ArrayLike, *, label: int | None = None) -
     Activations are 1-Lipschitz, so the last hidden layer moves by at most the product of the spectral norms times the step,
     and the difference of two logits by the norm of the difference of their rows times that. The label changes to j only where
     that difference has come from :math:`l_i - l_j` to 0. In Coq: `FDP_L1_star` of `formal/feature_dp_general.v`, for any
-    layers.
+    layers with one activation, where no quotient is by 0.
 
     Examples
     --------
@@ -100,8 +100,8 @@ def spectral_bound(layers: Layers, f: ArrayLike, *, label: int | None = None) ->
     .. math:: P_i - P_j \le (\delta_i - \delta_j)^T(P - P') \le \sqrt2\,\|P - P'\|
               \le \tfrac{\sqrt2}2\,\Delta\prod_\ell\|W_\ell\|_2 .
 
-    In Coq: `FDP_L1` of `formal/feature_dp_general.v`, for any layers with
-    one activation, norms that are at least the spectral ones, and quotients none of which is by 0.
+    In Coq: `FDP_L1` of `formal/feature_dp_general.v`, for any layers with one activation, any norms that are at least the
+    spectral ones, and where no quotient is by 0.
 
     Examples
     --------

@@ -30,7 +30,7 @@ import sympy as sp
 from airtight.analytics.forms.balls.compiled import enclosed
 from airtight.analytics.forms.domain import Range, Value, exact
 from airtight.analytics.forms.domain import exact as decimal
-from airtight.validate.claims import EFFORT
+from airtight.validate.claims import EFFORT, in_coq
 from airtight.validate.claims.claim import Claim, Verdict
 from airtight.validate.claims.evidence import Evidence, Extent, How, Witness, decimal_ends
 from airtight.validate.claims.proving.boxes import Proof
@@ -281,7 +281,7 @@ def examined(
     if proof_kind and claim.form is None:
         how = proof_kind
     if claim.argued and how is How.SEARCHED and (claim.form is None or proof_kind):
-        how = How.PROVED if claim.coq else How.ARGUED
+        how = How.PROVED if in_coq.accepted(claim) else How.ARGUED
     evidence = Evidence(
         claim=claim,
         verdict=judged(claim, witness, fault),

@@ -11,6 +11,7 @@ from airtight.commands.cli import main
 from airtight.validate.claims import in_coq
 from airtight.validate.claims.claim import REFUTED, Claim
 from airtight.validate.claims.evidence import How, shipped
+from airtight.validate.claims.search import trial
 from airtight.validate.claims.sources import INSTALLED
 
 NAMED = {name: claim for name, claim in INSTALLED.claims().items() if claim.coq}
@@ -102,6 +103,13 @@ def test_a_row_whose_file_has_changed_says_so(monkeypatch):
 
 
 def test_the_next_step_of_such_a_row_is_no_certificate_that_it_cannot_have():
-    said = CliRunner().invoke(main, ["verify", "UF-E6", "--effort", "8"]).output
-    assert "proved in Coq: definition" in said and "airtight certify" not in said
+    said = CliRunner().invoke(main, ["verify", "UF-C3-replaced"]).output
+    assert "proved in Coq: holds-under" in said and "airtight certify" not in said
     assert "the name of the theorem in Coq" in " ".join(said.split())
+
+
+def test_a_name_alone_proves_nothing():
+    """A claim of one's own that names a theorem is as known as without: no kernel has seen it."""
+    argued = next(e.claim for e in shipped().evidence if e.how is How.ARGUED and e.claim.effort <= 1)
+    named = trial(replace(argued, coq="mine_general.A"), effort=8)
+    assert named.how is How.ARGUED and not named.in_coq and not named.known.startswith("proved")
