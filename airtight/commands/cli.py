@@ -649,7 +649,8 @@ def verify(
         from airtight.report import verdicts
         from airtight.validate.claims.certificates.writing import writable
 
-        in_coq = [e for e in evidence if e.in_coq and e.boxes is None]  # and by no boxes, of which there is a certificate
+        # and not by boxes, of which there is a certificate
+        in_coq = [e for e in evidence if e.in_coq and (e.boxes is None or e.claim.derivation is not None)]
         computed = [e for e in evidence if e.witness is not None and not writable(e.claim, e.witness)]
         if ids and len(in_coq) + len(computed) == len(evidence):
             why = "; no certificate, as Python code is needed" if computed else ", and the name of the theorem in Coq"
