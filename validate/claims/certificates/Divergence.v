@@ -1,25 +1,13 @@
 (* Laws on any class of events, their mixtures and divergences, and expectations over any space. *)
 
 From Coq Require Import Reals Lra Lia Psatz.
-From Airtight Require Import Model.
+From Airtight Require Import Model Sums.
 Open Scope R_scope.
-
-Lemma total_same n f g : (forall i, (i < n)%nat -> f i = g i) -> total n f = total n g.
-Proof. induction n; simpl; intro H. reflexivity. rewrite IHn, H; auto. Qed.
-
-Lemma total_at_most n f g : (forall i, (i < n)%nat -> f i <= g i) -> total n f <= total n g.
-Proof. induction n; simpl; intro H. lra. assert (f n <= g n) by auto. assert (total n f <= total n g) by auto. lra. Qed.
 
 Lemma total_combined n a b f g : total n (fun i => a * f i + b * g i) = a * total n f + b * total n g.
 Proof. induction n; simpl. ring. rewrite IHn. ring. Qed.
 
-Lemma total_times n a f : total n (fun i => a * f i) = a * total n f.
-Proof. induction n; simpl. ring. rewrite IHn. ring. Qed.
-
 Definition weights (n : nat) (w : nat -> R) : Prop := (forall i, (i < n)%nat -> 0 <= w i) /\ total n w = 1.
-
-Lemma total_not_negative n f : (forall i, (i < n)%nat -> 0 <= f i) -> 0 <= total n f.
-Proof. induction n; simpl; intro H. lra. assert (0 <= f n) by auto. assert (0 <= total n f) by auto. lra. Qed.
 
 (** A law says of each event how likely it is. The class of events may be any: sets of outcomes, or tests that use a coin. *)
 Section Events.
@@ -113,7 +101,7 @@ Lemma averaged_within n w lambda (P Q : nat -> event -> R) d : (forall i, (i < n
 Proof.
   intros N H A. unfold averaged. rewrite <- total_times.
   replace (_ - _) with (total n (fun i => 1 * (w i * P i A) + -1 * (lambda * (w i * Q i A)))) by (rewrite total_combined; ring).
-  apply total_at_most. intros i I. generalize (N i I) (H i I A). intros. nra.
+  apply total_le. intros i I. generalize (N i I) (H i I A). intros. nra.
 Qed.
 
 (* For each of finitely many laws an event that comes near to the supremum. *)
@@ -141,10 +129,10 @@ Proof.
   - intros x [A ->]. unfold together. rewrite <- total_times.
     replace (_ - _) with (total n (fun i => 1 * (w i * P i (A i)) + -1 * (lambda * (w i * Q i (A i))))) by (rewrite
       total_combined; ring).
-    apply total_at_most. intros i L. generalize (N i L) (proj2 (divergence_within _ _ _ _ _ (H i L)) (Rle_refl _) (A i)).
+    apply total_le. intros i L. generalize (N i L) (proj2 (divergence_within _ _ _ _ _ (H i L)) (Rle_refl _) (A i)).
       intros. nra.
   - intros b B. apply Rnot_lt_le. intro L.
-    assert (W : 0 <= total n w) by (apply total_not_negative; exact N).
+    assert (W : 0 <= total n w) by (apply total_positive; exact N).
     set (e := (total n (fun i => w i * d i) - b) / (total n w + 1)).
     assert (E : 0 < e) by (apply Rdiv_lt_0_compat; lra).
     destruct (near_all n lambda P Q d I H e E) as [A HA].
@@ -154,7 +142,7 @@ Proof.
         replace (_ - total n (fun i => lambda * _)) with (total n (fun i => 1 * (w i * P i (A i)) + -1 * (lambda * (w i * Q i (A
           i)))))
           by (rewrite total_combined; ring).
-        apply total_at_most. intros i J. generalize (N i J) (HA i J). intros. nra.
+        apply total_le. intros i J. generalize (N i J) (HA i J). intros. nra.
       - apply B. exists A. reflexivity. }
     rewrite total_combined in K.
     assert (e * (total n w + 1) = total n (fun i => w i * d i) - b) by (unfold e; field; lra). nra.
@@ -249,9 +237,9 @@ Lemma finite_expectation (T : Type) (n : nat) (w : nat -> R) (x : nat -> T) :
   weights n w -> expectation (fun _ => True) (fun f => total n (fun i => w i * f (x i))).
 Proof.
   intros [N S]. split.
-  - intros a b f g _ _. rewrite <- total_combined. apply total_same. intros. cbv beta. ring.
-  - intros f g _ _ H. apply total_at_most. intros i I. apply Rmult_le_compat_l; auto.
-  - transitivity (total n w); [|exact S]. apply total_same. intros. cbv beta. ring.
+  - intros a b f g _ _. rewrite <- total_combined. apply total_ext. intros. cbv beta. ring.
+  - intros f g _ _ H. apply total_le. intros i I. apply Rmult_le_compat_l; auto.
+  - transitivity (total n w); [|exact S]. apply total_ext. intros. cbv beta. ring.
 Qed.
 
 (** Closeness in every event is closeness in every function between 0 and 1. *)
@@ -327,7 +315,7 @@ Proof.
     - rewrite <- (Rmult_1_l (total k (fun _ => d))).
       replace (_ + 1 * _) with (total k (fun i => 1 * (lambda * E' (fun t => level h i (g t))) + 1 * d)) by (rewrite
         total_combined; ring).
-      apply total_at_most. intros i _. rewrite !Rmult_1_l. apply C. apply Lv.
+      apply total_le. intros i _. rewrite !Rmult_1_l. apply C. apply Lv.
       intro t. unfold level. destruct (Rlt_dec _ _); auto.
     - clear. induction k. simpl. ring. rewrite S_INR. simpl total. rewrite IHk. ring. }
   assert (h * E s <= lambda * (h * E' s) + d).

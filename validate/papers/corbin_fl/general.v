@@ -1335,16 +1335,6 @@ Definition given_partner {event : Type} N r v (P : nat -> event -> R) (o : nat) 
 Definition of_sum {event : Type} N r v n (moved : nat -> event -> event) (P : nat -> event -> R) : event -> R :=
   fun A => total N (fun z => r z * total n (fun o => v z o * P z (moved o A))).
 
-Lemma total_exchanged m k (f : nat -> nat -> R) : total m (fun i => total k (fun j => f i j)) = total k (fun j => total m (fun i
-  => f i j)).
-Proof.
-  induction m; simpl.
-  - induction k; simpl. reflexivity. rewrite <- IHk. ring.
-  - rewrite IHm. rewrite <- (Rmult_1_l (total k (fun j => total m (fun i => f i j)))),
-    <- (Rmult_1_l (total k (fun j => f m j))) at 1.
-    rewrite <- total_combined. apply total_same. intros. ring.
-Qed.
-
 Theorem CB_D_suffices (event : Type) N r v n (moved : nat -> event -> event) (P Q : nat -> event -> R) lambda d sum greatest :
   weights N r -> (forall z, (z < N)%nat -> weights n (v z)) -> (forall z, likely (P z)) -> (forall z, likely (Q z)) ->
   (forall o, (o < n)%nat -> 0 < of_partner N r v o ->
@@ -1354,34 +1344,34 @@ Theorem CB_D_suffices (event : Type) N r v n (moved : nat -> event -> event) (P 
 Proof.
   intros [R0 R1] V LP LQ H S.
   assert (W0 : forall o, (o < n)%nat -> 0 <= of_partner N r v o).
-  { intros o O. apply total_not_negative. intros z Z. apply Rmult_le_pos. auto. apply (V z Z). exact O. }
+  { intros o O. apply total_positive. intros z Z. apply Rmult_le_pos. auto. apply (V z Z). exact O. }
   assert (W1 : total n (of_partner N r v) = 1).
-  { transitivity (total N (fun z => total n (fun o => r z * v z o))). symmetry; apply total_exchanged.
-    rewrite <- R1. apply total_same. intros z Z. rewrite total_times, (proj2 (V z Z)). ring. }
+  { transitivity (total N (fun z => total n (fun o => r z * v z o))). symmetry; apply total_swap.
+    rewrite <- R1. apply total_ext. intros z Z. rewrite total_times, (proj2 (V z Z)). ring. }
   assert (J : forall (X : nat -> event -> R), (forall z, likely (X z)) -> forall A,
     of_sum N r v n moved X A = total n (fun o => of_partner N r v o * given_partner N r v X o (moved o A))).
   { intros X LX A. unfold of_sum.
     transitivity (total N (fun z => total n (fun o => r z * v z o * X z (moved o A)))).
-    - apply total_same. intros z Z. rewrite <- total_times. apply total_same. intros. ring.
-    - rewrite total_exchanged. apply total_same. intros o O. unfold given_partner.
+    - apply total_ext. intros z Z. rewrite <- total_times. apply total_ext. intros. ring.
+    - rewrite total_swap. apply total_ext. intros o O. unfold given_partner.
       destruct (Rle_lt_or_eq_dec _ _ (W0 o O)) as [p | e]. field; lra. rewrite <- e, Rmult_0_l.
       (* no outcome of probability 0 counts *)
-      apply Rle_antisym; [|apply total_not_negative; intros z Z; apply Rmult_le_pos; [apply Rmult_le_pos; [auto | apply (V z Z);
+      apply Rle_antisym; [|apply total_positive; intros z Z; apply Rmult_le_pos; [apply Rmult_le_pos; [auto | apply (V z Z);
         exact O] | apply LX]].
-      rewrite e. apply total_at_most. intros z Z. assert (0 <= r z * v z o) by (apply Rmult_le_pos; [auto | apply (V z Z);
+      rewrite e. apply total_le. intros z Z. assert (0 <= r z * v z o) by (apply Rmult_le_pos; [auto | apply (V z Z);
         exact O]).
       generalize (LX z (moved o A)). intro. nra. }
   assert (K : sum <= total n (fun o => of_partner N r v o * d o)).
   { apply (divergence_within _ _ _ _ _ S). intro A. rewrite !J by assumption. rewrite <- total_times.
     replace (_ - _) with (total n (fun o => 1 * (of_partner N r v o * given_partner N r v P o (moved o A))
       + -1 * (lambda * (of_partner N r v o * given_partner N r v Q o (moved o A))))) by (rewrite total_combined; ring).
-    apply total_at_most. intros o O. destruct (Rle_lt_or_eq_dec _ _ (W0 o O)) as [p | e]; [|rewrite <- e; lra].
+    apply total_le. intros o O. destruct (Rle_lt_or_eq_dec _ _ (W0 o O)) as [p | e]; [|rewrite <- e; lra].
     destruct (H o O p) as [D _]. generalize (proj2 (divergence_within _ _ _ _ _ D) (Rle_refl _) (moved o A)). intro.
     assert (of_partner N r v o * (given_partner N r v P o (moved o A) - lambda * given_partner N r v Q o (moved o A)) <=
       of_partner N r v o * d o)
       by (apply Rmult_le_compat_l; lra). lra. }
   split. exact K. apply Rle_trans with (1 := K). rewrite <- (Rmult_1_r greatest), <- W1, <- total_times.
-  apply total_at_most. intros o O. destruct (Rle_lt_or_eq_dec _ _ (W0 o O)) as [p | e]; [|rewrite <- e; lra].
+  apply total_le. intros o O. destruct (Rle_lt_or_eq_dec _ _ (W0 o O)) as [p | e]; [|rewrite <- e; lra].
   destruct (H o O p) as [_ G]. nra.
 Qed.
 
@@ -1391,8 +1381,8 @@ Proof.
   intros P. assert (S : forall k (g : nat -> R), total k (fun u => g (S u)) = total k g - g 0%nat + g k).
   { induction k; intros; simpl. ring. rewrite IHk. ring. }
   induction z as [|z IH].
-  - apply total_same. intros u U. simpl. rewrite Nat.mod_small by exact U. reflexivity.
-  - rewrite <- IH. rewrite (total_same N _ (fun u => (fun t => f ((z + t) mod N)%nat) (Datatypes.S u)))
+  - apply total_ext. intros u U. simpl. rewrite Nat.mod_small by exact U. reflexivity.
+  - rewrite <- IH. rewrite (total_ext N _ (fun u => (fun t => f ((z + t) mod N)%nat) (Datatypes.S u)))
       by (intros u _; cbv beta; f_equal; f_equal; lia).
     rewrite (S N (fun t => f ((z + t) mod N)%nat)). cbv beta. replace ((z + N) mod N)%nat with ((z + 0) mod N)%nat. ring.
     rewrite Nat.add_0_r. replace (z + N)%nat with (z + 1 * N)%nat by lia. rewrite Nat.mod_add by lia. reflexivity.
@@ -1471,15 +1461,15 @@ Proof.
   rewrite M. destruct (Rle_dec (INR i + f) (INR i' + f')) as [L | L].
   - rewrite Rabs_left1.
     + rewrite (Sums.total_ext n _ (fun z => -1 * (share i f z - share i' f' z))).
-      rewrite Divergence.total_times. ring. intros z _. rewrite Rabs_left1. ring. generalize (share_rises i f i' f' z F F' L).
+      rewrite total_times. ring. intros z _. rewrite Rabs_left1. ring. generalize (share_rises i f i' f' z F F' L).
         lra.
     + rewrite <- M. enough (total n (share i f) <= total n (share i' f')) by lra.
-      apply total_at_most. intros. apply share_rises; assumption.
+      apply total_le. intros. apply share_rises; assumption.
   - rewrite Rabs_pos_eq.
     + apply Sums.total_ext. intros z _. rewrite Rabs_pos_eq. reflexivity. generalize (share_rises i' f' i f z F' F ltac:(lra)).
       lra.
     + rewrite <- M. enough (total n (share i' f') <= total n (share i f)) by lra.
-      apply total_at_most. intros. apply share_rises; try assumption. lra.
+      apply total_le. intros. apply share_rises; try assumption. lra.
 Qed.
 
 Lemma chances_apart A x x' : 1 <= A -> -1 <= x <= 1 -> -1 <= x' <= 1 -> Rabs (chance A x - chance A x') <= 1 / A.
@@ -1518,13 +1508,13 @@ Proof.
     { intros j e z B. apply hit_between. apply share_between; exact B. generalize (share_between k g z G). lra. }
     set (a := total N (fun z => hit S (share i f z) (1 - share k g z))).
     set (b := total N (fun z => hit S (share i' f' z) (1 - share k g z))).
-    assert (B0 : 0 <= b) by (apply Divergence.total_not_negative; intros; apply H0; exact F').
+    assert (B0 : 0 <= b) by (apply total_positive; intros; apply H0; exact F').
     assert (D : a - b <= INR N * (1 / A)).
     { apply Rle_trans with (total N (fun z => Rabs (share i f z - share i' f' z))).
       - unfold a, b. replace (_ - _) with (total N (fun z => 1 * hit S (share i f z) (1 - share k g z) + -1 * hit S (share i' f'
         z) (1 - share k g z)))
           by (rewrite total_combined; ring).
-        apply total_at_most. intros z _. generalize (hit_moves S (share i f z) (share i' f' z) (1 - share k g z)).
+        apply total_le. intros z _. generalize (hit_moves S (share i f z) (share i' f' z) (1 - share k g z)).
         generalize (share_between k g z G). intros B M. specialize (M ltac:(lra)). lra.
       - rewrite shares_apart, (total_share N i f I1 I2), (total_share N i' f' J1 J2), U, U' by assumption.
         replace (INR N * chance A x - INR N * chance A x') with (INR N * (chance A x - chance A x')) by ring.

@@ -1985,7 +1985,7 @@ Lemma strictly_sorted : published <= P (fun x => forall i, (i < K - 1)%nat -> X 
 Proof.
   apply Rle_trans with (2 := proj2 (all_of (fun i x => X i x < X (S i) x) (K - 1) (fun i I => below_event i (S i) ltac:(lia)
     ltac:(lia)))).
-  unfold published. apply Rplus_le_compat_l, Ropp_le_contravar. apply total_at_most. intros i I.
+  unfold published. apply Rplus_le_compat_l, Ropp_le_contravar. apply total_le. intros i I.
   rewrite (proj1 (pair_q i (S i) ltac:(lia) ltac:(lia) ltac:(lia))). unfold q.
   set (r := sqrt (s i * s i + s (S i) * s (S i))).
   assert (R0 : 0 < r).
@@ -2335,11 +2335,11 @@ Proof.
     /\ P A = 1).
   { intros i I A. destruct (all_of _ ev P law (fun j w => i = j \/ noisy v i w <> noisy v j w) K) as [E L].
     intros j J. apply (T i j I J). split. exact E. apply Rle_antisym. apply (probability_likely _ _ law). exact E.
-    apply Rle_trans with (2 := L). rewrite (total_same K _ (fun _ => 0 * 0)). rewrite total_times. lra.
+    apply Rle_trans with (2 := L). rewrite (total_ext K _ (fun _ => 0 * 0)). rewrite total_times. lra.
     intros j J. rewrite (proj2 (T i j I J)). ring. }
   destruct (all_of _ ev P law (fun i w => forall j, (j < K)%nat -> i = j \/ noisy v i w <> noisy v j w) K) as [E L].
   intros i I. apply (In i I). split. exact E. apply Rle_antisym. apply (probability_likely _ _ law). exact E.
-  apply Rle_trans with (2 := L). rewrite (total_same K _ (fun _ => 0 * 0)). rewrite total_times. lra.
+  apply Rle_trans with (2 := L). rewrite (total_ext K _ (fun _ => 0 * 0)). rewrite total_times. lra.
   intros i I. rewrite (proj2 (In i I)). ring.
 Qed.
 
@@ -2607,10 +2607,10 @@ Proof.
   assert (Z : forall N (g : nat -> R), total N (fun l => g (S l)) = total N g - g 0%nat + g N).
   { induction N; intros; simpl. ring. rewrite IHN. ring. }
   induction L as [|L IH]; simpl.
-  - rewrite (total_same M _ (fun _ => 0 * 0)). rewrite total_times. ring. intros. ring.
+  - rewrite (total_ext M _ (fun _ => 0 * 0)). rewrite total_times. ring. intros. ring.
   - rewrite IH. assert (Y : forall N f g, total N (fun l => f l - g l) = total N f - total N g).
-    { intros. rewrite <- (total_same N (fun l => 1 * f l + -1 * g l)), total_combined by (intros; ring). ring. }
-    rewrite !Y. rewrite <- (total_same M (fun l => F (L + S l)%nat) (fun l => F (S (L + l))%nat)) by (intros; f_equal; lia).
+    { intros. rewrite <- (total_ext N (fun l => 1 * f l + -1 * g l)), total_combined by (intros; ring). ring. }
+    rewrite !Y. rewrite <- (total_ext M (fun l => F (L + S l)%nat) (fun l => F (S (L + l))%nat)) by (intros; f_equal; lia).
     rewrite (Z M (fun l => F (L + l)%nat)). rewrite Nat.add_0_r. ring.
 Qed.
 
@@ -2908,13 +2908,13 @@ Definition lift (r : nat) (A : nat -> list R -> R) : nat -> list R -> R := fun i
 
 Lemma with_lifted r more x A : length x = r -> with_code (x ++ zeros more) (lift r A) = with_code x A.
 Proof.
-  intro L. unfold with_code. apply total_same. intros i _. unfold lift. rewrite map_app.
+  intro L. unfold with_code. apply total_ext. intros i _. unfold lift. rewrite map_app.
   rewrite !received_shorter by (rewrite ?map_length; exact L). reflexivity.
 Qed.
 
 Lemma without_lifted r more x A : length x = r -> without_code (x ++ zeros more) (lift r A) = without_code x A.
 Proof.
-  intro L. unfold without_code. apply total_same. intros i _. unfold lift. rewrite map_app.
+  intro L. unfold without_code. apply total_ext. intros i _. unfold lift. rewrite map_app.
   rewrite received_shorter by (rewrite ?map_length; exact L). reflexivity.
 Qed.
 
@@ -3626,7 +3626,7 @@ Proof.
   set (term := fun i (y : nat -> R) => (/ (2 * v) - / (2 * (v + s))) * (y i * y i) + 1 * (x i / (v + s) * y i + (- (x i * x i /
     (2 * (v + s))) - / 2 * ln (1 + s / v)) * 1)).
   assert (Eq : log_ratio = fun y => total r (fun i => term i y)).
-  { apply FunctionalExtensionality.functional_extensionality. intro y. unfold log_ratio. apply total_same. intros i _.
+  { apply FunctionalExtensionality.functional_extensionality. intro y. unfold log_ratio. apply total_ext. intros i _.
     rewrite ratio_of_normals. unfold term. field. lra. }
   assert (Ft : forall i, (i < r)%nat -> F (term i) /\
     E1 (term i) = (/ (2 * v) - / (2 * (v + s))) * (x i * x i + (v + s)) + (x i / (v + s) * x i + (- (x i * x i / (2 * (v + s)))
@@ -3639,7 +3639,7 @@ Proof.
     rewrite (linear _ _ first _ _ (fun y => y i) (fun _ => 1)) by (exact C1 || apply (constants _ class)).
     rewrite C3, C4, (Divergence.one _ _ first). ring. }
   destruct (class_sum r term (fun i I => proj1 (Ft i I))) as [A B]. rewrite Eq. split. exact A. rewrite B.
-  rewrite (total_same r _ (fun i => / (2 * v) * (x i * x i) + / 2 * ((s / v - ln (1 + s / v)) * 1))).
+  rewrite (total_ext r _ (fun i => / (2 * v) * (x i * x i) + / 2 * ((s / v - ln (1 + s / v)) * 1))).
   - rewrite total_combined, total_times. replace (total r (fun _ => 1)) with (INR r).
     + unfold K. field. lra.
     + clear. induction r as [|k IH]. reflexivity. rewrite S_INR, IH. reflexivity.
@@ -3651,7 +3651,7 @@ Proof.
   unfold K. assert (Q : 0 <= s / v) by (apply Rdiv_le_0_compat; lra).
   assert (L : ln (1 + s / v) <= s / v).
   { rewrite <- (ln_exp (s / v)) at 2. apply ln_rises. lra. generalize (exp_ineq1_le (s / v)). lra. }
-  assert (0 <= total r (fun i => x i * x i)) by (apply total_not_negative; intros; nra).
+  assert (0 <= total r (fun i => x i * x i)) by (apply total_positive; intros; nra).
   assert (0 <= total r (fun i => x i * x i) / v) by (apply Rdiv_le_0_compat; lra).
   assert (0 <= INR r * (s / v - ln (1 + s / v))) by (apply Rmult_le_pos; [apply pos_INR | lra]). lra.
 Qed.
@@ -3944,7 +3944,7 @@ Proof.
       replace (_ - _) with (total sets (fun i => 1 * (w i * (p * chance_in (law c (sigma i)) (A i) + (1 - p) * away i (B i)))
         + - exp eps * (w i * (p * chance_in (law c' (sigma i)) (A i) + (1 - p) * away i (B i))))) by (rewrite total_combined;
           ring).
-      apply total_at_most. intros i I. specialize (H i). destruct (away_law i) as [_ Aw]. specialize (Aw (B i)).
+      apply total_le. intros i I. specialize (H i). destruct (away_law i) as [_ Aw]. specialize (Aw (B i)).
         specialize (sets_weights i I).
       assert (K1 : p * (chance_in (law c (sigma i)) (A i) - exp eps * chance_in (law c' (sigma i)) (A i)) <= p * delta (Delta /
         sigma i) eps)
@@ -4009,7 +4009,7 @@ Proof.
       (none i)))
       + - exp eps * (w i * (p * chance_in (law (eta :: zs) (sigma i)) (A i) + (1 - p) * away i (none i))))) by (rewrite
         total_combined; ring).
-    apply total_same. intros i I. rewrite (proj1 (away_law i)). unfold chance_in. simpl coin_in. simpl from. simpl to.
+    apply total_ext. intros i I. rewrite (proj1 (away_law i)). unfold chance_in. simpl coin_in. simpl from. simpl to.
     assert (T : - B <= t i <= B) by (generalize (HM i I); unfold Rabs; destruct (Rcase_abs (t i)); lra).
     destruct (above_first_law (t i) C zs (sigma i) (sigma_above i)) as [_ V1].
       destruct (above_first_law (t i) eta zs (sigma i) (sigma_above i)) as [_ V2].
@@ -4040,7 +4040,7 @@ Lemma two_parts (e : nat -> R) d : 0 <= d -> (forall i, (i < sets)%nat -> e i <=
 Proof.
   destruct all_sets as [N One]. intros D E1 Ed. unfold few. rewrite <- (Rmult_1_r d), <- One.
   rewrite <- (Rmult_1_l (total sets (fun i => if Rlt_dec (mu i) v then w i else 0))), <- total_combined, <- total_times.
-  apply total_at_most. intros i I. specialize (N i I). specialize (E1 i I). specialize (Ed i I).
+  apply total_le. intros i I. specialize (N i I). specialize (E1 i I). specialize (Ed i I).
   destruct (Rlt_dec (mu i) v) as [L | L].
   - assert (p * e i <= p * 1) by (apply Rmult_le_compat_l; lra). assert (w i * (p * e i) <= w i * (p * 1)) by (apply
     Rmult_le_compat_l; lra).
@@ -4071,7 +4071,7 @@ Lemma two_other_parts (e : nat -> R) : (forall i, (i < sets)%nat -> e i <= p) ->
   total sets (fun i => w i * e i) <= d + p * few.
 Proof.
   destruct all_sets as [N One]. intros E1 Ed. unfold few. rewrite <- (Rmult_1_r d), <- One, <- total_combined.
-  apply total_at_most. intros i I. specialize (N i I). specialize (E1 i I). specialize (Ed i I).
+  apply total_le. intros i I. specialize (N i I). specialize (E1 i I). specialize (Ed i I).
   assert (0 <= d * w i) by (apply Rmult_le_pos; [apply divergence_v | exact N]).
   destruct (Rlt_dec (mu i) v) as [L | L].
   - assert (w i * e i <= w i * p) by (apply Rmult_le_compat_l; lra). lra.
@@ -4140,7 +4140,7 @@ Proof.
         intro V. apply falls_with_noise; auto.
       * unfold P, Q, maybe. rewrite <- total_times. transitivity (total sets (fun i => 1 * (w i * (p * present i (phi i) + (1 - p) *
           absent i (phi i))) + -1 * (exp eps * (w i * absent i (phi i))))).
-        apply total_same; intros; ring. rewrite total_combined. ring.
+        apply total_ext; intros; ring. rewrite total_combined. ring.
     + replace (Q - exp eps * P) with (total sets (fun i => w i * (absent i (phi i) - exp eps * maybe (present i) (absent i) (phi i)))).
       * apply two_other_parts; intros i I. destruct (B i) as [B1 B0]. unfold maybe.
         assert (0 <= (exp eps - 1) * ((1 - p) * absent i (phi i))) by (repeat apply Rmult_le_pos; lra).
@@ -4149,6 +4149,6 @@ Proof.
         intro V. apply falls_with_noise; auto.
       * unfold P, Q, maybe. rewrite <- total_times. transitivity (total sets (fun i => 1 * (w i * absent i (phi i)) + -1 * (exp eps *
           (w i * (p * present i (phi i) + (1 - p) * absent i (phi i)))))).
-        apply total_same; intros; ring. rewrite total_combined. ring.
+        apply total_ext; intros; ring. rewrite total_combined. ring.
 Qed.
 End Quantile.

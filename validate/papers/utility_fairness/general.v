@@ -1401,7 +1401,7 @@ Lemma both_orders_sampled d : 0 <= d ->
 Proof.
   destruct samples as [N S]. intros D H.
   replace (q * d) with (total n (fun i => w i * (q * d))).
-  2: { rewrite (total_same n _ (fun i => q * d * w i)) by (intros; ring). rewrite total_times, S. ring. }
+  2: { rewrite (total_ext n _ (fun i => q * d * w i)) by (intros; ring). rewrite total_times, S. ring. }
   split; apply averaged_within; try exact N; intros i I; destruct (H i I) as [U V].
   - intro A. unfold mixed. specialize (U A). assert (q * (P1 i A - exp eps * P0 i A) <= q * d) by (apply Rmult_le_compat_l;
     lra). lra.
