@@ -23,6 +23,7 @@ import numpy as np
 
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.privacy.accounting.numerical_composition import Joint
+from airtight.analytics.privacy.accounting.privacy_curve import merge_repeated
 from airtight.analytics.privacy.mechanisms.mechanism import BracketArrays, Mechanism
 from airtight.analytics.root_search import least_safe
 from airtight.analytics.rounding import UNIT
@@ -83,7 +84,8 @@ class _States:
 
     @classmethod
     def of(cls, releases: Sequence[Mechanism], rounds: int) -> _States:
-        return cls(tuple(Joint(((release, rounds),)) for release in releases), all(each.symmetric for each in releases))
+        joints = tuple(Joint(merge_repeated(((release, rounds),))) for release in releases)
+        return cls(joints, all(release.symmetric for release in releases))
 
     def delta_bracket(self, epsilon: FloatArray) -> BracketArrays:
         """Both ends of the greater order's mean of delta over the states."""

@@ -6,7 +6,7 @@ The assumptions are listed in docs/rounds.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -26,7 +26,6 @@ from airtight.analytics.privacy.mechanisms.gaussian import Gaussian
 from airtight.analytics.privacy.mechanisms.kept_values import KeptValues
 from airtight.analytics.privacy.mechanisms.mechanism import BracketArrays, Factors, Mechanism, register
 from airtight.analytics.privacy.over_the_air import observers
-from airtight.analytics.privacy.over_the_air.multi_antenna.shared_curves import SharedCurves, edges_of
 from airtight.analytics.privacy.over_the_air.participation_mixture import (
     chebyshev,
     evaluate,
@@ -36,6 +35,7 @@ from airtight.analytics.privacy.over_the_air.participation_mixture import (
 from airtight.analytics.privacy.over_the_air.participation_mixture.build import participations
 from airtight.analytics.privacy.over_the_air.participation_mixture.evaluate import NoiseMixture
 from airtight.analytics.privacy.over_the_air.participation_mixture.hidden import PROVED_FROM, HiddenParticipationMixture
+from airtight.analytics.privacy.over_the_air.participation_mixture.shown_noise import Ratios, ShownNoise
 from airtight.analytics.progress import counted
 from airtight.analytics.rounding import NORMAL, SMALLEST, UNIT
 
@@ -52,11 +52,10 @@ _MOST_OF_A_SERIES = 64  # epsilons that are read from one series
 _ATTEMPTS = 2  # to find one for an order, in vain
 _BLURRED = 8.0  # error of such a series, in units of the tolerance of a divergence, that a composition can stand in the bulk
 _NOTHING = -746.0  # log of a positive number that underflows to 0
-_EDGES = (96, 160)  # least and greatest number of them at which it is computed otherwise, for one device
 _BULK, _BULK_NATS = 1e-6, 25.0  # relative error of the interpolation in the bulk, and minus log delta beyond the bulk
-_DIRECT = 240  # values of the others' noise up to which the divergence is computed at each of them
 _FEW = 8  # points in a decade of epsilon at which a costly curve is first evaluated
 _COARSE_CELLS = 4  # so many times fewer cells in either direction, to compare codes
+_HUGE = 1e100  # a squared ratio from which on a release counts as one without noise, above
 _DOUBTFUL = 1e-13  # where delta is below _NEGLIGIBLE / _DOUBTFUL, no value of the noise is left out
 
 
@@ -75,7 +74,6 @@ class Query(Mechanism):
     _parts: dict[float, NoiseMixture] = field(default_factory=dict, compare=False, repr=False)
     _rules: dict[tuple[float, int], NoiseMixture | None] = field(default_factory=dict, compare=False, repr=False)
     _composed: dict[float, Query] = field(default_factory=dict, compare=False, repr=False)
-    _curves: dict[float, SharedCurves | None] = field(default_factory=dict, compare=False, repr=False)
     _laws_of_all: Laws | None = field(default=None, compare=False, repr=False)
     # None for an attempt in vain
     _series: dict[tuple[bool, float], list[_Series | None]] = field(default_factory=dict, compare=False, repr=False)
@@ -95,11 +93,48 @@ class Query(Mechanism):
     @property
     def sketched(self) -> int:  # type: ignore[override]
         few = self._part(_NEGLIGIBLE).interpolating or isinstance(self._part(_NEGLIGIBLE), HiddenParticipationMixture)
-        return _FEW if few or self._at_cells(_NEGLIGIBLE) else Mechanism.sketched
+        return _FEW if few else Mechanism.sketched
 
     @property
     def pair(self) -> bool:  # type: ignore[override]
         return self.observer.sees_others
+
+    @property
+    def closed(self) -> bool:  # type: ignore[override]
+        """Whether every round is Gaussian with noise that the observer knows: then rounds add up (:mod:`.shown_noise`)."""
+        return self.observer.sees_device and self.system.adjacency is not Adjacency.ABSENT and not self.system.idle_noise
+
+    @property
+    def kind(self) -> Hashable:
+        return ("shown noise", self.unit) if self.closed else self
+
+    def composed(self, factors: Factors) -> tuple[Mechanism, int]:
+        """All rounds as one release, unless there is one alone, whose curve is known exactly."""
+        queries = [(release, count) for release, count in factors if isinstance(release, Query)]
+        if sum(count for _, count in queries) == 1:
+            return self, 1
+        return ShownNoise(tuple((release.ratios, count) for release, count in queries), self.unit), 1
+
+    def ratios(self, negligible: float) -> Ratios:
+        """The law of the squared ratio of sensitivity to noise in one round, for an observer who knows the noise."""
+        part, exact = self._part(negligible), self._part(negligible).unrounded()
+        used = part.weights[0] > 0
+        noise, most = (each.variance[0][used] + each.own_noise[0] for each in (part, exact))
+        p, mass = float(part.participation[0]), part.weights[0][used] * float(part.participation[0])
+        x, least = (_squared_ratio(float(each.sensitivity[0]), v) for each, v in ((part, noise), (exact, most)))
+        moves, huge = (x > 0) & (x < _HUGE), np.isfinite(x) & (x >= _HUGE)
+        return Ratios(
+            x=x[moves],
+            probabilities=mass[moves],
+            noise=noise[moves],
+            never=1 - p if part.sensitivity[0] > 0 else 1.0,
+            infinite=float(np.sum(mass[np.isinf(x)])),
+            missing=float(part.missing[0]) * p + float(np.sum(mass[huge])),
+            slack=part.slack,
+            spread=part.spread,
+            error=part.error + float(part.rounding[0]) + 8 * UNIT,
+            doubt=float(np.max(1 - least[moves] / x[moves], initial=0.0)) + 8 * UNIT,
+        )
 
     def dominating(self, level: float) -> Factors:
         """For observer `signal`, the query against observer `others`, who also sees which other devices take part."""
@@ -182,10 +217,9 @@ class Query(Mechanism):
         return replace(part, nats=min(part.nats, _MORE_NATS - math.log(self.tolerance)), interpolated=self.tolerance)
 
     def in_composition(self, releases: int) -> Mechanism:
-        """The same query, its divergences as accurate as so many releases need.
-
-        They are interpolated in the others' noise where this is proved and saves time.
-        """
+        """The same query, its divergences as accurate as so many releases need, where they are interpolated in the noise."""
+        if self.closed:  # known at every value of the noise
+            return self
         tolerance = _TOLERATED / 2.0 ** math.ceil(math.log2(releases))
         few = self._part(_NEGLIGIBLE).weights.shape[1] < noise_interpolant.ESTIMATED_FROM
         if few or tolerance >= self.tolerance > 0:
@@ -194,10 +228,6 @@ class Query(Mechanism):
             empty: dict[str, Any] = {"_rules": {}, "_seen": {}, "_composed": {}, "_series": {}}
             self._composed[tolerance] = replace(self, tolerance=tolerance, **empty)
         return self._composed[tolerance]
-
-    def _at_cells(self, negligible: float) -> SharedCurves | None:
-        """The divergence at few values of the others' noise, in a composition."""
-        return self._shared_curves(negligible) if self.tolerance else None
 
     def _laws(self, negligible: float) -> Iterator[NoiseMixture]:
         """The others' noise on few values, in a composition, and then on all: for divergences too steep for the few."""
@@ -210,32 +240,7 @@ class Query(Mechanism):
                 yield law
         yield part
 
-    def _shared_curves(self, negligible: float) -> SharedCurves | None:
-        """The divergence at few values of the others' noise, where these are many and its slope in the noise is known."""
-        if negligible not in self._curves:
-            part = self._part(negligible)
-            visible = not (part.idle_noise or isinstance(part, HiddenParticipationMixture))
-            visible &= part.adjacency is not Adjacency.ABSENT
-            if part.weights.shape[1] <= _DIRECT or not visible or part.participation[0] == 0:
-                self._curves[negligible] = None
-            else:
-                used = part.weights[0] > 0
-                low, weights = part.variance[:, used], part.weights[:, used]
-                high = part.unrounded().variance[:, used]
-                self._curves[negligible] = SharedCurves.of(
-                    part, edges_of(part, low, high, weights, _EDGES), low, high, weights, tabled=False
-                )
-        return self._curves[negligible]
-
     def _ends(self, eps: FloatArray, reverse: bool, negligible: float) -> BracketArrays:
-        if (curves := self._at_cells(negligible)) is not None:
-            lower, upper = curves.delta_bracket(eps, 0, reverse=reverse, doubt=SHORTENED)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                rough = ~(np.log(upper / lower) <= _tolerated(_BULK, -np.log(upper))) & (upper > SMALLEST)
-            if np.any(rough):
-                other_lower, other_upper = self._summed_ends(eps[rough], reverse, negligible)
-                lower[rough], upper[rough] = np.maximum(lower[rough], other_lower), np.minimum(upper[rough], other_upper)
-            return lower, upper
         if self.tolerance and self._part(negligible).interpolating:
             return self._estimated_ends(eps, reverse, negligible)
         return self._summed_ends(eps, reverse, negligible)
@@ -403,6 +408,13 @@ def query(system: InferenceSystem, device: int, observer: Observer | str, laws: 
 def _ratio(distance: float, variance: float) -> float:
     """The distance in standard deviations; positive, however far it underflows, where there is a distance."""
     return 0.0 if distance == 0 else max(distance / math.sqrt(variance), SMALLEST) if variance > 0 else np.inf
+
+
+def _squared_ratio(distance: float, variance: FloatArray) -> FloatArray:
+    """The square of the distance in standard deviations; finite and positive where there is noise, and a distance."""
+    with np.errstate(divide="ignore", over="ignore"):
+        square = np.clip((distance / np.sqrt(variance)) ** 2, NORMAL, _HUGE) if distance else np.zeros(variance.shape)
+    return np.where((variance == 0) & (distance > 0), np.inf, square)
 
 
 def estimated(system: InferenceSystem, *, rounds: int, observer: Observer | str = Observer.AUTO) -> bool:
