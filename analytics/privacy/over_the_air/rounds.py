@@ -42,8 +42,8 @@ from airtight.analytics.rounding import NORMAL, SMALLEST, UNIT
 _NEGLIGIBLE = 1e-25  # probability of the others' noise that the first evaluation leaves out
 _SHORT = 2.0**40  # to which the mantissa of epsilon is rounded: 40 bits
 SHORTENED = 1.01 / _SHORT  # bound of the relative change of epsilon by this rounding
-_NATS = 24.0, 20.0  # -log of the quadrature error for visible and hidden devices: below the error of any loss grid
-_TOLERATED = 1.5e-5  # relative error of the divergences of all releases of a composition together
+_NATS = 24.0  # -log of the quadrature error of a curve: below the error of any loss grid
+_TOLERATED = 7.5e-6  # relative error of a divergence in a composition, however many releases it has (Query.in_composition)
 _MORE_NATS = 6.0  # by which the quadrature is more accurate than this
 _PIECES = 8, 64  # pieces of the law of the others' noise with a Gauss rule each, tried in this order
 _AT_ONCE = 1 << 20  # epsilons times values of the others' noise that are computed at a time
@@ -73,7 +73,7 @@ class Query(Mechanism):
     tolerance: float = 0.0  # relative error that a divergence may have in a composition; 0 outside of one
     _parts: dict[float, NoiseMixture] = field(default_factory=dict, compare=False, repr=False)
     _rules: dict[tuple[float, int], NoiseMixture | None] = field(default_factory=dict, compare=False, repr=False)
-    _composed: dict[float, Query] = field(default_factory=dict, compare=False, repr=False)
+    _composed: list[Query] = field(default_factory=list, compare=False, repr=False)
     _laws_of_all: Laws | None = field(default=None, compare=False, repr=False)
     # None for an attempt in vain
     _series: dict[tuple[bool, float], list[_Series | None]] = field(default_factory=dict, compare=False, repr=False)
@@ -209,25 +209,29 @@ class Query(Mechanism):
         if negligible not in self._parts:
             laws = self._laws_of_all or Laws(self.system, self.observer, np.array([self.device]))
             part = laws.mixture(self.device, negligible)
-            nats = min(part.nats, _NATS[isinstance(part, HiddenParticipationMixture)])
-            self._parts[negligible] = replace(part, nats=nats, estimating=True)
+            self._parts[negligible] = replace(part, nats=min(part.nats, _NATS), estimating=True)
         part = self._parts[negligible]
         if not self.tolerance:
             return part
         return replace(part, nats=min(part.nats, _MORE_NATS - math.log(self.tolerance)), interpolated=self.tolerance)
 
     def in_composition(self, releases: int) -> Mechanism:
-        """The same query, its divergences as accurate as so many releases need, where they are interpolated in the noise."""
-        if self.closed:  # known at every value of the noise
+        r"""The same query, with divergences as accurate as a composition needs, where they are interpolated in the noise.
+
+        How accurate does not depend on how many there are. With K(t) the logarithm of the moment generating function of a loss,
+
+        .. math:: e^{K(t)} - 1 = t(t+1)\int_0^\infty \bigl(e^{tx}D_{e^x}(P\|Q) + e^{-(1+t)x}D_{e^x}(Q\|P)\bigr)\,dx .
+
+        So divergences greater by a relative :math:`\eta` raise that of n releases, n K(t), by less than :math:`\eta nK(t)`; and at
+        the saddle point :math:`nK(t) \approx t\epsilon + \log\delta`, less than the :math:`t\epsilon` by whose share :math:`\eta`
+        log delta changes over a relative :math:`\eta` of epsilon.
+        """
+        if self.closed or self._part(_NEGLIGIBLE).weights.shape[1] < noise_interpolant.ESTIMATED_FROM or self.tolerance:
             return self
-        tolerance = _TOLERATED / 2.0 ** math.ceil(math.log2(releases))
-        few = self._part(_NEGLIGIBLE).weights.shape[1] < noise_interpolant.ESTIMATED_FROM
-        if few or tolerance >= self.tolerance > 0:
-            return self
-        if tolerance not in self._composed:
-            empty: dict[str, Any] = {"_rules": {}, "_seen": {}, "_composed": {}, "_series": {}}
-            self._composed[tolerance] = replace(self, tolerance=tolerance, **empty)
-        return self._composed[tolerance]
+        if not self._composed:
+            empty: dict[str, Any] = {"_rules": {}, "_seen": {}, "_composed": [], "_series": {}}
+            self._composed.append(replace(self, tolerance=_TOLERATED, **empty))
+        return self._composed[0]
 
     def _laws(self, negligible: float) -> Iterator[NoiseMixture]:
         """The others' noise on few values, in a composition, and then on all: for divergences too steep for the few."""

@@ -41,9 +41,9 @@ All terms are explicit. With :math:`\tau = -L/\eta` and Q the regularised upper 
 
 Proof of the error
 ------------------
-*The rule.* In :math:`y = \log\zeta`, the integration window is cut into panels with 20 Gauss-Legendre nodes each. If
-the integrand K is analytic in the Bernstein ellipse :math:`\rho` of a panel of half width h and at most M there, the
-error of the rule is at most :math:`\tfrac{64}{15}\,h\,M\,\rho^{-38}/(1-\rho^{-2})` (Trefethen, Approximation Theory and
+*The rule.* In :math:`y = \log\zeta`, the integration window is cut into panels with n Gauss-Legendre nodes each, 20 at most.
+If the integrand K is analytic in the Bernstein ellipse :math:`\rho` of a panel of half width h and at most M there, the
+error of the rule is at most :math:`\tfrac{64}{15}\,h\,M\,\rho^{2-2n}/(1-\rho^{-2})` (Trefethen, Approximation Theory and
 Approximation Practice, theorem 19.3). The ellipse lies in the box :math:`|\Re y - y_0| \le h(\rho+1/\rho)/2`,
 :math:`|\Im y| \le \theta = h(\rho-1/\rho)/2`; if :math:`\theta < \pi/2`, then :math:`\Re\zeta \ge e^{\Re y}\cos\theta >
 0` there, and each factor is bounded by its values at the sides of the box:
@@ -63,9 +63,9 @@ Approximation Practice, theorem 19.3). The ellipse lies in the box :math:`|\Re y
   :math:`\tau \le a`, and from 1 by at most 1 beyond. So a factor of :math:`e^{700}` suffices, and an underflow of P
   loses some :math:`e^{-700}` of the panel.
 
-A panel on which neither error bound is small enough is halved. On the panels that remain after 24 halvings, the
-nonnegative integrand is bounded on the real axis in the same way, and the error of the rule is at most the width times
-this bound.
+A panel on which neither error bound is small enough with 20 nodes is halved; where fewer suffice, fewer are taken. On the
+panels that remain after 24 halvings, the nonnegative integrand is bounded on the real axis in the same way, and the error of
+the rule is at most the width times this bound.
 
 *Outside the window*, B is at most 1 and :math:`1-e^{-\zeta} \le \zeta`. So the integral left of the window is less than
 :math:`\zeta_0^2/2m` times the greatest :math:`\varphi B`, and the integral right of it is less than
@@ -98,11 +98,12 @@ from airtight.analytics.privacy.mechanisms import gaussian, neyman_pearson, subs
 from airtight.analytics.rounding import UNIT
 
 _TOLERANCE = 3e-11  # relative error of the quadrature; panels with a greater share of it are halved
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
+_RULES = {size: np.polynomial.legendre.leggauss(size) for size in (8, 10, 12, 14, 16, 18, 20)}  # nodes and weights
+_NODES = 20  # of the rule with the most
 _RHO = 3.0  # parameter rho of the Bernstein ellipses
 _REACH, _HEIGHT = (_RHO + 1 / _RHO) / 2, (_RHO - 1 / _RHO) / 2  # semi-axes of these ellipses, in half widths of a panel
-# log of the error bound of the rule for h = M = 1
-_LOG_RULE = np.log(64 / 15 / (1 - _RHO**-2)) - (2 * _NODES.size - 2) * np.log(_RHO)
+# log of the error bound of that rule for h = M = 1; each node less multiplies it by rho^2
+_LOG_RULE = np.log(64 / 15 / (1 - _RHO**-2)) - (2 * _NODES - 2) * np.log(_RHO)
 _FIRST_PANELS = 10  # before any halving
 _HALVINGS = 24  # of one panel, at most
 _MOST_PANELS = 256  # panels per problem on average; with more, halving stops and the bounds known so far are used
@@ -553,14 +554,19 @@ def _integrated(problem: _Problem, tolerance: float) -> tuple[FloatArray, FloatA
 
     # sum the rule on the panels that are left, a cacheful of nodes at a time
     row, centre, half, rule = (np.concatenate(each) for each in zip(*final_panels, strict=True))
-    np.logaddexp.at(log_lost, row, rule)
+    # the fewest nodes with which the error of a panel stays within its share; where none suffices, the most
+    fewer = np.floor(np.maximum(log_goal[row] - rule, 0.0) / (2 * np.log(_RHO)))
+    sizes = np.array(list(_RULES))
+    nodes = sizes[np.searchsorted(sizes, np.clip(_NODES - fewer, sizes[0], _NODES))]
+    np.logaddexp.at(log_lost, row, rule + 2 * np.log(_RHO) * (_NODES - nodes))
     integral, fall, rounding = np.zeros((3, size))
-    step = _CHUNK // _NODES.size
-    for first in range(0, row.size, step):
-        chunk = slice(first, first + step)
-        sums = _summed(problem[row[chunk]], centre[chunk], half[chunk], guess[row[chunk]])
-        for target, each in zip((integral, fall, rounding), sums, strict=True):
-            np.add.at(target, row[chunk], each)
+    for count in np.unique(nodes):
+        alike, step = np.flatnonzero(nodes == count), _CHUNK // int(count)
+        for first in range(0, alike.size, step):
+            chunk = alike[first : first + step]
+            sums = _summed(problem[row[chunk]], centre[chunk], half[chunk], guess[row[chunk]], *_RULES[int(count)])
+            for target, each in zip((integral, fall, rounding), sums, strict=True):
+                np.add.at(target, row[chunk], each)
     # error of quadrature, of rounding, and of the sum over panels
     value = guess + np.log(integral)
     error = np.exp(log_lost - value) + rounding / integral + (64 + row.size / size) * UNIT
@@ -764,15 +770,15 @@ def _bounds(problem: _Problem, centre: FloatArray, half: FloatArray) -> tuple[Fl
 
 
 def _summed(
-    problem: _Problem, centre: FloatArray, half: FloatArray, unit: FloatArray
+    problem: _Problem, centre: FloatArray, half: FloatArray, unit: FloatArray, nodes: FloatArray, weights: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """For each panel, in units of exp(unit): the integral, minus its derivative in epsilon, its rounding error."""
-    y = centre[:, None] + half[:, None] * _NODES
+    y = centre[:, None] + half[:, None] * nodes
     zeta, alpha, chi, excess = _at(problem, y)
     eps, m, near, eta = (x[:, None] for x in (problem.eps, problem.m, problem.near, problem.eta))
     remainder, first, second = _log_remainder(excess, eta, problem.a)
     # phi(alpha) d zeta / m at each node
-    density = np.exp(y - np.log(m) - alpha * alpha / 2 - _LOG_SQRT_2PI - unit[:, None]) * (half[:, None] * _WEIGHTS)
+    density = np.exp(y - np.log(m) - alpha * alpha / 2 - _LOG_SQRT_2PI - unit[:, None]) * (half[:, None] * weights)
     factor = -np.expm1(-zeta)
     value = density * factor * remainder
     # -dD/d epsilon = lambda Q(A): the component at x' has the density exp(-epsilon - zeta) times that at x, and the

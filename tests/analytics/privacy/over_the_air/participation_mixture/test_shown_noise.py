@@ -94,7 +94,8 @@ def test_rounds_that_differ():
 def _every_set(system):
     """Squared ratios and probabilities of device 0 for every set of the others."""
     others = system.devices - 1
-    sets, p, noise = np.arange(2**others)[:, None] >> np.arange(others) & 1, system.participation[1:], system.received_noise_variance
+    sets = np.arange(2**others)[:, None] >> np.arange(others) & 1
+    p, noise = system.participation[1:], system.received_noise_variance
     weights = np.prod(np.where(sets, p, 1 - p), axis=1) * system.participation[0]
     return system.sensitivity[0] ** 2 / (system.receiver_noise_variance + noise[0] + sets @ noise[1:]), weights
 
