@@ -220,10 +220,10 @@ class Query(Mechanism):
 
         How accurate does not depend on how many there are. With K(t) the logarithm of the moment generating function of a loss,
 
-        .. math:: e^{K(t)} - 1 = t(t+1)\int_0^\infty \bigl(e^{tx}D_{e^x}(P\|Q) + e^{-(1+t)x}D_{e^x}(Q\|P)\bigr)\,dx .
+        .. math:: e^{K(t)} = 1 + t(t+1)\int_0^\infty (e^{tx}D_{e^x}(P\|Q) + e^{-(1+t)x}D_{e^x}(Q\|P))\,dx .
 
-        So divergences greater by a relative :math:`\eta` raise that of n releases, n K(t), by less than :math:`\eta nK(t)`; and at
-        the saddle point :math:`nK(t) \approx t\epsilon + \log\delta`, less than the :math:`t\epsilon` by whose share :math:`\eta`
+        So divergences greater by a relative :math:`\eta` raise that of n releases, n K(t), by less than :math:`\eta nK(t)`. At the
+        saddle point :math:`nK(t) \approx t\epsilon + \log\delta`, less than the :math:`t\epsilon` by whose share :math:`\eta`
         log delta changes over a relative :math:`\eta` of epsilon.
         """
         if self.closed or self._part(_NEGLIGIBLE).weights.shape[1] < noise_interpolant.ESTIMATED_FROM or self.tolerance:
