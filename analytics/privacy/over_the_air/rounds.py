@@ -222,8 +222,8 @@ class Query(Mechanism):
 
         .. math:: e^{K(t)} = 1 + t(t+1)\int_0^\infty (e^{tx}D_{e^x}(P\|Q) + e^{-(1+t)x}D_{e^x}(Q\|P))\,dx .
 
-        So divergences greater by a relative :math:`\eta` raise that of n releases, n K(t), by less than :math:`\eta nK(t)`. At the
-        saddle point :math:`nK(t) \approx t\epsilon + \log\delta`, less than the :math:`t\epsilon` by whose share :math:`\eta`
+        So divergences greater by a relative :math:`\eta` raise that of n releases, n K(t), by less than :math:`\eta nK(t)`. At
+        the saddle point :math:`nK(t) \approx t\epsilon + \log\delta`, less than the :math:`t\epsilon` by whose share :math:`\eta`
         log delta changes over a relative :math:`\eta` of epsilon.
         """
         if self.closed or self._part(_NEGLIGIBLE).weights.shape[1] < noise_interpolant.ESTIMATED_FROM or self.tolerance:
