@@ -23,6 +23,7 @@ HEAD = """# Speed
 of a few runs, or that of one run where it is long. *Goal* is the time that we want. The ratio is that to the first row of
 the group. *Accuracy* is the relative distance of the bounds of the result. A peer gives one number: its accuracy is the
 distance of this number from a lower bound of the truth. *peer: none* means that no package that we know does this work.
+A time after > is that at which a call was stopped.
 
 Machine: {machine}, Python {python}, NumPy {numpy}, SciPy {scipy}. Peers: {peers}.
 
@@ -44,6 +45,7 @@ class Row(NamedTuple):
     seconds: float
     goal: float | str | None  # CPU seconds, or words
     accuracy: float | None
+    stopped: bool  # after so many seconds, without a result
 
 
 def row(benchmark: dict) -> Row:
@@ -56,7 +58,8 @@ def row(benchmark: dict) -> Row:
     if parameters and parameters.rstrip("]") not in benchmark["group"]:
         by += f" ({parameters.rstrip(']')})"
     seconds = benchmark["stats"]["min"] * extra.get("times", 1)
-    return Row(benchmark["group"], extra.get("by", by), seconds, extra.get("goal"), extra.get("accuracy"))
+    stopped = extra.get("stopped", False)
+    return Row(benchmark["group"], extra.get("by", by), seconds, extra.get("goal"), extra.get("accuracy"), stopped)
 
 
 def installed(package: str) -> str:
@@ -81,7 +84,8 @@ def main(path: str) -> None:
             goal = "" if one.goal is None else one.goal
             accuracy = "" if one.accuracy is None else f"{one.accuracy:.1g}"
             ratio = one.seconds / ours_first[0].seconds
-            print(f"| {work} | {one.by} | {one.seconds:.3g} | {goal} | {ratio:.3g} | {accuracy} |")
+            more = "> " if one.stopped else ""
+            print(f"| {work} | {one.by} | {more}{one.seconds:.3g} | {goal} | {ratio:.3g} | {accuracy} |")
 
 
 if __name__ == "__main__":
