@@ -268,14 +268,14 @@ def loaded():
 @pytest.mark.parametrize(("work", "by"), [(name, by) for name, work in WORKS.items() for by in ("airtight", *work.peers)])
 def test_goal(benchmark, work, by):
     benchmark.group, work = work, WORKS[work]
-    slow = work.goal is not None and work.goal >= 1
+    goal = work.goal or 0.0
     if by == "airtight":
-        answer = benchmark.pedantic(limited(work.ours), rounds=1 if slow else 3)
+        answer = benchmark.pedantic(limited(work.ours), rounds=1 if goal >= 0.5 else 3)
         benchmark.extra_info["goal"] = work.goal
         by = by if work.peers else "airtight; peer: none"
     else:
         peers.load(by)
-        answer = benchmark.pedantic(work.peers[by], rounds=1 if slow or by in work.part else 2)
+        answer = benchmark.pedantic(work.peers[by], rounds=1 if goal >= 1 or by in work.part else 2)
         benchmark.extra_info["times"] = work.part.get(by, 1)
     benchmark.extra_info.update(by=by, stopped=answer is None)
     if answer is not None:
