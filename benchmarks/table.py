@@ -22,8 +22,8 @@ HEAD = """# Speed
 `make bench` made this page. Times are CPU seconds of one process, with its children, and with one BLAS thread; the least
 of a few runs, or that of one run where it is long. *Goal* is the time that we want. The ratio is that to the first row of
 the group. *Accuracy* is the relative distance of the bounds of the result. A peer gives one number: its accuracy is the
-distance of this number from a lower bound of the truth. *peer: none* means that no package that we know does this work.
-A time after > is that at which a call was stopped.
+distance of this number from a lower bound of the truth. Of several numbers the worst counts. *peer: none* means that no
+package that we know does this work. A time after > is that at which a call was stopped.
 
 Machine: {machine}, Python {python}, NumPy {numpy}, SciPy {scipy}. Peers: {peers}.
 
