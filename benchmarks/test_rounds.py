@@ -94,32 +94,6 @@ def test_unlike_hidden_rounds(benchmark, devices, adjacency):
     benchmark.extra_info["accuracy"] = float(np.max(bounds.width))
 
 
-@pytest.mark.parametrize("adjacency", ["silent", "absent"])
-def test_unlike_hidden_rounds_of_all(benchmark, adjacency):
-    benchmark.group = f"each of 12 unlike hidden devices, r = 784, 200 rounds, {adjacency}"
-    system = unlike(12, adjacency)
-    bounds = benchmark.pedantic(lambda: system_privacy.epsilon_bracket(system, rounds=200, observer="others"), rounds=1)
-    benchmark.extra_info["accuracy"] = float(np.max(bounds.width))
-
-
-@pytest.mark.parametrize(("adjacency", "observer"), [("silent", "participants"), ("absent", "others"), ("silent", "others")])
-@pytest.mark.parametrize("devices", [100, 1000])
-def test_unlike_one_round(benchmark, devices, adjacency, observer):
-    benchmark.group = f"each of {devices} unlike devices, r = 50, one round, {adjacency}, {observer}"
-    system = dataclasses.replace(unlike(devices, adjacency), dimension=50)
-    bounds = benchmark.pedantic(lambda: system_privacy.epsilon_bracket(system, observer=observer), rounds=1)
-    benchmark.extra_info["accuracy"] = float(np.max(bounds.width))
-
-
-@pytest.mark.parametrize(("adjacency", "observer"), [("silent", "participants"), ("absent", "others"), ("silent", "others")])
-@pytest.mark.parametrize("devices", [12, 30])
-def test_unlike_two_rounds(benchmark, devices, adjacency, observer):
-    benchmark.group = f"each of {devices} unlike devices, r = 50, two rounds, {adjacency}, {observer}"
-    system = dataclasses.replace(unlike(devices, adjacency), dimension=50)
-    bounds = benchmark.pedantic(lambda: system_privacy.epsilon_bracket(system, rounds=2, observer=observer), rounds=1)
-    benchmark.extra_info["accuracy"] = float(np.max(bounds.width))
-
-
 @pytest.mark.parametrize(("clients", "dropout"), [(1_000, 0.1), (10_000, 0.1), (100_000, 0.0)])
 def test_aggregation_of_many(benchmark, clients, dropout):
     benchmark.group = f"CorBin-FL, {clients} clients, dropout {dropout:g}, both ends"

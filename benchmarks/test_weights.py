@@ -6,6 +6,7 @@ from scipy import sparse
 
 from airtight.solvers.weights import dual_newton
 from airtight.solvers.weights.quadratic import QuadraticProgram, certificate, multipliers
+from benchmarks import peers
 
 RANK = 16
 
@@ -133,6 +134,21 @@ def test_piqp(benchmark, K, decades):
     found = benchmark.pedantic(solve, rounds=1)
     if not decades:
         check(qp, found)
+    benchmark.extra_info["accuracy"] = distance(qp, found)
+
+
+@pytest.mark.parametrize("K", SIZES[:2])
+def test_daqp(benchmark, K):
+    """It wants the dense matrix of the weights, which 10 000 devices would fill 800 MB with."""
+    benchmark.group = f"weights, rank 16, {K} devices"
+    daqp = peers.load("daqp")
+    qp = program(K)
+    dense, linear = np.diag(qp.d) + qp.V @ qp.V.T, -qp.V @ qp.c
+    low, high = np.append(np.zeros(K), 1.0), np.append(qp.upper, 1.0)
+    sense = np.append(np.zeros(K), 5).astype(np.int32)  # the sum is an equation
+
+    found = benchmark.pedantic(lambda: daqp.solve(dense, linear, np.ones((1, K)), high, low, sense)[0], rounds=3)
+    check(qp, found)
     benchmark.extra_info["accuracy"] = distance(qp, found)
 
 

@@ -44,14 +44,16 @@ def test_table(tmp_path):
     path = tmp_path / "bench.json"
     rows = [
         benchmark("test_curve_dp_accounting", "curve", 0.5, times=10, accuracy=2e-3),
-        benchmark("test_curve", "curve", 0.25, accuracy=1e-3),
+        benchmark("test_curve", "curve", 0.25, accuracy=1e-3, goal=0.2),
         benchmark("test_size[100]", "sizes", 2.0),
+        benchmark("test_goal[tables-airtight]", "tables", 1.0, by="airtight; peer: none", stopped=True),
     ]
     path.write_text(json.dumps({"benchmarks": rows}))
     command = [sys.executable, str(ROOT / "benchmarks" / "table.py"), str(path)]
     page = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert page.splitlines()[-3:] == [
-        "| curve | airtight | 0.25 | 1 | 0.001 |",
-        "|  | dp-accounting | 5 | 20 | 0.002 |",
-        "| sizes | airtight (100) | 2 | 1 |  |",
+    assert page.splitlines()[-4:] == [
+        "| curve | airtight | 0.25 | 0.2 | 1 | 0.001 |",
+        "|  | dp-accounting | 5 |  | 20 | 0.002 |",
+        "| sizes | airtight (100) | 2 |  | 1 |  |",
+        "| tables | airtight; peer: none | > 1 |  | 1 |  |",
     ]
