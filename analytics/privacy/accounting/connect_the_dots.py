@@ -70,6 +70,7 @@ _BEFORE, _AFTER = 1 - 4 * UNIT, 1 + 4 * UNIT  # put a rounded multiple of the st
 _MANY = 0.05  # share of values above the chords of their neighbours from which they are left out together
 _BENT = 1e-14  # relative excess over a chord from which a value is lowered to the chord
 _BLOCK = 30.0  # losses in a block of sums; within it the exponential of a loss is far below the greatest double
+_UNEVEN = 0.98  # share of delta at 0 that lines from the left may lack there before all losses below 0 are put at one
 _STEEP = 2.0  # step from which a staircase is a better lower bound than lines in exp(epsilon)
 Curve = Callable[[FloatArray], tuple[FloatArray, FloatArray]]  # lower and upper bound of delta at each epsilon >= 0
 
@@ -183,15 +184,12 @@ def below(
     # left of x = 1: L(x) = x R(-log x), where R is the reverse curve
     starts, stops, middles = _line_ends_left(of_lines_left, np.asarray(to_zero[1:] * step), widths_left, side * widths_left)
     left = np.concatenate([starts[:1], np.minimum(stops[:-1], starts[1:]), stops[-1:]])
-    # from the left the lines end far below the curve at 0: the losses below 0 fill a small part of one cell
-    if right.size > 1 and left[-1] < right[0] / 2:
-        sunk_law = _sunk(of_lines, line_ends, from_zero, step, side, infinite, aligned)
-        if sunk_law is not None:
-            return sunk_law
+    at_one = float(right[0])
     # both sides bound delta(0); the law needs some mass above the infinite one
     at_zero = min(float(right[0]), float(left[-1]))
     if not at_zero > infinite:
-        return _at_one_loss(step, infinite)
+        sunk = _sunk(of_lines, line_ends, from_zero, step, side, infinite, aligned) if right.size > 1 else None
+        return sunk or _at_one_loss(step, infinite)
     right[0] = left[-1] = max(at_zero, infinite)
     total_limit = 1.0
     if left.size > 1:  # left of the grid, the left half of the first cell's line goes on, or a steeper line
@@ -200,8 +198,17 @@ def below(
         rise = (float(middles[0]) - start) / float(np.expm1(widths_left[0] / 2)) if start > 0 else 0.0
         left[0] = min(left[0], left[1] - rise * float(np.expm1(widths_left[0])))
         total_limit = 1 + start - rise
-    values = _straightened(Sides(right, left, places[: left.size + right.size - 1]), step)
-    return _law(values, step, infinite, total_limit)
+    law = _law(_straightened(Sides(right, left, places[: left.size + right.size - 1]), step), step, infinite, total_limit)
+    # Losses below 0 that fill few cells, or a part of one, are ill described by lines: the curve at 0 lacks what they lack
+    if right.size > 1 and (found := _at_zero(law)) < _UNEVEN * at_one:
+        sunk = _sunk(of_lines, line_ends, from_zero, step, side, infinite, aligned)
+        law = sunk if sunk is not None and _at_zero(sunk) > found else law
+    return law
+
+
+def _at_zero(law: LossDistribution) -> float:
+    """The curve of a law at 0."""
+    return law.infinite - float(np.sum(np.where(law.losses > 0, law.mass * np.expm1(-np.maximum(law.losses, 0.0)), 0.0)))
 
 
 def _sunk(
@@ -213,30 +220,37 @@ def _sunk(
     infinite: float,
     aligned: bool,
 ) -> LossDistribution | None:
-    """The law that has all losses below 0 at one loss -b: for laws whose losses below 0 lie in one cell.
+    """The law that has all losses below 0 at one loss -b: for laws whose losses below 0 lie in few cells.
 
     A line at most as steep as the curve is at x = 1 is below the curve left of it, and so is 1 - x. They cross at exp(-b). The
     law's curve is a straight line from (0, 1) to the crossing, and then follows the lines of cells that begin there; -b is an
     offset of all losses, rounded to a multiple of the step if they must be `aligned`. None unless the crossing has x > 1/2.
     """
-    width = float(places[1] - places[0]) * step
-    start, stop = float(line_ends[0][0]), float(line_ends[1][0])
-    # left of x = 1 the curve is at least as steep as from there to the end of the cell; the line may be no steeper, rounded down
-    lower, upper = curve(np.array([0.0, width * _BEFORE]))
-    fall = min(start - stop, float(lower[0]) - float(upper[1]))
-    s = max(fall / float(np.expm1(width)) - 8 * UNIT * (start + float(upper[1])) / width, 0.0)
-    # the value of the line at x = 1: it is below both ends of the line of the cell
-    top = min(start, stop + s * float(np.expm1(width))) * _BEFORE
-    if not infinite < top < (1 - s) / 2:
-        return None
-    # the lines cross at x = 1 - top / (1 - s); further left 1 - x is greater
-    b = -float(np.log1p(-top / (1 - s))) * (1 + 1e-9) + SMALLEST
+    ends, count = np.expm1(np.minimum(places * step, _BLOCK)), 1
+    while True:
+        width = float(places[count]) * step
+        if width > _BLOCK:
+            return None
+        # left of x = 1 the curve is at least as steep as from there to the end of these cells; the line may be no steeper
+        lower, upper = curve(np.array([0.0, width * _BEFORE]))
+        fall = min(float(line_ends[0][0] - line_ends[1][count - 1]), float(lower[0]) - float(upper[1]))
+        s = max(fall / float(ends[count]) - 8 * UNIT * float(line_ends[0][0] + upper[1]) / width, 0.0)  # rounded down
+        # the value of the line at x = 1: it is below both ends of the lines of these cells
+        below_starts, below_stops = (line_ends[end][:count] + s * ends[end : count + end] for end in (0, 1))
+        top = float(min(np.min(below_starts), np.min(below_stops))) * _BEFORE
+        if not infinite < top < (1 - s) / 2:
+            return None
+        # the lines cross at x = 1 - top / (1 - s); further left 1 - x is greater
+        b = -float(np.log1p(-top / (1 - s))) * (1 + 1e-9) + SMALLEST
+        if b <= width or 2 * count >= places.size:
+            break
+        count *= 2
     shift = int(np.ceil(b / step)) if aligned else 0
     b = shift * step if aligned else b
     # the first line goes on in cells that begin left of x = 1; those from there on have lines of their own
     losses, cells = places * step - b, np.diff(places) * step
     from_one = losses[:-1] >= 0
-    # the line is below the curve up to the end of the first cell
+    # the line is below the curve up to the end of the first cells
     if np.any(losses[1:][~from_one] > width):
         return None
     first_line = (top - s * np.expm1(np.minimum(losses, width))) - 8 * UNIT * (top + s * np.expm1(width))

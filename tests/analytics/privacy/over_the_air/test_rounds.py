@@ -911,3 +911,11 @@ def test_a_series_is_no_better_than_what_it_is_made_of():
 
         object.__setattr__(composed, "_summed_ends", changed)
         np.testing.assert_allclose(composed.delta_bracket(epsilon), changed(epsilon, False, 1e-25), rtol=1e-12)
+
+
+@pytest.mark.parametrize("sigma", [0.1085, 0.0505])
+def test_a_narrower_width_brings_both_ends_closer(sigma):
+    """Steps finer than the losses below 0, nearly all of which are the same, once moved the lower end away."""
+    composed = airtight.subsampled(1 / sigma, 0.01).compose(1000)
+    wide, narrow = (composed.bracket(delta=1e-5, width=width) for width in (1e-3, 1e-5))
+    assert narrow.reached and wide.lower <= narrow.lower * (1 + 1e-12) and narrow.upper <= wide.upper * (1 + 1e-12)
