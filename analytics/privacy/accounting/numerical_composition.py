@@ -188,7 +188,10 @@ class Composition:
 
     def reached_at(self, epsilon: FloatArray, low: FloatArray, high: FloatArray, width: float) -> NDArray[np.bool_]:
         """As :meth:`is_tight` at each of many epsilons."""
-        tilts = self._levels_at(epsilon)[1] if self.factors else np.zeros(epsilon.shape)
+        if self.single and self.factors[0][0].fall(0.0) is not None:
+            tilts = np.array([self._tilt_at(float(each)) if each < np.inf else 0.0 for each in epsilon])
+        else:
+            tilts = self._levels_at(epsilon)[1] if self.factors else np.zeros(epsilon.shape)
         with np.errstate(divide="ignore", invalid="ignore"):
             close = np.log(high) - np.log(low) <= width * np.maximum(
                 tilts * np.where(epsilon < np.inf, epsilon, 0.0), 1.0
@@ -487,6 +490,8 @@ class Composition:
 
     def _tilt_at(self, epsilon: float, level: float = 0.0) -> float:
         """The tilt under which epsilon is the mean total loss."""
+        if self.single and (fall := self.factors[0][0].fall(epsilon)) is not None:
+            return fall
         return self._tilt(lambda _t, _value, slope, curvature: (slope - epsilon, curvature), level)
 
     def _tilt(self, rising: Rising, level: float = 0.0) -> float:

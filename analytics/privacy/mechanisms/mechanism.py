@@ -82,6 +82,10 @@ class Mechanism(ABC):
         """A lower bound of the pure epsilon of (P, Q), or of (Q, P); 0 where nothing is known."""
         return 0.0
 
+    def fall(self, epsilon: float) -> float | None:
+        """How fast log delta falls in epsilon, nearly; None where that takes many values of the curve."""
+        return None
+
     @property
     def dominating_mu(self) -> float:
         """The mu of a Gaussian release that is proved to dominate this one; infinite where none is known."""

@@ -102,7 +102,8 @@ class Query(Mechanism):
     @property
     def closed(self) -> bool:  # type: ignore[override]
         """Whether every round is Gaussian with noise that the observer knows: then rounds add up (:mod:`.shown_noise`)."""
-        return self.observer.sees_device and self.system.adjacency is not Adjacency.ABSENT and not self.system.idle_noise
+        leaves = self.system.adjacency is Adjacency.ABSENT
+        return self.observer.sees_device and not leaves and not self.system.idle_noise and self.ratios(_NEGLIGIBLE).regular
 
     @property
     def kind(self) -> Hashable:
@@ -122,14 +123,15 @@ class Query(Mechanism):
         noise, most = (each.variance[0][used] + each.own_noise[0] for each in (part, exact))
         p, mass = float(part.participation[0]), part.weights[0][used] * float(part.participation[0])
         x, least = (_squared_ratio(float(each.sensitivity[0]), v) for each, v in ((part, noise), (exact, most)))
-        moves, huge = (x > 0) & (x < _HUGE), np.isfinite(x) & (x >= _HUGE)
+        huge, lost = np.isfinite(x) & (x >= _HUGE), mass < NORMAL
+        moves = (x > 0) & np.isfinite(x) & ~huge & ~lost
         return Ratios(
             x=x[moves],
             probabilities=mass[moves],
             noise=noise[moves],
             never=1 - p if part.sensitivity[0] > 0 else 1.0,
             infinite=float(np.sum(mass[np.isinf(x)])),
-            missing=float(part.missing[0]) * p + float(np.sum(mass[huge])),
+            missing=float(part.missing[0]) * p + float(np.sum(mass[huge | lost])) + used.size * SMALLEST * bool(np.any(lost)),
             slack=part.slack,
             spread=part.spread,
             error=part.error + float(part.rounding[0]) + 8 * UNIT,

@@ -63,14 +63,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from airtight.analytics.checks import ConvergenceError, FloatArray
+from airtight.analytics.checks import ConvergenceError, FloatArray, ParameterError
 from airtight.analytics.privacy.accounting.convex_band import ConvexBand
 from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution, Product, Rising, root_of_tilts
 from airtight.analytics.privacy.mechanisms import gaussian
@@ -78,18 +77,20 @@ from airtight.analytics.privacy.mechanisms.mechanism import BracketArrays, Mecha
 from airtight.analytics.root_search import falling_root
 from airtight.analytics.rounding import NORMAL, SMALLEST, UNIT
 
-_SHARE = 0.05  # of a tilted unit of M: the step, times the root of the number of rounds
+_SHARE = 0.12  # of a tilted unit of M: the step, times the root of the number of rounds
 _HOEFFDING = 20.0  # 2 T exp(-2 _HOEFFDING^2) underflows
-_MOVED = 0.5  # greatest distance that all rounds together may move, in the same unit, unless the grid grows too long
+_MOVED = 0.8  # greatest distance that all rounds together may move, in the same unit, unless the grid grows too long
 _LONGEST = 1 << 19  # greatest number of steps in the ratio of one round
 _REFINED = 1e-3  # relative error of a mean by its grid from which the step is reduced once
 _MOST_TERMS = 1 << 18  # terms of a mean up to which it may be
 _FINER = 4.0  # divisor of the step then
-_TILTS, _RARE = (1.25, 1.02), 40.0  # ratios of neighbouring tilts, one composition for all between; from which tilt the second
+# ratios of neighbouring tilts, one composition for all between, and up to which product of tilt and deviation each is used
+_TILTS = (1.25, 6.0), (1.02, 150.0), (1.002, math.inf)
 _MANY = 96  # number of epsilons or deltas at a time from which a band is formed
 _BAND = 0.1  # distance of its nodes in log delta
 _WIDTH = 1e-9  # relative length at which the search for an epsilon ends
 _STEPS, _ATTEMPTS = 60, 60  # of this search, and to confirm what it found
+_DEEP = 1e-100  # a delta from which on this is done
 _NEAR, _FARTHEST = 1e-5, 1e12  # of this length, and the greatest epsilon tried, where every epsilon has its own composition
 _BULK, _EVEN = 4.0, 128  # minus log delta up to which a band has so many evenly spaced nodes, too
 _BEYOND = 1.05  # factor of the distance at which the bounds should confirm it
@@ -98,11 +99,16 @@ _STEEPEST = 1e12  # greatest tilt, in units of one over the greatest ratio
 _COARSER = 8.0  # factor of the step where there are too many points
 _HALVINGS = 52  # of an interval of epsilon, for many deltas
 _BETWEEN = 1.1  # ratio of neighbouring tilts that place the nodes of a band
+_COARSENED = 8  # attempts with a coarser one
+_MOST_NODES = 1024  # of a band, at most
+_DEVIATIONS, _LEVELS = 40.0, 4001  # reach and size of a table of the levels of losses
+_TINY = 1e-100  # an epsilon whose square does not underflow
+_UNLIKE, _SMALL, _RARELY, _KNOWN = 1e8, 1e-12, 1e-3, 0.5  # limits of a regular law (Ratios.regular)
 _SATED = 7.0  # a ratio with sqrt(x) / 2 - epsilon / sqrt(x) above it lets f be 1 but for some 1e-12
 _FEW = 1e-5  # share of delta that ratios beyond the reach may cost
 _PASSES = 4  # reaches that are tried for one delta
 _PROBABILITY = 1e-13  # relative error of a probability that sums of logarithms give
-_GREATEST = 1e300  # stands for an infinite M
+_CELLS = 2048  # cells of all sums, to bound what lies outside of a window
 _LARGEST, _VANISHED = 700.0, -745.0  # logs of a number that fits a double, and of one that underflows
 _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 
@@ -143,9 +149,9 @@ class Ratios:
     far: float = 0.0
 
     def up_to(self, reach: float) -> Ratios:
-        """The same law with what lies beyond counted as far."""
+        """The same law with what lies beyond counted as far, if the law of the noise is exact."""
         near = self.x <= reach
-        if np.all(near):
+        if np.all(near) or self.slack:
             return self
         return replace(
             self,
@@ -167,13 +173,20 @@ class Ratios:
         """The slack over the least noise, r of the module's notes."""
         return self.slack / float(np.min(self.noise)) if self.slack and self.noise.size else 0.0
 
+    @property
+    def regular(self) -> bool:
+        """Whether the grids of this module suit the law: ratios neither too unlike nor too rare, and noise that is well known."""
+        least, greatest = float(np.min(self.x, initial=math.inf)), float(np.max(self.x, initial=0.0))
+        alike = least >= _SMALL and greatest <= min(1 / _SMALL, _UNLIKE * least)
+        return alike and float(np.sum(self.probabilities)) >= _RARELY and self.relative_slack <= _KNOWN
+
     def on_grid(self, step: float) -> list[FloatArray]:
         """Masses at multiples of the step, and those with the factors c and b of the module's notes."""
         place = self.x / step
         index = place.astype(np.int64)
         share, left = place - index, 1 - self.relative_slack
         curved, bent = share * (1 - share) * step * step, np.zeros(self.x.shape)
-        if self.spread and left > 0:
+        if self.spread:
             curved += self.spread * (self.x / self.noise) ** 2 / left**4
             bent += self.spread * 2 * self.x / self.noise**2 / left**3
         size, masses = int(np.max(index, initial=0)) + 2, []
@@ -226,16 +239,16 @@ class _Composed:
             for products, mass in zip(marked, each[1:], strict=True):
                 if np.any(mass > 0):
                     products.append((product([(mass, 1), *others]), counts[i]))
-        far = [law.infinite + law.far for law in parts]
+        far, error = [law.infinite + law.far for law in parts], _PROBABILITY + max(law.error for law in parts)
         return cls(
             tilt=tilt,
             rounds=sum(counts),
             product=product(plain),
             marked=marked,
-            infinite=_some([law.infinite for law in parts], counts) * (1 - _PROBABILITY),
+            infinite=_some([law.infinite for law in parts], counts) * (1 - error),
             far=(
-                _some(far, counts) * (1 - _PROBABILITY),
-                _some([each + law.missing for each, law in zip(far, parts, strict=True)], counts) * (1 + _PROBABILITY),
+                _some(far, counts) * (1 - error),
+                _some([each + law.missing for each, law in zip(far, parts, strict=True)], counts) * (1 + error),
             ),
             reach=min(law.reach for law in parts),
             least=step * min(int(np.min(law.x) / step) for law in parts if law.x.size),
@@ -266,13 +279,13 @@ class _Composed:
             spoilt = law.total(weight * np.expm1(np.minimum(doubt, 1.0)))
             spoilt += self.doubt * law.total(np.where(law.at > 0, slope * law.at, 0.0))
             # what the window leaves out, or has taken in, at the greatest weight there is (*Far tail*)
-            strays = law.outside * math.exp(min(law.value + _log_peak(self.tilt, epsilon, self.least), _LARGEST))
+            strays = law.stray(_log_peak(self.tilt, epsilon, self.least))
             above, below = self._moved(epsilon, mean)
             relative = law.rounding + self.error
             high = (mean + spoilt + strays + above) * (1 + relative) + self.far[1] + SMALLEST
             low = (mean - spoilt - strays - below - 2 * law.error * float(np.sum(weight))) * (1 - relative) - self.missing
             certain = self.infinite
-            if self.far[0] > self.infinite:  # with a far ratio, f is at least its value there
+            if self.far[0] > self.infinite:  # with a far ratio, f is at least its value there; such laws have no slack
                 log_f, _, doubt = gaussian.log_curve(np.array([epsilon]), np.array([math.sqrt(self.reach * (1 - self.doubt))]))
                 certain += (self.far[0] - self.infinite) * math.exp(float(log_f[0] - doubt[0]))
         high = min(high, 1.0) if high == high else 1.0
@@ -296,16 +309,21 @@ class _Composed:
             at = following
         return at, max(fall, SMALLEST)
 
+    @cached_property
+    def _cells(self) -> FloatArray:
+        """Ends of cells of all positive sums."""
+        greatest = self.product.greatest * (1 + 8 * UNIT)
+        return np.geomspace(max(self.least, self.product.step / 2), max(greatest, self.product.step), _CELLS)
+
     def _range(self, at: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Where sums may have been that are at M' now."""
         rounds = np.minimum(np.floor(at / self.least * (1 + 4 * UNIT)) if self.least > 0 else np.inf, self.rounds)
         distance, r = _farthest(rounds) * self.product.step, self.relative_slack
-        high = (at + distance) / (1 - r) if r < 1 else np.full(at.shape, _GREATEST)
-        return np.maximum(at - distance, 0.0) / (1 + r), high
+        return np.maximum(at - distance, 0.0) / (1 + r) * (1 - self.doubt), (at + distance) / (1 - r) * (1 + self.doubt)
 
     def _moved(self, epsilon: float, mean: float) -> tuple[float, float]:
         """What the grids may have taken from delta, and what they may have added to it."""
-        above = below = 0.0 if self.relative_slack < 1 else math.inf
+        above = below = 0.0
         curved, bent = self._marks
         for law, count in curved:
             concave, convex = _curvature(epsilon, *self._range(law.at))
@@ -313,11 +331,21 @@ class _Composed:
             below += count / 2 * law.most(convex)
         for law, count in bent:
             below += count / 2 * law.most(_log_slope(epsilon, *self._range(law.at)))
+        # outside of the windows: the greatest that there is in cells of all sums
+        least, greatest = self._range(self._cells[:-1])[0], self._range(self._cells[1:])[1]
+        undo = -self.tilt * self._cells[:-1]
+        farther = np.maximum(*_curvature(epsilon, least, greatest)), _log_slope(epsilon, least, greatest)
+        for laws, logs in zip((curved, bent), farther, strict=True):
+            peak = float(np.max(logs + undo))
+            strays = sum(count * law.stray(peak) for law, count in laws)
+            above, below = above + strays, below + strays
         if not max(above, below) <= _REFINED * mean:  # f rises: that all rounds moved as far as they can is another bound
             low, high = (
                 self.law.total(np.exp(gaussian.log_curve(np.full(end.shape, epsilon), np.sqrt(end))[0] + self.law.undo))
                 for end in self._range(self.law.at)
             )
+            a = np.maximum(epsilon / np.sqrt(greatest) - np.sqrt(greatest) / 2, 0.0)
+            high += self.law.stray(float(np.max(undo - a * a / 2)))
             above, below = float(np.fmin(above, max(high - mean, 0.0))), float(np.fmin(below, max(mean - low, 0.0)))
         return above, below
 
@@ -349,17 +377,20 @@ class _Masses:
         """Sum of the masses times weights, which may be infinite where there is no mass."""
         return float(np.sum(np.where(self.mass > 0, self.mass * weight, 0.0)))
 
+    def stray(self, log_peak: float) -> float:
+        """Upper bound of the share of a mean outside of the window, where e^-tM times the function is at most exp(log_peak)."""
+        return self.outside * math.exp(min(self.value + log_peak, _LARGEST)) if self.outside else 0.0
+
     def most(self, log_bound: FloatArray) -> float:
-        """Upper bound of the mean of a function of M, from the logarithms of a bound of it at each place."""
-        weight = np.exp(log_bound + self.undo)
-        return (self.total(weight) + (self.outside * float(np.max(weight)) if self.outside else 0.0)) * (1 + self.rounding)
+        """Upper bound of the mean of a function of M within the window, from the log of a bound of it at each place."""
+        return self.total(np.exp(log_bound + self.undo)) * (1 + self.rounding)
 
 
 def _some(probabilities: list[float], counts: list[int]) -> float:
     """Probability that a ratio of some round is one of those."""
     if max(probabilities) >= 1:
         return 1.0
-    return -math.expm1(sum(count * math.log1p(-p) for p, count in zip(probabilities, counts, strict=True)))
+    return 0.0 - math.expm1(sum(count * math.log1p(-p) for p, count in zip(probabilities, counts, strict=True)))
 
 
 def _farthest(rounds: FloatArray) -> FloatArray:
@@ -371,7 +402,7 @@ def _log_peak(tilt: float, epsilon: float, least: float) -> float:
     r"""log of an upper bound of :math:`e^{-tM}f(M)` for all M from `least` on (*Far tail* of the module's notes)."""
     at = max(epsilon / math.sqrt(2 * tilt + 0.25), least)
     a = epsilon / math.sqrt(at) - math.sqrt(at) / 2 if at > 0 else 0.0
-    return -tilt * at - max(a, 0.0) ** 2 / 2
+    return -tilt * at - max(a, 0.0) * max(a, 0.0) / 2
 
 
 def _pull(tilt: float) -> float:
@@ -449,6 +480,11 @@ class _Sums:
         value, mean, _ = self.cumulants(tilt)
         return value - tilt * mean - mean * _pull(tilt) ** 2 / 2
 
+    def log_bound(self, tilt: float, epsilon: float) -> float:
+        """Upper bound of log delta (*Far tail* of the module's notes); ratios are at most those listed over 1 - r."""
+        r = max(law.relative_slack for law, _ in self.laws)
+        return self.cumulants(tilt / (1 - r))[0] + _log_peak(tilt, epsilon, 0.0 if r else self.least)
+
     def tilt_at(self, epsilon: float) -> float:
         """The tilt that belongs to an epsilon, of those that are used."""
 
@@ -471,10 +507,11 @@ class _Sums:
     def _tilt(self, excess: Rising) -> float:
         """The root of an increasing function of tilts, or a tilt next above; too little tilt may leave out what is rare.
 
-        A rare ratio moves the sums from nowhere to all under little more tilt: where that may be, the tilts are close together.
+        The tilts that are used are so close together that the mean moves by no more than a few deviations from one to the next.
         """
         tilt = root_of_tilts(self.cumulants, excess, 1 / self.greatest, greatest_tilt=_STEEPEST / self.greatest)
-        ratio = _TILTS[tilt * self.greatest > _RARE]
+        spread = tilt * math.sqrt(self.cumulants(tilt)[2])
+        ratio = next(ratio for ratio, most in _TILTS if spread <= most)
         return ratio ** math.ceil(math.log(tilt) / math.log(ratio)) if tilt > NORMAL else 0.0
 
     def composed(self, tilt: float, finer: float = 1.0) -> _Composed:
@@ -488,13 +525,14 @@ class _Sums:
             unit = 1 / (tilt + 1 / scale)  # the length on which the weight of M changes
             step = min(_SHARE / math.sqrt(rounds), _MOVED / float(_farthest(np.array([rounds]))[0])) * unit
             step = max(step / finer, self.greatest / _LONGEST)
-            while True:
-                with suppress(ConvergenceError):
-                    composed = _Composed.of(self.laws, tilt, step)
-                    _ = composed.law
+            for attempt in range(_COARSENED):
+                try:
+                    self._made[key] = _Composed.of(self.laws, tilt, step * _COARSER**attempt)
+                    _ = self._made[key].law
                     break
-                step *= _COARSER
-            self._made[key] = composed
+                except ConvergenceError:  # too many points
+                    if attempt == _COARSENED - 1:
+                        raise
         return self._made[key]
 
     def mean(self, epsilon: float, tilt: float) -> tuple[float, float]:
@@ -503,11 +541,14 @@ class _Sums:
         low, high = composed.mean(epsilon)
         finer = 1.0
         while (
-            high - low > _REFINED * high + composed.far[1] - composed.far[0] + composed.missing
+            high > _DEEP
+            and high - low > _REFINED * high + composed.far[1] - composed.far[0] + composed.missing
             and _FINER * composed.law.at.size <= _MOST_TERMS
         ):
-            finer *= _FINER
+            finer, before = finer * _FINER, composed.product.step
             composed = self.composed(tilt, finer)
+            if not composed.product.step < before:
+                break
             ends = composed.mean(epsilon)
             low, high = max(low, ends[0]), min(high, ends[1])
         return low, high
@@ -529,6 +570,7 @@ class ShownNoise(Mechanism):
     sketched = 8
     _whole: dict[float, list[tuple[Ratios, int]]] = field(default_factory=dict, compare=False, repr=False)
     _made: dict[tuple[float, float], _Sums] = field(default_factory=dict, compare=False, repr=False)
+    _placed: dict[tuple[float, float], FloatArray] = field(default_factory=dict, compare=False, repr=False)
     _bands: dict[tuple[float, float], ConvexBand] = field(default_factory=dict, compare=False, repr=False)
 
     def parameters(self) -> dict[str, Any]:
@@ -542,12 +584,14 @@ class ShownNoise(Mechanism):
 
     def delta_bracket(self, epsilon: FloatArray, *, reverse: bool = False) -> BracketArrays:
         finite = np.isfinite(epsilon)
-        if np.sum(finite) > _MANY:
-            low, high = self._band(float(np.min(epsilon)), float(np.max(epsilon[finite])))(epsilon)
-        else:
-            low, high = np.zeros(epsilon.shape), np.ones(epsilon.shape)
-            for i in np.flatnonzero(finite):
-                low[i], high[i] = self._delta(float(epsilon[i]))
+        places, back = np.unique(epsilon[finite], return_inverse=True)
+        low, high = np.zeros(epsilon.shape), np.ones(epsilon.shape)
+        nodes = self._nodes(float(places[0]), float(places[-1])) if places.size > _MANY else places
+        if nodes.size < places.size:
+            low[finite], high[finite] = (end[back] for end in self._band(nodes)(places))
+        elif places.size:
+            ends = np.array([self._delta(float(each)) for each in places])
+            low[finite], high[finite] = ends[back].T
         if np.all(finite):
             return low, high
         sure, most = self._infinite()
@@ -560,7 +604,13 @@ class ShownNoise(Mechanism):
         edges = [self._both(float(each)) for each in (np.max(delta), np.min(delta))]
         if not edges[1][1] < np.inf:
             return None
-        band = self._band(edges[0][0], edges[1][1])
+        if edges[0][0] == edges[1][1]:
+            return np.full(delta.shape, edges[0][0]), np.full(delta.shape, edges[1][1])
+        nodes = self._nodes(edges[0][0], edges[1][1])
+        if nodes.size > delta.size:
+            ends = np.array([self._both(float(each)) for each in delta])
+            return ends[:, 0], ends[:, 1]
+        band = self._band(nodes)
         found = []
         for side in (0, 1):
             low, high = np.full(delta.shape, edges[0][0]), np.full(delta.shape, edges[1][1])
@@ -571,9 +621,33 @@ class ShownNoise(Mechanism):
             found.append((low, high)[side])
         return np.minimum(*found), found[1]
 
+    def fall(self, epsilon: float) -> float:
+        sums = self._sums(_NEGLIGIBLE, math.inf)
+        return 0.0 if sums.empty or not epsilon < 1 / _TINY else _pull(sums.tilt_at(epsilon))
+
+    def best_epsilons(self, alpha: FloatArray) -> FloatArray | None:
+        """The losses that tests of these levels exceed, nearly: from a table of the levels of losses."""
+        from scipy import special
+
+        sums = self._sums(_NEGLIGIBLE, math.inf)
+        if sums.empty:
+            return None
+        law = sums.composed(0.0).law
+        root = np.sqrt(law.at[law.at > 0])
+        reach = float(np.max(root)) * (float(np.max(root)) / 2 + _DEVIATIONS)
+        loss = np.sinh(np.linspace(-math.asinh(reach), math.asinh(reach), _LEVELS))
+        level = special.ndtr(-loss[:, None] / root - root / 2) @ law.mass[law.at > 0] + np.sum(law.mass[law.at == 0]) * (loss < 0)
+        with np.errstate(divide="ignore"):
+            return np.interp(np.log(alpha), np.log(np.maximum(level[::-1], SMALLEST)), loss[::-1])
+
     def _of(self, negligible: float) -> list[tuple[Ratios, int]]:
+        """The laws without this probability of noise, or without more where they would not be regular."""
         if negligible not in self._whole:
-            self._whole[negligible] = [(law(negligible), count) for law, count in self.laws]
+            whole = [(law(negligible), count) for law, count in self.laws]
+            regular = all(law.regular for law, _ in whole)
+            if not regular and negligible == _NEGLIGIBLE:
+                raise ParameterError("laws", f"{len(whole)} laws", "regular laws of ratios (Ratios.regular)")
+            self._whole[negligible] = whole if regular else self._of(_NEGLIGIBLE)
         return self._whole[negligible]
 
     def _sums(self, negligible: float, reach: float) -> _Sums:
@@ -602,12 +676,18 @@ class ShownNoise(Mechanism):
         laws = self._of(0.0 if any(law.missing for law, _ in self._of(_NEGLIGIBLE)) else _NEGLIGIBLE)
         counts = [count for _, count in laws]
         low, high = (_some([law.infinite + share * law.missing for law, _ in laws], counts) for share in (0, 1))
-        return low * (1 - _PROBABILITY), min(high * (1 + _PROBABILITY), 1.0)
+        error = _PROBABILITY + max(law.error for law, _ in laws)
+        return low * (1 - error), min(high * (1 + error), 1.0)
 
     def _delta(self, epsilon: float) -> tuple[float, float]:
         """Lower and upper bound of delta at a finite epsilon."""
         if self.greatest_loss() == 0:
             return 0.0, 0.0
+        if 0 < epsilon < _TINY:  # whose square underflows; the curve falls
+            return self._delta(_TINY)[0], self._delta(0.0)[1]
+        if epsilon > 1 / _TINY:
+            low, high = self._infinite()
+            return low, min(high + SMALLEST, 1.0)
         reach = (_SATED + math.sqrt(_SATED**2 + 2 * epsilon)) ** 2  # where f is nearly 1
         low, high, negligible = 0.0, 1.0, _NEGLIGIBLE
         for _ in range(_PASSES):
@@ -615,7 +695,7 @@ class ShownNoise(Mechanism):
             if sums.empty:
                 break
             tilt = sums.tilt_at(epsilon)
-            log_level = sums.cumulants(tilt)[0] + _log_peak(tilt, epsilon, sums.least)
+            log_level = sums.log_bound(tilt, epsilon)
             if log_level < _VANISHED - 1 and not any(law.far for law, _ in sums.laws):
                 break
             ends = sums.mean(epsilon, tilt)
@@ -632,7 +712,7 @@ class ShownNoise(Mechanism):
     def _both(self, delta: float) -> tuple[float, float]:
         """Lower and upper bound of the least epsilon at delta."""
         low, high = self._epsilon(delta)
-        if high - low > _REFINED * high and low < math.inf:
+        if high - low > _REFINED * high and low < math.inf and delta > _DEEP:
             other_low, other_high = self._searched(delta)
             return max(low, other_low), min(high, other_high)
         return low, high
@@ -684,21 +764,28 @@ class ShownNoise(Mechanism):
                 ends[side] = falling_root(excess, 0.0, at_zero, high, high / 2, lambda high: _NEAR * high)[side]
         return min(ends), ends[1]
 
-    def _band(self, lowest: float, highest: float) -> ConvexBand:
-        """A band around the curve that is narrow between two epsilons."""
+    def _nodes(self, lowest: float, highest: float) -> FloatArray:
+        """Nodes of a band around the curve that is narrow between two epsilons."""
         key = lowest, highest
-        if key not in self._bands:
+        if key not in self._placed:
             sums = self._sums(_NEGLIGIBLE, (_SATED + math.sqrt(_SATED**2 + 2 * highest)) ** 2)
             places, falls, tilt = [0.0], [0.0], 0.0
             while not sums.empty and places[-1] < highest and tilt < _STEEPEST / sums.greatest:
                 tilt = max(tilt * _BETWEEN, 1e-3 / (sums.cumulants(0.0)[1] + 1e-3 * sums.greatest))
                 places.append(max(sums.epsilon_of(tilt), places[-1]))
                 falls.append(max(-sums.log_level(tilt), falls[-1]))
-            nodes = np.interp(np.arange(0.0, falls[-1], _BAND), falls, places)
+            last = min(float(np.interp(highest, places, falls)), -_VANISHED)
+            nodes = np.interp(np.linspace(0.0, last, min(math.ceil(last / _BAND) + 1, _MOST_NODES)), falls, places)
             # delta is no less than the estimate of its level says in the bulk, where it varies with epsilon itself
             nodes = np.append(nodes, np.linspace(0.0, np.interp(_BULK, falls, places), _EVEN))
             inside = nodes[(nodes > lowest) & (nodes < highest)]
-            self._bands[key] = ConvexBand(self._bounds, np.unique(np.concatenate([[0.0, lowest], inside, [highest]])))
+            self._placed[key] = np.unique(np.concatenate([[0.0, lowest], inside, [highest]]))
+        return self._placed[key]
+
+    def _band(self, nodes: FloatArray) -> ConvexBand:
+        key = float(nodes[1]), float(nodes[-1])
+        if key not in self._bands:
+            self._bands[key] = ConvexBand(self._bounds, nodes)
         return self._bands[key]
 
     def _bounds(self, epsilon: FloatArray) -> BracketArrays:
