@@ -223,6 +223,11 @@ class ChannelQuery(Query):
     def pair(self) -> bool:  # type: ignore[override]
         return self.channel.known and self.observer.sees_others
 
+    @property
+    def closed(self) -> bool:
+        """Never: the noise of a law of the channel is known between two bounds only."""
+        return False
+
     def dominating(self, level: float) -> Factors:
         """The query against an observer who knows the channel and who of the others takes part."""
         if self.pair:

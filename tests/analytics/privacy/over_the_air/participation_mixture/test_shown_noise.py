@@ -13,6 +13,7 @@ from support.systems import unlike
 import airtight
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.privacy.over_the_air import rounds
+from airtight.analytics.privacy.over_the_air.multi_antenna import channel_privacy
 from airtight.analytics.privacy.over_the_air.participation_mixture import shown_noise
 from airtight.analytics.privacy.over_the_air.participation_mixture.build import participations
 from airtight.analytics.privacy.over_the_air.participation_mixture.shown_noise import Ratios, ShownNoise
@@ -230,3 +231,16 @@ def test_many_places_far_out_and_where_nothing_is_left():
     assert np.all(np.diff(far) <= 0) and far[0] > 0.1 and far[-1] < 1e-300
     loud = airtight.curve(SYSTEM.replace(noise_variance=1e6), observer="participants").compose(2)
     assert np.all(loud.epsilon(np.linspace(0.5, 0.9, 97)) == 0)
+
+
+def test_a_device_that_never_sends_tells_nothing_over_rounds():
+    never = unlike(3, 0, adjacency="silent").replace(participation=[0.0, 0.5, 1.0], rounds=2)
+    assert airtight.epsilon(never, observer="participants")[0] == 0
+    assert airtight.delta(never, 0.0, observer="participants")[0] == 0
+
+
+def test_rounds_over_a_channel_are_no_sums_of_known_ratios():
+    """There the noise is known between two bounds only."""
+    channel = airtight.Channel(fading="rayleigh", antennas=3, states=20)
+    query = channel_privacy.query(unlike(5, 1).normalised(), channel, 0, "participants")
+    assert isinstance(query, rounds.Query) and not query.closed
