@@ -224,7 +224,7 @@ class ChannelQuery(Query):
         return self.channel.known and self.observer.sees_others
 
     @property
-    def closed(self) -> bool:
+    def closed(self) -> bool:  # type: ignore[override]
         """Never: the noise of a law of the channel is known between two bounds only."""
         return False
 

@@ -236,7 +236,7 @@ def test_many_places_far_out_and_where_nothing_is_left():
 def test_a_device_that_never_sends_tells_nothing_over_rounds():
     never = unlike(3, 0, adjacency="silent").replace(participation=[0.0, 0.5, 1.0], rounds=2)
     assert airtight.epsilon(never, observer="participants")[0] == 0
-    assert airtight.delta(never, 0.0, observer="participants")[0] == 0
+    assert airtight.delta(never, 0.0, observer="participants")[0] <= 1e-300
 
 
 def test_rounds_over_a_channel_are_no_sums_of_known_ratios():
