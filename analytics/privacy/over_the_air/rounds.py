@@ -26,6 +26,7 @@ from airtight.analytics.privacy.mechanisms.gaussian import Gaussian
 from airtight.analytics.privacy.mechanisms.kept_values import KeptValues
 from airtight.analytics.privacy.mechanisms.mechanism import BracketArrays, Factors, Mechanism, register
 from airtight.analytics.privacy.over_the_air import observers
+from airtight.analytics.privacy.over_the_air.multi_antenna.shared_curves import SharedCurves, edges_of
 from airtight.analytics.privacy.over_the_air.participation_mixture import (
     chebyshev,
     evaluate,
@@ -53,6 +54,8 @@ _ATTEMPTS = 2  # to find one for an order, in vain
 _BLURRED = 8.0  # error of such a series, in units of the tolerance of a divergence, that a composition can stand in the bulk
 _NOTHING = -746.0  # log of a positive number that underflows to 0
 _BULK, _BULK_NATS = 1e-6, 25.0  # relative error of the interpolation in the bulk, and minus log delta beyond the bulk
+_EDGES = (96, 160)  # least and greatest number of them at which it is computed otherwise, for one device
+_DIRECT = 240  # values of the others' noise up to which the divergence is computed at each of them
 _FEW = 8  # points in a decade of epsilon at which a costly curve is first evaluated
 _COARSE_CELLS = 4  # so many times fewer cells in either direction, to compare codes
 _HUGE = 1e100  # a squared ratio from which on a release counts as one without noise, above
@@ -74,6 +77,7 @@ class Query(Mechanism):
     _parts: dict[float, NoiseMixture] = field(default_factory=dict, compare=False, repr=False)
     _rules: dict[tuple[float, int], NoiseMixture | None] = field(default_factory=dict, compare=False, repr=False)
     _composed: list[Query] = field(default_factory=list, compare=False, repr=False)
+    _curves: dict[float, SharedCurves | None] = field(default_factory=dict, compare=False, repr=False)
     _laws_of_all: Laws | None = field(default=None, compare=False, repr=False)
     # None for an attempt in vain
     _series: dict[tuple[bool, float], list[_Series | None]] = field(default_factory=dict, compare=False, repr=False)
@@ -93,7 +97,7 @@ class Query(Mechanism):
     @property
     def sketched(self) -> int:  # type: ignore[override]
         few = self._part(_NEGLIGIBLE).interpolating or isinstance(self._part(_NEGLIGIBLE), HiddenParticipationMixture)
-        return _FEW if few else Mechanism.sketched
+        return _FEW if few or self._at_cells(_NEGLIGIBLE) else Mechanism.sketched
 
     @property
     def pair(self) -> bool:  # type: ignore[override]
@@ -228,12 +232,16 @@ class Query(Mechanism):
         the saddle point :math:`nK(t) \approx t\epsilon + \log\delta`, less than the :math:`t\epsilon` by whose share :math:`\eta`
         log delta changes over a relative :math:`\eta` of epsilon.
         """
-        if self.closed or self._part(_NEGLIGIBLE).weights.shape[1] < noise_interpolant.ESTIMATED_FROM or self.tolerance:
+        if self._part(_NEGLIGIBLE).weights.shape[1] < noise_interpolant.ESTIMATED_FROM or self.tolerance:
             return self
         if not self._composed:
             empty: dict[str, Any] = {"_rules": {}, "_seen": {}, "_composed": [], "_series": {}}
             self._composed.append(replace(self, tolerance=_TOLERATED, **empty))
         return self._composed[0]
+
+    def _at_cells(self, negligible: float) -> SharedCurves | None:
+        """The divergence at few values of the others' noise, in a composition."""
+        return self._shared_curves(negligible) if self.tolerance else None
 
     def _laws(self, negligible: float) -> Iterator[NoiseMixture]:
         """The others' noise on few values, in a composition, and then on all: for divergences too steep for the few."""
@@ -246,7 +254,32 @@ class Query(Mechanism):
                 yield law
         yield part
 
+    def _shared_curves(self, negligible: float) -> SharedCurves | None:
+        """The divergence at few values of the others' noise, where these are many and its slope in the noise is known."""
+        if negligible not in self._curves:
+            part = self._part(negligible)
+            visible = not (part.idle_noise or isinstance(part, HiddenParticipationMixture))
+            visible &= part.adjacency is not Adjacency.ABSENT
+            if part.weights.shape[1] <= _DIRECT or not visible or part.participation[0] == 0:
+                self._curves[negligible] = None
+            else:
+                used = part.weights[0] > 0
+                low, weights = part.variance[:, used], part.weights[:, used]
+                high = part.unrounded().variance[:, used]
+                self._curves[negligible] = SharedCurves.of(
+                    part, edges_of(part, low, high, weights, _EDGES), low, high, weights, tabled=False
+                )
+        return self._curves[negligible]
+
     def _ends(self, eps: FloatArray, reverse: bool, negligible: float) -> BracketArrays:
+        if (curves := self._at_cells(negligible)) is not None:
+            lower, upper = curves.delta_bracket(eps, 0, reverse=reverse, doubt=SHORTENED)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                rough = ~(np.log(upper / lower) <= _tolerated(_BULK, -np.log(upper))) & (upper > SMALLEST)
+            if np.any(rough):
+                other_lower, other_upper = self._summed_ends(eps[rough], reverse, negligible)
+                lower[rough], upper[rough] = np.maximum(lower[rough], other_lower), np.minimum(upper[rough], other_upper)
+            return lower, upper
         if self.tolerance and self._part(negligible).interpolating:
             return self._estimated_ends(eps, reverse, negligible)
         return self._summed_ends(eps, reverse, negligible)

@@ -63,6 +63,7 @@ _LITTLE = 1e-7  # share of the least mean below which the fall of the divergence
 _RARE = 1e-9  # share of the greatest mean below which a device is left out there
 _FAR_OUT = 16.0  # lengths of a chord to which it is continued at most
 _CONTINUED = 256 * UNIT  # error of what is continued, relative to the values it is made from: 8 units for each length
+_WIDER = 1e-9  # share of v by which a cell is widened beyond the slack: more than the rounding of any atom
 _EXPONENTIAL = 1e-11  # relative error of exponentials and of their means
 _LEAST, _GREATEST = 1e-30, 1e16  # of the squared distance and the own noise over v: outside, no table is made
 _KEPT = 1 << 23  # values of the curves that are kept at most
@@ -108,6 +109,10 @@ class SharedCurves:
         The least noise.
     missing : float
         Probability that the law of v leaves out at its low end; as much may have been moved down at its high end.
+    grid : tuple of float
+        `slack` and `spread` of a law of v on a grid (:mod:`airtight.analytics.distributions.weighted_sum`).
+    tabled : bool
+        Whether the divergences come from a table in epsilon; otherwise they are computed at each epsilon.
     """
 
     part: NoiseMixture
@@ -117,6 +122,8 @@ class SharedCurves:
     error: float
     receiver: float = 0.0
     missing: float = 0.0
+    grid: tuple[float, float] = (0.0, 0.0)
+    tabled: bool = True
     _tables: dict[bool, _Table] = field(default_factory=dict, compare=False, repr=False)
     _seen: dict[bool, KeptValues] = field(default_factory=dict, compare=False, repr=False)
 
@@ -128,6 +135,8 @@ class SharedCurves:
         low: FloatArray,
         high: FloatArray,
         weights: FloatArray,
+        *,
+        tabled: bool = True,
     ) -> SharedCurves | None:
         """The curves of a law for each device, shape (devices, atoms); None where divergences are not regular.
 
@@ -185,6 +194,8 @@ class SharedCurves:
             part.error + float(part.rounding[0]) + (edges.size + low.shape[1] + 16) * UNIT,
             receiver=float(part.receiver[0]),
             missing=float(part.missing[0]),
+            grid=(part.slack, part.spread),
+            tabled=tabled,
         )
 
     def delta_bracket(self, epsilon: FloatArray, row: int, *, reverse: bool, doubt: float) -> BracketArrays:
@@ -207,13 +218,17 @@ class SharedCurves:
         """Lower and upper bound of the mean over v, shape (devices, epsilons)."""
         inner_far, factor_far = self._amplified(epsilon * (1 + doubt), reverse)
         inner, factor = self._amplified(epsilon * (1 - doubt), reverse)
-        table = self._table(reverse)
-        low, high = table.at(inner_far, upper=False), table.at(inner, upper=True)
+        if self.tabled:
+            table = self._table(reverse)
+            low, high = table.at(inner_far, upper=False), table.at(inner, upper=True)
+        else:
+            low, high = self._computed(inner, inner_far, reverse)
         fall_low, fall_high = (np.maximum(values[:-1] - values[1:], 0.0) for values in (low, high))
         with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
             least = self.lower.whole @ low[1:]
             enough = np.min(np.maximum(least, _RARE * np.max(least, axis=0)), axis=0)
-            matters = np.max(self.upper.nearer, axis=0)[:, None] * fall_high > _LITTLE * enough
+            # where divergences are computed, and not tabled, all cells are resolved
+            matters = np.max(self.upper.nearer, axis=0)[:, None] * fall_high > _LITTLE * enough * self.tabled
             cell, place = np.nonzero(matters)
             apart = np.where(inner > 0, np.abs(inner_far - inner) / inner, 0.0)
             slow, fast = self._rates(cell, inner[place], reverse, apart[place])
@@ -221,11 +236,70 @@ class SharedCurves:
             curved_low = np.where(fast == 0, 0.0, fast / -np.expm1(-fast) - 1)  # k_2
             lower = self._mean(low[1:], fall_low, cell, place, curved_low, upper=False)
             upper = self._mean(high[1:], fall_high, cell, place, -curved_high, upper=True)
+            if self.grid[1]:
+                lower, upper = self._off_grid(lower, upper, low, high, inner, apart, reverse)
             lower, upper = np.maximum(lower - self.missing, 0.0), upper + self.missing
             return (
                 lower * factor_far * (1 - self._rounding),
                 np.minimum(upper * factor * (1 + self._rounding) + SMALLEST, 1.0),
             )
+
+    def _computed(self, near: FloatArray, far: FloatArray, reverse: bool) -> BracketArrays:
+        """Lower and upper bound of the divergence at every edge from epsilon `near` to `far`, shape (edges, epsilons)."""
+        edges = self.part.receiver.size
+        finite = np.isfinite(far)
+        epsilon = np.where(finite, (near + far) / 2, near)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            relative_width = np.where(finite & (far > near), (far - near) / far, 0.0)
+        rows = np.repeat(np.arange(edges), epsilon.size)
+        with np.errstate(under="ignore"):
+            ends = evaluate.log_ends(
+                self.part, np.tile(epsilon, edges), rows, reverse=reverse, doubt=np.tile(relative_width, edges)
+            )
+            low, high = (np.exp(end).reshape(edges, epsilon.size) for end in ends)
+        low[:, ~finite] = 0.0
+        return low, high
+
+    def _off_grid(
+        self,
+        lower: FloatArray,
+        upper: FloatArray,
+        low: FloatArray,
+        high: FloatArray,
+        epsilon: FloatArray,
+        apart: FloatArray,
+        reverse: bool,
+    ) -> BracketArrays:
+        r"""Lower and upper bound of the mean over a sum itself, from those over its law on a grid.
+
+        Notes
+        -----
+        The mean over the sum differs from that over its law by at most half the `spread` times the mean of a bound of the
+        curvature within the slack (:mod:`airtight.analytics.distributions.weighted_sum`); this is bounded cell by cell.
+        With :math:`f = -\partial_vD` and :math:`\rho_1 \le (\log f)' \le \rho_2` on a cell [a, b], widened by the slack on
+        either side, f is at most :math:`F = e^{\max|\rho_i|\,(b-a+2\,\text{slack})}(D(a)-D(b))/(b-a)` there, since its mean
+        over the cell is one of its values. So :math:`-\partial_v^2D = f(\log f)'` lies between :math:`F\min(\rho_1, 0)` and
+        :math:`F\max(\rho_2, 0)`.
+        """
+        slack, spread = self.grid
+        edges, cells = self.part.receiver, self.part.receiver.size - 1
+        cell, place = (x.ravel() for x in np.indices((cells, epsilon.size)))
+        # a little wider yet, for the rounding of the atoms
+        lowest = np.maximum(edges[:-1] * (1 - _WIDER) - slack, self.receiver)
+        highest, width = edges[1:] * (1 + _WIDER) + slack, np.diff(edges)
+        rate_low, rate_high = self._rates_within(
+            lowest[cell], highest[cell], epsilon[place], reverse, np.broadcast_to(apart, epsilon.shape)[place]
+        )
+        log_growth = np.maximum(np.abs(rate_low), np.abs(rate_high)) * (highest - lowest)[cell]
+        fall = np.maximum(high[:-1] - low[1:], 0.0) + SMALLEST  # it may have underflowed
+        mass = self.upper.whole[0][:, None]
+        greatest_slope = fall / width[:, None] * np.exp(log_growth).reshape(fall.shape)
+        concave, convex = (
+            np.where(mass > 0, np.nan_to_num(mass * greatest_slope * np.maximum(rate, 0.0).reshape(fall.shape), nan=np.inf), 0.0)
+            for rate in (rate_high, -rate_low)
+        )
+        raised, lowered = (spread / 2 * np.sum(curvature, axis=0) * (1 + _EXPONENTIAL) for curvature in (concave, convex))
+        return np.maximum(lower - lowered, 0.0), upper + raised
 
     @property
     def _rounding(self) -> float:

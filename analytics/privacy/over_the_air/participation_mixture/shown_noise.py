@@ -6,7 +6,8 @@ where nothing is sent. Independent releases with :math:`x_1, x_2, \dots` are tog
 
 .. math:: \delta(\epsilon) = E\,f(M), \qquad f(M) = \delta_G(\epsilon; \sqrt M),
 
-for any number of rounds: one mean over the law of a sum, whatever the rounds.
+for any number of rounds: one mean over the law of a sum, whatever the rounds. It is taken where the law of x is *regular*
+(:attr:`Ratios.regular`); other releases are composed by their divergences.
 
 Steps, in order
 ---------------

@@ -26,6 +26,7 @@ from airtight.analytics.privacy.mechanisms.gaussian import Gaussian
 from airtight.analytics.privacy.mechanisms.laplace import Laplace
 from airtight.analytics.privacy.mechanisms.randomized_response import RandomizedResponse
 from airtight.analytics.privacy.over_the_air import rounds, system_privacy
+from airtight.analytics.privacy.over_the_air.multi_antenna.shared_curves import SharedCurves, edges_of
 from airtight.analytics.privacy.over_the_air.participation_mixture import signal_lower_bound
 from airtight.analytics.privacy.over_the_air.participation_mixture.build import participations
 from airtight.analytics.privacy.over_the_air.participation_mixture.noise_interpolant import NoiseInterpolant
@@ -791,6 +792,30 @@ def _sets(others: int) -> np.ndarray:
     return np.arange(2**others)[:, None] >> np.arange(others) & 1
 
 
+@pytest.mark.parametrize("adjacency", ["silent", "replace"])
+def test_cells_of_an_exact_noise_law_hold_the_mean_over_every_set(adjacency):
+    system = unlike(10, 3, adjacency)
+    query = rounds.query(system, 0, "participants")
+    in_cells = query.in_composition(2)
+    assert in_cells is not query
+    epsilon = np.array([1e-3, 0.3, 1.0])
+    low, high = in_cells.delta_bracket(epsilon)
+    noise = system.received_noise_variance
+    sets, p = _sets(9), system.participation[1:]
+    weights = np.prod(np.where(sets, p, 1 - p), axis=1)
+    deviation = np.sqrt(system.receiver_noise_variance + noise[0] + sets @ noise[1:])
+    with mpmath.workdps(40):
+        for place, e in enumerate(epsilon):
+            exact = mpmath.mpf(0)
+            for weight, sigma in zip(weights, deviation, strict=True):
+                mu = mpmath.mpf(float(system.sensitivity[0])) / mpmath.mpf(float(sigma))
+                a, b = e / mu - mu / 2, e / mu + mu / 2
+                exact += mpmath.mpf(float(weight)) * (mpmath.ncdf(-a) - mpmath.exp(e) * mpmath.ncdf(-b))
+            exact *= mpmath.mpf(float(system.participation[0]))
+            assert low[place] <= exact * (1 + 1e-12) and exact * (1 - 1e-12) <= high[place]
+            assert high[place] <= 1.03 * low[place]
+
+
 def _over_every_set(system, epsilon):
     """delta of device 0 at each epsilon, as a sum over the sets of the others, for a server that sees who sends."""
     sets, p, noise = _sets(system.devices - 1), system.participation[1:], system.received_noise_variance
@@ -798,6 +823,20 @@ def _over_every_set(system, epsilon):
     mu = system.sensitivity[0] / np.sqrt(system.receiver_noise_variance + noise[0] + sets @ noise[1:])
     deltas = np.array([np.exp(gaussian.log_curve(np.full(mu.size, e), mu)[0]) @ weights for e in epsilon])
     return system.participation[0] * deltas
+
+
+@pytest.mark.parametrize("cells", [32, 100, 400])
+def test_cells_of_a_noise_law_on_a_grid_hold_the_mean_over_every_set(cells):
+    system = unlike(10, 14).normalised()
+    (part,) = participations(system, np.array([0]), 0.0, cells=cells)
+    high = part.unrounded().variance
+    curves = SharedCurves.of(
+        part, edges_of(part, part.variance, high, part.weights), part.variance, high, part.weights, tabled=False
+    )
+    epsilon = np.geomspace(1e-3, 1.0, 12)
+    low, high = curves.delta_bracket(epsilon, 0, reverse=False, doubt=0.0)
+    exact = _over_every_set(system, epsilon)
+    assert np.all(low <= exact * (1 + 1e-11)) and np.all(exact * (1 - 1e-11) <= high)
 
 
 @pytest.mark.parametrize(("cells", "pieces"), [(60, 1), (200, 3), (400, 3), (400, 9)])
