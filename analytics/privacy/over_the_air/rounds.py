@@ -599,7 +599,7 @@ def delta_at(
     >>> system = InferenceSystem(devices=12, participation=0.9, noise_variance=0.1, weight=1/12, clip=1.0, alignment=1.0,
     ...     receiver_noise_variance=0.1, dimension=784, delta=1e-5, delta_prime=1e-5, adjacency="silent")
     >>> float(delta_at(system, 3.0, rounds=100, device=0))
-    1.318...e-05
+    1.317...e-05
     """
     count = checks.count("rounds", rounds)
     if count == 1:

@@ -281,7 +281,7 @@ def delta(
     >>> system = InferenceSystem(devices=12, participation=0.9, noise_variance=0.1, weight=1/12, clip=1.0, alignment=1.0,
     ...     receiver_noise_variance=0.1, dimension=784, delta=1e-5, adjacency="silent")
     >>> float(delta(system, 3.0, rounds=100, device=0))
-    1.318...e-05
+    1.317...e-05
     """
     resolved = _observer(system, observer)
     if isinstance(system, HomogeneousSystems):
