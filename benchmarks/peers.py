@@ -32,14 +32,14 @@ def law(peer: str, mu: float, q: float, rounds: int, step: float) -> Any:
     """The peer's privacy loss distribution of DP-SGD: Gaussian of this mu on a Poisson sample of rate q, so many rounds."""
     module = load(peer)
     if peer == "opake-accounting":
-        one = module.gaussian_pld(1 / mu, module.DiscretizationConfig(step))
-        one = one if q == 1 else module.poisson_pld(one, q)
+        release = module.gaussian_pld(1 / mu, module.DiscretizationConfig(step))
+        release = release if q == 1 else module.poisson_pld(release, q)
     elif peer == "PLD_accounting":
         plain = load("dp-accounting").from_gaussian_mechanism(1 / mu, value_discretization_interval=step)
-        one = module.subsample_pld(pld=plain, sampling_probability=q)
+        release = module.subsample_pld(pld=plain, sampling_probability=q)
     else:
-        one = module.from_gaussian_mechanism(1 / mu, sampling_prob=q, value_discretization_interval=step)
-    return one.self_compose(rounds) if rounds > 1 else one
+        release = module.from_gaussian_mechanism(1 / mu, sampling_prob=q, value_discretization_interval=step)
+    return release.self_compose(rounds) if rounds > 1 else release
 
 
 def epsilons(distribution: Any, deltas: Sequence[float]) -> list[float]:

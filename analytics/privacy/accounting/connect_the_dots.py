@@ -184,7 +184,7 @@ def below(
     # left of x = 1: L(x) = x R(-log x), where R is the reverse curve
     starts, stops, middles = _line_ends_left(of_lines_left, np.asarray(to_zero[1:] * step), widths_left, side * widths_left)
     left = np.concatenate([starts[:1], np.minimum(stops[:-1], starts[1:]), stops[-1:]])
-    at_one = float(right[0])
+    first_line = float(right[0])
     # both sides bound delta(0); the law needs some mass above the infinite one
     at_zero = min(float(right[0]), float(left[-1]))
     if not at_zero > infinite:
@@ -200,9 +200,9 @@ def below(
         total_limit = 1 + start - rise
     law = _law(_straightened(Sides(right, left, places[: left.size + right.size - 1]), step), step, infinite, total_limit)
     # Losses below 0 that fill few cells, or a part of one, are ill described by lines: the curve at 0 lacks what they lack
-    if right.size > 1 and (found := _at_zero(law)) < _UNEVEN * at_one:
+    if right.size > 1 and _at_zero(law) < _UNEVEN * first_line:
         sunk = _sunk(of_lines, line_ends, from_zero, step, side, infinite, aligned)
-        law = sunk if sunk is not None and _at_zero(sunk) > found else law
+        return max(law, sunk, key=_at_zero) if sunk is not None else law
     return law
 
 

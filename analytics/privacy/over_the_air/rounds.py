@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -36,11 +37,10 @@ from airtight.analytics.privacy.over_the_air.participation_mixture import (
 from airtight.analytics.privacy.over_the_air.participation_mixture.build import participations
 from airtight.analytics.privacy.over_the_air.participation_mixture.evaluate import NoiseMixture
 from airtight.analytics.privacy.over_the_air.participation_mixture.hidden import PROVED_FROM, HiddenParticipationMixture
-from airtight.analytics.privacy.over_the_air.participation_mixture.shown_noise import Ratios, ShownNoise
+from airtight.analytics.privacy.over_the_air.participation_mixture.shown_noise import NEGLIGIBLE, Ratios, ShownNoise
 from airtight.analytics.progress import counted
 from airtight.analytics.rounding import NORMAL, SMALLEST, UNIT
 
-_NEGLIGIBLE = 1e-25  # probability of the others' noise that the first evaluation leaves out
 _SHORT = 2.0**40  # to which the mantissa of epsilon is rounded: 40 bits
 SHORTENED = 1.01 / _SHORT  # bound of the relative change of epsilon by this rounding
 _NATS = 24.0  # -log of the quadrature error of a curve: below the error of any loss grid
@@ -59,7 +59,7 @@ _DIRECT = 240  # values of the others' noise up to which the divergence is compu
 _FEW = 8  # points in a decade of epsilon at which a costly curve is first evaluated
 _COARSE_CELLS = 4  # so many times fewer cells in either direction, to compare codes
 _HUGE = 1e100  # a squared ratio from which on a release counts as one without noise, above
-_DOUBTFUL = 1e-13  # where delta is below _NEGLIGIBLE / _DOUBTFUL, no value of the noise is left out
+_DOUBTFUL = 1e-13  # where delta is below NEGLIGIBLE / _DOUBTFUL, no value of the noise is left out
 
 
 @dataclass(frozen=True)
@@ -96,18 +96,18 @@ class Query(Mechanism):
 
     @property
     def sketched(self) -> int:  # type: ignore[override]
-        few = self._part(_NEGLIGIBLE).interpolating or isinstance(self._part(_NEGLIGIBLE), HiddenParticipationMixture)
-        return _FEW if few or self._at_cells(_NEGLIGIBLE) else Mechanism.sketched
+        few = self._part(NEGLIGIBLE).interpolating or isinstance(self._part(NEGLIGIBLE), HiddenParticipationMixture)
+        return _FEW if few or self._at_cells(NEGLIGIBLE) else Mechanism.sketched
 
     @property
     def pair(self) -> bool:  # type: ignore[override]
         return self.observer.sees_others
 
-    @property
+    @cached_property
     def closed(self) -> bool:  # type: ignore[override]
         """Whether every round is Gaussian with noise that the observer knows: then rounds add up (:mod:`.shown_noise`)."""
         leaves = self.system.adjacency is Adjacency.ABSENT
-        return self.observer.sees_device and not leaves and not self.system.idle_noise and self.ratios(_NEGLIGIBLE).regular
+        return self.observer.sees_device and not leaves and not self.system.idle_noise and self.ratios(NEGLIGIBLE).regular
 
     @property
     def kind(self) -> Hashable:
@@ -175,26 +175,26 @@ class Query(Mechanism):
         if missing.size:
             kept.add(missing, np.stack(self._divergences(missing, order), axis=1))
         lower = kept.at(rounded, 0) if self.pair else np.zeros(rounded.shape)
-        return lower, np.where(epsilon < np.inf, kept.at(rounded, 1), self._part(_NEGLIGIBLE).infinite_loss()[0])
+        return lower, np.where(epsilon < np.inf, kept.at(rounded, 1), self._part(NEGLIGIBLE).infinite_loss()[0])
 
     def greatest_loss(self, *, reverse: bool = False) -> float:
-        mixture, silent = self._part(_NEGLIGIBLE), self.system.adjacency is not Adjacency.ABSENT
+        mixture, silent = self._part(NEGLIGIBLE), self.system.adjacency is not Adjacency.ABSENT
         return (
             0.0 if float(mixture.participation[0]) == 0 or (silent and float(mixture.sensitivity[0]) == 0) else np.inf
         )
 
     def reached_loss(self, *, reverse: bool = False) -> float:
         """Infinite where device k moves the mean of Gaussian noise, even if its participation is random."""
-        mixture = self._part(_NEGLIGIBLE)
+        mixture = self._part(NEGLIGIBLE)
         moves = self.pair and float(mixture.participation[0]) > 0 and float(mixture.sensitivity[0]) > 0
         return np.inf if moves and (self.symmetric or not reverse) else 0.0
 
     def _divergences(self, eps: FloatArray, reverse: bool) -> BracketArrays:
         lower, upper = np.zeros(eps.shape), np.full(eps.shape, SMALLEST)
         relevant = (self._log_greatest(eps) > _NOTHING) | np.isinf(eps)
-        lower[relevant], upper[relevant] = self._ends(eps[relevant], reverse, _NEGLIGIBLE)
-        doubtful = np.flatnonzero(relevant & (upper * _DOUBTFUL < _NEGLIGIBLE))
-        if doubtful.size and self._part(_NEGLIGIBLE).missing[0] > 0:
+        lower[relevant], upper[relevant] = self._ends(eps[relevant], reverse, NEGLIGIBLE)
+        doubtful = np.flatnonzero(relevant & (upper * _DOUBTFUL < NEGLIGIBLE))
+        if doubtful.size and self._part(NEGLIGIBLE).missing[0] > 0:
             lower[doubtful], upper[doubtful] = self._ends(eps[doubtful], reverse, 0.0)
         return lower, upper
 
@@ -202,7 +202,7 @@ class Query(Mechanism):
         """log of an upper bound of delta: participation is visible, and the noise is the least possible."""
         if self.system.adjacency is Adjacency.ABSENT:
             return np.zeros(eps.shape)
-        mixture = self._part(_NEGLIGIBLE)
+        mixture = self._part(NEGLIGIBLE)
         # no other device sends, unless it always does
         meant = observers.mixture_model(self.system, self.observer)[0].normalised()
         always = (meant.participation == 1) & (np.arange(self.system.devices) != self.device)
@@ -232,7 +232,7 @@ class Query(Mechanism):
         the saddle point :math:`nK(t) \approx t\epsilon + \log\delta`, less than the :math:`t\epsilon` by whose share :math:`\eta`
         log delta changes over a relative :math:`\eta` of epsilon.
         """
-        if self._part(_NEGLIGIBLE).weights.shape[1] < noise_interpolant.ESTIMATED_FROM or self.tolerance:
+        if self._part(NEGLIGIBLE).weights.shape[1] < noise_interpolant.ESTIMATED_FROM or self.tolerance:
             return self
         if not self._composed:
             empty: dict[str, Any] = {"_rules": {}, "_seen": {}, "_composed": [], "_series": {}}

@@ -12,7 +12,7 @@ for any number of rounds: one mean over the law of a sum, whatever the rounds. I
 Steps, in order
 ---------------
 1. Each release puts its x on multiples of a step h: every value is shared by both neighbours such that the mean is kept.
-2. *Tilt.* The weight :math:`e^{tM}` moves the sums that matter for an epsilon to the middle (:func:`_ratio_of_tilt`), and the
+2. *Tilt.* The weight :math:`e^{tM}` moves the sums that matter for an epsilon to the middle (*Far tail* below), and the
    tilted laws are composed in Fourier space (:mod:`airtight.analytics.privacy.accounting.loss_distribution`).
 3. The mean of f is taken over the composed law, with the errors below on either side.
 4. An epsilon is the root of a bound of delta. Many epsilons or deltas are read from a convex band around the curve
@@ -78,38 +78,35 @@ from airtight.analytics.privacy.mechanisms.mechanism import BracketArrays, Mecha
 from airtight.analytics.root_search import falling_root
 from airtight.analytics.rounding import NORMAL, SMALLEST, UNIT
 
-_SHARE = 0.12  # of a tilted unit of M: the step, times the root of the number of rounds
+NEGLIGIBLE = 1e-25  # probability of noise that is left out, at first
+_DOUBTFUL = 1e-12  # it is not left out where this share of delta is less
+_UNLIKE, _SMALL, _RARELY, _KNOWN = 1e8, 1e-12, 1e-3, 0.5  # limits of a regular law (Ratios.regular)
+_SHARE = 0.12  # of the length on which the weight of M changes: the step, times the root of the number of rounds
 _HOEFFDING = 20.0  # 2 T exp(-2 _HOEFFDING^2) underflows
-_MOVED = 0.8  # greatest distance that all rounds together may move, in the same unit, unless the grid grows too long
+_MOVED = 0.8  # share of this length that all rounds together may move, at most
 _LONGEST = 1 << 19  # greatest number of steps in the ratio of one round
-_REFINED = 1e-3  # relative error of a mean by its grid from which the step is reduced once
-_MOST_TERMS = 1 << 18  # terms of a mean up to which it may be
-_FINER = 4.0  # divisor of the step then
+_COARSER, _COARSENED = 8.0, 8  # factor of the step where the sums have too many places, and how often it is applied, at most
+_FINER = 4.0  # divisor of the step where the grid costs more than the next share of a mean
+_REFINED, _MOST_TERMS, _DEEP = 1e-3, 1 << 18, 1e-100  # this share; places up to which, and delta from which on, it is divided
 # ratios of neighbouring tilts, one composition for all between, and up to which product of tilt and deviation each is used
 _TILTS = (1.25, 6.0), (1.02, 150.0), (1.002, math.inf)
-_MANY = 96  # number of epsilons or deltas at a time from which a band is formed
-_BAND = 0.1  # distance of its nodes in log delta
-_WIDTH = 1e-9  # relative length at which the search for an epsilon ends
-_STEPS, _ATTEMPTS = 60, 60  # of this search, and to confirm what it found
-_DEEP = 1e-100  # a delta from which on this is done
-_NEAR, _FARTHEST = 1e-5, 1e12  # of this length, and the greatest epsilon tried, where every epsilon has its own composition
-_BULK, _EVEN = 4.0, 128  # minus log delta up to which a band has so many evenly spaced nodes, too
-_BEYOND = 1.05  # factor of the distance at which the bounds should confirm it
-_NEGLIGIBLE, _DOUBTFUL = 1e-25, 1e-12  # probability of noise that is left out, unless delta is below the second number
 _STEEPEST = 1e12  # greatest tilt, in units of one over the greatest ratio
-_COARSER = 8.0  # factor of the step where there are too many points
-_HALVINGS = 52  # of an interval of epsilon, for many deltas
-_BETWEEN = 1.1  # ratio of neighbouring tilts that place the nodes of a band
-_COARSENED = 8  # attempts with a coarser one
-_MOST_NODES = 1024  # of a band, at most
-_DEVIATIONS, _LEVELS = 40.0, 4001  # reach and size of a table of the levels of losses
-_TINY = 1e-100  # an epsilon whose square does not underflow
-_UNLIKE, _SMALL, _RARELY, _KNOWN = 1e8, 1e-12, 1e-3, 0.5  # limits of a regular law (Ratios.regular)
-_SATED = 7.0  # a ratio with sqrt(x) / 2 - epsilon / sqrt(x) above it lets f be 1 but for some 1e-12
+_CELLS = 2048  # cells of all sums, to bound what lies outside of a window
+_PROBABILITY = 1e-13  # relative error of a probability that sums of logarithms give
+_SATURATED = 7.0  # a ratio with sqrt(x) / 2 - epsilon / sqrt(x) above it lets f be 1 but for some 1e-12
 _FEW = 1e-5  # share of delta that ratios beyond the reach may cost
 _PASSES = 4  # reaches that are tried for one delta
-_PROBABILITY = 1e-13  # relative error of a probability that sums of logarithms give
-_CELLS = 2048  # cells of all sums, to bound what lies outside of a window
+_TINY = 1e-100  # an epsilon whose square does not underflow
+_WIDTH = 1e-9  # relative length at which the search for an epsilon ends
+_STEPS, _ATTEMPTS = 60, 60  # of this search, and to confirm what it yields
+_BEYOND = 1.05  # factor of the distance at which the bounds should confirm it
+_NEAR, _FARTHEST = 1e-5, 1e12  # this length, and the greatest epsilon tried, where every epsilon has its own composition
+_MANY = 96  # number of epsilons or deltas at a time from which a band is formed
+_BAND, _MOST_NODES = 0.1, 1024  # distance of its nodes in log delta, and their greatest number
+_BETWEEN = 1.1  # ratio of neighbouring tilts that place them
+_BULK, _EVEN = 4.0, 128  # minus log delta up to which there are so many evenly spaced ones, too
+_HALVINGS = 52  # of an interval of epsilon, for many deltas
+_DEVIATIONS, _LEVELS = 40.0, 4001  # reach and size of a table of the levels of losses
 _LARGEST, _VANISHED = 700.0, -745.0  # logs of a number that fits a double, and of one that underflows
 _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 
@@ -169,7 +166,12 @@ class Ratios:
         values, mass = np.append(0.0, self.x), np.append(self.never, self.probabilities)
         return values[mass > 0], np.log(mass[mass > 0])
 
-    @property
+    @cached_property
+    def ends(self) -> tuple[float, float]:
+        """Least and greatest ratio; infinity and 0 where there is none."""
+        return float(np.min(self.x, initial=math.inf)), float(np.max(self.x, initial=0.0))
+
+    @cached_property
     def relative_slack(self) -> float:
         """The slack over the least noise, r of the module's notes."""
         return self.slack / float(np.min(self.noise)) if self.slack and self.noise.size else 0.0
@@ -177,7 +179,7 @@ class Ratios:
     @property
     def regular(self) -> bool:
         """Whether the grids of this module suit the law: ratios neither too unlike nor too rare, and noise that is well known."""
-        least, greatest = float(np.min(self.x, initial=math.inf)), float(np.max(self.x, initial=0.0))
+        least, greatest = self.ends
         alike = least >= _SMALL and greatest <= min(1 / _SMALL, _UNLIKE * least)
         return alike and float(np.sum(self.probabilities)) >= _RARELY and self.relative_slack <= _KNOWN
 
@@ -252,7 +254,7 @@ class _Composed:
                 _some([each + law.missing for each, law in zip(far, parts, strict=True)], counts) * (1 + error),
             ),
             reach=min(law.reach for law in parts),
-            least=step * min(int(np.min(law.x) / step) for law in parts if law.x.size),
+            least=step * min(int(law.ends[0] / step) for law in parts if law.x.size),
             missing=sum(count * law.missing for law, count in laws),
             relative_slack=max(law.relative_slack for law in parts),
             error=sum(count * (law.error + 8 * UNIT) for law, count in laws),
@@ -272,12 +274,12 @@ class _Composed:
         """Lower and upper bound of delta at a finite epsilon."""
         law = self.law
         with np.errstate(under="ignore", over="ignore", divide="ignore", invalid="ignore"):
-            log_f, _, doubt = gaussian.log_curve(np.full(law.at.shape, epsilon), np.sqrt(law.at))
+            log_f, _, log_error = gaussian.log_curve(np.full(law.at.shape, epsilon), np.sqrt(law.at))
             weight = np.exp(np.where(law.at > 0, log_f, -np.inf) + law.undo)
             about = law.at * (1 - self.doubt), law.at * (1 + self.doubt)
             mean, slope = law.total(weight), np.exp(_log_slope(epsilon, *about) + law.undo)
             # errors of f, and of the ratios, which are rounded
-            spoilt = law.total(weight * np.expm1(np.minimum(doubt, 1.0)))
+            spoilt = law.total(weight * np.expm1(np.minimum(log_error, 1.0)))
             spoilt += self.doubt * law.total(np.where(law.at > 0, slope * law.at, 0.0))
             # what the window leaves out, or has taken in, at the greatest weight there is (*Far tail*)
             strays = law.stray(_log_peak(self.tilt, epsilon, self.least))
@@ -287,8 +289,9 @@ class _Composed:
             low = (mean - spoilt - strays - below - 2 * law.error * float(np.sum(weight))) * (1 - relative) - self.missing
             certain = self.infinite
             if self.far[0] > self.infinite:  # with a far ratio, f is at least its value there; such laws have no slack
-                log_f, _, doubt = gaussian.log_curve(np.array([epsilon]), np.array([math.sqrt(self.reach * (1 - self.doubt))]))
-                certain += (self.far[0] - self.infinite) * math.exp(float(log_f[0] - doubt[0]))
+                root = math.sqrt(self.reach * (1 - self.doubt))
+                log_f, _, log_error = gaussian.log_curve(np.array([epsilon]), np.array([root]))
+                certain += (self.far[0] - self.infinite) * math.exp(float(log_f[0] - log_error[0]))
         high = min(high, 1.0) if high == high else 1.0
         return min(max(low, 0.0) + certain, high) if low == low else min(certain, high), high
 
@@ -316,24 +319,24 @@ class _Composed:
         greatest = self.product.greatest * (1 + 8 * UNIT)
         return np.geomspace(max(self.least, self.product.step / 2), max(greatest, self.product.step), _CELLS)
 
-    def _range(self, at: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Where sums may have been that are at M' now."""
-        rounds = np.minimum(np.floor(at / self.least * (1 + 4 * UNIT)) if self.least > 0 else np.inf, self.rounds)
+    def _range(self, first: FloatArray, last: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Where sums may have been that lie between two places now."""
+        rounds = np.minimum(np.floor(last / self.least * (1 + 4 * UNIT)) if self.least > 0 else np.inf, self.rounds)
         distance, r = _farthest(rounds) * self.product.step, self.relative_slack
-        return np.maximum(at - distance, 0.0) / (1 + r) * (1 - self.doubt), (at + distance) / (1 - r) * (1 + self.doubt)
+        return np.maximum(first - distance, 0.0) / (1 + r) * (1 - self.doubt), (last + distance) / (1 - r) * (1 + self.doubt)
 
     def _moved(self, epsilon: float, mean: float) -> tuple[float, float]:
         """What the grids may have taken from delta, and what they may have added to it."""
         above = below = 0.0
         curved, bent = self._marks
         for law, count in curved:
-            concave, convex = _curvature(epsilon, *self._range(law.at))
+            concave, convex = _curvature(epsilon, *self._range(law.at, law.at))
             above += count / 2 * law.most(concave)
             below += count / 2 * law.most(convex)
         for law, count in bent:
-            below += count / 2 * law.most(_log_slope(epsilon, *self._range(law.at)))
+            below += count / 2 * law.most(_log_slope(epsilon, *self._range(law.at, law.at)))
         # outside of the windows: the greatest that there is in cells of all sums
-        least, greatest = self._range(self._cells[:-1])[0], self._range(self._cells[1:])[1]
+        least, greatest = self._range(self._cells[:-1], self._cells[1:])
         undo = -self.tilt * self._cells[:-1]
         farther = np.maximum(*_curvature(epsilon, least, greatest)), _log_slope(epsilon, least, greatest)
         for laws, logs in zip((curved, bent), farther, strict=True):
@@ -343,7 +346,7 @@ class _Composed:
         if not max(above, below) <= _REFINED * mean:  # f rises: that all rounds moved as far as they can is another bound
             low, high = (
                 self.law.total(np.exp(gaussian.log_curve(np.full(end.shape, epsilon), np.sqrt(end))[0] + self.law.undo))
-                for end in self._range(self.law.at)
+                for end in self._range(self.law.at, self.law.at)
             )
             a = np.maximum(epsilon / np.sqrt(greatest) - np.sqrt(greatest) / 2, 0.0)
             high += self.law.stray(float(np.max(undo - a * a / 2)))
@@ -394,9 +397,14 @@ def _some(probabilities: list[float], counts: list[int]) -> float:
     return 0.0 - math.expm1(sum(count * math.log1p(-p) for p, count in zip(probabilities, counts, strict=True)))
 
 
-def _farthest(rounds: FloatArray) -> FloatArray:
+def _farthest(rounds: FloatArray | float) -> FloatArray:
     """How many steps so many rounds may have moved together, but for a probability that underflows (Hoeffding)."""
-    return np.minimum(rounds, _HOEFFDING * np.sqrt(rounds) + 1)
+    return np.asarray(np.minimum(rounds, _HOEFFDING * np.sqrt(rounds) + 1))
+
+
+def _saturated(epsilon: float) -> float:
+    """A ratio from which on f is nearly 1."""
+    return (_SATURATED + math.sqrt(_SATURATED**2 + 2 * epsilon)) ** 2
 
 
 def _log_peak(tilt: float, epsilon: float, least: float) -> float:
@@ -406,7 +414,7 @@ def _log_peak(tilt: float, epsilon: float, least: float) -> float:
     return -tilt * at - max(a, 0.0) * max(a, 0.0) / 2
 
 
-def _pull(tilt: float) -> float:
+def _fall(tilt: float) -> float:
     """The fall of log delta in epsilon under the tilt that belongs to it."""
     return math.sqrt(2 * tilt + 0.25) - 0.5
 
@@ -445,19 +453,9 @@ class _Sums:
     _made: dict[tuple[float, float], _Composed] = field(default_factory=dict)
 
     @property
-    def empty(self) -> bool:
-        """Whether no ratio is positive and listed."""
-        return self.greatest == 0
-
-    @property
-    def least(self) -> float:
-        """The least ratio that is listed."""
-        return min(float(np.min(law.x)) for law, _ in self.laws if law.x.size)
-
-    @property
-    def greatest(self) -> float:
-        """The greatest ratio that is listed."""
-        return max(float(np.max(law.x, initial=0.0)) for law, _ in self.laws)
+    def ends(self) -> tuple[float, float]:
+        """Least and greatest ratio that is listed."""
+        return min(law.ends[0] for law, _ in self.laws), max(law.ends[1] for law, _ in self.laws)
 
     def cumulants(self, tilt: float) -> tuple[float, float, float]:
         """K, K' and K''."""
@@ -479,12 +477,12 @@ class _Sums:
     def log_level(self, tilt: float) -> float:
         """About log delta at this epsilon."""
         value, mean, _ = self.cumulants(tilt)
-        return value - tilt * mean - mean * _pull(tilt) ** 2 / 2
+        return value - tilt * mean - mean * _fall(tilt) ** 2 / 2
 
     def log_bound(self, tilt: float, epsilon: float) -> float:
         """Upper bound of log delta (*Far tail* of the module's notes); ratios are at most those listed over 1 - r."""
         r = max(law.relative_slack for law, _ in self.laws)
-        return self.cumulants(tilt / (1 - r))[0] + _log_peak(tilt, epsilon, 0.0 if r else self.least)
+        return self.cumulants(tilt / (1 - r))[0] + _log_peak(tilt, epsilon, 0.0 if r else self.ends[0])
 
     def tilt_at(self, epsilon: float) -> float:
         """The tilt that belongs to an epsilon, of those that are used."""
@@ -499,7 +497,7 @@ class _Sums:
         """The tilt at which delta is about so great, of those that are used."""
 
         def excess(tilt: float, value: float, mean: float, variance: float) -> tuple[float, float]:
-            pull, root = _pull(tilt), math.sqrt(2 * tilt + 0.25)
+            pull, root = _fall(tilt), math.sqrt(2 * tilt + 0.25)
             level = value - tilt * mean - mean * pull**2 / 2
             return log_delta - level, tilt * variance + variance * pull**2 / 2 + mean * pull / root
 
@@ -510,7 +508,8 @@ class _Sums:
 
         The tilts that are used are so close together that the mean moves by no more than a few deviations from one to the next.
         """
-        tilt = root_of_tilts(self.cumulants, excess, 1 / self.greatest, greatest_tilt=_STEEPEST / self.greatest)
+        greatest = self.ends[1]
+        tilt = root_of_tilts(self.cumulants, excess, 1 / greatest, greatest_tilt=_STEEPEST / greatest)
         spread = tilt * math.sqrt(self.cumulants(tilt)[2])
         ratio = next(ratio for ratio, most in _TILTS if spread <= most)
         return ratio ** math.ceil(math.log(tilt) / math.log(ratio)) if tilt > NORMAL else 0.0
@@ -519,13 +518,13 @@ class _Sums:
         """The composition under a tilt."""
         key = tilt, finer
         if key not in self._made:
-            _, mean, variance = self.cumulants(tilt)
-            scale = max(mean, variance / mean) if mean > 0 else self.greatest
+            (_, mean, variance), (least, greatest) = self.cumulants(tilt), self.ends
+            scale = max(mean, variance / mean) if mean > 0 else greatest
             # at most so many rounds send anything where the mean of M is
-            rounds = min(max(scale / self.least, 1.0), sum(count for _, count in self.laws))
+            rounds = min(max(scale / least, 1.0), sum(count for _, count in self.laws))
             unit = 1 / (tilt + 1 / scale)  # the length on which the weight of M changes
-            step = min(_SHARE / math.sqrt(rounds), _MOVED / float(_farthest(np.array([rounds]))[0])) * unit
-            step = max(step / finer, self.greatest / _LONGEST)
+            step = min(_SHARE / math.sqrt(rounds), _MOVED / float(_farthest(rounds))) * unit
+            step = max(step / finer, greatest / _LONGEST)
             for attempt in range(_COARSENED):
                 try:
                     self._made[key] = _Composed.of(self.laws, tilt, step * _COARSER**attempt)
@@ -578,10 +577,10 @@ class ShownNoise(Mechanism):
         raise NotImplementedError("rounds of shown noise have no JSON form: make them again from the release of one round")
 
     def greatest_loss(self, *, reverse: bool = False) -> float:
-        return np.inf if any(law.x.size or law.infinite or law.missing for law, _ in self._of(_NEGLIGIBLE)) else 0.0
+        return math.inf  # a regular law moves the mean of normal noise
 
     def reached_loss(self, *, reverse: bool = False) -> float:
-        return self.greatest_loss()
+        return math.inf
 
     def delta_bracket(self, epsilon: FloatArray, *, reverse: bool = False) -> BracketArrays:
         finite = np.isfinite(epsilon)
@@ -595,7 +594,7 @@ class ShownNoise(Mechanism):
             low[finite], high[finite] = ends[back].T
         if np.all(finite):
             return low, high
-        sure, most = self._infinite()
+        sure, most = self._infinite(0.0)
         return np.where(finite, low, sure), np.where(finite, high, most)
 
     def epsilons(self, delta: FloatArray, *, reverse: bool = False) -> BracketArrays | None:
@@ -612,50 +611,44 @@ class ShownNoise(Mechanism):
             ends = np.array([self._both(float(each)) for each in delta])
             return ends[:, 0], ends[:, 1]
         band = self._band(nodes)
-        found = []
+        read = []
         for side in (0, 1):
             low, high = np.full(delta.shape, edges[0][0]), np.full(delta.shape, edges[1][1])
             for _ in range(_HALVINGS):
                 middle = (low + high) / 2
                 above = band(middle)[side] > delta
                 low, high = np.where(above, middle, low), np.where(above, high, middle)
-            found.append((low, high)[side])
-        return np.minimum(*found), found[1]
+            read.append((low, high)[side])
+        return np.minimum(*read), read[1]
 
     def fall(self, epsilon: float) -> float:
-        sums = self._sums(_NEGLIGIBLE, math.inf)
-        return 0.0 if sums.empty or not epsilon < 1 / _TINY else _pull(sums.tilt_at(epsilon))
+        return _fall(self._sums(NEGLIGIBLE, math.inf).tilt_at(epsilon)) if epsilon < 1 / _TINY else 0.0
 
-    def best_epsilons(self, alpha: FloatArray) -> FloatArray | None:
+    def best_epsilons(self, alpha: FloatArray) -> FloatArray:
         """The losses that tests of these levels exceed, nearly: from a table of the levels of losses."""
         from scipy import special
 
-        sums = self._sums(_NEGLIGIBLE, math.inf)
-        if sums.empty:
-            return None
-        law = sums.composed(0.0).law
+        law = self._sums(NEGLIGIBLE, math.inf).composed(0.0).law
         root = np.sqrt(law.at[law.at > 0])
         reach = float(np.max(root)) * (float(np.max(root)) / 2 + _DEVIATIONS)
         loss = np.sinh(np.linspace(-math.asinh(reach), math.asinh(reach), _LEVELS))
         level = special.ndtr(-loss[:, None] / root - root / 2) @ law.mass[law.at > 0] + np.sum(law.mass[law.at == 0]) * (loss < 0)
         with np.errstate(divide="ignore"):
-            return np.interp(np.log(alpha), np.log(np.maximum(level[::-1], SMALLEST)), loss[::-1])
+            return np.asarray(np.interp(np.log(alpha), np.log(np.maximum(level[::-1], SMALLEST)), loss[::-1]))
 
     def _of(self, negligible: float) -> list[tuple[Ratios, int]]:
         """The laws without this probability of noise, or without more where they would not be regular."""
         if negligible not in self._whole:
             whole = [(law(negligible), count) for law, count in self.laws]
             regular = all(law.regular for law, _ in whole)
-            if not regular and negligible == _NEGLIGIBLE:
+            if not regular and negligible == NEGLIGIBLE:
                 raise ParameterError("laws", f"{len(whole)} laws", "regular laws of ratios (Ratios.regular)")
-            self._whole[negligible] = whole if regular else self._of(_NEGLIGIBLE)
+            self._whole[negligible] = whole if regular else self._of(NEGLIGIBLE)
         return self._whole[negligible]
 
     def _sums(self, negligible: float, reach: float) -> _Sums:
         """The sum of ratios up to a power of 4 that is at least `reach` and some ratio."""
-        least, greatest = (
-            end([float(end(law.x)) for law, _ in self._of(negligible) if law.x.size], default=0.0) for end in (min, max)
-        )
+        least, greatest = _Sums(self._of(negligible)).ends
         reach = 4.0 ** math.ceil(math.log(max(reach, least), 4.0)) if reach < greatest else math.inf
         key = negligible, reach
         if key not in self._made:
@@ -665,16 +658,15 @@ class ShownNoise(Mechanism):
     def _reach(self, delta: float) -> float:
         """A ratio beyond which all are a small share of a delta."""
         rounds, reach = sum(count for _, count in self.laws), 0.0
-        for law, _ in self._of(_NEGLIGIBLE):
-            x = np.sort(law.x)
-            # the mass beyond each x
-            beyond = np.append(np.cumsum(law.probabilities[np.argsort(law.x)][:0:-1])[::-1], 0.0)
-            reach = max([reach, *x[beyond * rounds <= _FEW * delta][:1].tolist()])
+        for law, _ in self._of(NEGLIGIBLE):
+            order = np.argsort(law.x)
+            beyond = np.append(np.cumsum(law.probabilities[order][:0:-1])[::-1], 0.0)  # the mass beyond each x
+            reach = max(reach, float(law.x[order][np.argmax(beyond * rounds <= _FEW * delta)]))
         return reach
 
-    def _infinite(self) -> tuple[float, float]:
-        """Lower and upper bound of the probability that some ratio is infinite."""
-        laws = self._of(0.0 if any(law.missing for law, _ in self._of(_NEGLIGIBLE)) else _NEGLIGIBLE)
+    def _infinite(self, negligible: float) -> tuple[float, float]:
+        """Lower and upper bound of the probability that some ratio is infinite, from laws without this probability of noise."""
+        laws = self._of(negligible)
         counts = [count for _, count in laws]
         low, high = (_some([law.infinite + share * law.missing for law, _ in laws], counts) for share in (0, 1))
         error = _PROBABILITY + max(law.error for law, _ in laws)
@@ -682,33 +674,27 @@ class ShownNoise(Mechanism):
 
     def _delta(self, epsilon: float) -> tuple[float, float]:
         """Lower and upper bound of delta at a finite epsilon."""
-        if self.greatest_loss() == 0:
-            return 0.0, 0.0
         if 0 < epsilon < _TINY:  # whose square underflows; the curve falls
             return self._delta(_TINY)[0], self._delta(0.0)[1]
         if epsilon > 1 / _TINY:
-            low, high = self._infinite()
-            return low, min(high + SMALLEST, 1.0)
-        reach = (_SATED + math.sqrt(_SATED**2 + 2 * epsilon)) ** 2  # where f is nearly 1
-        low, high, negligible = 0.0, 1.0, _NEGLIGIBLE
+            sure, most = self._infinite(0.0)
+            return sure, min(most + SMALLEST, 1.0)
+        low, high, negligible, reach = 0.0, 1.0, NEGLIGIBLE, _saturated(epsilon)
         for _ in range(_PASSES):
             sums = self._sums(negligible, reach)
-            if sums.empty:
-                break
             tilt = sums.tilt_at(epsilon)
-            log_level = sums.log_bound(tilt, epsilon)
-            if log_level < _VANISHED - 1 and not any(law.far for law, _ in sums.laws):
-                break
+            if sums.log_bound(tilt, epsilon) < _VANISHED - 1 and not any(law.far for law, _ in sums.laws):
+                sure, most = self._infinite(0.0)
+                return max(low, sure), min(high, most + 2 * SMALLEST)
             ends = sums.mean(epsilon, tilt)
             low, high = max(low, ends[0]), min(high, ends[1])
-            if high * _DOUBTFUL < _NEGLIGIBLE and sums.composed(tilt).missing:
+            if high * _DOUBTFUL < NEGLIGIBLE and sums.composed(tilt).missing:
                 negligible = 0.0
             elif high - low > _REFINED * high and self._reach(high) < reach:
                 reach = self._reach(high)
             else:
-                return low, high
-        ends = self._infinite()
-        return (max(low, ends[0]), min(high, ends[1] + 2 * SMALLEST)) if sums.empty or log_level < _VANISHED - 1 else (low, high)
+                break
+        return low, high
 
     def _both(self, delta: float) -> tuple[float, float]:
         """Lower and upper bound of the least epsilon at delta."""
@@ -720,14 +706,12 @@ class ShownNoise(Mechanism):
 
     def _epsilon(self, delta: float) -> tuple[float, float]:
         """As :meth:`_both`, from one composition."""
-        if self.greatest_loss() == 0 or delta >= 1:
+        if delta >= 1:
             return 0.0, 0.0
-        if (sure := self._infinite()[0]) > delta:
+        if (sure := self._infinite(NEGLIGIBLE)[0]) > delta:
             return math.inf, math.inf
-        negligible = _NEGLIGIBLE if delta * _DOUBTFUL > _NEGLIGIBLE else 0.0
+        negligible = NEGLIGIBLE if delta * _DOUBTFUL > NEGLIGIBLE else 0.0
         sums = self._sums(negligible, self._reach(delta))
-        if sums.empty:
-            return (0.0, 0.0) if self._delta(0.0)[1] <= delta else (0.0, math.inf)
         log_finite = math.log(max(delta - sure, SMALLEST))
         tilt = sums.tilt_of(log_finite)
         root, fall = sums.composed(tilt).root(log_finite, sums.epsilon_of(tilt))
@@ -769,10 +753,11 @@ class ShownNoise(Mechanism):
         """Nodes of a band around the curve that is narrow between two epsilons."""
         key = lowest, highest
         if key not in self._placed:
-            sums = self._sums(_NEGLIGIBLE, (_SATED + math.sqrt(_SATED**2 + 2 * highest)) ** 2)
+            sums = self._sums(NEGLIGIBLE, _saturated(highest))
+            greatest = sums.ends[1]
             places, falls, tilt = [0.0], [0.0], 0.0
-            while not sums.empty and places[-1] < highest and tilt < _STEEPEST / sums.greatest:
-                tilt = max(tilt * _BETWEEN, 1e-3 / (sums.cumulants(0.0)[1] + 1e-3 * sums.greatest))
+            while places[-1] < highest and tilt < _STEEPEST / greatest:
+                tilt = max(tilt * _BETWEEN, 1e-3 / (sums.cumulants(0.0)[1] + 1e-3 * greatest))
                 places.append(max(sums.epsilon_of(tilt), places[-1]))
                 falls.append(max(-sums.log_level(tilt), falls[-1]))
             last = min(float(np.interp(highest, places, falls)), -_VANISHED)
