@@ -244,3 +244,15 @@ def test_rounds_over_a_channel_are_no_sums_of_known_ratios():
     channel = airtight.Channel(fading="rayleigh", antennas=3, states=20)
     query = channel_privacy.query(unlike(5, 1).normalised(), channel, 0, "participants")
     assert isinstance(query, rounds.Query) and not query.closed
+
+
+def test_what_a_law_on_a_grid_overstates_is_taken_off():
+    """Noise 1 that is listed as .8 and 1.2 raises 1 / u; and greater noise may have been moved to the greatest that is kept."""
+    u, squares_of_one = np.array([0.8, 1.2]), ratios([0.01], [0.5])
+    spread = Ratios(0.01 / u, np.array([0.25, 0.25]), u, 0.5, 0.0, 0.0, 0.2, 0.04, 1e-15, 1e-15)
+    moved = Ratios(np.array([1.0]), np.array([0.49]), np.ones(1), 0.5, 0.0, 0.01, 0.0, 0.0, 1e-15, 1e-15)
+    with mpmath.workdps(50):
+        for listed, truth in ((spread, squares_of_one), (moved, ratios([1e-6, 1.0], [0.02, 0.48]))):
+            for epsilon in (0.0, 0.1, 1.0):
+                low, high = rounds_of((listed, 2)).delta_bracket(np.array([epsilon]))
+                assert low[0] <= exact_delta(exact_law([(truth, 2)]), epsilon) <= high[0]
