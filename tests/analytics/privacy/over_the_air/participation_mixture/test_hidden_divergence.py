@@ -58,3 +58,15 @@ def test_an_upper_gamma_that_underflows(a):
             truth = flint.arb(x).gamma_upper(flint.arb(a), 1).log()
             found = flint.arb(float(hidden_divergence._log_far_upper_gamma(a, np.array([x]))[0]))
             assert abs(float(found - truth)) <= 8 * 2.0**-52 * (x + 2 * (a + 1) * np.log(x))
+
+
+def test_a_panel_of_fewer_nodes_has_a_greater_error(monkeypatch):
+    """The same panels, all with the most nodes, leave a lesser error and a value within both."""
+    epsilon = np.linspace(0.1, 3.0, 30)
+    problems = epsilon, *(np.full(30, x) for x in (0.9, 0.4, 1.1, 0.1))
+    asked = {"dimension": 50, "replace": False, "tolerance": 1e-6}
+    value, _, error = hidden_divergence.log_curve(*problems, **asked)
+    monkeypatch.setattr(hidden_divergence, "_RULES", {20: hidden_divergence._RULES[20]})
+    most_value, _, most_error = hidden_divergence.log_curve(*problems, **asked)
+    assert np.all(most_error <= error) and np.max(error / most_error) > 1.5
+    assert np.all(np.abs(value - most_value) <= error + most_error) and np.all(error <= 1e-5)
