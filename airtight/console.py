@@ -39,11 +39,15 @@ def screen() -> Console:
 
 
 def say(console: Console, text: str, *, indent: int = 0, hanging: int = 2, style: str = "") -> None:
-    """Print a paragraph; its lines after the first are indented by `hanging` more, and no-break spaces stay in a line."""
+    """Print a paragraph; its lines after the first are indented by `hanging` more.
+
+    No word is broken, neither at a no-break space: a path that is wider than the console can be copied.
+    """
     first, rest = " " * indent, " " * (indent + hanging)
     width = max(console.width, len(rest) + _NARROW)
-    for line in textwrap.wrap(text, width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False):
-        console.print(Text(line.replace("\xa0", " "), style=style))
+    paragraph = textwrap.TextWrapper(width, first, rest, break_on_hyphens=False, break_long_words=False)
+    for line in paragraph.wrap(text):
+        console.print(Text(line.replace("\xa0", " "), style=style), soft_wrap=True)
 
 
 def notes(console: Console, lines: Iterable[str]) -> None:

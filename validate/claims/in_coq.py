@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from airtight.validate.claims.claim import Claim
-from airtight.validate.claims.sources import INSTALLED, OURS, Source
+from airtight.validate.claims.sources import INSTALLED, OURS
 from airtight.validate.files import whole
 
 NAME, FILE = "coq.toml", "general.v"
@@ -44,14 +44,14 @@ def accepted(claim: Claim) -> bool:
     if claim.coq:
         for source in (OURS, INSTALLED):  # ours needs no other package, which may not import
             if source.claims().get(claim.id) is claim:
-                return claim.coq.rpartition(".")[2] in _accepted(claim.paper, source)
+                file, record = source.home(claim.paper).with_name(FILE), source.records(claim.paper) / NAME
+                return claim.coq.rpartition(".")[2] in _accepted(file, record)
     return False
 
 
 @cache
-def _accepted(paper: str, source: Source) -> frozenset[str]:
+def _accepted(file: Path, record: Path) -> frozenset[str]:
     """The theorems of a paper's file, if Coq has accepted it as it stands."""
-    file, record = source.home(paper).with_name(FILE), source.records(paper) / NAME
     if not (file.is_file() and record.is_file()):
         return frozenset()
     if tomllib.loads(record.read_text("utf-8")).get(file.parent.name) != digest(file, _LIBRARY):

@@ -88,14 +88,16 @@ def test_markdown_keeps_stars_and_links():
 
 
 def test_the_command(tmp_path):
-    result = run("paper", SHORTEST, "--out", tmp_path)
+    """A path that is wider than the screen is not broken."""
+    out = tmp_path / ("wide" * 30)
+    result = run("paper", SHORTEST, "--out", out)
     assert result.exit_code == 0, result.output
     said = " ".join(result.stdout.split())
-    assert said.startswith(f"Written: {tmp_path / SHORTEST}.tex (statements with proofs), ")
-    assert f"{tmp_path / SHORTEST}.bib (references)." in said
-    assert f"Next: latexmk -pdf -cd {tmp_path / SHORTEST}.tex" in said
-    assert {path.name for path in tmp_path.iterdir()} == {MANIFEST, f"{SHORTEST}.tex", f"{SHORTEST}.bib"}
-    assert refused(run("paper", "nothing", "--out", tmp_path), "nothing")
+    assert said.startswith(f"Written: {out / SHORTEST}.tex (statements with proofs), ")
+    assert f"{out / SHORTEST}.bib (references)." in said
+    assert f"Next: latexmk -pdf -cd {out / SHORTEST}.tex" in said
+    assert {path.name for path in out.iterdir()} == {MANIFEST, f"{SHORTEST}.tex", f"{SHORTEST}.bib"}
+    assert refused(run("paper", "nothing", "--out", out), "nothing")
 
 
 def test_papers_of_anyone(tmp_path):
