@@ -50,8 +50,8 @@ _PIECES = 8, 64  # pieces of the law of the others' noise with a Gauss rule each
 _AT_ONCE = 1 << 20  # epsilons times values of the others' noise that are computed at a time
 _WORTH_A_SERIES = 24  # epsilons asked at a time from which a series in epsilon is tried
 _MOST_OF_A_SERIES = 64  # epsilons that are read from one series
+_PROBES = 7  # of them at which it is seen first how far one may reach
 _ATTEMPTS = 2  # to find one for an order, in vain
-_BLURRED = 8.0  # error of such a series, in units of the tolerance of a divergence, that a composition can stand in the bulk
 _NOTHING = -746.0  # log of a positive number that underflows to 0
 _BULK, _BULK_NATS = 1e-6, 25.0  # relative error of the interpolation in the bulk, and minus log delta beyond the bulk
 _EDGES = (96, 160)  # least and greatest number of them at which it is computed otherwise, for one device
@@ -290,7 +290,17 @@ class Query(Mechanism):
         lower, upper = np.full((2, eps.size), np.nan)
         for series in filter(None, kept):
             series.read(eps, lower, upper)
-        asked = np.sort(eps[np.isnan(lower) & (eps < self._precise_below(reverse))])
+        asked = np.sort(eps[np.isnan(lower)])
+        if asked.size >= _WORTH_A_SERIES and kept.count(None) < _ATTEMPTS:
+            # where the bounds are apart, no series is smooth enough
+            some = asked[np.linspace(0, asked.size - 1, _PROBES).astype(int)]
+            ends = np.array(self._summed_ends(some, reverse, negligible))
+            with np.errstate(divide="ignore", invalid="ignore"):
+                apart = ~(np.log(ends[1] / ends[0]) <= evaluate.COARSE)
+            at = np.searchsorted(some, eps)
+            probed = np.flatnonzero(np.isnan(lower) & (some[np.minimum(at, _PROBES - 1)] == eps))
+            lower[probed], upper[probed] = ends[:, at[probed]]
+            asked = asked[asked <= np.append(-1.0, some)[np.argmax(np.append(apart, True))]]
         if asked.size >= _WORTH_A_SERIES and kept.count(None) < _ATTEMPTS:
             groups = np.array_split(asked, -(-asked.size // _MOST_OF_A_SERIES))
             fitted = list(self._fitted(groups, reverse, negligible))
@@ -301,14 +311,6 @@ class Query(Mechanism):
             lower[rest], upper[rest] = self._summed_ends(eps[rest], reverse, negligible)
         return lower, upper
 
-    def _precise_below(self, order: bool) -> float:
-        """The least known epsilon at which the bounds of delta are too far apart for a series."""
-        kept = self._seen[order]
-        lower, upper = (kept.at(kept.arguments, column) for column in (0, 1))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            wide = ~(np.log(upper / lower) / 2 <= 1.01 * _tolerated(_BLURRED * self.tolerance, -np.log(upper)))
-        return float(kept.arguments[np.argmax(wide)]) if np.any(wide) else np.inf
-
     def _fitted(self, asked: list[FloatArray], reverse: bool, negligible: float) -> Iterator[_Series]:
         """A series of log delta over each group of increasing epsilons, if its error is small enough."""
         low, high = (np.array([group[end] for group in asked]) for end in (0, -1))
@@ -316,15 +318,16 @@ class Query(Mechanism):
         def values(places: FloatArray, left: IntArray) -> FloatArray:
             at = (low + high)[left, None] / 2 + (high - low)[left, None] / 2 * places
             ends = np.log(self._summed_ends(at.ravel(), reverse, negligible)).reshape(2, *at.shape)
-            return np.stack([(ends[0] + ends[1]) / 2, (ends[1] - ends[0]) / 2])
+            # the error is that of the series alone: how far the truth is from the middle is read beside it
+            return np.stack([(ends[0] + ends[1]) / 2, (ends[1] - ends[0]) / 2, np.zeros(at.shape)])
 
+        # what is read later pays for a series of twice as many terms, but a curve that vanishes seldom has one
+        vanishing = reverse and self._part(negligible).adjacency is Adjacency.ABSENT
+        most = 2 * asked[0].size // (3 if vanishing else 1)
         with np.errstate(divide="ignore", invalid="ignore"):
-            for settled, (coefficients,), error in chebyshev.estimated(values, low.size, 2 * asked[0].size, self.tolerance):
-                # delta is greatest at the lower end, where the series has the value of the alternating sum
-                signs = (-1.0) ** np.arange(coefficients.shape[1])
-                precise = error <= _tolerated(_BLURRED * self.tolerance, -np.sum(coefficients * signs, axis=1))
-                for k, row, each in zip(settled[precise], coefficients[precise], error[precise], strict=True):
-                    yield _Series(float(low[k]), float(high[k]), row[None], float(each))
+            for settled, coefficients, error in chebyshev.estimated(values, low.size, most, self.tolerance):
+                for place, k in enumerate(settled):
+                    yield _Series(float(low[k]), float(high[k]), coefficients[:, place], float(error[place]))
 
     def _summed_ends(self, eps: FloatArray, reverse: bool, negligible: float) -> BracketArrays:
         """Both bounds from the divergence at values of the others' noise."""
@@ -364,11 +367,11 @@ def _tolerated(bulk: float, nats: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class _Series:
-    """log delta on an interval of epsilon, up to an error."""
+    """The middle of both bounds of log delta on an interval of epsilon, up to an error, and half their distance at its nodes."""
 
     low: float
     high: float
-    coefficients: FloatArray  # of a Chebyshev series, shape (1, degree + 1)
+    coefficients: FloatArray  # of Chebyshev series of both, shape (2, degree + 1)
     error: float
 
     def read(self, eps: FloatArray, lower: FloatArray, upper: FloatArray) -> None:
@@ -376,7 +379,17 @@ class _Series:
         inside = np.flatnonzero(np.isnan(lower) & (self.low <= eps) & (eps <= self.high))
         x = (2 * eps[inside] - self.low - self.high) / (self.high - self.low)
         value = chebyshev.clenshaw(self.coefficients, np.zeros(inside.size, dtype=np.int64), x)
-        lower[inside], upper[inside] = np.exp(value - self.error), np.minimum(np.exp(value + self.error), 1.0)
+        # half the distance, at the node beside each epsilon where it is greater
+        nodes, half_at_nodes = self._nodes
+        after = np.clip(np.searchsorted(nodes, x), 1, nodes.size - 1)
+        error = self.error + np.maximum(half_at_nodes[after - 1], half_at_nodes[after])
+        lower[inside], upper[inside] = np.exp(value - error), np.minimum(np.exp(value + error), 1.0)
+
+    @cached_property
+    def _nodes(self) -> tuple[FloatArray, FloatArray]:
+        """The nodes of the series, increasing, and half the distance there."""
+        nodes = chebyshev.extrema(self.coefficients.shape[1] - 1)[::-1]
+        return nodes, chebyshev.clenshaw(self.coefficients, np.ones(nodes.size, dtype=np.int64), nodes)
 
 
 @dataclass(frozen=True)

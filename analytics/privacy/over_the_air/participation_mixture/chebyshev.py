@@ -1,9 +1,10 @@
 r"""Chebyshev series on [-1, 1]: transforms, values, and series whose error is estimated.
 
 *The estimate.* A series of degree n through the values at the n + 1 extrema of a Chebyshev polynomial is taken twice the sum
-of the magnitudes of the last quarter of its coefficients to be off, and in addition Lebesgue's constant times the greatest
-error of these values. It is accepted where the first part is within the tolerance and the function itself differs by no more
-at some places between the extrema. Both ends of the range are extrema, so it never extrapolates.
+of the magnitudes of the last quarter of its coefficients to be off and a thousandth of the tolerance for rounding, and in
+addition Lebesgue's constant times the greatest error of these values. It is accepted where the first part is within the
+tolerance and the function itself differs by no more at some places between the extrema. Both ends of the range are extrema, so
+it never extrapolates.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from airtight.analytics.checks import FloatArray, IntArray
 
 LEBESGUE = 5.0  # upper bound of Lebesgue's constant of at most 129 zeros or extrema of Chebyshev polynomials, below 4.2
 _DEGREES = (16, 32, 64, 128)  # of the series of an estimate, each twice the one before: tried in this order
+_ROUNDED = 1e-3  # share of the tolerance that the rounding of values may be
 _CACHED = 1 << 13  # values of a series computed at a time: few enough for the processor's cache
 # of places in [-1, 1] and of the indices of some problems: some functions there, and last the error of the first one;
 # shape (functions + 1, problems, places)
@@ -65,7 +67,7 @@ def estimated(
             # if the coefficients halve over a quarter of the nodes, the rest of the series is at most its last quarter; twice
             # that is the estimate
             truncation = 2 * np.sum(np.abs(series[0, :, 3 * degree // 4 :]), axis=1)
-            error = truncation + LEBESGUE * np.max(computed[-1], axis=1)
+            error = truncation + _ROUNDED * tolerance + LEBESGUE * np.max(computed[-1], axis=1)
             deviation = np.abs(series[0] @ vandermonde.T - checked)
             settled = (truncation <= tolerance) & np.all(deviation <= error[:, None], axis=1)
         if np.any(settled):

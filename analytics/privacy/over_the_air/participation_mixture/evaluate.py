@@ -51,6 +51,7 @@ from airtight.analytics.privacy.over_the_air.participation_mixture.noise_interpo
     Component,
     NoiseInterpolant,
     Triple,
+    Vanishing,
 )
 from airtight.analytics.rounding import SMALLEST, UNIT
 
@@ -358,7 +359,10 @@ class NoiseMixture:
         # over rounds the many evaluations are interpolated in log v, with an estimated error (docs/accuracy.md)
         divergence: Component = component
         if self.estimating:
-            divergence = NoiseInterpolant(component, None, self.tolerance, self.slack, 1, fewest=self._fewest)
+            vanishing = None if removing else self._vanishing(inner, rows)
+            divergence = NoiseInterpolant(
+                component, None, self.tolerance, self.slack, 1, fewest=self._fewest, vanishing=vanishing
+            )
 
         def bend(
             low: FloatArray, high: FloatArray, i: IntArray, values: FloatArray, log_unit: FloatArray
@@ -389,6 +393,18 @@ class NoiseMixture:
             return complex_noise.log_slope_of_pair(signed_epsilon, d, own_noise, float(self.dimension[0]), boxes)
 
         return divergence, rows, bend, Steepness(log_slope, complex_noise.opening(float(self.dimension[0])))
+
+    def _vanishing(self, inner: FloatArray, rows: IntArray) -> Vanishing:
+        r"""Where the divergence of the absent device's law from that of the present one vanishes.
+
+        With :math:`w = v + s` the loss is greatest, :math:`\tfrac r2\log(w/v) + d^2/2s`, at one point. Where this exceeds epsilon
+        by little, the optimal set is a ball about it whose squared radius is in proportion to the excess.
+        """
+        r, own_noise = float(self.dimension[0]), self.own_noise[rows]
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            growth = np.expm1(2 / r * (inner - self.sensitivity[rows] ** 2 / (2 * own_noise)))
+            at = np.where(growth > 0, own_noise / growth, np.inf)
+            return Vanishing(at, -2 / r * (1 + 1 / growth), r / 2 + 1)
 
     def _expected(
         self, component: Component, rows: IntArray, bend: Curvature, steep: Steepness | None = None
@@ -489,22 +505,21 @@ class NoiseMixture:
         """Log of what each Gauss rule may miss of the mean, shape (problems, pieces)."""
         assert self.rules is not None
         first = self.rules.first
+        # D falls in v: the mean is at most that of D at the node before each value, and so is the error, or the rule's mean
+        most = values + np.where(np.isfinite(errors), errors, 0.0)
+        unit = np.max(most, axis=1, initial=-np.inf, where=np.isfinite(most), keepdims=True)
+        before = self.rules.moved_down(np.exp(most - unit), rows)
+        at_nodes = np.add.reduceat(weights * np.exp(most - unit), first, axis=1)
+        greatest = np.log(np.maximum(before, at_nodes) * (1 + _WIDER)) + unit
+        greatest = np.where(self.rules.mass[rows] > 0, greatest, -np.inf)
         if steep is not None:
-            # D falls in v: the mean is at most that of D at the node before each value, and so is the error, or the rule's mean
-            most = values + np.where(np.isfinite(errors), errors, 0.0)
-            unit = np.max(most, axis=1, initial=-np.inf, where=np.isfinite(most), keepdims=True)
-            before = self.rules.moved_down(np.exp(most - unit), rows)
-            at_nodes = np.add.reduceat(weights * np.exp(most - unit), first, axis=1)
-            greatest = np.log(np.maximum(before, at_nodes) * (1 + _WIDER)) + unit
-            missed = self.rules.log_remainder(steep, rows, most[:, first - 1])
-            missed = np.fmin(missed, np.where(self.rules.mass[rows] > 0, greatest, -np.inf))
+            missed = np.fmin(self.rules.log_remainder(steep, rows, most[:, first - 1]), greatest)
             return np.where(unit > -np.inf, missed, -np.inf)  # D is 0 at the least v, and so everywhere
-        greatest = values[:, first]
-        missed = gauss_rule.log_remainder(greatest - values[:, np.append(first[1:], 0) - 1])
-        missed = missed + np.log(np.add.reduceat(weights, first, axis=1)) + greatest
+        missed = gauss_rule.log_remainder(values[:, first] - values[:, np.append(first[1:], 0) - 1])
+        missed = missed + np.log(np.add.reduceat(weights, first, axis=1)) + values[:, first]
+        missed = np.fmin(missed, greatest)  # not a number where D is 0 from the first node on
         # where the divergence is no smooth series, nothing is known
         smooth = component.fitted(np.arange(rows.size)) if isinstance(component, NoiseInterpolant) else False
-        missed = np.where(greatest > -np.inf, missed, -np.inf)
         return np.where((smooth | (values[:, 0] == -np.inf))[:, None], missed, np.inf)
 
     def least_epsilon(self, delta: float | FloatArray, *, convex: bool = False) -> FloatArray:

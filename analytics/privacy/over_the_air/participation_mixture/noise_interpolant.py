@@ -12,7 +12,8 @@ Steps, in order
    within the tolerance; pieces without one are halved. Where the divergence hardly matters, it is bracketed by its
    values at the ends of a few cells instead.
 3. *Without a bound* one series on the whole range is fitted to the logarithm, with an estimated error. Its degree is
-   doubled until the error is within the tolerance; the values at the extrema of one degree serve the next.
+   doubled until the error is within the tolerance; the values at the extrema of one degree serve the next. Where it is known
+   how the divergence vanishes, :math:`m\log(1 - v/v^*)` is taken off the logarithm, which is smooth up to v* without it.
 4. Later calls evaluate the series. Values that no piece or cell covers are computed by the component itself.
 5. :func:`slope_of_pair`, :func:`concavity_of_pair`, :func:`concavity_of_hidden` and :func:`of_gaussian` bound the
    second derivative, of either sign. :func:`excess` bounds the error of the mean where they are too great to be used
@@ -62,12 +63,41 @@ _REACH = 8.0  # the half width of a piece is also at most this over sqrt(dimensi
 _HALVINGS = 3  # rounds of fitting; after each, the pieces without a fit are halved
 _MORE_HALVINGS = 3  # rounds more for pieces that hold many values of v
 _FALL = 60.0  # nats by which a divergence that vanishes falls to where it hardly matters
+_NEAR, _BEYOND = 1e-4, 1e-9  # relative distance from v* up to which a series goes, and from which nothing is left
 _SECTIONS = 2  # of its range, to find this place; each into as many cells as there are ends, less one
 ESTIMATED_FROM = 72  # values of v from which an estimate is tried at all
 _ENDS = 17  # ends of the cells on an interval where the divergence hardly matters
 _WORTH = 2  # values of v per node from which interpolation saves time
 _DISC = (_RHO + 1 / _RHO) / 2 - 1  # radius, in half widths, of discs about the piece's points in the ellipse
 NARROW = 1 / 16  # share of v up to which a margin counts as small
+
+
+@dataclass(frozen=True)
+class Vanishing:
+    """Divergences that are 0 from some v on, where they fall like a power of 1 - v / v*; one of each per problem.
+
+    Attributes
+    ----------
+    at : ndarray
+        v*; infinite where the divergence does not vanish.
+    rate : ndarray
+        Derivative of log v* in epsilon.
+    power : float
+    """
+
+    at: FloatArray
+    rate: FloatArray
+    power: float
+
+    def of(self, rows: IntArray) -> Vanishing:
+        """Those of some problems."""
+        return Vanishing(self.at[rows], self.rate[rows], self.power)
+
+    def factor(self, v: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """log of the power of 1 - v / v* at values below v*, one row per problem, and its derivative in epsilon."""
+        share = v / self.at.reshape(-1, *[1] * (v.ndim - 1))
+        rate = self.rate.reshape(-1, *[1] * (v.ndim - 1))
+        return self.power * np.log1p(-share), self.power * share * rate / (1 - share)
 
 
 @dataclass
@@ -82,6 +112,7 @@ class _Piece:
     slope: FloatArray  # Chebyshev coefficients of the divergence times the slope of its logarithm in epsilon
     error: FloatArray  # of the divergence, in that unit
     largest: FloatArray  # log of M; infinite for estimates, whose coefficients are of the logarithm and its slope
+    vanishing: Vanishing | None = None  # what was taken off the logarithm
 
     @property
     def logarithmic(self) -> bool:
@@ -118,6 +149,8 @@ class NoiseInterpolant:
         evaluated only at the ends of a few cells, and lies between the values at these ends because it falls in v.
     fewest : int
         Without `largest`, the least number of values for which errors are estimates; fewer are computed one by one.
+    vanishing : Vanishing, optional
+        Without `largest`, where and how the divergences of the first call's problems vanish.
     """
 
     component: Component
@@ -127,6 +160,7 @@ class NoiseInterpolant:
     dimension: int
     matters: tuple[FloatArray, FloatArray] | None = None
     fewest: int = ESTIMATED_FROM
+    vanishing: Vanishing | None = None
     _asked: bool = False
     _pieces: list[_Piece] = field(default_factory=list)
     _cells: list[_Cells] = field(default_factory=list)
@@ -150,6 +184,9 @@ class NoiseInterpolant:
             # an estimate interpolates the logarithm and its slope themselves
             if piece.logarithmic:
                 target = piece.rows[row], column
+                if piece.vanishing is not None:
+                    taken_off = piece.vanishing.of(row).factor(v[target])
+                    of_value, of_slope = of_value + taken_off[0], of_slope + taken_off[1]
                 value[target], slope[target], error[target] = of_value, of_slope, piece.error[row]
                 continue
             # a proved piece interpolates the divergence; where its absolute error is half of the value or more, the
@@ -275,19 +312,38 @@ class NoiseInterpolant:
             start, end = (np.stack(each, axis=1).ravel() for each in ((start, middle), (middle, end)))
 
     def _estimate(self, i: IntArray, rows: IntArray, low: FloatArray, high: FloatArray, size: int) -> None:
-        def values(places: FloatArray, left: IntArray) -> FloatArray:
-            log_v = (low + high)[left, None] / 2 + (high - low)[left, None] / 2 * places
-            return np.stack(self.component(np.exp(log_v), i[rows[left]]))
+        if self.vanishing is not None:
+            log_at = np.log(self.vanishing.at[rows])
+            known = np.isfinite(log_at) & (low < log_at - _NEAR)
+            self._estimated(i, rows[known], low[known], np.minimum(high, log_at - _NEAR)[known], size, self.vanishing)
+            ends = np.stack([log_at + _BEYOND, high], axis=1)
+            cell = np.flatnonzero(known & (ends[:, 0] < ends[:, 1]))  # where nothing is left
+            self._cells.append(_Cells(rows[cell], ends[cell], *self.component(np.exp(ends[cell]), i[rows[cell]])))
+            rows, low, high = rows[~known], low[~known], high[~known]
+        # a series up to the end of the range, then for the others up to where they vanish
+        unsettled = self._estimated(i, rows, low, high, size)
+        rows, low, high = self._cut(i, rows[unsettled], low[unsettled], high[unsettled])
+        self._estimated(i, rows, low, high, size)
 
-        for vanishing in (False, True):  # a series up to the end of the range, then for the others up to where they vanish
-            if vanishing and rows.size:
-                rows, low, high = self._cut(i, rows, low, high)
-            unsettled = np.ones(rows.size, dtype=bool)
-            for settled, (of_value, of_slope), error in chebyshev.estimated(values, rows.size, size, self.tolerance):
-                ends = low[settled], high[settled]
-                self._pieces.append(_Piece(rows[settled], *ends, 0 * ends[0], of_value, of_slope, error, ends[0] + np.inf))
-                unsettled[settled] = False
-            rows, low, high = rows[unsettled], low[unsettled], high[unsettled]
+    def _estimated(
+        self, i: IntArray, rows: IntArray, low: FloatArray, high: FloatArray, size: int, vanishing: Vanishing | None = None
+    ) -> NDArray[np.bool_]:
+        """Fit a series to each row, less what makes it vanish; which rows have none."""
+        unsettled = np.ones(rows.size, dtype=bool)
+
+        def values(places: FloatArray, left: IntArray) -> FloatArray:
+            v = np.exp((low + high)[left, None] / 2 + (high - low)[left, None] / 2 * places)
+            value, slope, error = self.component(v, i[rows[left]])
+            if vanishing is not None:
+                taken_off = vanishing.of(rows[left]).factor(v)
+                value, slope = value - taken_off[0], slope - taken_off[1]
+            return np.stack([value, slope, error])
+
+        for settled, (of_value, of_slope), error in chebyshev.estimated(values, rows.size, size, self.tolerance):
+            ends, own = (low[settled], high[settled]), vanishing and vanishing.of(rows[settled])
+            self._pieces.append(_Piece(rows[settled], *ends, 0 * ends[0], of_value, of_slope, error, ends[0] + np.inf, own))
+            unsettled[settled] = False
+        return unsettled
 
     def _cut(
         self, i: IntArray, rows: IntArray, low: FloatArray, high: FloatArray
@@ -296,6 +352,8 @@ class NoiseInterpolant:
 
         What is cut off is one cell.
         """
+        if not rows.size:
+            return rows, low, high
         first, last = self.component(np.exp(np.stack([low, high], axis=1)), i[rows])[0].T
         vanishing = (first > -np.inf) & (last == -np.inf)
         rows, low, high, first = rows[vanishing], low[vanishing], high[vanishing], first[vanishing]

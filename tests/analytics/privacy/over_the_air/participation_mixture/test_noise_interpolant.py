@@ -181,6 +181,39 @@ def test_what_vanishes_is_computed_up_to_where_it_does():
     assert np.sum(bounded) > 1200 and np.all(np.abs(value - truth)[bounded] <= error[bounded]) and np.max(error[bounded]) < 1e-8
 
 
+@pytest.mark.parametrize("dimension", [1, 2, 5, 9, 50, 784])
+def test_what_vanishes_like_a_known_power_is_a_series_up_to_there(dimension):
+    """The absent device's law from that of the present one: where it vanishes, and the power, against values near by."""
+    rng = np.random.default_rng(dimension)
+    system = InferenceSystem(
+        devices=14, participation=0.5, noise_variance=rng.uniform(0.1, 1.0, 14), weight=1.0, clip=1.0, alignment=1.0,
+        receiver_noise_variance=0.1, dimension=dimension, delta=1e-5, adjacency="absent",
+    )  # fmt: skip
+    part = rounds.query(system, 3, "others").in_composition(2)._part(0.0)
+    v, d, own_noise = part.variance[0], part.sensitivity[0], part.own_noise[0]
+    at = np.linspace(v[0] * 1.01, v[-1] * 1.2, 9)
+    inner, i = d**2 / (2 * own_noise) + dimension / 2 * np.log1p(own_noise / at), np.arange(9)
+    divergence = part._own_noise(inner, np.zeros(9, dtype=int), removing=False)[0]
+    known, component = divergence.vanishing, divergence.component
+    np.testing.assert_allclose(known.at, at, rtol=1e-9)
+    share = np.array([1e-5, 1e-4])
+    value, slope, _ = component(at[:, None] * (1 - share), i)
+    assert np.all(component(at[:, None] * (1 + share), i)[0] == -np.inf)
+    np.testing.assert_allclose(np.diff(value, axis=1)[:, 0], known.power * np.log(10), rtol=5e-3)
+    # the slope in epsilon is the power times that of log v*, over the distance
+    np.testing.assert_allclose(slope[:, 0], known.factor(at[:, None] * (1 - share))[1][:, 0], rtol=5e-3)
+    calls = []
+    divergence.component = lambda v, i: calls.append(v.size) or component(v, i)
+    found, found_slope, error = divergence(np.tile(v, (9, 1)), i)
+    truth, true_slope, own_error = component(np.tile(v, (9, 1)), i)
+    assert sum(calls) < 80 * 9 < 9 * v.size
+    np.testing.assert_array_equal(found == -np.inf, truth == -np.inf)
+    positive = truth > -np.inf
+    deviation = np.abs(found[positive] - truth[positive])
+    assert np.all(deviation <= (error + own_error)[positive]) and np.max(error[positive]) < 1e-4
+    np.testing.assert_allclose(found_slope[positive], true_slope[positive], rtol=1e-3, atol=1e-3)
+
+
 def test_a_public_number_that_lay_below_the_truth():
     """A kink of the reverse order in the last strip of a piece: attacked, 30 digits."""
     system = InferenceSystem(
