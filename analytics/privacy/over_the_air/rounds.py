@@ -379,10 +379,10 @@ class _Series:
         inside = np.flatnonzero(np.isnan(lower) & (self.low <= eps) & (eps <= self.high))
         x = (2 * eps[inside] - self.low - self.high) / (self.high - self.low)
         value = chebyshev.clenshaw(self.coefficients, np.zeros(inside.size, dtype=np.int64), x)
-        # half the distance, at the node beside each epsilon where it is greater
+        # half the distance, the greatest at the two nodes on either side of each epsilon
         nodes, half_at_nodes = self._nodes
-        after = np.clip(np.searchsorted(nodes, x), 1, nodes.size - 1)
-        error = self.error + np.maximum(half_at_nodes[after - 1], half_at_nodes[after])
+        beside = np.clip(np.searchsorted(nodes, x)[:, None] + np.arange(-2, 2), 0, nodes.size - 1)
+        error = self.error + np.max(half_at_nodes[beside], axis=1)
         lower[inside], upper[inside] = np.exp(value - error), np.minimum(np.exp(value + error), 1.0)
 
     @cached_property
