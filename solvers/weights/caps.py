@@ -187,6 +187,9 @@ def _greatest_by_search(system: InferenceSystem, observer: Observer, epsilon: fl
             log_weight, slope = _root(sketch, log_weight, slope, near=1e-6)
             log_weight = np.where(np.isneginf(log_weight), excess.scale, log_weight)
         near = _NEAR_ON_GRID if group.slack else _NEAR
+        if use_sketch and (few := group.ruled(group.pieces)) is not None:
+            nearly, slope = _root(replace(excess, group=few), log_weight, slope, near=near)
+            log_weight = np.where(np.isneginf(nearly), log_weight, nearly)
         root, _ = _root(excess, log_weight, slope, near=near)
         if system.adjacency is Adjacency.ABSENT:
             without_root = np.flatnonzero(np.isneginf(root))

@@ -8,8 +8,10 @@ systems are solved together.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from airtight.analytics.checks import FloatArray, IntArray
 from airtight.analytics.distributions import poisson_binomial, weighted_sum
@@ -22,6 +24,9 @@ from airtight.analytics.rounding import NORMAL, SMALLEST, UNIT
 Systems = InferenceSystem | HomogeneousSystems
 
 _ROWS, _ATOMS = 256, 1 << 18  # at most: classes of devices in a batch, and values of their laws in total
+_MANY, _ROWS_OF_ONE = 512, 1024  # classes from which one law may serve all devices; classes in a batch that has one
+# of a device for which it may: variance of its noise over the squared mean of all noise, and its noise over this mean
+_SMALL, _SMALL_SHARE = 3e-7, 1e-2
 _TOGETHER = 1 << 14  # values of the laws in a batch of different systems: few enough for the processor's cache
 _NATS = (30.0, 20.0)  # -log of the quadrature error of the divergences, for an exact law and for one on a grid
 _CELLS = 4096  # cells of the law of the others' noise, where it is not exact
@@ -291,11 +296,23 @@ def participations(
         yield _participation(system, devices, class_of, classes, no_others, negligible, model)
         return
     wanted = np.unique(class_of[devices])
+    cells = cells if multiplicity.size <= cells // 16 else cells // 2  # the law of many devices is smoother
+    rare = negligible * weighted_sum.RARE
+    if together and multiplicity.size >= _MANY:
+        total = weighted_sum.law(system.participation, received_noise, cells=cells, negligible=rare)
+        one_of_many = _one_of_many(system, classes[:, wanted], total)
+        for some in np.array_split(wanted[one_of_many], -(-int(np.sum(one_of_many)) // _ROWS_OF_ONE) or 1):
+            if some.size:
+                law, lower = weighted_sum.without_one(total, *classes[:, some])
+                laws = [(c, replace(law, values=law.values - less)) for c, less in zip(some, lower, strict=True)]
+                yield _participation(system, devices, class_of, classes, laws, negligible, model, lower=lower)
+        wanted = wanted[~one_of_many]
+        if not wanted.size:
+            return
     batch: list[tuple[int, weighted_sum.Law]] = []
     atoms = 0
-    cells = cells if multiplicity.size <= cells // 16 else cells // 2  # the law of many devices is smoother
     for c, law in weighted_sum.leave_one_out(
-        classes[0], classes[1], multiplicity, cells=cells, negligible=negligible, wanted=wanted
+        classes[0], classes[1], multiplicity, cells=cells, negligible=rare, wanted=wanted
     ):
         if c in wanted:
             batch.append((c, law))
@@ -307,6 +324,15 @@ def participations(
         yield _participation(system, devices, class_of, classes, batch, negligible, model)
 
 
+def _one_of_many(system: InferenceSystem, classes: FloatArray, total: weighted_sum.Law) -> NDArray[np.bool_]:
+    """Classes of devices so small that the law of all devices, lowered by the mean of one, serves in place of the others'."""
+    p, x = classes
+    mean = float(total.values @ total.probabilities) + system.receiver_noise_variance
+    small = (p * (1 - p) * x * x <= _SMALL * mean * mean) & (x <= _SMALL_SHARE * mean)
+    greatest = float(np.max(x[small], initial=0.0))
+    return np.asarray(small & (total.slack > 0) & (float(total.values[0]) > 2 * (total.slack + 2 * greatest)))
+
+
 def _participation(
     system: InferenceSystem,
     devices: IntArray,
@@ -315,14 +341,19 @@ def _participation(
     batch: list[tuple[int, weighted_sum.Law]],
     negligible: float,
     model: type[NoiseMixture],
+    *,
+    lower: FloatArray | None = None,
 ) -> NoiseMixture:
     atoms = max(law.values.size for _, law in batch)
     values, law_weights = np.empty((len(batch), atoms)), np.zeros((len(batch), atoms))
     for row, (_, law) in enumerate(batch):
         values[row] = law.values[-1]
         values[row, : law.values.size], law_weights[row, : law.values.size] = law.values, law.probabilities
-    law_weights, missing = weighted_sum.trimmed(law_weights, negligible)
-    missing = missing + np.array([law.missing for _, law in batch])
+    on_grid = any(law.slack > 0 for _, law in batch)
+    law_weights, missing = weighted_sum.trimmed(law_weights, negligible * (weighted_sum.RARE if on_grid else 1))
+    counted = [
+        weighted_sum.counted(replace(law, missing=law.missing + more)) for (_, law), more in zip(batch, missing, strict=True)
+    ]
     law_of_class = {c: row for row, (c, _) in enumerate(batch)}
     inside = devices[np.isin(class_of[devices], list(law_of_class))]
     law_row = np.array([law_of_class[int(c)] for c in class_of[inside]])
@@ -345,12 +376,13 @@ def _participation(
         sensitivity=kinds[1] * (1 + 4 * UNIT),
         variance=variance[rows] if len(batch) > 1 else np.broadcast_to(variance, (rows.size, atoms)),
         weights=law_weights[rows],
-        missing=missing[rows],
-        slack=max(law.slack for _, law in batch),
-        spread=max(law.spread for _, law in batch),
-        error=max(law.error for _, law in batch),
-        lost=max(law.lost for _, law in batch),
-        nats=_NATS[any(law.slack > 0 for _, law in batch)],
+        missing=np.array([law.missing for law in counted])[rows],
+        slack=max(law.slack for law in counted),
+        spread=max(law.spread for law in counted),
+        error=max(law.error for law in counted),
+        lost=max(law.lost for law in counted),
+        nats=_NATS[on_grid],
+        lower=None if lower is None else lower[rows],
     )
 
 

@@ -91,6 +91,18 @@ def arcs(low: FloatArray, high: FloatArray, rho: FloatArray) -> Boxes:
     )
 
 
+def moved(boxes: Boxes, distance: FloatArray) -> tuple[Boxes, FloatArray]:
+    """Boxes about all v whose distance from one of these is real and at most `distance`; its share of the least modulus.
+
+    The share is infinite, and nothing is proved, where a box is not far enough from 0.
+    """
+    share = distance / boxes.least
+    share = np.where(share < 1, share, np.inf)
+    turn = np.arcsin(np.minimum(share, 1.0)) * (1 + _WIDER)
+    least, greatest = (boxes.least - distance) * (1 - _WIDER), (boxes.greatest + distance) * (1 + _WIDER)
+    return Boxes(least, greatest, np.maximum(boxes.first - turn, 0.0), boxes.last + turn), share
+
+
 def _modulus_and_argument(modulus: FloatArray, argument: FloatArray, own_noise: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Of v + own; both rise in the argument of v and the modulus, the modulus falls in the argument."""
     real, imaginary = modulus * np.cos(argument) + own_noise, modulus * np.sin(argument)

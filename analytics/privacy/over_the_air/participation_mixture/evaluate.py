@@ -103,6 +103,7 @@ class NoiseMixture:
     estimating: bool = False  # whether these divergences are interpolated in v, with an estimated error
     interpolated: float = 0.0  # relative error of the interpolation that suffices
     rules: gauss_rule.Rules | None = None  # None where the atoms are those of the law itself
+    lower: FloatArray | None = None  # by how much each row is lower, where all rows have one law
     sketches_on_grid = 2  # laws of fewer atoms on which a root is sought first, if this law is on a grid
 
     def unrounded(self) -> NoiseMixture:
@@ -176,7 +177,14 @@ class NoiseMixture:
         few = (1 + gauss_rule.NODES * pieces) <= _WORTH_RULING * np.max(np.sum(used, axis=1))
         if self.idle_noise or not few or self.lost > gauss_rule.LOST * least:
             return None
-        variance, weights, rules = gauss_rule.rules_of(self.variance, self.weights, pieces)
+        if self.lower is None:
+            variance, weights, rules = gauss_rule.rules_of(self.variance, self.weights, pieces)
+        else:  # one rule serves all rows
+            typical = np.argsort(self.lower)[[self.lower.size // 2]]
+            nodes, weights, rules = gauss_rule.rules_of(self.variance[typical], self.weights[typical], pieces)
+            lower = self.lower - self.lower[typical]
+            variance, rules = (nodes - lower[:, None]) * (1 - 4 * UNIT), rules.lowered(lower)
+            weights = np.broadcast_to(weights, variance.shape)
         return replace(self, variance=variance, weights=weights, rules=rules)
 
     @property
@@ -192,7 +200,8 @@ class NoiseMixture:
         parts = {name: getattr(self, name)[rows] for name in (*one_each, "variance", "weights")}
         representatives = self.devices[np.unique(self.kind, return_index=True)[1]][rows]
         rules = None if self.rules is None else self.rules.only(rows)
-        return replace(self, devices=representatives, kind=np.arange(rows.size), rules=rules, **parts)
+        lower = None if self.lower is None else self.lower[rows]
+        return replace(self, devices=representatives, kind=np.arange(rows.size), rules=rules, lower=lower, **parts)
 
     def sketch(self, columns: int, nats: float) -> NoiseMixture:
         """Nearly the same law on few columns, used only to find an initial guess of the root."""

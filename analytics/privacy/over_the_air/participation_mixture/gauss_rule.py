@@ -19,6 +19,10 @@ where the deviation bounds the difference of the computed means of the Chebyshev
 its own rounding: a sum of A terms errs by A units, the argument by 2 units and by 2 over the half width, :math:`|T_k'| \le k^2`,
 and the recurrence of :math:`T_k` by :math:`4k^2` units.
 
+A rule for a law serves the law that is lower by s, with its nodes lower by s: as a function of log u, u = v + s, the divergence
+has the slope :math:`fu`, at most :math:`|vf|/(1-|s|/|u|)`, at values v whose modulus is within :math:`|s|` of that of u, and
+whose argument within :math:`\arcsin|s/u|` of that of u.
+
 *Estimated*, where no M is known. On a piece of half width c, Gauss's remainder of a function f of log v is
 :math:`f^{(2n)}/(2n)!` times the mean of :math:`\pi_n^2`, n = 16, where :math:`\pi_n` is the orthogonal polynomial with leading
 coefficient 1, whose mean square is at most that of :math:`2^{1-n}c^nT_n`. For :math:`f = e^{-Lx}` this is at most
@@ -29,7 +33,7 @@ estimate. Where this is too much, the caller takes narrower pieces.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import linalg, special
@@ -63,6 +67,8 @@ class Rules:
         Probabilities of the values of a piece from each node up to the next, first those below its nodes.
     cells : tuple of ndarray, shape (rows, cells)
         Ends in v, and probabilities, of neighbouring values.
+    lower : ndarray, shape (rows,)
+        By how much the law is lower than the one for which `low` and `high` hold.
     """
 
     low: FloatArray
@@ -71,6 +77,7 @@ class Rules:
     deviation: FloatArray
     moved: FloatArray
     cells: tuple[FloatArray, FloatArray, FloatArray]
+    lower: FloatArray
 
     @property
     def first(self) -> IntArray:
@@ -80,7 +87,14 @@ class Rules:
     def only(self, rows: IntArray) -> Rules:
         """The rules of some rows."""
         cells = self.cells[0][rows], self.cells[1][rows], self.cells[2][rows]
-        return Rules(self.low[rows], self.high[rows], self.mass[rows], self.deviation[rows], self.moved[rows], cells)
+        each = (self.low[rows], self.high[rows], self.mass[rows], self.deviation[rows], self.moved[rows])
+        return Rules(*each, cells, self.lower[rows])
+
+    def lowered(self, lower: FloatArray) -> Rules:
+        """The rules of one law for laws that are lower by so much."""
+        rules = self.only(np.zeros(lower.size, dtype=np.int64))
+        low, high, mass = rules.cells
+        return replace(rules, cells=(low - lower[:, None], high - lower[:, None], mass), lower=lower)
 
     def moved_down(self, values: FloatArray, rows: IntArray) -> FloatArray:
         """Upper bound of the mean on each piece of a decreasing function, from its values at the nodes of each of `rows`."""
@@ -110,7 +124,8 @@ class Rules:
         with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
             height = np.minimum(steep.opening / half, 1e3)
             rho = height + np.sqrt(1 + height * height)
-            log_slope = np.max(steep.log_slope(np.arange(rows.size), complex_noise.arcs(low, high, rho)), axis=-1)
+            boxes, moved = complex_noise.moved(complex_noise.arcs(low, high, rho), np.abs(self.lower[rows])[:, None, None])
+            log_slope = np.max(steep.log_slope(np.arange(rows.size), boxes) - np.log1p(-moved), axis=-1)
             log_largest = log_slope + np.log(half * (rho + 1 / rho) / 2)
             missed = np.log(4 / (rho - 1)) - float(_DEGREES[-1]) * np.log(rho) + log_largest
             deviating = np.log(_DEGREES.size * self.deviation[rows]) + log_greatest
@@ -168,7 +183,7 @@ def rules_of(v: FloatArray, weights: FloatArray, pieces: int) -> tuple[FloatArra
         for each, end in zip(cells, ends, strict=True):
             each[row], each[row, : first.size] = end[-1], end
         cells[2][row, first.size :] = 0.0
-    return nodes, shares, Rules(low, high, mass, deviation, moved, (cells[0], cells[1], cells[2]))
+    return nodes, shares, Rules(low, high, mass, deviation, moved, (cells[0], cells[1], cells[2]), np.zeros(v.shape[0]))
 
 
 def pieces_for(v: FloatArray, weights: FloatArray, opening: float) -> int:

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.systems import unlike
 
+import airtight
 from airtight.analytics.privacy.over_the_air import observers, rounds
 from airtight.analytics.privacy.over_the_air.participation_mixture import build, complex_noise, gauss_rule
 from airtight.analytics.privacy.over_the_air.participation_mixture.evaluate import NoiseMixture
@@ -160,3 +161,46 @@ def test_the_remainder_is_some_nats_above_an_error(pole):
     proved = rules.log_remainder(steep, np.zeros(1, dtype=int), np.log(np.full((1, 1), 1 / pole**2)))[0, 0]
     error = np.log(abs(bump(nodes[0]) @ shares[0] - np.mean(bump(v))))
     assert error <= proved <= error + 11
+
+
+@pytest.mark.parametrize("adjacency", ["silent", "absent"])
+@pytest.mark.parametrize("scale", [1.0, 6.0])
+def test_the_law_of_all_devices_serves_each(adjacency, scale, monkeypatch):
+    """Bounds from one coarse law, and from one rule for all rows, about those from the exact laws of the others."""
+    noise = np.repeat([0.1, 0.14], 30)
+    system = airtight.InferenceSystem(
+        devices=60, participation=0.6, noise_variance=noise, weight=scale, clip=np.linspace(0.2, 1.0, 60), alignment=1.0,
+        receiver_noise_variance=0.1, dimension=20, delta=1e-6, adjacency=adjacency,
+    )  # fmt: skip
+    everyone = np.arange(60)
+    exact = list(build.participations(system, everyone, 1e-14))
+    assert all(part.slack == 0 for part in exact)
+    for name, value in (("_MANY", 1), ("_SMALL", 1.0), ("_SMALL_SHARE", 1.0)):
+        monkeypatch.setattr(build, name, value)
+    (shared,) = build.participations(system, everyone, 1e-9, cells=256)
+    assert shared.lower is not None and np.unique(shared.lower).size == 2 and shared.devices.size == 60
+    for part in (shared, shared.ruled(1), shared.ruled(4)):
+        for epsilon in (0.0, 0.3, 2.0, 6.0):
+            asked = np.full(60, epsilon)
+            low, high = part.log_lower(asked, part.kind)[0], part.log_upper(asked, part.kind)
+            for truth in exact:
+                alone = truth.kind, np.searchsorted(shared.devices, truth.devices)
+                of_truth = np.full(alone[0].size, epsilon)
+                least, most = truth.log_lower(of_truth, alone[0])[0], truth.log_upper(of_truth, alone[0])
+                assert np.all(low[alone[1]] <= most) and np.all(high[alone[1]] >= least)
+                assert np.all((high - low)[alone[1]] < (0.04 if adjacency == "silent" and epsilon < 1 else np.inf))
+
+
+def test_a_device_that_is_no_small_part_has_its_own_law():
+    """Of many devices one is loud: the law of all serves the others only, and the answers are those of laws of their own."""
+    system = unlike(3000, 0).replace(weight=0.02)
+    loud = np.array(system.noise_variance)
+    loud[7] *= 1e4
+    system, some = system.replace(noise_variance=loud), np.array([5, 7, 2000])
+    parts = list(build.participations(system, some, 1e-20))
+    assert [part.devices.tolist() for part in parts if part.lower is None] == [[7]]
+    lower, upper = build.epsilon_bracket(system, some, 1e-5)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(build, "_MANY", 10**9)
+        own_lower, own_upper = build.epsilon_bracket(system, some, 1e-5)
+    assert np.all((lower <= own_upper) & (own_lower <= upper)) and np.all(upper <= lower * (1 + 1e-4))
