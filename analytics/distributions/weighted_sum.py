@@ -141,7 +141,7 @@ def without_one(law: Law, p: FloatArray, x: FloatArray) -> tuple[Law, FloatArray
     >>> whole, lower = without_one(law(p, x, cells=512), p[:3], x[:3])
     >>> others = law(p[1:], x[1:], cells=512)
     >>> [float(round(each.values @ each.probabilities - less, 6)) for each, less in ((whole, lower[0]), (others, 0))]
-    [99.998744, 99.998744]
+    [100.0, 100.0]
     """
     spread, slack = float(np.max(p * (1 - p) * x * x, initial=0.0)), float(np.max(x, initial=0.0))
     return replace(law, spread=(law.spread + spread) * (1 + 8 * UNIT), slack=(law.slack + slack) * (1 + 8 * UNIT)), p * x
