@@ -72,7 +72,9 @@ def greatest_weights(
         every weight keeps the cap. With "exact" and "proven",
         :func:`~airtight.analytics.privacy.over_the_air.system_privacy.epsilon` and
         :func:`~airtight.analytics.privacy.over_the_air.amplification.proven`, evaluated at these weights, do not
-        exceed `epsilon`, not even by one unit in the last place.
+        exceed `epsilon`, not even by one unit in the last place. Where the law of the others' noise is on a grid, an upper
+        bound of epsilon depends on the devices that are asked for with it, by less than the width of the bounds: there it
+        may exceed the cap by as much when it is asked for others.
 
     Notes
     -----

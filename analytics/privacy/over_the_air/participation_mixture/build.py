@@ -24,7 +24,7 @@ from airtight.analytics.rounding import NORMAL, SMALLEST, UNIT
 Systems = InferenceSystem | HomogeneousSystems
 
 _ROWS, _ATOMS = 256, 1 << 18  # at most: classes of devices in a batch, and values of their laws in total
-_MANY, _ROWS_OF_ONE = 512, 1024  # classes from which one law may serve all devices; classes in a batch that has one
+_MANY = 512  # classes from which one law may serve all devices
 # of a device for which it may: variance of its noise over the squared mean of all noise, and its noise over this mean
 _SMALL, _SMALL_SHARE = 3e-7, 1e-2
 _TOGETHER = 1 << 14  # values of the laws in a batch of different systems: few enough for the processor's cache
@@ -301,7 +301,7 @@ def participations(
     if together and multiplicity.size >= _MANY:
         total = weighted_sum.law(system.participation, received_noise, cells=cells, negligible=rare)
         one_of_many = _one_of_many(system, classes[:, wanted], total)
-        for some in np.array_split(wanted[one_of_many], -(-int(np.sum(one_of_many)) // _ROWS_OF_ONE) or 1):
+        for some in np.array_split(wanted[one_of_many], -(-int(np.sum(one_of_many)) // _ROWS) or 1):
             if some.size:
                 law, lower = weighted_sum.without_one(total, *classes[:, some])
                 laws = [(c, replace(law, values=law.values - less)) for c, less in zip(some, lower, strict=True)]
