@@ -12,7 +12,7 @@ from airtight.validate.claims import in_coq
 from airtight.validate.claims.claim import REFUTED, Claim
 from airtight.validate.claims.evidence import How, shipped
 from airtight.validate.claims.search import trial
-from airtight.validate.claims.sources import INSTALLED
+from airtight.validate.claims.sources import INSTALLED, Source
 
 NAMED = {name: claim for name, claim in INSTALLED.claims().items() if claim.coq}
 
@@ -90,6 +90,15 @@ def test_a_changed_file_is_not_accepted(papers):
     assert _accepted(claim)
     theorems.write_text("From Airtight Require Import Sums.\nTheorem A : 1 = 1.\n")
     assert not _accepted(claim)
+
+
+def test_records_that_lie_elsewhere_change_no_answer_for_ours(tmp_path):
+    claim = next(iter(NAMED.values()))
+    in_coq._accepted.cache_clear()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Source, "records", lambda source, paper: tmp_path)
+        assert not in_coq.accepted(claim)
+    assert in_coq.accepted(claim)
 
 
 def test_a_row_whose_file_has_changed_says_so(monkeypatch):
