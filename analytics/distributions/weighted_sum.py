@@ -19,15 +19,15 @@ value at most its step h and of conditional variance at most :math:`h^2/4`; `sla
 * The mass `missing` was dropped at the low end, and at most the same mass at the high end was moved down to the
   greatest value that is kept. For a decreasing f <= 1, f is replaced by 1 on the dropped mass; both changes only raise
   the expectation, by at most ``2 * missing``.
-* Of mass that is later dropped or moved, V' and so b(V') tell nothing. Let M be this event, of probability at most twice
-  the mass missing, and U the sum before a splitting. Where :math:`\Pr(M|U) \le 1/500`, the part of the cell's mass that is
-  kept bounds f'' on the cell, with a factor of 500/499 for the rest. Elsewhere, which has probability 500 Pr(M) at most, f
-  is between 0 and 1. So where mass of a law on a grid is missing, a thousand times as much is counted, and 500/499 times
-  the spread (:func:`counted`).
-* *One law for all devices.* Without device k the sum is :math:`V_k`, and :math:`V = V_k + \tau_kx_k`. As
-  :math:`\tau_kx_k - p_kx_k` has mean 0, variance :math:`p_k(1-p_k)x_k^2` and a range of :math:`x_k`, and does not depend on
-  :math:`V_k`, the law of V less :math:`p_kx_k` is one of :math:`V_k` after one more splitting, with these added to spread and
-  slack (:func:`without_one`). Values of its cells are sums of the other devices only while V' is above the slack.
+* Where mass is dropped or moved after a splitting, b(V') says nothing of f'' on its cell. Let M be this event, of probability
+  at most twice the mass that is missing, U the sum before the splitting, and :math:`\eta = 2\cdot` `RARE`. Where
+  :math:`\Pr(M|U) \le \eta`, the mass that is kept bounds f'' on the cell; the rest of the mass costs a factor of
+  :math:`1/(1-\eta)`. Elsewhere f is between 0 and 1, and this has a probability of at most :math:`\Pr(M)/\eta`. So
+  :func:`allowing_for_missing` divides `missing` by `RARE`, and `spread` by :math:`1-\eta`.
+* *One law for all devices.* Without device k the sum is :math:`V_k`, and :math:`V = V_k + \tau_kx_k`. The difference
+  :math:`\tau_kx_k - p_kx_k` is independent of :math:`V_k`; it has mean 0, variance :math:`p_k(1-p_k)x_k^2`, and both values
+  within :math:`x_k`. So :math:`V - p_kx_k` is :math:`V_k` after one more splitting, which adds this variance to the spread and
+  :math:`x_k` to the slack (:func:`without_one`). No point of a cell is negative while V' is above the slack.
 * Masses are sums of positive products. A sum of n terms in floating point has a relative error of at most (n + 1)u;
   `error` is the sum of these errors. Values are rounded down by at most `lost`.
 """
@@ -42,11 +42,11 @@ from functools import cache
 import numpy as np
 from numpy.typing import ArrayLike
 
-from airtight.analytics.checks import FloatArray, IntArray, ParameterError, broadcast, count, real
+from airtight.analytics.checks import FloatArray, IntArray, ParameterError, broadcast, count, real, scalar
 from airtight.analytics.distributions import poisson_binomial
 from airtight.analytics.rounding import UNIT
 
-RARE = 1e-3  # share of what may be missing from a law on a grid that its trimmings may take
+RARE = 1e-3  # of the mass that may be missing from a law on a grid, the share that is dropped or moved (the module's notes)
 _ROUNDING = 1e-14  # relative error bound of a sum of grid points; lowering values by it is safe for decreasing f
 
 
@@ -119,28 +119,28 @@ def law(p: ArrayLike, x: ArrayLike, *, cells: int = 4096, negligible: float = 0.
     if probability.ndim != 1:
         raise ParameterError("p", f"array of shape {probability.shape}", "one axis of probabilities")
     pairs, multiplicity = np.unique(np.stack([probability, value]), axis=1, return_counts=True)
-    trim = negligible / (2 * pairs.shape[1] + 2)
+    trim = scalar("negligible", negligible, "[0, 1)") / (2 * pairs.shape[1] + 2)
     return _total(_leaves(pairs[0], pairs[1], multiplicity), count("cells", cells, "[2, inf)"), trim)
 
 
-def counted(law: Law) -> Law:
-    """A law on a grid with all that its missing mass may hide (the module's notes)."""
+def allowing_for_missing(law: Law) -> Law:
+    """A law on a grid with greater bounds of what is missing and spread, for the curvature on cells whose mass is missing."""
     if not (law.slack and law.missing):
         return law
-    return replace(law, missing=min(law.missing / RARE, 1.0), spread=law.spread * 500 / 499)
+    return replace(law, missing=min(law.missing / RARE, 1.0), spread=law.spread / (1 - 2 * RARE))
 
 
 def without_one(law: Law, p: FloatArray, x: FloatArray) -> tuple[Law, FloatArray]:
-    """The law of all devices, as that of all but one of those with (p, x), and how much lower it is for each of them.
+    """A law of all devices that serves as that of all but one, for each of those with (p, x), and what is to be taken off it.
 
-    Nothing is proved for a device for which its least value is below the slack.
+    Nothing is proved where the least value, less this offset, is below the slack.
 
     Examples
     --------
     >>> p, x = np.full(200, 0.5), np.linspace(1, 1.01, 200)
-    >>> whole, lower = without_one(law(p, x, cells=512), p[:3], x[:3])
+    >>> whole, offset = without_one(law(p, x, cells=512), p[:3], x[:3])
     >>> others = law(p[1:], x[1:], cells=512)
-    >>> [float(round(each.values @ each.probabilities - less, 6)) for each, less in ((whole, lower[0]), (others, 0))]
+    >>> [float(round(each.values @ each.probabilities - less, 6)) for each, less in ((whole, offset[0]), (others, 0))]
     [100.0, 100.0]
     """
     spread, slack = float(np.max(p * (1 - p) * x * x, initial=0.0)), float(np.max(x, initial=0.0))

@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airtight.analytics.checks import ParameterError
@@ -214,6 +214,32 @@ def test_leaving_out_negligible_mass_bounds_decreasing_functions(pairs):
         assert law.missing <= 1e-2 and above - 2 * law.missing <= truth + law.spread / 2 * np.exp(law.slack) + 1e-12
 
 
+@settings(deadline=None, max_examples=50)
+@given(st.integers(0, 1000), st.integers(60, 120), st.floats(-3, -0.5), st.sampled_from([1e-12, 1e-6]))
+def test_one_law_of_all_devices_bounds_the_sum_over_the_others(seed, devices, log_steepness, negligible):
+    """Convex exp(-t V), whose mean is a product; the least value is above the slack, as where this law is used."""
+    rng, t = np.random.default_rng(seed), 10**log_steepness
+    p, x = rng.uniform(0.7, 1.0, devices), rng.uniform(1.0, 3.0, devices)
+    total = weighted_sum.law(p, x, cells=512, negligible=negligible)
+    law, offset = weighted_sum.without_one(weighted_sum.allowing_for_missing(total), p, x)
+    assert law.values[0] - offset[0] > law.slack
+    for k in range(5):
+        truth = np.prod(np.delete(1 - p + p * np.exp(-t * x), k))
+        mean = float(law.probabilities @ np.exp(-t * (law.values - offset[k])))
+        bend = t**2 * float(law.probabilities @ np.exp(-t * (law.values - offset[k] - law.slack)))
+        assert truth <= (mean + law.missing) * (1 + 1e-9)
+        assert mean - 2 * law.missing - law.spread / 2 * bend <= truth * (1 + 1e-9)
+
+
+def test_what_is_missing_from_a_grid_counts_for_its_curvature_too():
+    rng = np.random.default_rng(4)
+    p, x = rng.random(40), rng.random(40)
+    trimmed, exact = (weighted_sum.law(p, x, cells=64, negligible=share) for share in (1e-3, 0.0))
+    allowed = weighted_sum.allowing_for_missing(trimmed)
+    assert 0 < trimmed.missing < 1e-3 and allowed.missing == min(1000 * trimmed.missing, 1.0)
+    assert allowed.spread == pytest.approx(trimmed.spread * 500 / 499) and weighted_sum.allowing_for_missing(exact) == exact
+
+
 def test_quantile_of_a_law():
     law = weighted_sum.law([0.5, 0.5], [1.0, 2.0])
     assert [law.quantile(level) for level in (0.0, 0.2, 0.3, 0.6, 1.0)] == [0.0, 0.0, 1.0, 2.0, 3.0]
@@ -230,5 +256,7 @@ def test_bad_weights():
         weighted_sum.law([0.5], [-1.0])
     with pytest.raises(ParameterError, match="cells"):
         weighted_sum.law([0.5], [1.0], cells=1)
+    with pytest.raises(ParameterError, match="negligible = nan: must be a number in"):
+        weighted_sum.law([0.5], [1.0], negligible=np.nan)
     with pytest.raises(ParameterError, match="broadcastable"):
         weighted_sum.law([0.5, 0.5], [1.0, 1.0, 1.0])

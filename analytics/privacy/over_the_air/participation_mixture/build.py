@@ -25,7 +25,7 @@ Systems = InferenceSystem | HomogeneousSystems
 
 _ROWS, _ATOMS = 256, 1 << 18  # at most: classes of devices in a batch, and values of their laws in total
 _MANY = 512  # classes from which one law may serve all devices
-# of a device for which it may: variance of its noise over the squared mean of all noise, and its noise over this mean
+# of a device that it may serve, at most: variance over the squared mean of all noise, and noise when it sends over that mean
 _SMALL, _SMALL_SHARE = 3e-7, 1e-2
 _TOGETHER = 1 << 14  # values of the laws in a batch of different systems: few enough for the processor's cache
 _NATS = (30.0, 20.0)  # -log of the quadrature error of the divergences, for an exact law and for one on a grid
@@ -303,9 +303,9 @@ def participations(
         one_of_many = _one_of_many(system, classes[:, wanted], total)
         for some in np.array_split(wanted[one_of_many], -(-int(np.sum(one_of_many)) // _ROWS) or 1):
             if some.size:
-                law, lower = weighted_sum.without_one(total, *classes[:, some])
-                laws = [(c, replace(law, values=law.values - less)) for c, less in zip(some, lower, strict=True)]
-                yield _participation(system, devices, class_of, classes, laws, negligible, model, lower=lower)
+                law, offset = weighted_sum.without_one(total, *classes[:, some])
+                laws = [(c, replace(law, values=law.values - less)) for c, less in zip(some, offset, strict=True)]
+                yield _participation(system, devices, class_of, classes, laws, negligible, model, offset=offset)
         wanted = wanted[~one_of_many]
         if not wanted.size:
             return
@@ -325,7 +325,7 @@ def participations(
 
 
 def _one_of_many(system: InferenceSystem, classes: FloatArray, total: weighted_sum.Law) -> NDArray[np.bool_]:
-    """Classes of devices so small that the law of all devices, lowered by the mean of one, serves in place of the others'."""
+    """Which classes are so small that the law of all devices, less the mean of one, serves as that of the others."""
     p, x = classes
     mean = float(total.values @ total.probabilities) + system.receiver_noise_variance
     small = (p * (1 - p) * x * x <= _SMALL * mean * mean) & (x <= _SMALL_SHARE * mean)
@@ -342,7 +342,7 @@ def _participation(
     negligible: float,
     model: type[NoiseMixture],
     *,
-    lower: FloatArray | None = None,
+    offset: FloatArray | None = None,
 ) -> NoiseMixture:
     atoms = max(law.values.size for _, law in batch)
     values, law_weights = np.empty((len(batch), atoms)), np.zeros((len(batch), atoms))
@@ -351,9 +351,8 @@ def _participation(
         values[row, : law.values.size], law_weights[row, : law.values.size] = law.values, law.probabilities
     on_grid = any(law.slack > 0 for _, law in batch)
     law_weights, missing = weighted_sum.trimmed(law_weights, negligible * (weighted_sum.RARE if on_grid else 1))
-    counted = [
-        weighted_sum.counted(replace(law, missing=law.missing + more)) for (_, law), more in zip(batch, missing, strict=True)
-    ]
+    trimmed = [replace(law, missing=law.missing + more) for (_, law), more in zip(batch, missing, strict=True)]
+    laws = [weighted_sum.allowing_for_missing(law) for law in trimmed]
     law_of_class = {c: row for row, (c, _) in enumerate(batch)}
     inside = devices[np.isin(class_of[devices], list(law_of_class))]
     law_row = np.array([law_of_class[int(c)] for c in class_of[inside]])
@@ -376,13 +375,13 @@ def _participation(
         sensitivity=kinds[1] * (1 + 4 * UNIT),
         variance=variance[rows] if len(batch) > 1 else np.broadcast_to(variance, (rows.size, atoms)),
         weights=law_weights[rows],
-        missing=np.array([law.missing for law in counted])[rows],
-        slack=max(law.slack for law in counted),
-        spread=max(law.spread for law in counted),
-        error=max(law.error for law in counted),
-        lost=max(law.lost for law in counted),
+        missing=np.array([law.missing for law in laws])[rows],
+        slack=max(law.slack for law in laws),
+        spread=max(law.spread for law in laws),
+        error=max(law.error for law in laws),
+        lost=max(law.lost for law in laws),
         nats=_NATS[on_grid],
-        lower=None if lower is None else lower[rows],
+        offset=None if offset is None else offset[rows],
     )
 
 

@@ -91,10 +91,10 @@ def arcs(low: FloatArray, high: FloatArray, rho: FloatArray) -> Boxes:
     )
 
 
-def moved(boxes: Boxes, distance: FloatArray) -> tuple[Boxes, FloatArray]:
-    """Boxes about all v whose distance from one of these is real and at most `distance`; its share of the least modulus.
+def widened(boxes: Boxes, distance: FloatArray) -> tuple[Boxes, FloatArray]:
+    """Boxes of all v that differ from a value in these by a real number of at most `distance`, and its share of their modulus.
 
-    The share is infinite, and nothing is proved, where a box is not far enough from 0.
+    The share is infinite, and nothing is proved, where it is 1 or more.
     """
     share = distance / boxes.least
     share = np.where(share < 1, share, np.inf)

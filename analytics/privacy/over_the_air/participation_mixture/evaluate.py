@@ -103,7 +103,7 @@ class NoiseMixture:
     estimating: bool = False  # whether these divergences are interpolated in v, with an estimated error
     interpolated: float = 0.0  # relative error of the interpolation that suffices
     rules: gauss_rule.Rules | None = None  # None where the atoms are those of the law itself
-    lower: FloatArray | None = None  # by how much each row is lower, where all rows have one law
+    offset: FloatArray | None = None  # taken off one law that all rows share, for each row
     sketches_on_grid = 2  # laws of fewer atoms on which a root is sought first, if this law is on a grid
 
     def unrounded(self) -> NoiseMixture:
@@ -177,13 +177,13 @@ class NoiseMixture:
         few = (1 + gauss_rule.NODES * pieces) <= _WORTH_RULING * np.max(np.sum(used, axis=1))
         if self.idle_noise or not few or self.lost > gauss_rule.LOST * least:
             return None
-        if self.lower is None:
+        if self.offset is None:
             variance, weights, rules = gauss_rule.rules_of(self.variance, self.weights, pieces)
         else:  # one rule serves all rows
-            typical = np.argsort(self.lower)[[self.lower.size // 2]]
+            typical = np.argsort(self.offset)[[self.offset.size // 2]]
             nodes, weights, rules = gauss_rule.rules_of(self.variance[typical], self.weights[typical], pieces)
-            lower = self.lower - self.lower[typical]
-            variance, rules = (nodes - lower[:, None]) * (1 - 4 * UNIT), rules.lowered(lower)
+            offset = self.offset - self.offset[typical]
+            variance, rules = (nodes - offset[:, None]) * (1 - 4 * UNIT), rules.shifted(offset)
             weights = np.broadcast_to(weights, variance.shape)
         return replace(self, variance=variance, weights=weights, rules=rules)
 
@@ -200,8 +200,8 @@ class NoiseMixture:
         parts = {name: getattr(self, name)[rows] for name in (*one_each, "variance", "weights")}
         representatives = self.devices[np.unique(self.kind, return_index=True)[1]][rows]
         rules = None if self.rules is None else self.rules.only(rows)
-        lower = None if self.lower is None else self.lower[rows]
-        return replace(self, devices=representatives, kind=np.arange(rows.size), rules=rules, lower=lower, **parts)
+        offset = None if self.offset is None else self.offset[rows]
+        return replace(self, devices=representatives, kind=np.arange(rows.size), rules=rules, offset=offset, **parts)
 
     def sketch(self, columns: int, nats: float) -> NoiseMixture:
         """Nearly the same law on few columns, used only to find an initial guess of the root."""
@@ -522,14 +522,15 @@ class NoiseMixture:
         greatest = np.log(np.maximum(before, at_nodes) * (1 + _WIDER)) + unit
         greatest = np.where(self.rules.mass[rows] > 0, greatest, -np.inf)
         if steep is not None:
-            missed = np.fmin(self.rules.log_remainder(steep, rows, most[:, first - 1]), greatest)
-            return np.where(unit > -np.inf, missed, -np.inf)  # D is 0 at the least v, and so everywhere
-        missed = gauss_rule.log_remainder(values[:, first] - values[:, np.append(first[1:], 0) - 1])
-        missed = missed + np.log(np.add.reduceat(weights, first, axis=1)) + values[:, first]
-        missed = np.fmin(missed, greatest)  # not a number where D is 0 from the first node on
-        # where the divergence is no smooth series, nothing is known
-        smooth = component.fitted(np.arange(rows.size)) if isinstance(component, NoiseInterpolant) else False
-        return np.where((smooth | (values[:, 0] == -np.inf))[:, None], missed, np.inf)
+            missed = self.rules.log_remainder(steep, rows, most[:, first - 1])
+        else:
+            missed = gauss_rule.log_remainder(values[:, first] - values[:, np.append(first[1:], 0) - 1])
+            missed = missed + np.log(np.add.reduceat(weights, first, axis=1)) + values[:, first]
+        missed = np.fmin(missed, greatest)  # an estimate is not a number where D is 0 from the first node on
+        if steep is None:  # where the divergence is no smooth series, nothing is known
+            smooth = component.fitted(np.arange(rows.size)) if isinstance(component, NoiseInterpolant) else False
+            missed = np.where(np.reshape(smooth, (-1, 1)), missed, np.inf)
+        return np.where(unit > -np.inf, missed, -np.inf)  # D is 0 at the least v, and so everywhere
 
     def least_epsilon(self, delta: float | FloatArray, *, convex: bool = False) -> FloatArray:
         """Least epsilon of each kind, at one delta or at one delta per kind, rounded up.

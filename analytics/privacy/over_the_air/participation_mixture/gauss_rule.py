@@ -19,9 +19,9 @@ where the deviation bounds the difference of the computed means of the Chebyshev
 its own rounding: a sum of A terms errs by A units, the argument by 2 units and by 2 over the half width, :math:`|T_k'| \le k^2`,
 and the recurrence of :math:`T_k` by :math:`4k^2` units.
 
-A rule for a law serves the law that is lower by s, with its nodes lower by s: as a function of log u, u = v + s, the divergence
-has the slope :math:`fu`, at most :math:`|vf|/(1-|s|/|u|)`, at values v whose modulus is within :math:`|s|` of that of u, and
-whose argument within :math:`\arcsin|s/u|` of that of u.
+A rule for the law of u serves that of v = u - s, with s taken off its nodes. As a function of log u the divergence has the slope
+:math:`fu`, which is at most :math:`|vf|/(1-|s|/|u|)`. The modulus of v is within :math:`|s|` of that of u, and its argument
+within :math:`\arcsin|s/u|` of that of u.
 
 *Estimated*, where no M is known. On a piece of half width c, Gauss's remainder of a function f of log v is
 :math:`f^{(2n)}/(2n)!` times the mean of :math:`\pi_n^2`, n = 16, where :math:`\pi_n` is the orthogonal polynomial with leading
@@ -67,8 +67,8 @@ class Rules:
         Probabilities of the values of a piece from each node up to the next, first those below its nodes.
     cells : tuple of ndarray, shape (rows, cells)
         Ends in v, and probabilities, of neighbouring values.
-    lower : ndarray, shape (rows,)
-        By how much the law is lower than the one for which `low` and `high` hold.
+    offset : ndarray, shape (rows,)
+        s of the module's notes; `low` and `high` are ends in log u.
     """
 
     low: FloatArray
@@ -77,7 +77,7 @@ class Rules:
     deviation: FloatArray
     moved: FloatArray
     cells: tuple[FloatArray, FloatArray, FloatArray]
-    lower: FloatArray
+    offset: FloatArray
 
     @property
     def first(self) -> IntArray:
@@ -88,13 +88,13 @@ class Rules:
         """The rules of some rows."""
         cells = self.cells[0][rows], self.cells[1][rows], self.cells[2][rows]
         each = (self.low[rows], self.high[rows], self.mass[rows], self.deviation[rows], self.moved[rows])
-        return Rules(*each, cells, self.lower[rows])
+        return Rules(*each, cells, self.offset[rows])
 
-    def lowered(self, lower: FloatArray) -> Rules:
-        """The rules of one law for laws that are lower by so much."""
-        rules = self.only(np.zeros(lower.size, dtype=np.int64))
+    def shifted(self, offset: FloatArray) -> Rules:
+        """The rules of one law, for laws from which an offset is taken."""
+        rules = self.only(np.zeros(offset.size, dtype=np.int64))
         low, high, mass = rules.cells
-        return replace(rules, cells=(low - lower[:, None], high - lower[:, None], mass), lower=lower)
+        return replace(rules, cells=(low - offset[:, None], high - offset[:, None], mass), offset=offset)
 
     def moved_down(self, values: FloatArray, rows: IntArray) -> FloatArray:
         """Upper bound of the mean on each piece of a decreasing function, from its values at the nodes of each of `rows`."""
@@ -124,8 +124,9 @@ class Rules:
         with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
             height = np.minimum(steep.opening / half, 1e3)
             rho = height + np.sqrt(1 + height * height)
-            boxes, moved = complex_noise.moved(complex_noise.arcs(low, high, rho), np.abs(self.lower[rows])[:, None, None])
-            log_slope = np.max(steep.log_slope(np.arange(rows.size), boxes) - np.log1p(-moved), axis=-1)
+            ellipse, offset = complex_noise.arcs(low, high, rho), np.abs(self.offset[rows])[:, None, None]
+            boxes, share = complex_noise.widened(ellipse, offset)
+            log_slope = np.max(steep.log_slope(np.arange(rows.size), boxes) - np.log1p(-share), axis=-1)
             log_largest = log_slope + np.log(half * (rho + 1 / rho) / 2)
             missed = np.log(4 / (rho - 1)) - float(_DEGREES[-1]) * np.log(rho) + log_largest
             deviating = np.log(_DEGREES.size * self.deviation[rows]) + log_greatest

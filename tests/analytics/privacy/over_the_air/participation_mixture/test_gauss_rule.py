@@ -12,6 +12,7 @@ import airtight
 from airtight.analytics.privacy.over_the_air import observers, rounds
 from airtight.analytics.privacy.over_the_air.participation_mixture import build, complex_noise, gauss_rule
 from airtight.analytics.privacy.over_the_air.participation_mixture.evaluate import NoiseMixture
+from airtight.analytics.privacy.over_the_air.participation_mixture.noise_interpolant import NoiseInterpolant
 
 
 def law(values=2000, seed=3):
@@ -163,6 +164,21 @@ def test_the_remainder_is_some_nats_above_an_error(pole):
     assert error <= proved <= error + 11
 
 
+def test_what_a_rule_misses_of_a_divergence_that_vanishes(monkeypatch):
+    """Nothing where it is 0 everywhere; on the piece that it reaches last, at most what it is at the node before."""
+    (part,) = build.participations(unlike(14, 0), np.array([3]), 0.0)
+    few, row = part.ruled(4), np.zeros(1, dtype=int)
+    component = NoiseInterpolant(None, None, 1e-6, 0.0, 1)
+    monkeypatch.setattr(component, "fitted", lambda rows: np.ones(rows.size, dtype=bool))
+    values = np.full(few.variance.shape, -np.inf)
+    asked = component, values, np.zeros(values.shape), few.weights, row, None
+    with np.errstate(invalid="ignore", divide="ignore"):
+        assert np.all(few._missed(*asked) == -np.inf)
+        values[0, 0] = -1.0
+        missed = few._missed(*asked)[0]
+    assert missed[0] == pytest.approx(np.log(few.rules.moved[0, 0, 0]) - 1) and np.all(missed[1:] == -np.inf)
+
+
 @pytest.mark.parametrize("adjacency", ["silent", "absent"])
 @pytest.mark.parametrize("scale", [1.0, 6.0])
 def test_the_law_of_all_devices_serves_each(adjacency, scale, monkeypatch):
@@ -178,7 +194,7 @@ def test_the_law_of_all_devices_serves_each(adjacency, scale, monkeypatch):
     for name, value in (("_MANY", 1), ("_SMALL", 1.0), ("_SMALL_SHARE", 1.0)):
         monkeypatch.setattr(build, name, value)
     (shared,) = build.participations(system, everyone, 1e-9, cells=256)
-    assert shared.lower is not None and np.unique(shared.lower).size == 2 and shared.devices.size == 60
+    assert shared.offset is not None and np.unique(shared.offset).size == 2 and shared.devices.size == 60
     for part in (shared, shared.ruled(1), shared.ruled(4)):
         for epsilon in (0.0, 0.3, 2.0, 6.0):
             asked = np.full(60, epsilon)
@@ -198,7 +214,7 @@ def test_a_device_that_is_no_small_part_has_its_own_law():
     loud[7] *= 1e4
     system, some = system.replace(noise_variance=loud), np.array([5, 7, 2000])
     parts = list(build.participations(system, some, 1e-20))
-    assert [part.devices.tolist() for part in parts if part.lower is None] == [[7]]
+    assert [part.devices.tolist() for part in parts if part.offset is None] == [[7]]
     lower, upper = build.epsilon_bracket(system, some, 1e-5)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(build, "_MANY", 10**9)
