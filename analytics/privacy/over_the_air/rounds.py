@@ -285,28 +285,25 @@ class Query(Mechanism):
         return self._summed_ends(eps, reverse, negligible)
 
     def _estimated_ends(self, eps: FloatArray, reverse: bool, negligible: float) -> BracketArrays:
-        """Both bounds where they are estimates in any case: many epsilons are read from series through a few of them."""
+        """Both bounds where they are estimates in any case: many increasing epsilons are read from series through a few."""
         kept = self._series.setdefault((reverse, negligible), [])
         lower, upper = np.full((2, eps.size), np.nan)
         for series in filter(None, kept):
             series.read(eps, lower, upper)
-        asked = np.sort(eps[np.isnan(lower)])
-        if asked.size >= _WORTH_A_SERIES and kept.count(None) < _ATTEMPTS:
-            # where the bounds are apart, no series is smooth enough
-            some = asked[np.linspace(0, asked.size - 1, _PROBES).astype(int)]
-            ends = np.array(self._summed_ends(some, reverse, negligible))
+        left = np.flatnonzero(np.isnan(lower))
+        if left.size >= _WORTH_A_SERIES and kept.count(None) < _ATTEMPTS:
+            # no series is smooth enough where the bounds are apart: one goes up to the last probe before
+            probes = left[np.linspace(0, left.size - 1, _PROBES).astype(int)]
+            lower[probes], upper[probes] = self._summed_ends(eps[probes], reverse, negligible)
             with np.errstate(divide="ignore", invalid="ignore"):
-                apart = ~(np.log(ends[1] / ends[0]) <= evaluate.COARSE)
-            at = np.searchsorted(some, eps)
-            probed = np.flatnonzero(np.isnan(lower) & (some[np.minimum(at, _PROBES - 1)] == eps))
-            lower[probed], upper[probed] = ends[:, at[probed]]
-            asked = asked[asked <= np.append(-1.0, some)[np.argmax(np.append(apart, True))]]
-        if asked.size >= _WORTH_A_SERIES and kept.count(None) < _ATTEMPTS:
-            groups = np.array_split(asked, -(-asked.size // _MOST_OF_A_SERIES))
-            fitted = list(self._fitted(groups, reverse, negligible))
-            for series in fitted:
-                series.read(eps, lower, upper)
-            kept += fitted or [None]
+                close = np.logical_and.accumulate(np.log(upper[probes] / lower[probes]) <= evaluate.COARSE)
+            asked = eps[left[left <= probes[np.sum(close) - 1]]] if close[0] else eps[:0]
+            if asked.size >= _WORTH_A_SERIES:
+                groups = np.array_split(asked, -(-asked.size // _MOST_OF_A_SERIES))
+                fitted = list(self._fitted(groups, reverse, negligible))
+                for series in fitted:
+                    series.read(eps, lower, upper)
+                kept += fitted or [None]
         if (rest := np.flatnonzero(np.isnan(lower))).size:
             lower[rest], upper[rest] = self._summed_ends(eps[rest], reverse, negligible)
         return lower, upper
