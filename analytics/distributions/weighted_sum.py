@@ -44,9 +44,11 @@ from numpy.typing import ArrayLike
 
 from airtight.analytics.checks import FloatArray, IntArray, ParameterError, broadcast, count, real, scalar
 from airtight.analytics.distributions import poisson_binomial
-from airtight.analytics.rounding import UNIT
+from airtight.analytics.rounding import SMALLEST, UNIT
 
 RARE = 1e-3  # of the mass that may be missing from a law on a grid, the share that is dropped or moved (the module's notes)
+_TOGETHER, _BLOCK = 512, 8  # single devices whose law is formed at once, and those of which all sums are formed
+_LOUD = 8.0  # times the mean of x beyond which a device is not among them, as it would coarsen the grid of the others
 _ROUNDING = 1e-14  # relative error bound of a sum of grid points; lowering values by it is safe for decreasing f
 
 
@@ -107,7 +109,8 @@ def law(p: ArrayLike, x: ArrayLike, *, cells: int = 4096, negligible: float = 0.
     Notes
     -----
     Devices are merged pairwise. A merge of two laws with ranges a and b moves each of them by at most (a + b)/cells, so
-    the slack of a balanced tree is at most 2 log2(K) sum(x)/cells.
+    the slack of a balanced tree is at most 2 log2(K) sum(x)/cells. Of 512 unlike devices or more, those of neighbouring x are
+    merged 512 at a time: all sums of every eight are split to one grid, which has cells/16 to cells/4 cells for the greatest.
 
     Examples
     --------
@@ -120,7 +123,9 @@ def law(p: ArrayLike, x: ArrayLike, *, cells: int = 4096, negligible: float = 0.
         raise ParameterError("p", f"array of shape {probability.shape}", "one axis of probabilities")
     pairs, multiplicity = np.unique(np.stack([probability, value]), axis=1, return_counts=True)
     trim = scalar("negligible", negligible, "[0, 1)") / (2 * pairs.shape[1] + 2)
-    return _total(_leaves(pairs[0], pairs[1], multiplicity), count("cells", cells, "[2, inf)"), trim)
+    most = count("cells", cells, "[2, inf)")
+    total = _total(_leaves(pairs[0], pairs[1], multiplicity, most), most, trim)
+    return total if total.values.size <= most + 1 else _add(total, _NOTHING, most, trim)
 
 
 def allowing_for_missing(law: Law) -> Law:
@@ -213,9 +218,40 @@ def _leaf(p: FloatArray, multiplicity: IntArray, classes: IntArray, x: float) ->
     return _scaled(poisson_binomial.total(blocks), x, error)
 
 
-def _leaves(p: FloatArray, x: FloatArray, multiplicity: IntArray) -> list[Law]:
-    """One law per distinct x, in increasing order of x."""
-    return [_leaf(p, multiplicity, np.flatnonzero(x == value), float(value)) for value in np.unique(x)]
+def _leaves(p: FloatArray, x: FloatArray, multiplicity: IntArray, cells: int) -> list[Law]:
+    """Laws of disjoint sets of devices: of those of one x each, and of `_TOGETHER` single devices of neighbouring x."""
+    order = np.argsort(x, kind="stable")
+    groups = np.split(order, np.flatnonzero(np.diff(x[order])) + 1)
+    single = np.array([group[0] for group in groups if group.size == 1 and multiplicity[group[0]] == 1], dtype=np.int64)
+    parts = np.split(single, range(_TOGETHER, single.size, _TOGETHER)) if single.size >= _TOGETHER else []
+    parts = [part[x[part] <= _LOUD * np.mean(x[part])] for part in parts]
+    together = np.zeros(x.size, dtype=bool)
+    together[np.concatenate([single[:0], *parts])] = True
+    laws = [_leaf(p, multiplicity, group, float(x[group[0]])) for group in groups if not together[group[0]]]
+    fine = int(cells / 16 * max(1.0, 4 / np.sqrt(len(parts) or 1))) + 1  # more devices spread the splits over a greater sum
+    return [_of_many(p[part], x[part], fine) for part in parts] + laws
+
+
+def _of_many(p: FloatArray, x: FloatArray, cells: int) -> Law:
+    """The law of the sum of single devices: of every `_BLOCK` all sums, split to one grid, then convolved pairwise."""
+    padding = -p.size % _BLOCK  # devices that never send
+    chance, value = (np.append(each, np.zeros(padding)).reshape(-1, _BLOCK).T[:, :, None] for each in (p, x))
+    sums, masses = np.zeros((chance.shape[1], 1)), np.ones((chance.shape[1], 1))
+    for one_chance, one_value in zip(chance, value, strict=True):
+        sums = np.concatenate([sums, sums + one_value], axis=1)
+        masses = np.concatenate([masses * (1 - one_chance), masses * one_chance], axis=1)
+    step = max(float(np.max(sums)) / cells, SMALLEST)
+    rows = [_split(Law(each_sums, each_masses), 0.0, step) for each_sums, each_masses in zip(sums, masses, strict=True)]
+    splits, laws = len(rows), [mass for mass, _ in rows]
+    # a product of `_BLOCK` factors, each of them rounded, and the split
+    error = splits * (2 * _BLOCK + max(terms for _, terms in rows) + 2) * UNIT
+    with np.errstate(under="ignore"):
+        while len(laws) > 1:
+            error += sum(min(a.size, b.size) + 2 for a, b in zip(laws[::2], laws[1::2], strict=False)) * UNIT
+            paired = [np.convolve(a, b) for a, b in zip(laws[::2], laws[1::2], strict=False)]
+            laws = paired + laws[2 * len(paired) :]
+    total = Law(step * np.arange(laws[0].size, dtype=np.float64), laws[0], error=error)
+    return _on_grid(total, step, splits)
 
 
 def _total(laws: list[Law], cells: int, trim: float) -> Law:

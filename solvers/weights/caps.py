@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, IntArray
@@ -18,7 +19,7 @@ from airtight.analytics.guarantee import Adjacency, Observer
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import amplification, concentration, observers, system_privacy
 from airtight.analytics.privacy.over_the_air.amplification import TheoremForm
-from airtight.analytics.privacy.over_the_air.participation_mixture.build import TRIMMED, participations
+from airtight.analytics.privacy.over_the_air.participation_mixture.build import TRIMMED, participations, serves
 from airtight.analytics.privacy.over_the_air.participation_mixture.evaluate import NoiseMixture
 from airtight.analytics.rounding import UNIT
 
@@ -180,7 +181,9 @@ def _greatest_by_search(system: InferenceSystem, observer: Observer, epsilon: fl
         log_weight, slope = excess.scale, np.ones(group.participation.size)
         weight_zero, doubtful = np.full(log_weight.size, -np.inf), np.arange(log_weight.size)
         use_sketch = cap is Cap.EXACT and group.variance.shape[1] > 2 * _SKETCH_COLUMNS
-        sketch = replace(excess, group=group.sketch(_SKETCH_COLUMNS, _SKETCH_NATS)) if use_sketch else excess
+        few = group.ruled(group.pieces) if use_sketch else None
+        rough = group.sketch(_SKETCH_COLUMNS, _SKETCH_NATS) if few is None else few.rough()
+        sketch = replace(excess, group=rough) if use_sketch else excess
         if system.adjacency is Adjacency.ABSENT:
             if use_sketch:
                 doubtful = np.flatnonzero(sketch(weight_zero, doubtful) > -_SKETCH_DOUBT)
@@ -189,10 +192,15 @@ def _greatest_by_search(system: InferenceSystem, observer: Observer, epsilon: fl
             log_weight, slope = _root(sketch, log_weight, slope, near=1e-6)
             log_weight = np.where(np.isneginf(log_weight), excess.scale, log_weight)
         near = _NEAR_ON_GRID if group.slack else _NEAR
-        if use_sketch and (few := group.ruled(group.pieces)) is not None:
-            nearly, slope = _root(replace(excess, group=few), log_weight, slope, near=near)
-            log_weight = np.where(np.isneginf(nearly), log_weight, nearly)
-        root, _ = _root(excess, log_weight, slope, near=near)
+        root = np.full(log_weight.size, np.nan)
+        if few is not None:
+            by_rules = replace(excess, group=few)
+            nearly, slope = _root(by_rules, log_weight, slope, near=near)
+            served = np.isfinite(nearly) & by_rules.served(nearly)
+            root[served], log_weight = nearly[served], np.where(np.isfinite(nearly), nearly, log_weight)
+            log_weight[served] = np.nan
+        unserved = ~np.isnan(log_weight)
+        root[unserved] = _root(excess, log_weight, slope, near=near)[0][unserved]
         if system.adjacency is Adjacency.ABSENT:
             without_root = np.flatnonzero(np.isneginf(root))
             root[without_root[excess(weight_zero[without_root], without_root) > 0]] = np.nan
@@ -245,11 +253,21 @@ class _Excess:
         variance = self.group.everybody
         return np.asarray(0.5 * np.log(np.where(variance > 0, variance, 1.0)) - np.log(self.group.sensitivity))
 
-    def __call__(self, x: FloatArray, rows: IntArray) -> FloatArray:
+    def at(self, x: FloatArray, rows: IntArray) -> NoiseMixture:
+        """The mixtures at these log weights; those of other rows have weight 0."""
         sensitivity = np.zeros_like(self.group.sensitivity)
         with np.errstate(over="ignore", under="ignore"):
             sensitivity[rows] = np.minimum(np.exp(x) * self.group.sensitivity[rows], np.finfo(float).max)
-        group = replace(self.group, sensitivity=sensitivity)
+        return replace(self.group, sensitivity=sensitivity)
+
+    def served(self, x: FloatArray) -> NDArray[np.bool_]:
+        """Whether the bounds from Gauss rules are close at these log weights; weight 0 stands for nan."""
+        every = np.arange(x.size)
+        at_root = self.at(np.where(np.isnan(x), -np.inf, x), every)
+        return serves(at_root, np.full(x.size, self.epsilon), np.full(x.size, np.log(self.delta)))[0]
+
+    def __call__(self, x: FloatArray, rows: IntArray) -> FloatArray:
+        group = self.at(x, rows)
         with np.errstate(divide="ignore"):
             if group.idle_noise:
                 epsilons = group.least_epsilon(self.delta, convex=self.cap is Cap.PROVEN)[rows]

@@ -231,6 +231,26 @@ def test_one_law_of_all_devices_bounds_the_sum_over_the_others(seed, devices, lo
         assert mean - 2 * law.missing - law.spread / 2 * bend <= truth * (1 + 1e-9)
 
 
+@settings(deadline=None, max_examples=15)
+@given(st.integers(0, 1000), st.sampled_from([512, 520, 1300]), st.sampled_from([0.0, 30.0, 1e4]), st.floats(-2, 1))
+def test_the_law_of_many_unlike_devices_adds_no_more_than_it_says(seed, devices, loudest, log_steepness):
+    """Mean, variance, and convex exp(-t V), whose mean is a product; some devices are alike, and one may be loud."""
+    rng = np.random.default_rng(seed)
+    p, x = rng.random(devices), rng.lognormal(0.0, 1.0, devices)
+    p, x = np.append(p, [0.3, 0.3, 0.6, 0.9]), np.append(x, [1.0, 1.0, 1.0, loudest])
+    law = weighted_sum.law(p, x, cells=1024)
+    mean, variance = float(p @ x), float(p * (1 - p) @ x**2)
+    assert law.values.size <= 1025 and law.probabilities.sum() == pytest.approx(1.0)
+    assert float(law.values @ law.probabilities) == pytest.approx(mean, rel=1e-12)
+    added = float((law.values - mean) ** 2 @ law.probabilities) - variance
+    assert -1e-9 * variance <= added <= law.spread * (1 + 1e-9) and law.slack < 0.06 * np.sum(x)
+    t = 10**log_steepness / np.sqrt(variance)
+    truth = np.exp(np.sum(np.log1p(p * np.expm1(-t * x))) + t * mean)
+    above = float(law.probabilities @ np.exp(-t * (law.values - mean)))
+    below = above - law.spread / 2 * t**2 * float(law.probabilities @ np.exp(-t * (law.values - law.slack - mean)))
+    assert below <= truth * (1 + 1e-8) and truth <= above * (1 + 1e-8)
+
+
 def test_what_is_missing_from_a_grid_counts_for_its_curvature_too():
     rng = np.random.default_rng(4)
     p, x = rng.random(40), rng.random(40)

@@ -24,7 +24,7 @@ from airtight.analytics.rounding import NORMAL, SMALLEST, UNIT
 Systems = InferenceSystem | HomogeneousSystems
 
 _ROWS, _ATOMS = 256, 1 << 18  # at most: classes of devices in a batch, and values of their laws in total
-_MANY = 512  # classes from which one law may serve all devices
+_MANY, _MANY_ROWS = 512, 1024  # classes from which one law may serve all devices, and then those in a batch
 # of a device that it may serve, at most: variance over the squared mean of all noise, and noise when it sends over that mean
 _SMALL, _SMALL_SHARE = 3e-7, 1e-2
 _TOGETHER = 1 << 14  # values of the laws in a batch of different systems: few enough for the processor's cache
@@ -154,9 +154,7 @@ def _ends_of(mixture: NoiseMixture, delta: FloatArray, *, lower: bool = True) ->
     few = mixture.ruled(mixture.pieces) if mixture.slack else None
     if few is not None:
         upper = ends[1] = few.least_epsilon(delta)
-        bound, slope = few.log_lower(upper, unsettled)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            precise = (log_delta - bound <= _PRECISE * upper * -slope) | (upper == 0)
+        precise, bound, slope = serves(few, upper, log_delta)
         settled, unsettled = unsettled[precise], unsettled[~precise]
         if lower:
             at_upper, part = (bound[settled], slope[settled]), few.only(settled)
@@ -167,6 +165,13 @@ def _ends_of(mixture: NoiseMixture, delta: FloatArray, *, lower: bool = True) ->
         if lower:
             ends[0, unsettled] = epsilon_lower_bounds(upper, log_delta[unsettled], part.log_lower)
     return ends[0], ends[1]
+
+
+def serves(few: NoiseMixture, upper: FloatArray, log_delta: FloatArray) -> tuple[NDArray[np.bool_], FloatArray, FloatArray]:
+    """Whether Gauss rules are precise at an upper bound of each kind's epsilon, the lower bound of log delta there, its slope."""
+    bound, slope = few.log_lower(upper, np.arange(upper.size))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return (log_delta - bound <= _PRECISE * upper * -slope) | (upper == 0), bound, slope
 
 
 def proven_epsilon(system: Systems, device_indices: IntArray, target_delta: float | FloatArray) -> FloatArray:
@@ -300,21 +305,22 @@ def participations(
     rare = negligible * weighted_sum.RARE
     if together and multiplicity.size >= _MANY:
         total = weighted_sum.law(system.participation, received_noise, cells=cells, negligible=rare)
-        one_of_many = _one_of_many(system, classes[:, wanted], total)
-        for some in np.array_split(wanted[one_of_many], -(-int(np.sum(one_of_many)) // _ROWS) or 1):
-            if some.size:
-                law, offset = weighted_sum.without_one(total, *classes[:, some])
-                laws = [(c, replace(law, values=law.values - less)) for c, less in zip(some, offset, strict=True)]
-                yield _participation(system, devices, class_of, classes, laws, negligible, model, offset=offset)
-        wanted = wanted[~one_of_many]
+        small = np.flatnonzero(_small(system, classes, total))
+        law, offset = weighted_sum.without_one(total, *classes[:, small])
+        served = np.isin(small, wanted)
+        one_of_many, offset = small[served], offset[served]
+        for part in np.array_split(np.arange(one_of_many.size), -(-one_of_many.size // _MANY_ROWS) or 1):
+            if part.size:
+                batch = [(c, law) for c in one_of_many[part]]
+                yield _participation(system, devices, class_of, classes, batch, negligible, model, offset=offset[part])
+        wanted = np.setdiff1d(wanted, small)
         if not wanted.size:
             return
-    batch: list[tuple[int, weighted_sum.Law]] = []
-    atoms = 0
+    batch, atoms, in_demand = [], 0, set(wanted.tolist())
     for c, law in weighted_sum.leave_one_out(
         classes[0], classes[1], multiplicity, cells=cells, negligible=rare, wanted=wanted
     ):
-        if c in wanted:
+        if c in in_demand:
             batch.append((c, law))
             atoms += law.values.size
         if batch and (not together or len(batch) >= _ROWS or atoms >= _ATOMS):
@@ -324,7 +330,7 @@ def participations(
         yield _participation(system, devices, class_of, classes, batch, negligible, model)
 
 
-def _one_of_many(system: InferenceSystem, classes: FloatArray, total: weighted_sum.Law) -> NDArray[np.bool_]:
+def _small(system: InferenceSystem, classes: FloatArray, total: weighted_sum.Law) -> NDArray[np.bool_]:
     """Which classes are so small that the law of all devices, less the mean of one, serves as that of the others."""
     p, x = classes
     mean = float(total.values @ total.probabilities) + system.receiver_noise_variance
@@ -344,15 +350,19 @@ def _participation(
     *,
     offset: FloatArray | None = None,
 ) -> NoiseMixture:
-    atoms = max(law.values.size for _, law in batch)
-    values, law_weights = np.empty((len(batch), atoms)), np.zeros((len(batch), atoms))
-    for row, (_, law) in enumerate(batch):
+    """The mixtures of a batch of classes and laws of the others' noise; with an `offset` of each class, all have the first law."""
+    distinct = [law for _, law in batch] if offset is None else [batch[0][1]]
+    atoms = max(law.values.size for law in distinct)
+    values, law_weights = np.empty((len(distinct), atoms)), np.zeros((len(distinct), atoms))
+    for row, law in enumerate(distinct):
         values[row] = law.values[-1]
         values[row, : law.values.size], law_weights[row, : law.values.size] = law.values, law.probabilities
-    on_grid = any(law.slack > 0 for _, law in batch)
+    on_grid = any(law.slack > 0 for law in distinct)
     law_weights, missing = weighted_sum.trimmed(law_weights, negligible * (weighted_sum.RARE if on_grid else 1))
-    trimmed = [replace(law, missing=law.missing + more) for (_, law), more in zip(batch, missing, strict=True)]
+    trimmed = [replace(law, missing=law.missing + more) for law, more in zip(distinct, missing, strict=True)]
     laws = [weighted_sum.allowing_for_missing(law) for law in trimmed]
+    if offset is not None:
+        values = values - offset[:, None]
     law_of_class = {c: row for row, (c, _) in enumerate(batch)}
     inside = devices[np.isin(class_of[devices], list(law_of_class))]
     law_row = np.array([law_of_class[int(c)] for c in class_of[inside]])
@@ -374,8 +384,8 @@ def _participation(
         own_noise=_rounded_down(classes[1, batch_classes], system.adjacency),
         sensitivity=kinds[1] * (1 + 4 * UNIT),
         variance=variance[rows] if len(batch) > 1 else np.broadcast_to(variance, (rows.size, atoms)),
-        weights=law_weights[rows],
-        missing=np.array([law.missing for law in laws])[rows],
+        weights=law_weights[rows] if len(distinct) > 1 else np.broadcast_to(law_weights, (rows.size, atoms)),
+        missing=np.broadcast_to([law.missing for law in laws], len(batch))[rows],
         slack=max(law.slack for law in laws),
         spread=max(law.spread for law in laws),
         error=max(law.error for law in laws),

@@ -172,16 +172,17 @@ class NoiseMixture:
 
         See :mod:`.gauss_rule`. In a composition a mean is NaN where the rules err by too much (``_expected``).
         """
-        used = self.weights > 0
-        least = np.min(np.where(used & (self.variance > 0), self.variance, np.inf))
+        variance, weights = self._widest
+        used = weights > 0
+        least = np.min(np.where(used & (variance > 0), variance, np.inf))
         few = (1 + gauss_rule.NODES * pieces) <= _WORTH_RULING * np.max(np.sum(used, axis=1))
         if self.idle_noise or not few or self.lost > gauss_rule.LOST * least:
             return None
         if self.offset is None:
-            variance, weights, rules = gauss_rule.rules_of(self.variance, self.weights, pieces)
+            variance, weights, rules = gauss_rule.rules_of(variance, weights, pieces, self.slack)
         else:  # one rule serves all rows
             typical = np.argsort(self.offset)[[self.offset.size // 2]]
-            nodes, weights, rules = gauss_rule.rules_of(self.variance[typical], self.weights[typical], pieces)
+            nodes, weights, rules = gauss_rule.rules_of(self.variance[typical], self.weights[typical], pieces, self.slack)
             offset = self.offset - self.offset[typical]
             variance, rules = (nodes - offset[:, None]) * (1 - 4 * UNIT), rules.shifted(offset)
             weights = np.broadcast_to(weights, variance.shape)
@@ -192,7 +193,13 @@ class NoiseMixture:
         """The number of pieces for which rules are mostly precise."""
         leaves = self.adjacency is Adjacency.ABSENT
         opening = complex_noise.opening(float(np.max(self.dimension))) if leaves else complex_noise.VISIBLE
-        return gauss_rule.pieces_for(self.variance, self.weights, opening)
+        return gauss_rule.pieces_for(*self._widest, opening)
+
+    @property
+    def _widest(self) -> tuple[FloatArray, FloatArray]:
+        """Values and probabilities of all rows, or of that from which most is taken off one law."""
+        rows = slice(None) if self.offset is None else [int(np.argmax(self.offset))]
+        return self.variance[rows], self.weights[rows]
 
     def only(self, rows: IntArray) -> NoiseMixture:
         """The mixtures of some rows, each of them a kind."""
@@ -207,6 +214,11 @@ class NoiseMixture:
         """Nearly the same law on few columns, used only to find an initial guess of the root."""
         variance, weights = _paired(self.variance, self.weights, columns)
         return replace(self, variance=variance, weights=weights, nats=nats)
+
+    def rough(self) -> NoiseMixture:
+        """The law of Gauss rules on even fewer columns, without its errors: for initial guesses too."""
+        columns, nats = max(self.variance.shape[1] // 4, _FEWEST), _SKETCHES[0][0][1]
+        return replace(self.sketch(columns, nats), rules=None, slack=0.0, spread=0.0)
 
     def pessimistic(self, columns: int) -> NoiseMixture:
         """The same mixtures with the noise lowered to few columns: an upper bound."""
@@ -492,7 +504,7 @@ class NoiseMixture:
                     below += clipping_error
                 else:
                     greatest = np.exp(values[:, 0] + np.where(bounded[:, 0], errors[:, 0], 0.0) - safe)
-                    below += proved.clipped(mass * cost, greatest, rows, self.slack)
+                    below += proved.clipped(mass * cost, greatest, rows)
             positive = peak > -np.inf
             # a divergence is at most 1
             value = np.where(positive, np.minimum(safe + np.log(scaled_mean), 0.0), -np.inf)
@@ -549,8 +561,7 @@ class NoiseMixture:
         useful = _SKETCHES[: self.sketches_on_grid] if self.slack else _SKETCHES
         sketches = [(self.sketch(n, nats), near) for (n, nats), near in useful if self.variance.shape[1] > 2 * n]
         if self.rules is not None:  # few values already
-            columns = max(self.variance.shape[1] // 4, _FEWEST)
-            sketches = [(replace(self.sketch(columns, _SKETCHES[0][0][1]), rules=None, slack=0.0, spread=0.0), _SKETCHES[0][1])]
+            sketches = [(self.rough(), _SKETCHES[0][1])]
         for number, curve in enumerate(self._directions()):
             rows = np.flatnonzero((out < np.inf) & (self.participation > delta))  # delta is at most p
             # the second direction of `absent` only has to be checked at the root of the first, unless it is the larger

@@ -45,7 +45,7 @@ from airtight.analytics.rounding import UNIT
 NODES = 16  # of a rule
 _DEGREES = np.arange(2 * NODES)
 _ENDED = 1e-13  # norm below which Lanczos's vectors have ended
-_CELLS = 128  # of a law, for bounds of the curvature
+_CELLS, _MOST_CELLS = 32, 128  # of a law, for bounds of the curvature: for each piece, and at most
 _WIDTH = 1.25  # of a piece in log v, in units of the greatest argument in its ellipse
 _MOST = 64  # pieces
 LOST = 1e-8  # share of the least noise that its rounding may be: less than the widening of boxes
@@ -67,6 +67,8 @@ class Rules:
         Probabilities of the values of a piece from each node up to the next, first those below its nodes.
     cells : tuple of ndarray, shape (rows, cells)
         Ends in v, and probabilities, of neighbouring values.
+    spared : ndarray, shape (rows, cells)
+        How many cells a function that is clipped at the low end of each cell leaves straight (:meth:`clipped`).
     offset : ndarray, shape (rows,)
         s of the module's notes; `low` and `high` are ends in log u.
     """
@@ -77,6 +79,7 @@ class Rules:
     deviation: FloatArray
     moved: FloatArray
     cells: tuple[FloatArray, FloatArray, FloatArray]
+    spared: IntArray
     offset: FloatArray
 
     @property
@@ -88,7 +91,7 @@ class Rules:
         """The rules of some rows."""
         cells = self.cells[0][rows], self.cells[1][rows], self.cells[2][rows]
         each = (self.low[rows], self.high[rows], self.mass[rows], self.deviation[rows], self.moved[rows])
-        return Rules(*each, cells, self.offset[rows])
+        return Rules(*each, cells, self.spared[rows], self.offset[rows])
 
     def shifted(self, offset: FloatArray) -> Rules:
         """The rules of one law, for laws from which an offset is taken."""
@@ -100,17 +103,15 @@ class Rules:
         """Upper bound of the mean on each piece of a decreasing function, from its values at the nodes of each of `rows`."""
         return np.asarray(np.sum(self.moved[rows] * values[:, (self.first - 1)[:, None] + np.arange(NODES + 1)], axis=2))
 
-    def clipped(self, costs: FloatArray, greatest: FloatArray, rows: IntArray, slack: float) -> FloatArray:
+    def clipped(self, costs: FloatArray, greatest: FloatArray, rows: IntArray) -> FloatArray:
         """Upper bound of what the curvature takes from the mean of a decreasing function, or clipping where that is less.
 
         `costs` has the share of each cell, `greatest` the function at the least value. A function that is clipped at the low end
         of a cell is curved only above this end less the slack (:func:`.noise_interpolant.excess`).
         """
-        low, high, mass = self.cells
-        # for each cell: how many cells end below the reach of a clip at its low end
-        spared = np.sum(high[:, None, :] < (low - slack)[:, :, None] * (1 - 1e-9), axis=2)
+        mass = self.cells[2]
         total = np.cumsum(costs[:, ::-1], axis=1)[:, ::-1]
-        curved = np.take_along_axis(total, spared[rows], axis=1)
+        curved = np.take_along_axis(total, self.spared[rows], axis=1)
         lost = (np.cumsum(mass, axis=1) - mass)[rows] * greatest[:, None]
         return np.asarray(np.min(curved + lost, axis=1) * (1 + 1e-9))
 
@@ -134,7 +135,7 @@ class Rules:
         return np.where(self.mass[rows] > 0, error, -np.inf)
 
 
-def rules_of(v: FloatArray, weights: FloatArray, pieces: int) -> tuple[FloatArray, FloatArray, Rules]:
+def rules_of(v: FloatArray, weights: FloatArray, pieces: int, slack: float = 0.0) -> tuple[FloatArray, FloatArray, Rules]:
     """Values and weights of the rules of laws on so many pieces, and what their errors depend on.
 
     Parameters
@@ -142,6 +143,8 @@ def rules_of(v: FloatArray, weights: FloatArray, pieces: int) -> tuple[FloatArra
     v, weights : ndarray, shape (rows, A)
         Nondecreasing values and their probabilities.
     pieces : int
+    slack : float
+        Of the laws.
 
     Examples
     --------
@@ -154,7 +157,8 @@ def rules_of(v: FloatArray, weights: FloatArray, pieces: int) -> tuple[FloatArra
     nodes, shares = np.empty((v.shape[0], size)), np.zeros((v.shape[0], size))
     low, high, mass, deviation = (np.zeros((v.shape[0], pieces)) for _ in range(4))
     moved = np.zeros((v.shape[0], pieces, NODES + 1))
-    cells = tuple(np.zeros((v.shape[0], _CELLS)) for _ in range(3))
+    number_of_cells = min(_CELLS * pieces, _MOST_CELLS)
+    cells = tuple(np.zeros((v.shape[0], number_of_cells)) for _ in range(3))
     for row in range(v.shape[0]):
         used = weights[row] > 0
         values, probabilities = v[row, used], weights[row, used]
@@ -177,14 +181,17 @@ def rules_of(v: FloatArray, weights: FloatArray, pieces: int) -> tuple[FloatArra
             place = np.searchsorted(nodes[row, at][: some.size], some, side="right")
             moved[row, piece] = np.bincount(place, their, NODES + 1)
         # half of the cells are equal in number, where the mass is, and half in log v, where the divergence varies
-        log_edges = np.linspace(log_v[0], log_v[-1], _CELLS // 2)[:-1] if log_v.size else np.zeros(0)
-        equal_numbers = np.linspace(0, values.size, _CELLS // 2, endpoint=False).astype(int)
+        log_edges = np.linspace(log_v[0], log_v[-1], number_of_cells // 2)[:-1] if log_v.size else np.zeros(0)
+        equal_numbers = np.linspace(0, values.size, number_of_cells // 2, endpoint=False).astype(int)
         first = np.unique(np.append(equal_numbers, 1 + np.searchsorted(log_v, log_edges)))
         ends = values[first], values[np.append(first[1:], values.size) - 1], np.add.reduceat(probabilities, first)
         for each, end in zip(cells, ends, strict=True):
             each[row], each[row, : first.size] = end[-1], end
         cells[2][row, first.size :] = 0.0
-    return nodes, shares, Rules(low, high, mass, deviation, moved, (cells[0], cells[1], cells[2]), np.zeros(v.shape[0]))
+    # cells that end below the reach of a clip at the low end of another; with an offset they end further below
+    reach = (cells[0] - slack) * (1 - 2e-9)
+    spared = np.array([np.searchsorted(each_high, each_reach) for each_high, each_reach in zip(cells[1], reach, strict=True)])
+    return nodes, shares, Rules(low, high, mass, deviation, moved, (cells[0], cells[1], cells[2]), spared, np.zeros(v.shape[0]))
 
 
 def pieces_for(v: FloatArray, weights: FloatArray, opening: float) -> int:
