@@ -110,7 +110,7 @@ def law(p: ArrayLike, x: ArrayLike, *, cells: int = 4096, negligible: float = 0.
     -----
     Devices are merged pairwise. A merge of two laws with ranges a and b moves each of them by at most (a + b)/cells, so
     the slack of a balanced tree is at most 2 log2(K) sum(x)/cells. Of 512 unlike devices or more, those of neighbouring x are
-    merged 512 at a time: all sums of every eight are split to one grid, which has cells/16 to cells/4 cells for the greatest.
+    merged 512 at a time: all sums of every eight are split to one grid, which has cells/16 cells or more for the greatest.
 
     Examples
     --------
@@ -228,7 +228,7 @@ def _leaves(p: FloatArray, x: FloatArray, multiplicity: IntArray, cells: int) ->
     together = np.zeros(x.size, dtype=bool)
     together[np.concatenate([single[:0], *parts])] = True
     laws = [_leaf(p, multiplicity, group, float(x[group[0]])) for group in groups if not together[group[0]]]
-    fine = int(cells / 16 * max(1.0, 4 / np.sqrt(len(parts) or 1))) + 1  # more devices spread the splits over a greater sum
+    fine = int(cells / 16 * max(1.0, 6 / np.sqrt(len(parts) or 1))) + 1  # more devices spread the splits over a greater sum
     return [_of_many(p[part], x[part], fine) for part in parts] + laws
 
 
