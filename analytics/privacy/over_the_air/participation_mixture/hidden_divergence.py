@@ -118,6 +118,7 @@ _TABLED = 20.0  # shape of a gamma variable from which a table replaces SciPy's 
 _LEAST_VALUE = 1e-290  # least value in the table: a normal double with a margin
 _TABLE_CELLS, _TABLE_DEGREE = 256, 7  # table places per sqrt(a), and degree of the Taylor polynomials
 _VANISHING, _FAR_OUT = 1e-300, 600.0  # a value below which this function counts as underflowed, and x of any such one
+_LARGEST_EXPONENT = 700.0  # exp overflows from 709 on
 _CHUNK = 1 << 14  # nodes evaluated at a time: few enough for the processor's cache
 _CACHED = 1 << 13  # values of the incomplete gamma function computed at a time
 _HUGE = 1e150  # the value for a visible device is used from this distance m, or this s / v, on: squares would overflow
@@ -536,7 +537,7 @@ def _integrated(problem: _Problem, tolerance: float) -> tuple[FloatArray, FloatA
     log_lost = np.logaddexp(special.log_ndtr(-alpha_end), log_lost)
     for halving in range(_HALVINGS + 1):
         # error of the rule, and upper bound of the integral, of each panel
-        rule, log_upper = _bounds(problem[row], centre, half)
+        rule, log_upper = _bounds(problem[row], centre, half, log_goal[row])
         negligible, good = log_upper <= log_goal[row] - 2, rule <= log_goal[row]
         # no more halving: the rule and the integral are nonnegative and at most `log_upper`, so they differ by no more
         if halving == _HALVINGS or row.size > _MOST_PANELS * size:
@@ -678,14 +679,18 @@ def _log_remainder(log_excess: FloatArray, eta: FloatArray, a: float) -> tuple[F
         # B = Q(a, tau) - exp(-L) (1 + eta)^-a Q(a, (1 + eta) tau); for tau = 0 both Q are 1
         first = _upper_gamma(a, tau)
         farther = (1 + eta) * tau
-        with np.errstate(divide="ignore", invalid="ignore"):
-            at_farther = _upper_gamma(a, farther)
-            log_second = np.log(at_farther)
-            if np.any(vanishing := (at_farther < _VANISHING) & (first >= _VANISHING)):
-                log_second[vanishing] = _log_far_upper_gamma(a, farther[vanishing])
-            exponent = -log_excess - a * np.log1p(eta) + log_second
-        # B >= 0; the exponent is NaN where L = -inf meets Q = 0, and then the term vanishes
-        second = np.minimum(np.exp(np.where(exponent == exponent, exponent, -np.inf)), first)
+        at_farther, exponent = _upper_gamma(a, farther), -log_excess - a * np.log1p(eta)
+        second = np.exp(np.minimum(exponent, _LARGEST_EXPONENT)) * at_farther
+        # where the exponential overflows or Q underflows; NaN where L = -inf meets Q = 0, and then the term vanishes
+        extreme = (exponent > _LARGEST_EXPONENT) | ((at_farther < _VANISHING) & (first >= _VANISHING))
+        if np.any(extreme):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                log_second = np.log(at_farther[extreme])
+                vanishing = (at_farther[extreme] < _VANISHING) & (first[extreme] >= _VANISHING)
+                log_second[vanishing] = _log_far_upper_gamma(a, farther[extreme][vanishing])
+                total = exponent[extreme] + log_second
+            second[extreme] = np.exp(np.where(total == total, total, -np.inf))
+        second = np.minimum(second, first)  # B >= 0
     return np.asarray(first - second), first, second
 
 
@@ -704,8 +709,8 @@ def _roughly(problem: _Problem) -> FloatArray:
     """log of the integral by a coarse rule; tolerances are relative to it."""
     start, m = problem.start[:, None], problem.m[:, None]
     # a grid over the Gaussian factor, and a geometric one near zeta = 0, where L changes
-    around = np.concatenate([np.arange(-8.0, 9.0), np.arange(10.0, 41.0, 3.0)]) - np.minimum(start, 0.0)  # alpha >= -8
-    near_zero = 10.0 ** np.linspace(-12, 2, 15) / np.maximum(np.abs(start), 1.0)
+    around = np.concatenate([np.arange(-8.0, 9.0, 1.5), np.arange(10.0, 41.0, 5.0)]) - np.minimum(start, 0.0)  # alpha >= -8
+    near_zero = 10.0 ** np.linspace(-12, 2, 9) / np.maximum(np.abs(start), 1.0)
     zeta = m * np.sort(np.concatenate([np.where(around > 0, around, 1e-3), near_zero], axis=1), axis=1)
     y = np.log(zeta)
     zeta, alpha, _, excess = _at(problem, y)
@@ -716,8 +721,13 @@ def _roughly(problem: _Problem) -> FloatArray:
     return np.asarray(np.maximum(log_integral, _NOTHING))
 
 
-def _bounds(problem: _Problem, centre: FloatArray, half: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Upper bounds on one panel (the module's notes): log of the error of the rule, and log of the integral."""
+def _bounds(
+    problem: _Problem, centre: FloatArray, half: FloatArray, log_goal: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Upper bounds on one panel (the module's notes): log of the error of the rule, and log of the integral.
+
+    The error of the rule need not be the least that is known where it, or the integral, is within the goal.
+    """
     eps, m, eta, near, a = problem.eps, problem.m, problem.eta, problem.near, problem.a
     # the ellipse lies in the box |Re y - y_0| <= reach, |Im y| <= angle
     angle = _HEIGHT * half
@@ -754,18 +764,21 @@ def _bounds(problem: _Problem, centre: FloatArray, half: FloatArray) -> tuple[Fl
     value = _log_remainder(real_high, eta, a)[0]
     log_growth = np.where(real_high < 0, max(a - 1, 0.0) / 2 * np.log1p((imaginary / real_high) ** 2), np.inf)
     left_of_kink = rest + np.log(value) + log_growth
-    # right of the kink: the branch tau <= 0 in the ellipse, and its difference from B on the real axis, twice
-    log_factors, highest, lowest, _ = size(half, 0 * angle)
-    tau = np.maximum(-lowest / eta, 0.0)
-    gamma_below = special.gammainc(a, tau) if a else (tau > 0).astype(float)
-    right_of_kink = rest + np.log1p(np.exp(-real_low - a * np.log1p(eta)))
-    width = np.log(2 * half)
-    # exp overflows above 709; a factor of exp(700) suffices (*right of the kink*)
-    log_difference = log_factors + width + np.log(2 * gamma_below) + np.log(np.expm1(np.minimum(eta * tau, 700.0)))
     rule = _LOG_RULE + np.log(half)
-    # the lesser of two valid bounds; NaN, from 0 times infinity, proves nothing
-    errors = np.minimum(rule + left_of_kink, np.logaddexp(rule + right_of_kink, log_difference))
+    errors = rule + left_of_kink
+    log_factors, highest, lowest, _ = size(half, 0 * angle)
+    width = np.log(2 * half)
     integral = log_factors + width + np.log(_log_remainder(highest, eta, a)[0])
+    # right of the kink: the branch tau <= 0 in the ellipse, and its difference from B on the real axis, twice
+    left = np.flatnonzero(valid & ~(errors <= log_goal) & ~(integral <= log_goal - 2))
+    eta_left, tau = eta[left], np.maximum(-lowest[left] / eta[left], 0.0)
+    gamma_below = special.gammainc(a, tau) if a else (tau > 0).astype(float)
+    right_of_kink = (rule + rest)[left] + np.log1p(np.exp(-real_low[left] - a * np.log1p(eta_left)))
+    # exp overflows above 709; a factor of exp(700) suffices (*right of the kink*)
+    excess = np.log(2 * gamma_below) + np.log(np.expm1(np.minimum(eta_left * tau, 700.0)))
+    right_of_kink = np.logaddexp(right_of_kink, (log_factors + width)[left] + excess)
+    # the lesser of two valid bounds; NaN, from 0 times infinity, proves nothing
+    errors[left] = np.minimum(errors[left], right_of_kink)
     return np.where(valid & (errors == errors), errors, np.inf), integral
 
 
@@ -775,36 +788,34 @@ def _summed(
     """For each panel, in units of exp(unit): the integral, minus its derivative in epsilon, its rounding error."""
     y = centre[:, None] + half[:, None] * nodes
     zeta, alpha, chi, excess = _at(problem, y)
-    eps, m, near, eta = (x[:, None] for x in (problem.eps, problem.m, problem.near, problem.eta))
+    m, eta = problem.m[:, None], problem.eta[:, None]
     remainder, first, second = _log_remainder(excess, eta, problem.a)
     # phi(alpha) d zeta / m at each node
     density = np.exp(y - np.log(m) - alpha * alpha / 2 - _LOG_SQRT_2PI - unit[:, None]) * (half[:, None] * weights)
-    factor = -np.expm1(-zeta)
-    value = density * factor * remainder
+    weight = density * -np.expm1(-zeta)
+    value, of_first, of_second = (np.einsum("ij,ij->i", weight, each) for each in (remainder, first, second))
     # -dD/d epsilon = lambda Q(A): the component at x' has the density exp(-epsilon - zeta) times that at x, and the
     # common one lambda / (lambda - 1) = 1 / (1 - exp(-epsilon)) times the term of the integrand
-    fall = density * (np.exp(-zeta) * first + factor * second / -np.expm1(-eps))
-    # magnitudes of the terms of chi, and of those of L (*Rounding* in the module's notes)
-    whole = eps / m + m + zeta / m
-    magnitudes = np.abs(problem.log_odds[:, None]) + eps + np.abs(y) + (problem.a + 0.5) * np.log1p(eta)
-    magnitudes = magnitudes + (eta * np.abs(chi) + near) * whole + near * near + 1
+    fall = np.einsum("ij,ij->i", density - weight, first) + of_second / -np.expm1(-problem.eps)
+    # magnitudes on the panel of the terms of chi, and of those of L (*Rounding* in the module's notes)
+    farthest = (np.maximum(np.abs(each[:, 0]), np.abs(each[:, -1])) for each in (y, zeta, alpha, chi))  # each is monotone
+    y_most, zeta_most, alpha_most, chi_most = farthest
+    whole = problem.eps / problem.m + problem.m + zeta_most / problem.m
+    magnitude = np.abs(problem.log_odds) + problem.eps + y_most + (problem.a + 0.5) * np.log1p(problem.eta)
+    magnitude = magnitude + (problem.eta * chi_most + problem.near) * whole + problem.near**2 + 1
     # in units of rounding: what is assumed of SciPy, and the error of the table
     gamma_error = 256 + 64 * problem.a if problem.a else 4.0
     if problem.a >= _TABLED:
         gamma_error = gamma_error + _UpperGamma.of(problem.a).error / UNIT
-    tau = np.maximum(-excess / eta, 0.0)
-    remainder_error = (
-        8 * magnitudes * second + gamma_error * (first + second) + 4 * np.where(first > 0, tau + problem.a, 0.0) * first
-    )
+    tau = np.max(np.maximum(-excess / eta, 0.0) * (first > 0), axis=1)
+    rounding = value * (32 + 8 * alpha_most * whole + y_most + np.abs(unit))
+    rounding = rounding + of_first * (gamma_error + 4 * (tau + problem.a)) + of_second * (gamma_error + 8 * magnitude)
     if problem.a:
-        farther = (1 + eta) * tau
+        farther = (1 + problem.eta) * tau
         of_logarithm = 8 * (farther + 2 * (problem.a + 1) * np.log(np.maximum(farther, 1.0)))
-        remainder_error = remainder_error + np.where(farther > _FAR_OUT, of_logarithm, 0.0) * second + _VANISHING / UNIT
-    rounding = (
-        value * (32 + 8 * np.abs(alpha) * whole + np.abs(y) + np.abs(unit[:, None]))
-        + density * factor * remainder_error
-    )
-    return np.sum(value, axis=1), np.sum(fall, axis=1), UNIT * np.sum(rounding, axis=1)
+        rounding = rounding + np.where(farther > _FAR_OUT, of_logarithm, 0.0) * of_second
+        rounding = rounding + _VANISHING / UNIT * np.sum(weight, axis=1)
+    return value, fall, UNIT * rounding
 
 
 def delta(
