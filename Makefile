@@ -54,7 +54,7 @@ mutants: .venv/installed
 	$(BIN)/python tests/adversarial/mutants.py --share 0.05
 
 hunt: .venv/installed
-	cd tests/adversarial && ../../$(BIN)/python -m hunt --seconds $(SECONDS)
+	cd tests/adversarial && PYTHONPATH=.. ../../$(BIN)/python -m hunt --seconds $(SECONDS)
 
 bench: .venv/installed
 	mkdir -p build

@@ -29,8 +29,8 @@ _MANY, _MANY_ROWS = 512, 1024  # classes from which one law may serve all device
 _SMALL, _SMALL_SHARE = 3e-7, 1e-2
 _TOGETHER = 1 << 14  # values of the laws in a batch of different systems: few enough for the processor's cache
 _NATS = (30.0, 20.0)  # -log of the quadrature error of the divergences, for an exact law and for one on a grid
-_CELLS = 4096  # cells of the law of the others' noise, where it is not exact
-_TRIED = (_CELLS // 8, _CELLS)  # cells with which `exceeds` tries a proof, in this order
+CELLS = 4096  # cells of the law of the others' noise, where it is not exact
+_TRIED = (CELLS // 8, CELLS)  # cells with which `exceeds` tries a proof, in this order
 TRIMMED = 1e-15  # share of delta that may be spent on rare values of the others' noise
 _NEGLIGIBLE = 1e-25  # probability of the others' noise that a first try leaves out
 _BELOW = (1e-9, 1e-6, 1e-4, 1e-2, 0.1, 0.5)  # relative distances below the upper bound at which a lower bound is tried
@@ -279,14 +279,14 @@ def participations(
     devices: IntArray,
     negligible: float,
     model: type[NoiseMixture] = NoiseMixture,
-    cells: int = _CELLS,
+    cells: int | None = None,
     *,
     together: bool = True,
 ) -> Iterator[NoiseMixture]:
     """Split `devices` (sorted, distinct) into batches; omit at most `negligible` probability at either end of a law.
 
-    Of several systems, `devices` lists the systems. Laws in a batch share the greatest error on a grid of any; not `together`,
-    each has a batch of its own.
+    The law of the others' noise has `cells` cells where it is not exact, by default `CELLS`. Of several systems, `devices` lists
+    the systems. Laws in a batch share the greatest error on a grid of any; not `together`, each has a batch of its own.
     """
     system = system.normalised()
     if isinstance(system, HomogeneousSystems):
@@ -301,6 +301,7 @@ def participations(
         yield _participation(system, devices, class_of, classes, no_others, negligible, model)
         return
     wanted = np.unique(class_of[devices])
+    cells = CELLS if cells is None else cells
     cells = cells if multiplicity.size <= cells // 16 else cells // 2  # the law of many devices is smoother
     rare = negligible * weighted_sum.RARE
     if together and multiplicity.size >= _MANY:

@@ -24,6 +24,7 @@ from airtight.analytics.privacy.over_the_air.participation_mixture.evaluate impo
 from airtight.analytics.privacy.over_the_air.participation_mixture.noise_interpolant import (
     NARROW,
     Component,
+    Contributions,
     Largest,
     NoiseInterpolant,
     Triple,
@@ -85,8 +86,8 @@ class HiddenParticipationMixture(NoiseMixture):
         value, slope, up, down = self._expected(at, rows, self._bend(at, rows, reverse))
         return np.log(self.participation[rows]) + value, slope, up, down
 
-    def _matters(self, epsilon: FloatArray, rows: IntArray) -> tuple[FloatArray, FloatArray] | None:
-        """Interval of v that contributes all of the mean up to the tolerance, judged at some v by a visible device."""
+    def _matters(self, epsilon: FloatArray, rows: IntArray) -> Contributions | None:
+        """What contributes to the mean, all of it up to the tolerance, judged at some v by a visible device."""
         step = self.variance.shape[1] // _PLACES
         if step < 2:
             return None
@@ -104,7 +105,10 @@ class HiddenParticipationMixture(NoiseMixture):
         first = np.maximum(np.sum(np.cumsum(share, axis=1) <= negligible, axis=1) - 1, 0)
         last = np.sum(np.cumsum(share[:, ::-1], axis=1)[:, ::-1] > negligible, axis=1)
         high = self.variance[rows, np.minimum(last * step, self.variance.shape[1] - 1)]
-        return v[np.arange(rows.size), first], np.full(rows.size, np.inf) if self.slack else high
+        with np.errstate(divide="ignore"):
+            log_v = np.log(v)
+        at_most = np.full(rows.size, np.inf) if self.slack else high
+        return Contributions(v[np.arange(rows.size), first], at_most, log_v, share / np.sum(share, axis=1, keepdims=True))
 
     @property
     def tolerance(self) -> float:

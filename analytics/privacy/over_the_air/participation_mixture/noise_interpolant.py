@@ -9,7 +9,7 @@ Steps, in order
 ---------------
 1. The first call of :class:`NoiseInterpolant` fits. Its range is widened by `margin`, as later calls may go beyond it.
 2. *With a bound M* (`largest`) the range is cut into pieces. Each gets the least number of nodes whose proved error is
-   within the tolerance; pieces without one are halved. Where the divergence hardly matters, it is bracketed by its
+   within the tolerance, which is greater where the piece contributes little; pieces without one are halved. Where the divergence hardly matters, it is bracketed by its
    values at the ends of a few cells instead.
 3. *Without a bound* one series on the whole range is fitted to the logarithm, with an estimated error. Its degree is
    doubled until the error is within the tolerance; the values at the extrema of one degree serve the next. Where it is known
@@ -67,6 +67,7 @@ _NEAR, _BEYOND = 1e-4, 1e-9  # relative distance from v* up to which a series go
 _SECTIONS = 2  # of its range, to find this place; each into as many cells as there are ends, less one
 ESTIMATED_FROM = 72  # values of v from which an estimate is tried at all
 _ENDS = 17  # ends of the cells on an interval where the divergence hardly matters
+_SHARING, _LEAST_SHARE = 16.0, 1e-3  # pieces that share the tolerance, and the least part of its share that one may count for
 _WORTH = 2  # values of v per node from which interpolation saves time
 _DISC = (_RHO + 1 / _RHO) / 2 - 1  # radius, in half widths, of discs about the piece's points in the ellipse
 NARROW = 1 / 16  # share of v up to which a margin counts as small
@@ -98,6 +99,31 @@ class Vanishing:
         share = v / self.at.reshape(-1, *[1] * (v.ndim - 1))
         rate = self.rate.reshape(-1, *[1] * (v.ndim - 1))
         return self.power * np.log1p(-share), self.power * share * rate / (1 - share)
+
+
+@dataclass(frozen=True)
+class Contributions:
+    """An interval of v per problem outside of which the divergence hardly matters, and what each place contributes to the mean.
+
+    Attributes
+    ----------
+    low, high : ndarray, shape (N,)
+        The interval.
+    log_v, share : ndarray, shape (N, places)
+        Increasing places, and about what the values from each up to the next contribute; the shares of a problem add up to 1.
+    """
+
+    low: FloatArray
+    high: FloatArray
+    log_v: FloatArray
+    share: FloatArray
+
+    def of(self, rows: IntArray, low: FloatArray, high: FloatArray) -> FloatArray:
+        """About what the values between `low` and `high`, in log v, contribute."""
+        log_v, last = self.log_v[rows], self.log_v.shape[1] - 1
+        first = np.maximum(np.sum(log_v <= low[:, None], axis=1) - 1, 0)
+        inside = (np.arange(last + 1) >= first[:, None]) & (log_v <= high[:, None])
+        return np.asarray(np.sum(np.where(inside, self.share[rows], 0.0), axis=1))
 
 
 @dataclass
@@ -144,9 +170,9 @@ class NoiseInterpolant:
     margin : float
         Distance by which values of later calls may lie outside the range of the first call.
     dimension : int
-    matters : tuple of ndarray of float, shape (N,), optional
-        For each problem, an interval of v outside of which the divergence hardly matters. There, the divergence is
-        evaluated only at the ends of a few cells, and lies between the values at these ends because it falls in v.
+    matters : Contributions, optional
+        Outside of its intervals the divergence is evaluated only at the ends of a few cells, and lies between the values at
+        these ends because it falls in v. A piece that contributes little may err by more.
     fewest : int
         Without `largest`, the least number of values for which errors are estimates; fewer are computed one by one.
     vanishing : Vanishing, optional
@@ -158,7 +184,7 @@ class NoiseInterpolant:
     tolerance: float
     margin: float
     dimension: int
-    matters: tuple[FloatArray, FloatArray] | None = None
+    matters: Contributions | None = None
     fewest: int = ESTIMATED_FROM
     vanishing: Vanishing | None = None
     _asked: bool = False
@@ -279,7 +305,7 @@ class NoiseInterpolant:
             return
         # outside of the interval that matters a few cells bracket the divergence
         if self.matters is not None:
-            inner = np.clip(np.log(self.matters[0][rows]), low, high), np.clip(np.log(self.matters[1][rows]), low, high)
+            inner = tuple(np.clip(np.log(end[rows]), low, high) for end in (self.matters.low, self.matters.high))
             for first, last in ((low, inner[0]), (inner[1], high)):
                 nonempty = last > first
                 self._fit_cells(i, rows[nonempty], first[nonempty], last[nonempty])
@@ -384,7 +410,8 @@ class NoiseInterpolant:
         # the divergence falls in v, so its value at the right end makes the tolerance absolute
         log_least, _, least_error = (x[:, 0] for x in self.component(np.exp(high)[:, None], i[row]))
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-            log_goal = log_least + np.log(self.tolerance)
+            share = 1.0 if self.matters is None else self.matters.of(row, low, high)
+            log_goal = log_least + np.log(self.tolerance / np.clip(_SHARING * share, _LEAST_SHARE, 1.0))
             largest, doubt = bound(i[row], low, high, _RHO, log_goal)
             # theorem 8.2 for each number of nodes, in logarithms
             error = np.log(4 / (_RHO - 1)) + largest[:, None] - (np.array(_NODES) - 1) * np.log(_RHO)

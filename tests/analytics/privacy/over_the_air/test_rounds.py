@@ -959,3 +959,17 @@ def test_a_narrower_width_brings_both_ends_closer(sigma):
     composed = airtight.subsampled(1 / sigma, 0.01).compose(1000)
     wide, narrow = (composed.bracket(delta=1e-5, width=width) for width in (1e-3, 1e-5))
     assert narrow.reached and wide.lower <= narrow.lower * (1 + 1e-12) and narrow.upper <= wide.upper * (1 + 1e-12)
+
+
+def test_the_noise_of_twenty_others_is_fine_enough(monkeypatch):
+    """Bounds that were a tenth apart for a loud device beside little noise; those of coarser laws of a round enclose them."""
+    system, loud = unlike(20, 1, "absent", dimension=20), 3
+    assert rounds.bracket(system, rounds=5, device=loud, observer="others").reached
+    asked, bounds = np.array([0.3, 1.0, 2.0]), []
+    for cells in (rounds._FINE_CELLS[64], 1 << 12):
+        monkeypatch.setattr(rounds, "_FINE_CELLS", {20: cells})
+        release = rounds.query(system, loud, "others").in_composition(5)
+        bounds += np.concatenate([release.delta_bracket(asked, reverse=order) for order in (False, True)], axis=1).tolist()
+    lower, upper, coarse_lower, coarse_upper = np.array(bounds)
+    assert np.all((coarse_lower <= upper) & (lower <= coarse_upper)) and np.all(upper < 1.01 * lower)
+    assert coarse_upper[-1] > 1.02 * coarse_lower[-1]
