@@ -27,7 +27,7 @@ Where each error enters
 - *Missing mass* counts as divergence 1 above. Below, twice its amount is subtracted: once because the mean includes it,
   once because as much mass may have been moved to a lower v (:mod:`airtight.analytics.distributions.weighted_sum`).
 - *Grid.* By Taylor's theorem the error is half the `spread` times a bound of the second derivative in v, of the sign in
-  question. Or the noise is lowered, or raised, by the `slack`; the closer bound is taken.
+  question. Or the noise is lowered, or raised, by the `slack`; the closer bound is taken, and of both the steeper slope.
 - *Gauss rules* (:mod:`.gauss_rule`) may miss a remainder on each piece of log v, which is added on both sides; it is at most
   the mean of the divergences at the nodes below each value. The bound of the curvature is taken on cells of the law. Roundings
   of the variances move the nodes as they move the values, by less than the bounds of the remainder allow for.
@@ -134,14 +134,6 @@ class NoiseMixture:
         """Standard deviation of the noise at the receiver when every device always sends noise."""
         return np.sqrt(self.everybody)
 
-    def raised(self) -> NoiseMixture:
-        """The same mixtures with the noise raised by the slack.
-
-        They give a lower bound if the mixture is :meth:`unrounded`.
-        """
-        # E f(V' + slack) <= E f(V) for the decreasing divergence f, of which the mass that was moved down may take less
-        return self._with(self.variance + self.slack, self.weights, self.missing)
-
     def lowered(self) -> NoiseMixture:
         """The same mixtures with the noise lowered by the slack: an upper bound."""
         # E f(V) <= E f(V' - slack); the receiver's own noise is always there
@@ -228,27 +220,20 @@ class NoiseMixture:
 
     def log_upper(self, epsilon: FloatArray, rows: IntArray) -> FloatArray:
         """Upper bound of log delta(epsilon[i]) of kind rows[i], the larger of both directions."""
-        bound = self._worst(epsilon * (1 - _EPSILON_ROUNDING), rows, upper=True)[0]
+        bound, _ = self._worst(epsilon * (1 - _EPSILON_ROUNDING), rows, upper=True)
         with np.errstate(divide="ignore"):
             return np.where(epsilon < np.inf, bound, _log_upper(self.infinite_loss()[rows]))
 
     def log_lower(self, epsilon: FloatArray, rows: IntArray) -> tuple[FloatArray, FloatArray]:
         """Lower bound of log delta(epsilon[i]) of kind rows[i], the larger of both directions, and the slope in epsilon."""
-        safe_epsilon, exact = epsilon * (1 + _EPSILON_ROUNDING), self.unrounded()
-        bound, slope, down = exact._worst(safe_epsilon, rows, upper=False)
-        # on a grid the curvature may cost much: noise raised by the slack gives another lower bound
-        if self.slack and self.rules is None and np.any(imprecise := ~(down <= COARSE)):
-            with_more_noise = exact.raised()._worst(safe_epsilon[imprecise], rows[imprecise], upper=False)[0]
-            bound[imprecise] = np.maximum(bound[imprecise], with_more_noise)
-        return bound, slope
+        return self.unrounded()._worst(epsilon * (1 + _EPSILON_ROUNDING), rows, upper=False)
 
-    def _worst(self, epsilon: FloatArray, rows: IntArray, *, upper: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """A bound of log delta, the slope of the direction that gives it, and the error that it counts."""
-        out, slope, doubt = np.full(epsilon.shape, -np.inf), np.zeros(epsilon.shape), np.zeros(epsilon.shape)
+    def _worst(self, epsilon: FloatArray, rows: IntArray, *, upper: bool) -> tuple[FloatArray, FloatArray]:
+        """A bound of log delta, and the slope of the direction that gives it."""
+        out, slope = np.full(epsilon.shape, -np.inf), np.zeros(epsilon.shape)
         # a device that never sends has delta 0, whose logarithm is -inf already
         taking_part = np.flatnonzero(self.participation[rows] > 0)
         if taking_part.size:
-            doubt[taking_part] = np.inf
             for curve in self._directions():
                 # `up` and `down` are errors of the logarithm; the logarithm itself is rounded in proportion to its
                 # magnitude
@@ -259,10 +244,10 @@ class NoiseMixture:
                     bound = np.where(value > -np.inf, value + (away if upper else -away), value)
                 larger = bound > out[taking_part]
                 place = taking_part[larger]
-                out[place], slope[place], doubt[place] = bound[larger], each_slope[larger], error[larger]
+                out[place], slope[place] = bound[larger], each_slope[larger]
             # delta <= p: the neighbours agree whenever the device is silent
             out[taking_part] = np.minimum(out[taking_part], _log_upper(self.participation[rows[taking_part]]))
-        return np.minimum(out, 0.0), slope, doubt
+        return np.minimum(out, 0.0), slope
 
     def _directions(self) -> list[Curve]:
         """The curves of log delta, with slope and errors, for the directions that can be the larger one."""
@@ -499,9 +484,24 @@ class NoiseMixture:
                     clipping_error = noise_interpolant.excess(
                         variance, weights, np.exp(values - safe[:, None]), cost, self.slack
                     )
-                    if self.rules is not None:  # no rule is made for what is clipped: `log_ends` raises the noise instead
+                    if self.rules is not None:  # no rule is made for what is clipped
                         clipping_error = np.where(clipping_error <= COARSE * scaled_mean, clipping_error, np.inf)
                     below += clipping_error
+                    # E f(V' + slack) <= E f(V) for the decreasing divergence f, of which the mass that was moved down may
+                    # take less; no curvature counts
+                    if np.any(below > COARSE * scaled_mean):
+                        raised, their_slopes, their_errors = component(variance + self.slack, index)
+                        each = np.where(weights > 0, weights * np.exp(raised - safe[:, None]), 0.0)
+                        raised_mean = np.sum(each, axis=1) + missing_mass
+                        lost = np.sum(each * np.where(np.isfinite(their_errors), np.minimum(their_errors, 1.0), 1.0), axis=1)
+                        lost += rounding * raised_mean + 2 * missing_mass
+                        if self.rules is not None:
+                            missed = self._missed(component, raised, their_errors, weights, rows, steep)
+                            lost += np.sum(np.exp(missed - safe[:, None]), axis=1)
+                        closer = scaled_mean - raised_mean + lost < below
+                        below = np.where(closer, scaled_mean - raised_mean + lost, below)
+                        raised_slope = np.sum(np.where(each > 0, each * their_slopes, 0.0), axis=1) / raised_mean
+                        slope = np.where(closer, np.minimum(slope, raised_slope), slope)
                 else:
                     greatest = np.exp(values[:, 0] + np.where(bounded[:, 0], errors[:, 0], 0.0) - safe)
                     below += proved.clipped(mass * cost, greatest, rows)
@@ -783,7 +783,9 @@ def log_ends(
     cumulant of :math:`\chi`); this bound rises in m. P(A) and :math:`\lambda Q(A)` are :math:`(1 + \kappa)\delta` and
     :math:`\kappa\delta`. So the relative loss is at most :math:`\tau(1 + 2\kappa)(r + \sqrt{r\ell} + \ell)` with
     :math:`\ell = 1 + \epsilon - \log\delta`, up to terms below :math:`\tau(r + \sqrt{r\ell} + \ell)`. The code uses
-    twice the sum of these, which also covers the change of :math:`\kappa` and :math:`\ell` along the way.
+    twice the sum of these, which also covers the change of :math:`\kappa` and :math:`\ell` along the way. Where the lower bound is
+    that of noise raised by the slack, a share :math:`e^{-x}` of delta, :math:`\ell` is greater by x, and
+    :math:`(\ell + x)e^{-x} \le \ell`; the steeper of the two slopes is taken.
 
     Where this loss exceeds all other errors and the tolerance of the interpolation, the lower bound is computed again,
     with all roundings in the opposite direction.
@@ -797,10 +799,6 @@ def log_ends(
     doubt = np.broadcast_to(doubt, epsilon.shape)[taking_part]
     safe_epsilon, part_rows = epsilon[taking_part] * (1 - doubt), rows[taking_part]
     low, high, down, rounding_loss = _both(part, safe_epsilon, part_rows, reverse, doubt)
-    # the curvature below is poor: noise raised by the slack gives another lower bound
-    if part.slack and np.any(imprecise := ~(down <= COARSE)):
-        other_low = _both(part.raised(), safe_epsilon[imprecise], part_rows[imprecise], reverse, doubt[imprecise])[0]
-        low[imprecise] = np.maximum(low[imprecise], other_low)
     tolerated = np.maximum(down, part.tolerance)
     # rounding costs more than all else: evaluate once more, rounded the other way, at the right end of the interval
     if np.any(rounded := ~(rounding_loss <= np.minimum(tolerated, COARSE))):
