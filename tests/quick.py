@@ -25,16 +25,21 @@ def listed(*command: str) -> list[Path]:
 
 def tests_of(source: Path, seen: frozenset[Path] = frozenset()) -> set[Path]:
     """test_<module>.py, else the tests that import the module or name its file, else those of its importers."""
-    if named := set(ROOT.glob(f"tests/**/test_{source.stem}.py")):
+    if named := {test for test in texts() if test.name == f"test_{source.stem}.py"}:
         return named
     parts = in_package(source).with_suffix("").parts
     module = ".".join(parts[3:] if parts[0] == "examples" else parts).removesuffix(".__init__")
-    tests = list(ROOT.glob("tests/**/test_*.py"))
-    direct = {test for test in tests if module in imported(test)}
-    if direct or (direct := {test for test in tests if source.name in test.read_text(encoding="utf-8")}):
+    direct = {test for test in texts() if module in imported(test)}
+    if direct or (direct := {test for test, text in texts().items() if source.name in text}):
         return direct
     users = {path for path in SOURCES if path not in seen | {source} and module in imported(path)}
     return {test for user in users for test in tests_of(user, seen | {source} | users)}
+
+
+@cache
+def texts() -> dict[Path, str]:
+    """The text of every file of tests."""
+    return {test: test.read_text(encoding="utf-8") for test in ROOT.glob("tests/**/test_*.py")}
 
 
 def in_package(source: Path) -> Path:

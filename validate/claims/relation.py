@@ -238,7 +238,7 @@ class Relation:
         if not self.symbolic:
             raise ValueError("statement: must be given if a side is not a SymPy expression")
         between = {Sign.AT_MOST: r"\le", Sign.AT_LEAST: r"\ge", Sign.EQUAL: "="}[self.sign]
-        return f"{sp.latex(self.actual)} {between} {sp.latex(self.claimed)}"
+        return f"{_printed(self.actual)} {between} {_printed(self.claimed)}"
 
     def values(self, point: Point) -> tuple[float, float]:
         """Claimed and actual value at a point."""
@@ -332,6 +332,11 @@ class Relation:
             excess = -excess if self.sign is Sign.AT_MOST else excess
             return _in_ball(numbers[0], claimed, floor) and excess <= _AGREEMENT_TOLERANCE * abs(numbers[1]) + floor
         return _in_ball(numbers[0], claimed, floor) and _in_ball(numbers[1], actual, floor)
+
+
+@lru_cache(maxsize=1 << 12)  # a statement is printed when its claim is made, and again where it is compared with the claim
+def _printed(expression: sp.Expr) -> str:
+    return str(sp.latex(expression))
 
 
 def one_each(expressions: Sequence[sp.Basic]) -> dict[str, sp.Symbol]:

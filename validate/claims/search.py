@@ -251,7 +251,7 @@ def trial(claim: Claim, *, seed: int = 0, effort: int = EFFORT, deadline: float 
 def examined(
     claim: Claim, *, seed: int = 0, effort: int = EFFORT, deadline: float = math.inf
 ) -> tuple[Evidence, Proof | None]:
-    """The evidence of a trial, and the proof of the claim or of its form; a claim with a fault is not proved."""
+    """The evidence of a trial, and the attempt at a proof of the claim or of its form, if there was one."""
     started = time.perf_counter()
     search = _Search(claim, seed, deadline)
     how, fault, error_raised = How.SEARCHED, "", False
@@ -301,7 +301,7 @@ def examined(
         form=proof_kind if claim.form is not None else None,
         digits=None if search.violations else search.digits,
     )
-    return evidence, proved
+    return evidence, proof
 
 
 def noticed(claim: Claim, *, seed: int = 0, effort: int = EFFORT) -> bool:

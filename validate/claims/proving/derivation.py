@@ -354,14 +354,15 @@ def _checked(made: Relation, domain: Mapping[str, Range], given: Sequence[Any], 
             sides = {name: getattr(made, name).xreplace(at) for name in ("actual", "claimed")}
             known = [c for c in (condition.xreplace(at) for condition in task.given) if c != sp.true]
             rest = derivation.at_each(int(value)) if derivation.at_each else Derivation()
-            task.take(_checked(replace(made, **sides), domain, known, rest), f"at {derivation.each} = {value}")
+            if not task.take(_checked(replace(made, **sides), domain, known, rest), f"at {derivation.each} = {value}"):
+                break
     elif derivation.split is None:
         task.chain(made, derivation)
     else:
         for condition, how in ((derivation.split > 0, derivation.above), (derivation.split <= 0, derivation.below)):
-            if condition != sp.false:
-                known = list(task.given) if condition == sp.true else [*task.given, condition]
-                task.take(_checked(made, domain, known, how or Derivation()), f"where {condition}")
+            known = list(task.given) if condition == sp.true else [*task.given, condition]
+            if condition != sp.false and not task.take(_checked(made, domain, known, how or Derivation()), f"where {condition}"):
+                break
     if task.failed is not None or derivation.split is not None or derivation.each is not None:
         return task.proof()
     whole = Proof(Status.PROVED, "identity")
@@ -636,8 +637,7 @@ def _chosen(positive: sp.Expr) -> Callable[[Any], sp.Expr]:
     """What a Max, Min or Abs is where this expression is not negative."""
 
     def ordered(small: sp.Expr, great: sp.Expr) -> bool:
-        difference = great - small
-        return bool(difference == positive or difference.is_nonnegative or sp.cancel(difference / positive).is_nonnegative)
+        return _at_least_zero(great - small, positive)
 
     def chosen(e: Any) -> sp.Expr:
         if isinstance(e, sp.Abs):
@@ -651,6 +651,12 @@ def _chosen(positive: sp.Expr) -> Callable[[Any], sp.Expr]:
         return e.func(*kept)
 
     return chosen
+
+
+@lru_cache(maxsize=1 << 14)  # the sides of a chain hold the same Max and Min
+def _at_least_zero(difference: sp.Expr, positive: sp.Expr) -> bool:
+    """Whether SymPy sees that the difference is not negative where `positive` is not negative."""
+    return bool(difference == positive or difference.is_nonnegative or sp.cancel(difference / positive).is_nonnegative)
 
 
 def _has_values(side: sp.Expr, domain: Mapping[str, Range], given: Sequence[Any]) -> bool:

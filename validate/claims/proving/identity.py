@@ -16,7 +16,7 @@ _QUICK = 100  # of one that is brought to a product in passing
 _LONG = 1000  # a number in it
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1 << 12)
 def identical(one: sp.Expr, other: sp.Expr) -> bool:
     """Whether SymPy brings the difference to zero; expressions with floats, which round, must be the same.
 
