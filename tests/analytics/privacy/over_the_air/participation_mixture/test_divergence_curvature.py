@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.systems import unlike
 
-from airtight.analytics.privacy.over_the_air.participation_mixture import noise_interpolant
+from airtight.analytics.privacy.over_the_air.participation_mixture import build, noise_interpolant
 
 POSITIVE = st.floats(0.05, 3.0)
 
@@ -138,3 +139,13 @@ def test_slope_of_a_pair_whose_own_noise_is_faint(gap, r, width):
         rate = float(mp.diff(lambda x: mp.log(-mp.diff(lambda y: _gaussian(epsilon, d, y), x)), v))
     assert size[0] >= float(mp.log(-slope)) - 3 * r * gap
     assert least[0] - 3 * r * gap <= rate <= most[0] + 3 * r * gap
+
+
+@pytest.mark.parametrize(("adjacency", "epsilon"), [("silent", 0.5), ("absent", 2.0)])
+def test_noise_raised_by_the_slack_bounds_below_where_the_curvature_is_poor(adjacency, epsilon):
+    """On 64 cells, by the exact law of 13 others: the curvature alone leaves no lower bound."""
+    system, asked, row = unlike(14, 0, adjacency, 20), np.array([epsilon]), np.zeros(1, dtype=int)
+    (exact,), (coarse,) = (build.participations(system, np.array([3]), 0.0, cells=cells) for cells in (1 << 14, 64))
+    assert exact.slack == 0 < coarse.slack
+    lower, truth = coarse.log_lower(asked, row)[0], exact.log_upper(asked, row)
+    assert truth - 8 < lower <= truth <= coarse.log_upper(asked, row)
