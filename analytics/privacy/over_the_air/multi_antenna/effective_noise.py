@@ -39,7 +39,8 @@ EFFORT = 1 << 20  # pairs of a state and a set of participants that are enumerat
 _ATOMS = 1 << 16  # atoms of the law of v, of all states together
 BY_STATE = 16  # cells of the law of v within one state, for quantiles over states
 _BATCH = 1 << 18  # entries of arrays (sets, K, K) that are computed at a time
-_LEAF = 4  # pairs of a state and a set that one leaf of a tree counts for
+_LEAF = 0.2  # pairs of a state and a set that one leaf of a tree counts for, for each device
+_COUNTED = 30  # devices of a leaf that count at most
 _ENTRIES = 1 << 28  # leaves of one device times pairs of devices times looks
 _MANY_SETS = 64  # from which the sets of one state are eliminated together
 _INNER = 10  # devices whose sets are held at once
@@ -364,7 +365,7 @@ def _enumerated(
 def _partly_enumerated(a: NDArray[Any], noise: FloatArray, N: float, p: FloatArray, effort: int, cells: int) -> Law:
     """Both ends of the law from a tree for each device; the trees of all devices share the effort."""
     states, K, L = a.shape
-    leaves = max(min(effort // (_LEAF * K), _ENTRIES // (K * K * min(K, L))), states)
+    leaves = max(min(int(effort / (_LEAF * K * min(K, _COUNTED))), _ENTRIES // (K * K * min(K, L))), states)
     noises: dict[str, Any] = {"noise_variance": noise, "receiver_noise_variance": N}
     least = others_noise(a, present=p == 1, **noises)[0]
     greatest = others_noise(a, present=p > 0, **noises)[1]

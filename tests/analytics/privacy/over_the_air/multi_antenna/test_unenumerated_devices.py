@@ -194,8 +194,9 @@ def test_the_certificate_is_above_the_greatest_eigenvalue() -> None:
     for n, L, parts in ((1, 1, False), (3, 2, True), (12, 4, False), (5, 16, True)):
         columns = rng.standard_normal((50, n, L)) * 10 ** rng.uniform(-3, 3, (50, n, 1))
         columns = columns + 1j * rng.standard_normal(columns.shape) if parts else columns
-        length = np.sqrt(np.sum(np.abs(columns) ** 2, axis=2))
-        eta = unenumerated_devices.OpenDevices._certified(columns, rng.random((50, n)), length, length)
+        own = np.eye(L + 1)[:1] * np.ones((50, 1))  # the columns are orthogonal to it
+        leaf = unenumerated_devices._Whitened.of(own, np.concatenate([np.zeros((50, n, 1)), columns], axis=2))
+        eta = leaf.certified(rng.random((50, n)), rng.random((50, n)))
         matrix = np.einsum("snl,sn,snm->slm", columns, eta, columns.conj())
         greatest = np.linalg.eigvalsh(matrix)[:, -1]
         assert np.all(greatest <= 1 - unenumerated_devices._SHARE * 0.999) and np.all(greatest >= 0.7)
@@ -255,7 +256,7 @@ def test_any_combination_keeps_both_ends(jitter: float, monkeypatch: pytest.Monk
 @pytest.mark.parametrize("adjacency", ["silent", "replace"])
 def test_who_sees_less_learns_no_more(adjacency: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """2^21 sets of one state; with a hidden roll v has fewer cells, which alone gave a greater epsilon."""
-    monkeypatch.setattr(effective_noise, "_LEAF", 256)  # fewer leaves, sooner
+    monkeypatch.setattr(effective_noise, "_LEAF", 12)  # fewer leaves, sooner
     one = InferenceSystem(
         devices=22, participation=0.5, noise_variance=0.1, weight=0.13, clip=1.0, alignment=1.0,
         receiver_noise_variance=0.1, dimension=8, delta=1e-5, adjacency=adjacency,
