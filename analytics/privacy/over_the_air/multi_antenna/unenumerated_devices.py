@@ -497,8 +497,8 @@ def _on_common_weights(
     lowest, first, last = np.full((3, states), np.inf)
     last = -last
     # range of each state; a lower end of 0 has no logarithm, so the upper end takes its place there
+    np.minimum.at(lowest, lower[0], np.min(lower[1], axis=1))
     for state, values, _ in (lower, upper):
-        np.minimum.at(lowest, state, np.min(values, axis=1))
         np.minimum.at(first, state, np.min(np.where(values > 0, values, np.inf), axis=1))
         np.maximum.at(last, state, np.max(values, axis=1))
     fine = min(_FINE[0], _FINE[1] * cells)
