@@ -20,7 +20,7 @@ the least singular value of the columns :math:`\sigma_ja_j`, so that :math:`q \l
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -37,6 +37,7 @@ from airtight.analytics.rounding import SMALLEST, UNIT
 
 EFFORT = 1 << 20  # pairs of a state and a set of participants that are enumerated at most
 _ATOMS = 1 << 16  # atoms of the law of v, of all states together
+_POOLED = 1 << 11  # cells of the law of v of all states together that are kept, where both ends are coupled
 BY_STATE = 16  # cells of the law of v within one state, for quantiles over states
 _BATCH = 1 << 18  # entries of arrays (sets, K, K) that are computed at a time
 _LEAF = 0.2  # pairs of a state and a set that one leaf of a tree counts for, for each device
@@ -218,13 +219,22 @@ class Law:
     weights: FloatArray
     exact: bool
     error: float
+    _pooled: dict[int, tuple[FloatArray, FloatArray, FloatArray]] = field(default_factory=dict, repr=False, compare=False)
 
     def pooled(self, devices: IntArray, cells: int) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Both ends and weights of the atoms of all states, shape (devices, at most `cells`), sorted."""
-        low, high, weights = (part[devices].reshape(devices.size, -1) for part in (self.low, self.high, self.weights))
         if not self.exact:
-            low, high, weights = _coupled(low, high, weights)
+            low, high, weights = (np.stack(part) for part in zip(*map(self._coupled, devices.tolist()), strict=True))
+        else:
+            low, high, weights = (part[devices].reshape(devices.size, -1) for part in (self.low, self.high, self.weights))
         return _cells(low, high, weights, cells)
+
+    def _coupled(self, device: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """:func:`_coupled` of the atoms of all states of one device, in few cells; kept for other numbers of cells."""
+        if device not in self._pooled:
+            low, high, weights = (part[device].ravel() for part in (self.low, self.high, self.weights))
+            self._pooled[device] = _cells(*_coupled(low, high, weights), _POOLED)
+        return self._pooled[device]
 
     def by_state(self, devices: IntArray, cells: int) -> tuple[FloatArray, FloatArray, FloatArray]:
         """The same given the state: a row for each device and state, shape (devices * states, at most `cells`)."""
@@ -234,19 +244,16 @@ class Law:
 
 
 def _coupled(low: FloatArray, high: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The laws of both ends in each row; each atom of the lower ends is paired with the upper ends' quantile at its probability.
+    """The laws of both ends; each atom of the lower ends is paired with the upper ends' quantile at its probability.
 
     The distance of both ends differs between states, so that a pair of one state is no pair of quantiles of all states.
     """
-    order = np.argsort(low, axis=-1, kind="stable")
-    low, of_low = np.take_along_axis(low, order, axis=-1), np.take_along_axis(weights, order, axis=-1)
-    order = np.argsort(high, axis=-1, kind="stable")
-    high, of_high = np.take_along_axis(high, order, axis=-1), np.take_along_axis(weights, order, axis=-1)
-    reached, wanted = np.cumsum(of_high, axis=-1), np.cumsum(of_low, axis=-1)
-    coupled = np.empty(high.shape)
-    for row, has, needs, values in zip(coupled, reached, wanted, high, strict=True):
-        row[:] = values[np.minimum(np.searchsorted(has, needs), has.size - 1)]
-    return low, np.maximum(coupled, low), of_low
+    order = np.argsort(low, kind="stable")
+    low, of_low = low[order], weights[order]
+    order = np.argsort(high, kind="stable")
+    high, of_high = high[order], weights[order]
+    reached = np.minimum(np.searchsorted(np.cumsum(of_high), np.cumsum(of_low)), high.size - 1)
+    return low, np.maximum(high[reached], low), of_low
 
 
 def _cells(

@@ -204,11 +204,11 @@ def test_the_certificate_is_above_the_greatest_eigenvalue() -> None:
 
 def test_pooled_laws_have_each_end_in_its_own_order() -> None:
     """A state of wide and one of narrow ends: the upper ends of the one do not spoil those of the other."""
-    low, high = np.array([[1.0, 2.0, 3.0, 1.1, 2.1, 3.1]]), np.array([[9.0, 9.5, 9.9, 1.2, 2.2, 3.2]])
-    weights = np.full((1, 6), 1 / 6)
+    low, high = np.array([1.0, 2.0, 3.0, 1.1, 2.1, 3.1]), np.array([9.0, 9.5, 9.9, 1.2, 2.2, 3.2])
+    weights = np.full(6, 1 / 6)
     lower, upper, shares = effective_noise._coupled(low, high, weights)
-    np.testing.assert_array_equal(lower[0], np.sort(low[0]))
-    np.testing.assert_array_equal(upper[0], np.sort(high[0]))
+    np.testing.assert_array_equal(lower, np.sort(low))
+    np.testing.assert_array_equal(upper, np.sort(high))
     np.testing.assert_array_equal(shares, weights)
 
 
