@@ -67,7 +67,7 @@ _AT_ONCE = 1 << 18  # epsilons times atoms whose divergences are computed at a t
 _FAR = 1e60  # v beyond this multiple of the noise counts as this multiple, which is safe for the upper end
 # relative distances below the upper bound
 _BELOW = (1e-9, 1e-6, 1e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, *np.arange(0.1, 0.9, 0.05).tolist())
-_NEWTON_STEPS, _BEYOND = 6, 0.02  # towards a lower bound, each longer than Newton's by this share
+_NEWTON_STEPS, _BEYOND = 6, 0.005  # towards a lower bound, each longer than Newton's by this share
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _HALVINGS = 60  # of the interval of a mean
 _NATS = 24.0  # the quadrature of a divergence errs by e^-24 of it

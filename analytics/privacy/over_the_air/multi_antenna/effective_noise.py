@@ -43,8 +43,10 @@ _BATCH = 1 << 18  # entries of arrays (sets, K, K) that are computed at a time
 _LEAF = 0.2  # pairs of a state and a set that one leaf of a tree counts for, for each device
 _COUNTED = 30  # devices of a leaf that count at most
 _ENTRIES = 1 << 28  # leaves of one device times pairs of devices times looks
+_KEYS = 0xFFFFFFFE  # values of log v that are told apart where atoms are grouped into cells
 _MANY_SETS = 64  # from which the sets of one state are eliminated together
 _INNER = 10  # devices whose sets are held at once
+_HELD = 1 << 18  # entries of arrays (states, K, sets) that are held at once
 _ELIMINATED = 1e-6  # bound of the error of q, relative to that without the others, up to which elimination is tried
 _SHARP = 1e-6  # bound of its relative error up to which it is used
 _JITTER = 1e-14  # share of the trace that is added to a covariance before it is solved with
@@ -264,26 +266,38 @@ def _cells(
     Half of the cells are spent on equal widths in log v, half on equal shares of the mean of 1/v, which the divergence follows.
     Rows are padded with atoms of weight 0.
     """
-    order = np.argsort(low, axis=-1, kind="stable")
-    low, high, weights = (np.take_along_axis(part, order, axis=-1) for part in (low, high, weights))
-    if low.shape[-1] <= cells:
-        return low, high, weights
     shape, length = low.shape[:-1], low.shape[-1]
-    low, high, weights = (part.reshape(-1, length) for part in (low, high, weights))
-    last_finite = np.take_along_axis(low, np.maximum(np.sum(np.isfinite(low), axis=1, keepdims=True) - 1, 0), axis=1)
-    greatest_finite = np.where(np.isfinite(last_finite) & (last_finite > 0), last_finite, 1.0)
-    logs = np.log(np.clip(low, np.maximum(greatest_finite * 1e-60, SMALLEST), greatest_finite))
-    wide = (logs - logs[:, :1]) / np.maximum(logs[:, -1:] - logs[:, :1], np.finfo(float).tiny)
-    loss = np.cumsum(weights * np.exp(logs[:, :1] - logs), axis=1)
-    share = (wide + loss / np.maximum(loss[:, -1:], np.finfo(float).tiny)) / 2
-    cell = np.minimum((share * cells).astype(np.int64), cells - 1)
-    opens = np.diff(cell, axis=1, prepend=-1) > 0
+    if length <= cells:
+        order = np.argsort(low, axis=-1, kind="stable")
+        in_order = (np.take_along_axis(part, order, axis=-1) for part in (low, high, np.broadcast_to(weights, low.shape)))
+        low, high, weights = in_order
+        return low, high, weights
+    low, high, weights = (np.broadcast_to(part, low.shape).reshape(-1, length) for part in (low, high, weights))
+    greatest_finite = np.max(low, axis=1, keepdims=True, where=np.isfinite(low), initial=0.0)
+    greatest_finite = np.where(greatest_finite > 0, greatest_finite, 1.0)
+    least_clipped = np.maximum(greatest_finite * 1e-60, SMALLEST)
+    logs = np.log(np.clip(low, least_clipped, greatest_finite))
+    least, greatest = np.min(logs, axis=1, keepdims=True), np.max(logs, axis=1, keepdims=True)
+    # halves of whole numbers are sorted in linear time, the lower ones first
+    key = ((logs - least) * (_KEYS / np.maximum(greatest - least, np.finfo(float).tiny))).astype(np.uint32)
+    row = np.arange(key.shape[0])[:, None] * length
+    order = np.argsort((key & 0xFFFF).astype(np.uint16), axis=1, kind="stable") + row
+    order = order.ravel()[np.argsort((key >> 16).astype(np.uint16).ravel()[order], axis=1, kind="stable") + row]
+    low, high, weights, key = (part.ravel()[order] for part in (low, high, weights, key))
+    loss = np.cumsum(weights / np.clip(low, least_clipped, greatest_finite), axis=1)
+    share = loss * (0.5 * cells / np.maximum(loss[:, -1:], np.finfo(float).tiny)) + key * (0.5 * cells / _KEYS)
+    # atoms with one key have no order, and share the cell of the first of them
+    cell = np.minimum(share, cells - 1).astype(np.int32)
+    cell[:, 1:][key[:, 1:] == key[:, :-1]] = 0
+    np.maximum.accumulate(cell, axis=1, out=cell)
+    opens = np.ones(cell.shape, dtype=bool)
+    opens[:, 1:] = cell[:, 1:] > cell[:, :-1]
     first, count = np.flatnonzero(opens), np.sum(opens, axis=1, keepdims=True)
     # places of the cells of a row among those of all rows; the last one is repeated, with weight 0, up to `cells`
     column = np.arange(cells)
     place = np.cumsum(count, axis=0) - count + np.minimum(column, count - 1)
     grouped = (
-        low.ravel()[first][place],
+        np.minimum.reduceat(low.ravel(), first)[place],
         np.maximum.reduceat(high.ravel(), first)[place],
         np.where(column < count, np.add.reduceat(weights.ravel(), first)[place], 0.0),
     )
@@ -354,16 +368,18 @@ def _enumerated(
         (certain, np.arange(sets.shape[0])[None, :], np.broadcast_to(probability / states, (certain.size, sets.shape[0]))),
     ]
     low, high, weights = np.zeros((3, K, states, min(sets.shape[0], cells)))
-    for s in range(states):
-        noise_ends = _eliminated(a[s], noise, N, p, order) if sets.shape[0] >= _MANY_SETS else None
-        if noise_ends is None:
-            noise_ends = others_noise(a[s], noise_variance=noise, receiver_noise_variance=N, present=present)
+    step = max(_HELD // (sets.shape[0] * K), 1)
+    for start in range(0, states, step):
+        batch = np.arange(start, min(start + step, states))
+        noise_ends = _of_sets(a[batch], noise, N, p, order, present)
         for devices, places, weight in (group for group in groups if group[0].size):
-            at = places, devices[:, None]
-            row = _cells(noise_ends[0][at], noise_ends[1][at], weight, cells)
+            lower, upper = (end[:, devices[:, None], places] for end in noise_ends)
+            row = _cells(lower, upper, weight, cells)
+            used = row[0].shape[-1]
             for target, part in zip((low, high, weights), row, strict=True):
-                target[devices, s, : part.shape[1]] = part
-                target[devices, s, part.shape[1] :] = part[:, -1:] if target is not weights else 0.0
+                at = devices[:, None], batch
+                target[(*at, slice(used))] = np.swapaxes(part, 0, 1)
+                target[(*at, slice(used, None))] = 0.0 if target is weights else np.swapaxes(part[..., -1:], 0, 1)
     # a sum of n positive terms errs by n units, a product of n factors likewise
     summed = sets.shape[0] * states + order.size + 8
     return Law(low, high, weights, exact=True, error=summed * UNIT)
@@ -388,12 +404,31 @@ def _every_set(p: FloatArray) -> tuple[NDArray[np.bool_], FloatArray]:
     return sets, np.asarray(np.prod(np.where(sets, p, 1 - p), axis=1))
 
 
+def _of_sets(
+    a: NDArray[Any], noise: FloatArray, N: float, p: FloatArray, order: IntArray, present: NDArray[np.bool_]
+) -> tuple[FloatArray, FloatArray]:
+    """Both ends of v of every set in every state, shape (states, K, sets); `present` says who belongs to the sets."""
+    if present.shape[0] >= _MANY_SETS:
+        low, high, settled = _eliminated(a, noise, N, p, order)
+        single = np.flatnonzero(p == 1)  # whose own step is in all sets
+    else:
+        low, high = np.empty((2, a.shape[0], a.shape[1], present.shape[0]))
+        settled, single = np.zeros(a.shape[0], dtype=bool), np.empty(0, dtype=np.int64)
+    for s in range(a.shape[0]):
+        devices = single if settled[s] else np.arange(a.shape[1])
+        if devices.size:
+            ends = others_noise(a[s], noise_variance=noise, receiver_noise_variance=N, present=present)
+            low[s, devices], high[s, devices] = (end.T[devices] for end in ends)
+    return low, high
+
+
 def _eliminated(
     a: NDArray[Any], noise: FloatArray, N: float, p: FloatArray, order: IntArray
-) -> tuple[FloatArray, FloatArray] | None:
-    r"""Both ends of v of every set that does not hold the device, for all sets of `order` in one state, shape (sets, K).
+) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
+    r"""Both ends of v of every set that does not hold the device, for all sets of `order`, shape (states, K, sets).
 
-    The columns of devices that take part with certainty are those of :func:`others_noise`. None where rounding may matter.
+    They do not hold for devices that take part with certainty, nor in states for which the last result is False: there rounding
+    may matter.
 
     Notes
     -----
@@ -403,49 +438,44 @@ def _eliminated(
 
     *Rounding.* By Cauchy's inequality in M, which falls, a step errs by at most :math:`c\,\epsilon\sqrt{G_{aa}G_{bb}}` in entry
     (a, b). Later steps turn an error F of M into one of :math:`q = \min_x x^*Mx + \sum_j|x_j|^2/\sigma_j^2` with
-    :math:`x_k = 1`. At the minimum :math:`|x_j|^2 \le \sigma_j^2q \le \sigma_j^2G_{kk}`, so that the error of q is at most
-    :math:`c\,\epsilon\,G_{kk}(1 + \sum_j\sqrt{\sigma_j^2G_{jj}})^2` for each step; where the sum of these factors over the
-    steps is small, the minimum of the perturbed form exists and obeys the same bound up to a factor of two.
+    :math:`x_k = 1`. At the minimum :math:`|x_j|^2 \le \sigma_j^2q`, so that the error of q is for each step at most
+    :math:`c\,\epsilon(\sqrt{G_{kk}} + \sqrt q\sum_j\sqrt{\sigma_j^2G_{jj}})^2`; where this is a small share of q, summed over
+    the steps, and :math:`c\,\epsilon(\sum_j\sqrt{\sigma_j^2G_{jj}})^2` is small, the minimum of the perturbed form exists and
+    obeys the same bound up to a factor of two, and so does the bound at the computed q.
     """
-    K, L = a.shape
+    states, K, L = a.shape
     always = np.flatnonzero((p == 1) & (noise > 0))
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        G = a.conj() @ a.T / N
-        diagonal = np.sum(squares(a), axis=1) / N
+        G = np.matmul(a.conj(), np.swapaxes(a, 1, 2)) / N
+        diagonal = np.sum(squares(a), axis=2) / N
         steps = 16 * (always.size + order.size) + L + 16
-        reach = 1 + float(
-            np.sum(np.sqrt(noise[np.concatenate([always, order])] * diagonal[np.concatenate([always, order])]))
-        )
-        share = 2 * steps * UNIT * reach * reach
-    if not share < _ELIMINATED:
-        return None
-    for j in always.tolist():
-        column = G[:, j]
-        G = G - noise[j] / (1 + noise[j] * column[j].real) * np.outer(column, column.conj())
-    inner = min(order.size, _INNER)
-    first, last = order[inner:], order[:inner]
-    q = np.empty((1 << order.size, K))
-    for outer in range(1 << first.size):
-        parts = np.diagonal(G).real[None], G[:, np.concatenate([first, last])][None]
-        for i, j in enumerate(first.tolist()):
-            parts = _split(*parts, j, np.concatenate([first[i + 1 :], last]), noise)[outer >> i & 1]
-        for i, j in enumerate(last.tolist()):
-            without, with_it = _split(*parts, j, last[i + 1 :], noise)
-            parts = np.concatenate([without[0], with_it[0]]), np.concatenate([without[1], with_it[1]])
-        q[outer << inner : (outer + 1) << inner] = parts[0]
-    error = share * diagonal
-    if np.any(error > _SHARP * q):
-        return None
-    with np.errstate(divide="ignore", invalid="ignore"):
-        low = np.where(diagonal > 0, (1 - 8 * UNIT) / (q + error), np.inf)
-        high = np.where((q > error) & (diagonal > 0), (1 + 8 * UNIT) / (q - error), np.inf)
-    if always.size:
-        sets, _ = _every_set(p[order])
-        present = np.broadcast_to(p == 1, (sets.shape[0], K)).copy()
-        present[:, order] = sets
-        ends = others_noise(a, noise_variance=noise, receiver_noise_variance=N, present=present)
-        low[:, always], high[:, always] = (end[:, always] for end in ends)
-    return low, high
+        summed = np.concatenate([always, order])
+        reach = np.sum(np.sqrt(noise[summed] * diagonal[:, summed]), axis=1)
+        share = 2 * steps * UNIT * (1 + _SHARP)
+        settled = share * (1 + reach) ** 2 < _ELIMINATED
+        G[~settled] = 0.0
+        for j in always.tolist():
+            column = G[:, :, j]
+            factor = noise[j] / (1 + noise[j] * column[:, j].real)
+            G = G - factor[:, None, None] * column[:, :, None] * column[:, None, :].conj()
+        inner = min(order.size, _INNER)
+        first, last = order[inner:], order[:inner]
+        q = np.empty((states, K, 1 << order.size))
+        for outer in range(1 << first.size):
+            parts = np.diagonal(G, axis1=1, axis2=2).real[:, :, None], G[:, :, np.concatenate([first, last]), None]
+            for i, j in enumerate(first.tolist()):
+                parts = _split(*parts, j, np.concatenate([first[i + 1 :], last]), noise)[outer >> i & 1]
+            for i, j in enumerate(last.tolist()):
+                without, with_it = _split(*parts, j, last[i + 1 :], noise)
+                parts = np.concatenate([without[0], with_it[0]], axis=-1), np.concatenate([without[1], with_it[1]], axis=-1)
+            q[:, :, outer << inner : (outer + 1) << inner] = parts[0]
+        # the error relative to q is greatest where q is least
+        error = share * (np.sqrt(diagonal / np.min(q, axis=2)) + reach[:, None]) ** 2
+        heard = diagonal > 0
+        settled &= np.all((error <= _SHARP) | ~heard, axis=1)
+        low = np.where(heard, (1 - 8 * UNIT) / (1 + error), 1.0)[:, :, None] / q
+        high = np.where(heard, (1 + 8 * UNIT) / (1 - error), 1.0)[:, :, None] / q
+    return low, high, settled
 
 
 _Part = tuple[FloatArray, NDArray[Any]]
@@ -454,7 +484,7 @@ _Part = tuple[FloatArray, NDArray[Any]]
 def _split(
     diagonal: FloatArray, columns: NDArray[Any], j: int, later: IntArray, noise: FloatArray
 ) -> tuple[_Part, _Part]:
-    """Diagonals, shape (sets, K), and the columns of the devices still to come, of the sets without device j and with it.
+    """Diagonals, shape (states, K, sets), and the columns of the devices still to come, of the sets without device j and with it.
 
     The first of the columns is that of j, the others are those of `later`.
     """

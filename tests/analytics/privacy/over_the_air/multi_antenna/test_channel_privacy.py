@@ -117,14 +117,15 @@ def test_elimination_encloses_v_of_every_set(
     order = rng.permutation(np.flatnonzero(p < 1))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(effective_noise, "_INNER", 2)
-        found = effective_noise._eliminated(a, sigma2, N, p, order)
-    if found is None:
+        low, high, settled = effective_noise._eliminated(a[None], sigma2, N, p, order)
+    if not settled[0]:
         return  # rounding may matter
+    found = low[0].T, high[0].T
     sets, _ = effective_noise._every_set(p[order])
     present = np.broadcast_to(p == 1, (len(sets), devices)).copy()
     present[:, order] = sets
     low, high = effective_noise.others_noise(a, noise_variance=sigma2, receiver_noise_variance=N, present=present)
-    apart = ~present | (p == 1)  # of a device that is in the set, v is not asked for
+    apart = ~present  # of a device that is in the set, v is not asked for
     assert np.all((found[0] <= high)[apart]) and np.all((low <= found[1])[apart])
     assert np.all((found[1] <= found[0] * (1 + 1e-5))[apart]) and np.all((found[0] <= found[1])[apart])
 
@@ -132,9 +133,8 @@ def test_elimination_encloses_v_of_every_set(
 def test_elimination_is_not_used_where_rounding_may_matter() -> None:
     a = _table(1, 1, 3, 2)[0]
     given_: dict[str, object] = {"p": np.full(3, 0.5), "order": np.arange(3)}
-    assert effective_noise._eliminated(a, np.ones(3), 1.0, **given_) is not None  # type: ignore[arg-type]
-    for N in (1e-12, 0.0):
-        assert effective_noise._eliminated(a, np.ones(3), N, **given_) is None  # type: ignore[arg-type]
+    for N, settled in ((1.0, True), (1e-12, False), (0.0, False)):
+        assert effective_noise._eliminated(a[None], np.ones(3), N, **given_)[2] == settled  # type: ignore[arg-type]
 
 
 def test_limits_of_v() -> None:
