@@ -279,7 +279,7 @@ def _cells(
     logs = np.log(np.clip(low, least_clipped, greatest_finite))
     least, greatest = np.min(logs, axis=1, keepdims=True), np.max(logs, axis=1, keepdims=True)
     # halves of whole numbers are sorted in linear time, the lower ones first
-    key = ((logs - least) * (_KEYS / np.maximum(greatest - least, np.finfo(float).tiny))).astype(np.uint32)
+    key = ((logs - least) * (_KEYS / np.maximum(greatest - least, UNIT))).astype(np.uint32)
     row = np.arange(key.shape[0])[:, None] * length
     order = np.argsort((key & 0xFFFF).astype(np.uint16), axis=1, kind="stable") + row
     order = order.ravel()[np.argsort((key >> 16).astype(np.uint16).ravel()[order], axis=1, kind="stable") + row]
