@@ -31,8 +31,9 @@ from airtight.solvers.errors import InfeasibleError
 _NEAR = 1e-5  # logarithm of the ratio of the ends between which the scale is found
 _FACTOR = 4.0  # between scales that are tried until one keeps the target
 _RANGE = 1e15  # from the first scale, in both directions
-# relative distances below the found scale at which epsilon may be proved too great
-_BELOW = (1e-5, 1e-4, 1e-3, 1e-2, 0.1)
+_SLOPE, _FLATTEST = -0.5, -0.02  # of log epsilon in log scale, where it falls: of a normal mechanism, and that is used at most
+_SECANTS, _ASIDE = 20, 0.3  # steps before the interval is halved; distance behind the root, as share of _NEAR
+_STEEP, _FURTHER, _FARTHEST = 2.5, 4.0, 0.5  # towards a scale that is proved too quiet, see `too_quiet`
 
 
 def calibrate(
@@ -87,7 +88,7 @@ def calibrate(
     target, rounds = checks.scalar("epsilon", epsilon, "(0, inf)"), checks.count("rounds", rounds)
     resolved = observers.resolved(system, observer)
     greatest = float(np.max(system.noise_variance))
-    profile = system.noise_variance / greatest if greatest > 0 else np.ones(system.devices)
+    profile, unit = (system.noise_variance, greatest) if greatest > 0 else (np.ones(system.devices), 1.0)
     length = float(np.max(system.weight * system.clip))
     if length == 0 and not (system.adjacency is Adjacency.ABSENT and not system.idle_noise):
         raise ParameterError("weight", 0.0, "positive for some device: otherwise epsilon does not depend on the noise")
@@ -98,7 +99,7 @@ def calibrate(
         """Logarithm of the ratio of the worst epsilon to the target; infinite where no device could send."""
         if scale not in evaluated:
             try:
-                at = channel.with_participation(replace(system, noise_variance=scale * profile))
+                at = channel.with_participation(replace(system, noise_variance=scale / unit * profile))
             except ParameterError as error:
                 if error.name != "max_power":
                     raise
@@ -120,7 +121,7 @@ def calibrate(
 
     first = length**2 if length > 0 else greatest or 1.0
     try:
-        scale = _least(excess, first)
+        scale = _least_of_falling(excess, unit) if falls else _least(excess, first)
     except (EffortSpent, KeyboardInterrupt) as stop:
         least_kept = min((scale for scale in evaluated if excess(scale) <= 0), default=None)
         return stopped(stop, None if least_kept is None else calibration(least_kept, settled=False), effort)
@@ -166,12 +167,50 @@ def too_quiet(
         return None
     if not np.any(system.noise_variance > 0):
         return system
-    for fraction in _BELOW:
+    bracket = system_privacy.epsilon_bracket(system.derived(channel=channel), rounds=rounds, observer=resolved)
+    with np.errstate(divide="ignore"):
+        short = float(np.log(epsilon / np.max(bracket.lower)))  # of a proof, in log epsilon
+    # log epsilon falls by 1 / _STEEP or more in log scale, as a rule
+    fraction = _NEAR + max(_STEEP * short, 0.0)
+    while fraction < _FARTHEST:
         below = replace(system, noise_variance=system.noise_variance * (1 - fraction))
         bracket = system_privacy.epsilon_bracket(below.derived(channel=channel), rounds=rounds, observer=resolved)
         if np.max(bracket.lower) > epsilon:
             return below
+        fraction *= _FURTHER
     return None
+
+
+def _least_of_falling(excess: Callable[[float], float], first: float) -> float | None:
+    """The least scale that keeps the target, where epsilon falls with the scale; None where none is found.
+
+    It is reached from above, by secants of logarithms: epsilon is nearly a power of the scale.
+    """
+    if excess(0.0) <= 0:
+        return 0.0
+    low, high, x, slope, kept = -np.inf, np.inf, float(np.log(first)), _SLOPE, first
+    previous, before = np.nan, np.nan
+    least, greatest = x - np.log(_RANGE), x + np.log(_RANGE)
+    for step in range(2 * _SECANTS):
+        here = excess(scale := float(np.exp(x)) if step else first)
+        if np.isfinite(secant := (here - before) / (x - previous)):
+            slope = min(secant, _FLATTEST)
+        if here <= 0:
+            high, kept = x, scale
+        else:
+            low = x
+        if 0 <= -here <= -slope * _NEAR or high - low <= _NEAR:
+            return kept
+        previous, before = x, here
+        x = x - here / slope + _ASIDE * _NEAR
+        if not low < x < high or step > _SECANTS:
+            known = np.isfinite(low) and np.isfinite(high)
+            x = (low + high) / 2 if known else previous + (np.log(_FACTOR) if here > 0 else -np.log(_FACTOR))
+        if x > greatest:
+            return None
+        if x < least:
+            return kept
+    return kept if high < np.inf else None
 
 
 def _least(excess: Callable[[float], float], first: float) -> float | None:
