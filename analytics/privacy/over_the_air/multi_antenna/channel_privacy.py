@@ -102,12 +102,15 @@ class _Pair:
         Factor on delta: the probability of states in which the device sends, where these are shown and nothing is hidden.
     bounded : ndarray of bool, shape (K,)
         Whether v has any upper end; otherwise delta has the lower end 0.
+    enumerated : bool
+        Whether v is that of every set, one by one.
     """
 
     low: NoiseMixture
     high: NoiseMixture
     share: FloatArray
     bounded: NDArray[np.bool_]
+    enumerated: bool
 
 
 def _pairs(
@@ -131,7 +134,7 @@ def _pairs(
     features; those of the other adjacencies likewise.
     """
     scaled = system.normalised()
-    noise_law = law(system, channel, eavesdropper=eavesdropper)
+    noise_law = law(system, channel, eavesdropper=eavesdropper, devices=devices if once else None)
     adjacency, own_noise = system.adjacency, scaled.received_noise_variance[devices]
     p, model = system.participation[devices], NoiseMixture
     sending_probability = np.ones(devices.size)
@@ -184,7 +187,7 @@ def _pairs(
     bounded = np.any(has_upper_end & (weights > 0), axis=1)
     weights = np.where(has_upper_end | ~bounded[:, None], weights, 0.0)
     upper = model(variance=raised, weights=weights, receiver=raised[:, 0], **common)
-    return _Pair(lower, upper, sending_probability, bounded)
+    return _Pair(lower, upper, sending_probability, bounded, noise_law.exact)
 
 
 def one_look_system(system: InferenceSystem, channel: Channel) -> InferenceSystem | None:
@@ -446,7 +449,7 @@ def bracket(
     attained = _noise_is_known(system, channel) or (channel.known and resolved.sees_others)
     lower, upper = (end.reshape(indices.shape)[()] for end in _least_epsilon(pair, allowed_delta, exact_pair=attained))
     rolls_tell = observers.participation_distinguishes(system, Observer.PARTICIPANTS)
-    if not resolved.sees_device and not rolls_tell and not law(system, channel, eavesdropper=eavesdropper).exact:
+    if not resolved.sees_device and not rolls_tell and not pair.enumerated:
         # an observer who sees less learns no more, but the law of v has fewer cells for him, which raises his bound
         more = _pairs(system, channel, indices.ravel(), Observer.PARTICIPANTS, **options)
         upper = np.minimum(upper, _least_epsilon(more, allowed_delta, exact_pair=False)[1].reshape(indices.shape))[()]

@@ -305,14 +305,27 @@ def _cells(
     return grouped_low, grouped_high, grouped_weights
 
 
-def law(system: InferenceSystem, channel: Channel, *, eavesdropper: bool = False, effort: int = EFFORT) -> Law:
-    """The law of v for every device of a system, in the units of ``system.normalised()``; kept for all adjacencies together."""
+def law(
+    system: InferenceSystem,
+    channel: Channel,
+    *,
+    eavesdropper: bool = False,
+    effort: int = EFFORT,
+    devices: IntArray | None = None,
+) -> Law:
+    """The law of v for every device of a system, in the units of ``system.normalised()``; kept for all adjacencies together.
+
+    Where few `devices` are named, those of the others may be left out; the laws of those named are the same.
+    """
     plain = replace(system, adjacency=Adjacency.SILENT, delta=0.5)  # v knows neither
-    return _law(plain, channel, eavesdropper, effort)
+    few = None if devices is None else tuple(np.unique(devices).tolist())
+    return _law(plain, channel, eavesdropper, effort, None if few is None or 2 * len(few) > system.devices else few)
 
 
 @lru_cache(maxsize=8)
-def _law(system: InferenceSystem, channel: Channel, eavesdropper: bool, effort: int) -> Law:
+def _law(
+    system: InferenceSystem, channel: Channel, eavesdropper: bool, effort: int, few: tuple[int, ...] | None
+) -> Law:
     scaled, drawn, N = received(system, channel, eavesdropper=eavesdropper)
     noise = scaled.received_noise_variance
     a, K = drawn.coefficients, system.devices
@@ -322,7 +335,7 @@ def _law(system: InferenceSystem, channel: Channel, eavesdropper: bool, effort: 
     elif system.idle_noise:
         present = np.ones(K, dtype=bool)
     elif (random := np.flatnonzero((p > 0) & (p < 1) & (noise > 0))).size:
-        return _enumerated(a, noise, N, p, random, effort)
+        return _enumerated(a, noise, N, p, random, effort, np.arange(K) if few is None else np.array(few))
     else:
         present = p == 1
     low, high = (
@@ -348,32 +361,36 @@ def _scale(system: InferenceSystem, scaled: InferenceSystem) -> float:
 
 
 def _enumerated(
-    a: NDArray[Any], noise: FloatArray, N: float, p: FloatArray, random: IntArray, effort: int
+    a: NDArray[Any], noise: FloatArray, N: float, p: FloatArray, random: IntArray, effort: int, asked: IntArray
 ) -> Law:
-    """All sets of the devices whose participation is `random`; beyond the effort trees whose leaves leave some devices open."""
+    """All sets of the devices whose participation is `random`; beyond the effort trees whose leaves leave some devices open.
+
+    Devices that are not `asked` about have no law.
+    """
     states, K, _ = a.shape
     cells = max(BY_STATE, _ATOMS // states)
     if 1 << random.size > max(effort // states, 1):
-        return _partly_enumerated(a, noise, N, p, effort, cells)
+        return _partly_enumerated(a, noise, N, p, effort, cells, asked)
     influence = np.mean(np.sum(np.abs(a) ** 2, axis=2), axis=0) * noise * p * (1 - p)
     order = random[np.argsort(-influence[random], kind="stable")]
     sets, probability = _every_set(p[order])
     present = np.broadcast_to(p == 1, (sets.shape[0], K)).copy()
     present[:, order] = sets
     # v does not depend on the roll of the device itself: those sets without it suffice
-    without = np.array([np.flatnonzero(~holds) for holds in sets.T], dtype=np.int64).reshape(order.size, sets.shape[0] // 2)
-    certain = np.setdiff1d(np.arange(K), order)
+    own, certain = order[np.isin(order, asked)], np.setdiff1d(asked, order)
+    without = [np.flatnonzero(~sets[:, np.flatnonzero(order == k)[0]]) for k in own]
+    places = np.array(without, dtype=np.int64).reshape(own.size, sets.shape[0] // 2)
     groups = [
-        (order, without, probability[without] / ((1 - p[order, None]) * states)),
+        (own, places, probability[places] / ((1 - p[own, None]) * states)),
         (certain, np.arange(sets.shape[0])[None, :], np.broadcast_to(probability / states, (certain.size, sets.shape[0]))),
     ]
     low, high, weights = np.zeros((3, K, states, min(sets.shape[0], cells)))
-    step = max(_HELD // (sets.shape[0] * K), 1)
+    step = max(_HELD // (sets.shape[0] * asked.size), 1)
     for start in range(0, states, step):
         batch = np.arange(start, min(start + step, states))
-        noise_ends = _of_sets(a[batch], noise, N, p, order, present)
+        noise_ends = _of_sets(a[batch], noise, N, p, order, present, asked)
         for devices, places, weight in (group for group in groups if group[0].size):
-            lower, upper = (end[:, devices[:, None], places] for end in noise_ends)
+            lower, upper = (end[:, np.searchsorted(asked, devices)[:, None], places] for end in noise_ends)
             row = _cells(lower, upper, weight, cells)
             used = row[0].shape[-1]
             for target, part in zip((low, high, weights), row, strict=True):
@@ -385,16 +402,20 @@ def _enumerated(
     return Law(low, high, weights, exact=True, error=summed * UNIT)
 
 
-def _partly_enumerated(a: NDArray[Any], noise: FloatArray, N: float, p: FloatArray, effort: int, cells: int) -> Law:
-    """Both ends of the law from a tree for each device; the trees of all devices share the effort."""
+def _partly_enumerated(
+    a: NDArray[Any], noise: FloatArray, N: float, p: FloatArray, effort: int, cells: int, asked: IntArray
+) -> Law:
+    """Both ends of the law from a tree for each device `asked` about; the trees of all devices share the effort."""
     states, K, L = a.shape
     leaves = max(min(int(effort / (_LEAF * K * min(K, _COUNTED))), _ENTRIES // (K * K * min(K, L))), states)
     noises: dict[str, Any] = {"noise_variance": noise, "receiver_noise_variance": N}
     least = others_noise(a, present=p == 1, **noises)[0]
     greatest = others_noise(a, present=p > 0, **noises)[1]
     received = OpenDevices(a, noise, N, p)
-    laws = [received.law(k, leaves, cells, least[:, k], greatest[:, k]) for k in range(K)]
-    low, high, weights = (np.stack(part) for part in zip(*laws, strict=True))
+    laws = [received.law(k, leaves, cells, least[:, k], greatest[:, k]) for k in asked.tolist()]
+    low, high, weights = np.zeros((3, K, *laws[0][0].shape))
+    for target, part in zip((low, high, weights), zip(*laws, strict=True), strict=True):
+        target[asked] = part
     return Law(low, high, weights, exact=False, error=received.error(leaves))
 
 
@@ -405,27 +426,27 @@ def _every_set(p: FloatArray) -> tuple[NDArray[np.bool_], FloatArray]:
 
 
 def _of_sets(
-    a: NDArray[Any], noise: FloatArray, N: float, p: FloatArray, order: IntArray, present: NDArray[np.bool_]
+    a: NDArray[Any], noise: FloatArray, N: float, p: FloatArray, order: IntArray, present: NDArray[np.bool_], asked: IntArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Both ends of v of every set in every state, shape (states, K, sets); `present` says who belongs to the sets."""
+    """Both ends of v of every set in every state, shape (states, asked, sets); `present` says who belongs to the sets."""
+    certain = p[asked] == 1
     if present.shape[0] >= _MANY_SETS:
-        low, high, settled = _eliminated(a, noise, N, p, order)
-        single = np.flatnonzero(p == 1)  # whose own step is in all sets
+        low, high, settled = _eliminated(a, noise, N, p, order, asked)
     else:
-        low, high = np.empty((2, a.shape[0], a.shape[1], present.shape[0]))
-        settled, single = np.zeros(a.shape[0], dtype=bool), np.empty(0, dtype=np.int64)
+        low, high = np.empty((2, a.shape[0], asked.size, present.shape[0]))
+        settled = np.zeros(a.shape[0], dtype=bool)
     for s in range(a.shape[0]):
-        devices = single if settled[s] else np.arange(a.shape[1])
-        if devices.size:
+        rest = np.flatnonzero(certain | ~settled[s])
+        if rest.size:
             ends = others_noise(a[s], noise_variance=noise, receiver_noise_variance=N, present=present)
-            low[s, devices], high[s, devices] = (end.T[devices] for end in ends)
+            low[s, rest], high[s, rest] = (end.T[asked[rest]] for end in ends)
     return low, high
 
 
 def _eliminated(
-    a: NDArray[Any], noise: FloatArray, N: float, p: FloatArray, order: IntArray
+    a: NDArray[Any], noise: FloatArray, N: float, p: FloatArray, order: IntArray, asked: IntArray
 ) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
-    r"""Both ends of v of every set that does not hold the device, for all sets of `order`, shape (states, K, sets).
+    r"""Both ends of v of the devices `asked` about for all sets of `order` without them, shape (states, asked, sets).
 
     They do not hold for devices that take part with certainty, nor in states for which the last result is False: there rounding
     may matter.
@@ -434,7 +455,7 @@ def _eliminated(
     -----
     With :math:`G = A^*A/N`, the matrix :math:`A^*V_S^{-1}A` of a set follows from that of the set without j by
     :math:`M - \sigma_j^2M_{:j}M_{j:}/(1 + \sigma_j^2M_{jj})`, and q is its diagonal: one step for each set, for all
-    devices. Of the devices whose step is done, only the diagonal is needed.
+    devices. Of the devices whose step is done, only the diagonal is needed, if they are asked about.
 
     *Rounding.* By Cauchy's inequality in M, which falls, a step errs by at most :math:`c\,\epsilon\sqrt{G_{aa}G_{bb}}` in entry
     (a, b). Later steps turn an error F of M into one of :math:`q = \min_x x^*Mx + \sum_j|x_j|^2/\sigma_j^2` with
@@ -443,7 +464,7 @@ def _eliminated(
     the steps, and :math:`c\,\epsilon(\sum_j\sqrt{\sigma_j^2G_{jj}})^2` is small, the minimum of the perturbed form exists and
     obeys the same bound up to a factor of two, and so does the bound at the computed q.
     """
-    states, K, L = a.shape
+    states, _, L = a.shape
     always = np.flatnonzero((p == 1) & (noise > 0))
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         G = np.matmul(a.conj(), np.swapaxes(a, 1, 2)) / N
@@ -459,16 +480,21 @@ def _eliminated(
             factor = noise[j] / (1 + noise[j] * column[:, j].real)
             G = G - factor[:, None, None] * column[:, :, None] * column[:, None, :].conj()
         inner = min(order.size, _INNER)
-        first, last = order[inner:], order[:inner]
-        q = np.empty((states, K, 1 << order.size))
-        for outer in range(1 << first.size):
-            parts = np.diagonal(G, axis1=1, axis2=2).real[:, :, None], G[:, :, np.concatenate([first, last]), None]
-            for i, j in enumerate(first.tolist()):
-                parts = _split(*parts, j, np.concatenate([first[i + 1 :], last]), noise)[outer >> i & 1]
-            for i, j in enumerate(last.tolist()):
-                without, with_it = _split(*parts, j, last[i + 1 :], noise)
+        first = order.size - inner
+        q = np.empty((states, asked.size, 1 << order.size))
+        # rows are those of the devices asked about and of the devices still to come, whose columns they are, in turned order
+        to_come = np.roll(order, -inner)
+        rows = np.concatenate([asked, to_come[::-1]])
+        whole = G[:, asked, asked].real[:, :, None], G[:, rows[:, None], to_come, None]
+        for outer in range(1 << first):
+            parts = whole
+            for i in range(first):
+                parts = _split(*parts, noise[order[inner + i]])[outer >> i & 1]
+            for i in range(inner):
+                without, with_it = _split(*parts, noise[order[i]])
                 parts = np.concatenate([without[0], with_it[0]], axis=-1), np.concatenate([without[1], with_it[1]], axis=-1)
             q[:, :, outer << inner : (outer + 1) << inner] = parts[0]
+        diagonal = diagonal[:, asked]
         # the error relative to q is greatest where q is least
         error = share * (np.sqrt(diagonal / np.min(q, axis=2)) + reach[:, None]) ** 2
         heard = diagonal > 0
@@ -481,14 +507,14 @@ def _eliminated(
 _Part = tuple[FloatArray, NDArray[Any]]
 
 
-def _split(
-    diagonal: FloatArray, columns: NDArray[Any], j: int, later: IntArray, noise: FloatArray
-) -> tuple[_Part, _Part]:
-    """Diagonals, shape (states, K, sets), and the columns of the devices still to come, of the sets without device j and with it.
+def _split(diagonal: FloatArray, columns: NDArray[Any], noise: float) -> tuple[_Part, _Part]:
+    """Diagonals, shape (states, asked, sets), and columns of the devices still to come, of the sets without a device and with it.
 
-    The first of the columns is that of j, the others are those of `later`.
+    The first of the columns is that of the device, and the last of the rows; the rows that follow the diagonal are those of the
+    columns, in turned order.
     """
-    column = columns[:, :, 0]
-    scaled = column * (noise[j] / (1 + noise[j] * column[:, j].real))[:, None]
-    with_it = columns[:, :, 1:] - scaled[:, :, None] * column[:, None, later].conj()
-    return (diagonal, columns[:, :, 1:]), (diagonal - (scaled * column.conj()).real, with_it)
+    count = diagonal.shape[1]
+    column, rest = columns[:, :, 0], columns[:, :-1, 1:]
+    scaled = column * (noise / (1 + noise * column[:, -1].real))[:, None]
+    with_it = rest - scaled[:, :-1, None] * column[:, None, count:-1][:, :, ::-1].conj()
+    return (diagonal, rest), (diagonal - (scaled * column.conj())[:, :count].real, with_it)

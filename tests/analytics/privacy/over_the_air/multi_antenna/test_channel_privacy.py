@@ -117,7 +117,7 @@ def test_elimination_encloses_v_of_every_set(
     order = rng.permutation(np.flatnonzero(p < 1))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(effective_noise, "_INNER", 2)
-        low, high, settled = effective_noise._eliminated(a[None], sigma2, N, p, order)
+        low, high, settled = effective_noise._eliminated(a[None], sigma2, N, p, order, np.arange(devices))
     if not settled[0]:
         return  # rounding may matter
     found = low[0].T, high[0].T
@@ -132,7 +132,7 @@ def test_elimination_encloses_v_of_every_set(
 
 def test_elimination_is_not_used_where_rounding_may_matter() -> None:
     a = _table(1, 1, 3, 2)[0]
-    given_: dict[str, object] = {"p": np.full(3, 0.5), "order": np.arange(3)}
+    given_: dict[str, object] = {"p": np.full(3, 0.5), "order": np.arange(3), "asked": np.arange(3)}
     for N, settled in ((1.0, True), (1e-12, False), (0.0, False)):
         assert effective_noise._eliminated(a[None], np.ones(3), N, **given_)[2] == settled  # type: ignore[arg-type]
 

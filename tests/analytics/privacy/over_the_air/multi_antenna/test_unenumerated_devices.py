@@ -65,7 +65,7 @@ def test_both_laws_enclose_that_of_every_set(
     p = np.where(
         rng.random(devices) < 0.5, rng.uniform(0.01, 0.99, devices), rng.choice([0.01, 0.5, 0.99, 1.0, 0.0], devices)
     )
-    law = effective_noise._partly_enumerated(a, sigma2, N, p, 4 * devices * 2 * leaves, 200)
+    law = effective_noise._partly_enumerated(a, sigma2, N, p, 4 * devices * 2 * leaves, 200, np.arange(len(p)))
     for k in range(devices):
         if np.any(a[:, k]):
             v, chance = zip(*(_every_v(one, sigma2, N, p, k) for one in a), strict=True)
@@ -78,7 +78,7 @@ def test_many_leaves_decide_every_device() -> None:
     """With as many leaves as sets what is left is the rounding to the values of a state."""
     rng = np.random.default_rng(4)
     a, sigma2, p = rng.standard_normal((3, 6, 2)), rng.uniform(0.1, 1, 6), rng.uniform(0.2, 0.8, 6)
-    law = effective_noise._partly_enumerated(a, sigma2, 0.3, p, 4 * 6 * 3 * 32, 4000)
+    law = effective_noise._partly_enumerated(a, sigma2, 0.3, p, 4 * 6 * 3 * 32, 4000, np.arange(len(p)))
     for k in range(6):
         v, chance = zip(*(_every_v(one, sigma2, 0.3, p, k) for one in a), strict=True)
         for power in (1, 4):
@@ -118,7 +118,7 @@ def test_sums_of_many_devices(p: float) -> None:
     K, N, sigma2 = 71, 0.5, 0.3
     a = np.ones((1, K, 1)) * np.array([1.0, -1.0])[np.arange(K) % 2][None, :, None]
     for leaves in (1, 8):
-        law = effective_noise._partly_enumerated(a, np.full(K, sigma2), N, np.full(K, p), 4 * K * leaves, 500)
+        law = effective_noise._partly_enumerated(a, np.full(K, sigma2), N, np.full(K, p), 4 * K * leaves, 500, np.arange(K))
         n = np.arange(K)
         _encloses(law, 3, (N + sigma2 * n)[None], stats.binom.pmf(n, K - 1, p)[None])
         mean = np.sum(law.weights[3] * law.low[3]), np.sum(law.weights[3] * law.high[3])
@@ -156,7 +156,7 @@ def test_both_laws_at_the_ends_of_the_doubles(seed: int) -> None:
         a[0, 0] *= 4e149 / np.sqrt(count)
         sigma2, N = np.where(np.arange(K) > 0, (1e-6, 1e-7)[seed % 2], 0.0), (2e-172, 2e-170)[seed % 2]
         p = rng.uniform(0.2, 0.8, K)
-    law = effective_noise._partly_enumerated(a, sigma2, N, p, 4 * K * int(rng.integers(1, 9)), 100)
+    law = effective_noise._partly_enumerated(a, sigma2, N, p, 4 * K * int(rng.integers(1, 9)), 100, np.arange(len(p)))
     with mpmath.workdps(400):
         for k in range(K):
             columns = [mpmath.matrix([mpmath.mpf(float(x)) for x in row]) for row in a[0]]
@@ -179,7 +179,7 @@ def test_both_laws_at_the_ends_of_the_doubles(seed: int) -> None:
 def test_without_noise_of_the_receiver_the_upper_ends_hold() -> None:
     rng = np.random.default_rng(2)
     a, sigma2, p = rng.standard_normal((1, 9, 2)), rng.uniform(0.1, 1, 9), np.full(9, 0.5)
-    law = effective_noise._partly_enumerated(a, sigma2, 0.0, p, 4 * 9 * 60, 300)
+    law = effective_noise._partly_enumerated(a, sigma2, 0.0, p, 4 * 9 * 60, 300, np.arange(len(p)))
     assert np.all(law.low * law.weights == 0) and np.all(np.isfinite(law.high))
     v, chance = _every_v(a[0], sigma2, 1e-12, p, 0)
     for level in np.quantile(v[v > 1e-6], np.linspace(0, 1, 30)):  # with two looks or more v is 0 for few participants
@@ -247,7 +247,7 @@ def test_any_combination_keeps_both_ends(jitter: float, monkeypatch: pytest.Monk
     rng = np.random.default_rng(7)
     for count in (2, 4):
         a, sigma2, p = rng.standard_normal((2, 8, count)), rng.uniform(0.1, 3, 8), rng.uniform(0.3, 0.9, 8)
-        law = effective_noise._partly_enumerated(a, sigma2, 0.1, p, 4 * 8 * 2, 400)
+        law = effective_noise._partly_enumerated(a, sigma2, 0.1, p, 4 * 8 * 2, 400, np.arange(len(p)))
         for k in range(8):
             v, chance = zip(*(_every_v(one, sigma2, 0.1, p, k) for one in a), strict=True)
             _encloses(law, k, np.array(v), np.array(chance))
