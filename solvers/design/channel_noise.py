@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -95,9 +96,11 @@ def calibrate(
     budget = budgeted(effort, "scales", progress=progress)
     evaluated: dict[float, tuple[InferenceSystem, FloatArray]] = {}
 
-    def excess(scale: float) -> float:
-        """Logarithm of the ratio of the worst epsilon to the target; infinite where no device could send."""
-        if scale not in evaluated:
+    of_one: dict[tuple[float, int | None], float] = {}
+
+    def excess(scale: float, device: int | None = None) -> float:
+        """Logarithm of the ratio of the worst epsilon, or one device's, to the target; infinite where no device could send."""
+        if scale not in evaluated and (device is None or (scale, device) not in of_one):
             try:
                 at = channel.with_participation(replace(system, noise_variance=scale / unit * profile))
             except ParameterError as error:
@@ -107,10 +110,22 @@ def calibrate(
             if budget.exhausted:
                 raise EffortSpent
             budget.spend(1)
-            epsilon_at = system_privacy.epsilon(at.derived(channel=channel), rounds=rounds, observer=resolved)
-            evaluated[scale] = at, np.atleast_1d(epsilon_at)
+            asked: dict[str, Any] = {"rounds": rounds, "observer": resolved, "device": device}
+            epsilon_at = np.atleast_1d(system_privacy.epsilon(at.derived(channel=channel), **asked))
+            if device is None:
+                evaluated[scale] = at, epsilon_at
+            else:
+                of_one[scale, device] = float(epsilon_at[0])
+        if scale not in evaluated:
+            reached = of_one[scale, device]
+        else:
+            reached = float(np.max(evaluated[scale][1]) if device is None else evaluated[scale][1][device])
         with np.errstate(divide="ignore", over="ignore"):
-            return float(np.log(np.max(evaluated[scale][1]) / target))
+            return float(np.log(reached / target))
+
+    def worst(scale: float) -> int | None:
+        """The device of the greatest epsilon at an evaluated scale; none with an effort, which may end before all are asked."""
+        return None if effort is not None else int(np.argmax(evaluated[scale][1]))
 
     falls = monotone(system, channel, resolved)
 
@@ -121,7 +136,7 @@ def calibrate(
 
     first = length**2 if length > 0 else greatest or 1.0
     try:
-        scale = _least_of_falling(excess, unit) if falls else _least(excess, first)
+        scale = _least_of_falling(excess, worst, unit) if falls else _least(excess, first)
     except (EffortSpent, KeyboardInterrupt) as stop:
         least_kept = min((scale for scale in evaluated if excess(scale) <= 0), default=None)
         return stopped(stop, None if least_kept is None else calibration(least_kept, settled=False), effort)
@@ -167,32 +182,51 @@ def too_quiet(
         return None
     if not np.any(system.noise_variance > 0):
         return system
-    bracket = system_privacy.epsilon_bracket(system.derived(channel=channel), rounds=rounds, observer=resolved)
+    options: dict[str, Any] = {"rounds": rounds, "observer": resolved}
+    lower = np.atleast_1d(system_privacy.epsilon_bracket(system.derived(channel=channel), **options).lower)
+    worst = int(np.argmax(lower))
     with np.errstate(divide="ignore"):
-        short = float(np.log(epsilon / np.max(bracket.lower)))  # of a proof, in log epsilon
+        short = float(np.log(epsilon / lower[worst]))  # of a proof, in log epsilon
     # log epsilon falls by 1 / _STEEP or more in log scale, as a rule
     fraction = _NEAR + max(_STEEP * short, 0.0)
     while fraction < _FARTHEST:
         below = replace(system, noise_variance=system.noise_variance * (1 - fraction))
-        bracket = system_privacy.epsilon_bracket(below.derived(channel=channel), rounds=rounds, observer=resolved)
-        if np.max(bracket.lower) > epsilon:
+        if system_privacy.epsilon_bracket(below.derived(channel=channel), device=worst, **options).lower > epsilon:
             return below
         fraction *= _FURTHER
     return None
 
 
-def _least_of_falling(excess: Callable[[float], float], first: float) -> float | None:
+def _least_of_falling(
+    excess: Callable[[float, int | None], float], worst: Callable[[float], int | None], first: float
+) -> float | None:
     """The least scale that keeps the target, where epsilon falls with the scale; None where none is found.
 
-    It is reached from above, by secants of logarithms: epsilon is nearly a power of the scale.
+    It is that of the device that is the worst one at the first scale, unless another one is the worst there.
     """
-    if excess(0.0) <= 0:
+    if excess(0.0, None) <= 0:
         return 0.0
+    excess(first, None)
+    scale, device = first, worst(first)
+    while device is not None:
+        if (found := _root(excess, device, scale)) is None or excess(found, None) <= 0:
+            return found
+        scale, last, device = found, device, worst(found)
+        if device == last:  # alone it has another bound than among all
+            break
+    return _root(excess, None, scale)
+
+
+def _root(excess: Callable[[float, int | None], float], device: int | None, first: float) -> float | None:
+    """A scale that keeps the target, about _NEAR above the root at most, by secants of logarithms; None where none is found.
+
+    Epsilon is nearly a power of the scale.
+    """
     low, high, x, slope, kept = -np.inf, np.inf, float(np.log(first)), _SLOPE, first
     previous, before = np.nan, np.nan
     least, greatest = x - np.log(_RANGE), x + np.log(_RANGE)
     for step in range(2 * _SECANTS):
-        here = excess(scale := float(np.exp(x)) if step else first)
+        here = excess(scale := float(np.exp(x)) if step else first, device)
         if np.isfinite(secant := (here - before) / (x - previous)):
             slope = min(secant, _FLATTEST)
         if here <= 0:
@@ -204,8 +238,8 @@ def _least_of_falling(excess: Callable[[float], float], first: float) -> float |
         previous, before = x, here
         x = x - here / slope + _ASIDE * _NEAR
         if not low < x < high or step > _SECANTS:
-            known = np.isfinite(low) and np.isfinite(high)
-            x = (low + high) / 2 if known else previous + (np.log(_FACTOR) if here > 0 else -np.log(_FACTOR))
+            enclosed = np.isfinite(low) and np.isfinite(high)
+            x = (low + high) / 2 if enclosed else previous + (np.log(_FACTOR) if here > 0 else -np.log(_FACTOR))
         if x > greatest:
             return None
         if x < least:
