@@ -200,6 +200,9 @@ def _sum_of_others(terms: FloatArray) -> FloatArray:
     return np.asarray(before + after)
 
 
+_Atoms = tuple[FloatArray, FloatArray, FloatArray]  # both ends and weights
+
+
 @dataclass(frozen=True)
 class Law:
     """The law of :math:`v_k` over states and sets, for every device.
@@ -221,31 +224,34 @@ class Law:
     weights: FloatArray
     exact: bool
     error: float
-    _pooled: dict[int, tuple[FloatArray, FloatArray, FloatArray]] = field(default_factory=dict, repr=False, compare=False)
+    _pooled: dict[tuple[int | bytes, int], _Atoms] = field(default_factory=dict, repr=False, compare=False)
 
-    def pooled(self, devices: IntArray, cells: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Both ends and weights of the atoms of all states, shape (devices, at most `cells`), sorted."""
-        if not self.exact:
-            low, high, weights = (np.stack(part) for part in zip(*map(self._coupled, devices.tolist()), strict=True))
-        else:
-            low, high, weights = (part[devices].reshape(devices.size, -1) for part in (self.low, self.high, self.weights))
-        return _cells(low, high, weights, cells)
+    def pooled(self, devices: IntArray, cells: int) -> _Atoms:
+        """Both ends and weights of the atoms of all states, shape (devices, at most `cells`), sorted; kept."""
+        if (key := (devices.tobytes(), cells)) not in self._pooled:
+            if self.exact:
+                low, high, weights = (part[devices].reshape(devices.size, -1) for part in (self.low, self.high, self.weights))
+            else:
+                each = (self._coupled(device) for device in devices.tolist())
+                low, high, weights = (np.stack(part) for part in zip(*each, strict=True))
+            self._pooled[key] = _cells(low, high, weights, cells)
+        return self._pooled[key]
 
-    def _coupled(self, device: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _coupled(self, device: int) -> _Atoms:
         """:func:`_coupled` of the atoms of all states of one device, in few cells; kept for other numbers of cells."""
-        if device not in self._pooled:
+        if (key := (device, _POOLED)) not in self._pooled:
             low, high, weights = (part[device].ravel() for part in (self.low, self.high, self.weights))
-            self._pooled[device] = _cells(*_coupled(low, high, weights), _POOLED)
-        return self._pooled[device]
+            self._pooled[key] = _cells(*_coupled(low, high, weights), _POOLED)
+        return self._pooled[key]
 
-    def by_state(self, devices: IntArray, cells: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def by_state(self, devices: IntArray, cells: int) -> _Atoms:
         """The same given the state: a row for each device and state, shape (devices * states, at most `cells`)."""
         atoms = self.low.shape[-1]
         low, high, weights = (part[devices].reshape(-1, atoms) for part in (self.low, self.high, self.weights))
         return _cells(low, high, weights * self.low.shape[1], cells)
 
 
-def _coupled(low: FloatArray, high: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _coupled(low: FloatArray, high: FloatArray, weights: FloatArray) -> _Atoms:
     """The laws of both ends; each atom of the lower ends is paired with the upper ends' quantile at its probability.
 
     The distance of both ends differs between states, so that a pair of one state is no pair of quantiles of all states.
@@ -258,9 +264,7 @@ def _coupled(low: FloatArray, high: FloatArray, weights: FloatArray) -> tuple[Fl
     return low, np.maximum(high[reached], low), of_low
 
 
-def _cells(
-    low: FloatArray, high: FloatArray, weights: FloatArray, cells: int
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _cells(low: FloatArray, high: FloatArray, weights: FloatArray, cells: int) -> _Atoms:
     """Sort the last axis, and group it into cells where it is longer: neighbours share their least and greatest value.
 
     Half of the cells are spent on equal widths in log v, half on equal shares of the mean of 1/v, which the divergence follows.

@@ -114,6 +114,11 @@ def squares(values: NDArray[Any]) -> FloatArray:
     return np.asarray(values.real**2 + values.imag**2 if np.iscomplexobj(values) else values**2)
 
 
+def _energy(columns: NDArray[Any]) -> FloatArray:
+    """Squares of the lengths along the last axis, which is short."""
+    return np.asarray(np.einsum("...l,...l->...", columns, columns.conj()).real)
+
+
 def _products(columns: NDArray[Any], vector: NDArray[Any]) -> NDArray[Any]:
     """Of each column with the conjugate of one vector, shapes (n, columns, L) and (n, L)."""
     return np.asarray(np.matmul(columns, vector.conj()[:, :, None])[:, :, 0])
@@ -122,7 +127,7 @@ def _products(columns: NDArray[Any], vector: NDArray[Any]) -> NDArray[Any]:
 def _whitened(columns: NDArray[Any], present: NDArray[Any]) -> NDArray[Any]:
     """The columns, shape (n, columns, L), after one device more, with the column `present`, shape (n, L), is present."""
     # (I + ff*)^(-1/2) = I - ff* / (root (1 + root)) with root = sqrt(1 + |f|^2): no matrix is formed
-    root = np.sqrt(1 + np.sum(squares(present), axis=1))
+    root = np.sqrt(1 + _energy(present))
     shares = _products(columns, present) / (root * (1 + root))[:, None]
     return np.asarray(columns - shares[:, :, None] * present[:, None, :])
 
@@ -274,9 +279,9 @@ class OpenDevices:
         """The first-order gap of both ends that each open device adds in each leaf, and 1 / (v + own noise) without them."""
         with np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore"):
             # p (1 - p) along (whole - along) / (1 + p whole), with `along` the share of the column in the direction of k
-            gamma2 = np.sum(squares(leaves.own), axis=1)
+            gamma2 = _energy(leaves.own)
             along = squares(_products(leaves.others, leaves.own)) / gamma2[:, None]
-            whole = np.sum(squares(leaves.others), axis=2)
+            whole = _energy(leaves.others)
             gap = p * (1 - p) * along * np.maximum(whole - along, 0.0) / (1 + p * whole)
             return np.where(leaves.open, gap, 0.0), 1 / (self.ratio[leaves.state, k] ** 2 / gamma2 + self.noise[k])
 
@@ -295,7 +300,7 @@ class OpenDevices:
         leaf = _Whitened.of(own_column, columns)
         # s_j = pi_j, w solves rho = 0 approximately
         w, r = leaf.combined(p)
-        square = np.sum(squares(w), axis=1)
+        square = _energy(w)
         # 1 + |w|^2 + sum of xi_j |r_j|^2, whose law is on a grid, rounded up
         sums, weights = _sums(squares(r), p, up=True)
         # y = T^-*x of the notes has |y| = sqrt(1 + |w|^2) / gamma
@@ -319,11 +324,11 @@ class OpenDevices:
         eta = leaf.certified(np.abs(r) * np.sqrt(p * (1 - p)), 1 - p)
         shares = p * eta / (eta + 1 - p)
         w, r = leaf.combined(shares)
-        square, r_squared = np.sum(squares(w), axis=1), squares(r)
+        square, r_squared = _energy(w), squares(r)
         omega = self.blur[state]
         # |rho|, with the error of w and of the columns added
         remainder = w + np.matmul(np.swapaxes(leaf.parts, 1, 2), (shares * r)[:, :, None])[:, :, 0]
-        rest = np.sqrt(np.sum(squares(remainder), axis=1))
+        rest = np.sqrt(_energy(remainder))
         rest += omega * (np.sqrt(square) + np.sum(shares * np.abs(r) * leaf.length, axis=1))
         # terms of the theorem: |r|^2 s^2 / eta is lost if j is absent, |r|^2 (1 - (1 - s)^2 / (1 + eta)) is gained if it is
         # present
@@ -357,11 +362,11 @@ class _Whitened:
 
     @classmethod
     def of(cls, own: NDArray[Any], columns: NDArray[Any]) -> _Whitened:
-        gamma = np.sqrt(np.sum(squares(own), axis=1))
+        gamma = np.sqrt(_energy(own))
         b = own / gamma[:, None]
         along = _products(columns, b)
         parts = columns - along[:, :, None] * b[:, None, :]
-        return cls(gamma, b, along, parts, np.sqrt(np.sum(squares(parts), axis=2)))
+        return cls(gamma, b, along, parts, np.sqrt(_energy(parts)))
 
     def combined(self, shares: FloatArray) -> tuple[NDArray[Any], NDArray[Any]]:
         """w of little remainder, orthogonal to b, and r."""
@@ -409,7 +414,7 @@ class _Whitened:
         # |p_j| may vanish; a share of the column's length keeps eta finite
         floor = _FLOOR * np.sqrt(self.length * self.length + squares(self.along)) + _TINY
         matrix, trace = summed(weight / (self.length + floor))
-        form = np.sum((np.matmul(conjugate, matrix) * self.parts).real, axis=2)  # p_j* Y p_j
+        form = np.einsum("njl,njl->nj", np.matmul(conjugate, matrix), self.parts).real  # p_j* Y p_j
         slope, energy = weight / np.sqrt(np.maximum(form, 0.0) + floor * floor), (self.length + floor) ** 2
         room, taken = np.minimum(1 / norm(matrix), L), np.ones(slope.shape)
         # Newton's steps for the scale at which the sum of eta_j |p_j|^2 is the trace; it is piecewise linear in the scale
@@ -473,11 +478,12 @@ def _sums(steps: FloatArray, p: FloatArray, *, up: bool) -> tuple[FloatArray, Fl
     for chance, by in zip(chances, places := in_cells(values), strict=True):
         weights[row, by] += chance
     # law of the sum with step j: (1 - p) F(t) + p F(t - d), in place; the least steps first, while the sums reach few cells
-    reach = int(np.max(places, initial=0)) + 1
-    for by, chance in zip(in_cells(steps.T[:added_steps])[::-1], p.T[:added_steps, :, None][::-1], strict=True):
-        reach = min(reach + int(np.max(by, initial=0)), size)
-        # whole rows are read at once, each from its own place
-        shifted = np.lib.stride_tricks.sliding_window_view(padded[:, : _GRID + reach], reach, axis=1)
+    reach, strides = int(np.max(places)) + 1, (*padded.strides, padded.strides[1])
+    places = in_cells(steps.T[:added_steps])
+    for by, chance in zip(places[::-1], p.T[:added_steps, :, None][::-1], strict=True):
+        reach = min(reach + int(by.max()), size)
+        # each row is read from its own place on, as a whole
+        shifted: FloatArray = np.ndarray((n, _GRID + 1, reach), buffer=padded, strides=strides)
         taken = shifted[row, _GRID - by]
         taken *= chance
         weights[:, :reach] *= 1 - chance
