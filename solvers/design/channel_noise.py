@@ -33,7 +33,8 @@ _NEAR = 1e-5  # logarithm of the ratio of the ends between which the scale is fo
 _FACTOR = 4.0  # between scales that are tried until one keeps the target
 _RANGE = 1e15  # from the first scale, in both directions
 _SLOPE, _FLATTEST = -0.5, -0.02  # of log epsilon in log scale, where it falls: of a normal mechanism, and that is used at most
-_SECANTS, _ASIDE = 20, 0.3  # steps before the interval is halved; distance behind the root, as share of _NEAR
+_ASIDE, _LONGEST = 0.3, 5.0  # distance behind the root, as share of _NEAR; greatest step of log scale
+_PATIENCE, _EVALUATIONS = 6, 100  # secants that may fail to halve the interval before it is halved; evaluations at most
 _STEEP, _FURTHER, _FARTHEST = 2.5, 4.0, 0.5  # towards a scale that is proved too quiet, see `too_quiet`
 
 
@@ -141,6 +142,8 @@ def calibrate(
         least_kept = min((scale for scale in evaluated if excess(scale) <= 0), default=None)
         return stopped(stop, None if least_kept is None else calibration(least_kept, settled=False), effort)
     if scale is None:
+        if of_one:
+            excess(max(tried for tried, _ in of_one))
         best_scale = min(evaluated, key=lambda t: float(np.max(evaluated[t][1])))
         reached = float(np.max(evaluated[best_scale][1]))
         raise InfeasibleError(
@@ -222,28 +225,30 @@ def _root(excess: Callable[[float, int | None], float], device: int | None, firs
 
     Epsilon is nearly a power of the scale.
     """
-    low, high, x, slope, kept = -np.inf, np.inf, float(np.log(first)), _SLOPE, first
-    previous, before = np.nan, np.nan
+    x, slope, kept = float(np.log(first)), _SLOPE, first
+    low, high, width, patience = -np.inf, np.inf, np.inf, _PATIENCE
     least, greatest = x - np.log(_RANGE), x + np.log(_RANGE)
-    for step in range(2 * _SECANTS):
+    previous, before = np.nan, np.nan
+    for step in range(_EVALUATIONS):
         here = excess(scale := float(np.exp(x)) if step else first, device)
-        if np.isfinite(secant := (here - before) / (x - previous)):
-            slope = min(secant, _FLATTEST)
         if here <= 0:
             high, kept = x, scale
         else:
             low = x
-        if 0 <= -here <= -slope * _NEAR or high - low <= _NEAR:
+        if np.isfinite(secant := (here - before) / (x - previous)):
+            slope = min(secant, _FLATTEST)
+        if 0 <= -here <= -slope * _NEAR or high - low <= _NEAR or high <= least:
             return kept
-        previous, before = x, here
-        x = x - here / slope + _ASIDE * _NEAR
-        if not low < x < high or step > _SECANTS:
-            enclosed = np.isfinite(low) and np.isfinite(high)
-            x = (low + high) / 2 if enclosed else previous + (np.log(_FACTOR) if here > 0 else -np.log(_FACTOR))
-        if x > greatest:
+        if low >= greatest:
             return None
-        if x < least:
-            return kept
+        patience -= 1
+        if high - low <= width / 2:
+            width, patience = high - low, _PATIENCE
+        previous, before = x, here
+        ahead = x - here / slope + _ASIDE * _NEAR
+        x = min(max(ahead, x - _LONGEST, least), x + _LONGEST, greatest)  # a far secant is poor
+        if not low < x < high or patience <= 0:
+            x, patience = (low + high) / 2, _PATIENCE
     return kept if high < np.inf else None
 
 

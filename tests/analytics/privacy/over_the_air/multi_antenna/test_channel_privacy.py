@@ -130,6 +130,20 @@ def test_elimination_encloses_v_of_every_set(
     assert np.all((found[1] <= found[0] * (1 + 1e-5))[apart]) and np.all((found[0] <= found[1])[apart])
 
 
+@pytest.mark.parametrize("effort", [1 << 20, 1 << 9])
+def test_a_device_alone_has_the_law_that_it_has_among_all(effort: int) -> None:
+    """Every set, or the leaves of trees; of nine devices one always sends and one never does."""
+    one = system(devices=9, participation=[0.5, 1.0, 0.3, 0.0, 0.9, 0.7, 0.6, 0.4, 0.8], noise_variance=0.2, weight=0.5)
+    channel = Channel(antennas=3, fading="rayleigh", states=20)
+    of_all = effective_noise.law(one, channel, effort=effort)
+    for devices in ([4], [1], [3], [2, 4, 6, 8]):
+        few = effective_noise.law(one, channel, effort=effort, devices=np.array(devices))
+        assert few.exact == of_all.exact == (effort > 1 << 9)
+        for part in ("low", "high", "weights"):
+            alone, among = getattr(few, part)[devices], getattr(of_all, part)[devices]
+            np.testing.assert_allclose(alone, among, rtol=1e-12)
+
+
 def test_elimination_is_not_used_where_rounding_may_matter() -> None:
     a = _table(1, 1, 3, 2)[0]
     given_: dict[str, object] = {"p": np.full(3, 0.5), "order": np.arange(3), "asked": np.arange(3)}
