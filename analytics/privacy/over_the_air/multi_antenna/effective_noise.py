@@ -290,18 +290,16 @@ def _cells(low: FloatArray, high: FloatArray, weights: FloatArray, cells: int) -
     low, high, weights, key = (part.ravel()[order] for part in (low, high, weights, key))
     loss = np.cumsum(weights / np.clip(low, least_clipped, greatest_finite), axis=1)
     share = loss * (0.5 * cells / np.maximum(loss[:, -1:], np.finfo(float).tiny)) + key * (0.5 * cells / _KEYS)
-    # atoms with one key have no order, and share the cell of the first of them
     cell = np.minimum(share, cells - 1).astype(np.int32)
-    cell[:, 1:][key[:, 1:] == key[:, :-1]] = 0
-    np.maximum.accumulate(cell, axis=1, out=cell)
     opens = np.ones(cell.shape, dtype=bool)
     opens[:, 1:] = cell[:, 1:] > cell[:, :-1]
     first, count = np.flatnonzero(opens), np.sum(opens, axis=1, keepdims=True)
     # places of the cells of a row among those of all rows; the last one is repeated, with weight 0, up to `cells`
     column = np.arange(cells)
     place = np.cumsum(count, axis=0) - count + np.minimum(column, count - 1)
+    least_of_cell = np.minimum.reduceat(low.ravel(), first)[place]
     grouped = (
-        np.minimum.reduceat(low.ravel(), first)[place],
+        np.minimum.accumulate(least_of_cell[:, ::-1], axis=1)[:, ::-1],  # atoms with one key have no order
         np.maximum.reduceat(high.ravel(), first)[place],
         np.where(column < count, np.add.reduceat(weights.ravel(), first)[place], 0.0),
     )

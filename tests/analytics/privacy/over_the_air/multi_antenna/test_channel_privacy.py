@@ -321,6 +321,13 @@ def test_cells_enclose_their_atoms(cells: int, seed: int) -> None:
         assert np.all(above >= np.sum(np.where(high >= level, weights, 0), axis=1) * (1 - 1e-12))
 
 
+def test_cells_of_equal_lower_ends_keep_upper_ends_apart() -> None:
+    """Without receiver's noise many lower ends are 0: their upper ends, in order, are not all replaced by the greatest."""
+    high, weights = np.linspace(0.01, 1, 600)[None], np.full((1, 600), 1 / 600)
+    _, grouped, mass = effective_noise._cells(np.zeros((1, 600)), high, weights, 64)
+    assert np.sum(weights / high) * 0.5 < np.sum(mass / grouped) <= np.sum(weights / high)
+
+
 def test_rounds_fresh_and_static() -> None:
     one = system(adjacency="silent")
     channel = Channel(model="complex", looks=_table(2))
