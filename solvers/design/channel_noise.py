@@ -35,7 +35,7 @@ _RANGE = 1e15  # from the first scale, in both directions
 _SLOPE, _FLATTEST = -0.5, -0.02  # of log epsilon in log scale, where it falls: of a normal mechanism, and that is used at most
 _ASIDE, _LONGEST = 0.3, 5.0  # distance behind the root, as share of _NEAR; greatest step of log scale
 _PATIENCE, _EVALUATIONS = 6, 100  # secants that may fail to halve the interval before it is halved; evaluations at most
-_STEEP, _FURTHER, _FARTHEST = 2.5, 4.0, 0.5  # towards a scale that is proved too quiet, see `too_quiet`
+_STEEP, _FURTHER, _FARTHEST, _BEYOND, _WORTH = 2.5, 4.0, 0.5, 1.02, 0.9  # towards a scale that is proved too quiet
 
 
 def calibrate(
@@ -190,13 +190,20 @@ def too_quiet(
     worst = int(np.argmax(lower))
     with np.errstate(divide="ignore"):
         short = float(np.log(epsilon / lower[worst]))  # of a proof, in log epsilon
-    # log epsilon falls by 1 / _STEEP or more in log scale, as a rule
-    fraction = _NEAR + max(_STEEP * short, 0.0)
+    # log epsilon falls by 1 / _STEEP or more in log scale, as a rule; how steeply it falls is known after a first proof
+    fraction, proved = _NEAR + max(_STEEP * short, 0.0), None
     while fraction < _FARTHEST:
         below = replace(system, noise_variance=system.noise_variance * (1 - fraction))
-        if system_privacy.epsilon_bracket(below.derived(channel=channel), device=worst, **options).lower > epsilon:
-            return below
-        fraction *= _FURTHER
+        bracket = system_privacy.epsilon_bracket(below.derived(channel=channel), device=worst, **options)
+        if (reached := float(bracket.lower)) > epsilon:
+            nearer = _NEAR + _BEYOND * max(short, 0.0) * fraction / max(float(np.log(reached / lower[worst])), _NEAR**2)
+            if proved is not None or nearer > _WORTH * fraction:
+                return below
+            fraction, proved = nearer, below
+        elif proved is not None:
+            return proved
+        else:
+            fraction *= _FURTHER
     return None
 
 
