@@ -41,7 +41,7 @@ _POOLED = 1 << 11  # cells of the law of v of all states together that are kept,
 BY_STATE = 16  # cells of the law of v within one state, for quantiles over states
 _BATCH = 1 << 18  # entries of arrays (sets, K, K) that are computed at a time
 _LEAF = 0.2  # pairs of a state and a set that one leaf of a tree counts for, for each device
-_COUNTED = 30  # devices of a leaf that count at most
+_COUNTED = 8, 20, 30  # devices of these that count: a multiple of devices over looks, between two numbers, and at most all
 _ENTRIES = 1 << 28  # leaves of one device times pairs of devices times looks
 _KEYS = 0xFFFFFFFE  # values of log v that are told apart where atoms are grouped into cells
 _MANY_SETS = 64  # from which the sets of one state are eliminated together
@@ -409,7 +409,9 @@ def _partly_enumerated(
 ) -> Law:
     """Both ends of the law from a tree for each device `asked` about; the trees of all devices share the effort."""
     states, K, L = a.shape
-    leaves = max(min(int(effort / (_LEAF * K * min(K, _COUNTED))), _ENTRIES // (K * K * min(K, L))), states)
+    # many devices at few looks need fewer leaves: the bounds below of v gain more from multipliers
+    counted = min(K, max(_COUNTED[1], min(_COUNTED[2], _COUNTED[0] * K / L)))
+    leaves = max(min(int(effort / (_LEAF * K * counted)), _ENTRIES // (K * K * min(K, L))), states)
     noises: dict[str, Any] = {"noise_variance": noise, "receiver_noise_variance": N}
     least = others_noise(a, present=p == 1, **noises)[0]
     greatest = others_noise(a, present=p > 0, **noises)[1]
