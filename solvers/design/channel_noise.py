@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -31,8 +32,10 @@ from airtight.solvers.errors import InfeasibleError
 _NEAR = 1e-5  # logarithm of the ratio of the ends between which the scale is found
 _FACTOR = 4.0  # between scales that are tried until one keeps the target
 _RANGE = 1e15  # from the first scale, in both directions
-# relative distances below the found scale at which epsilon may be proved too great
-_BELOW = (1e-5, 1e-4, 1e-3, 1e-2, 0.1)
+_SLOPE, _FLATTEST = -0.5, -0.02  # of log epsilon in log scale, where it falls: of a normal mechanism, and that is used at most
+_ASIDE, _LONGEST = 0.3, 5.0  # distance behind the root, as share of _NEAR; greatest step of log scale
+_PATIENCE, _EVALUATIONS = 6, 100  # secants that may fail to halve the interval before it is halved; evaluations at most
+_STEEP, _FURTHER, _FARTHEST, _BEYOND, _WORTH = 2.5, 4.0, 0.5, 1.02, 0.9  # towards a scale that is proved too quiet
 
 
 def calibrate(
@@ -87,18 +90,20 @@ def calibrate(
     target, rounds = checks.scalar("epsilon", epsilon, "(0, inf)"), checks.count("rounds", rounds)
     resolved = observers.resolved(system, observer)
     greatest = float(np.max(system.noise_variance))
-    profile = system.noise_variance / greatest if greatest > 0 else np.ones(system.devices)
+    profile, unit = (system.noise_variance, greatest) if greatest > 0 else (np.ones(system.devices), 1.0)
     length = float(np.max(system.weight * system.clip))
     if length == 0 and not (system.adjacency is Adjacency.ABSENT and not system.idle_noise):
         raise ParameterError("weight", 0.0, "positive for some device: otherwise epsilon does not depend on the noise")
     budget = budgeted(effort, "scales", progress=progress)
     evaluated: dict[float, tuple[InferenceSystem, FloatArray]] = {}
 
-    def excess(scale: float) -> float:
-        """Logarithm of the ratio of the worst epsilon to the target; infinite where no device could send."""
-        if scale not in evaluated:
+    of_one: dict[tuple[float, int | None], float] = {}
+
+    def excess(scale: float, device: int | None = None) -> float:
+        """Logarithm of the ratio of the worst epsilon, or one device's, to the target; infinite where no device could send."""
+        if scale not in evaluated and (device is None or (scale, device) not in of_one):
             try:
-                at = channel.with_participation(replace(system, noise_variance=scale * profile))
+                at = channel.with_participation(replace(system, noise_variance=scale / unit * profile))
             except ParameterError as error:
                 if error.name != "max_power":
                     raise
@@ -106,10 +111,22 @@ def calibrate(
             if budget.exhausted:
                 raise EffortSpent
             budget.spend(1)
-            epsilon_at = system_privacy.epsilon(at.derived(channel=channel), rounds=rounds, observer=resolved)
-            evaluated[scale] = at, np.atleast_1d(epsilon_at)
+            asked: dict[str, Any] = {"rounds": rounds, "observer": resolved, "device": device}
+            epsilon_at = np.atleast_1d(system_privacy.epsilon(at.derived(channel=channel), **asked))
+            if device is None:
+                evaluated[scale] = at, epsilon_at
+            else:
+                of_one[scale, device] = float(epsilon_at[0])
+        if scale not in evaluated:
+            reached = of_one[scale, device]
+        else:
+            reached = float(np.max(evaluated[scale][1]) if device is None else evaluated[scale][1][device])
         with np.errstate(divide="ignore", over="ignore"):
-            return float(np.log(np.max(evaluated[scale][1]) / target))
+            return float(np.log(reached / target))
+
+    def worst(scale: float) -> int | None:
+        """The device of the greatest epsilon at an evaluated scale; none with an effort, which may end before all are asked."""
+        return None if effort is not None else int(np.argmax(evaluated[scale][1]))
 
     falls = monotone(system, channel, resolved)
 
@@ -120,11 +137,13 @@ def calibrate(
 
     first = length**2 if length > 0 else greatest or 1.0
     try:
-        scale = _least(excess, first)
+        scale = _least_of_falling(excess, worst, unit) if falls else _least(excess, first)
     except (EffortSpent, KeyboardInterrupt) as stop:
         least_kept = min((scale for scale in evaluated if excess(scale) <= 0), default=None)
         return stopped(stop, None if least_kept is None else calibration(least_kept, settled=False), effort)
     if scale is None:
+        if of_one:
+            excess(max(tried for tried, _ in of_one))
         best_scale = min(evaluated, key=lambda t: float(np.max(evaluated[t][1])))
         reached = float(np.max(evaluated[best_scale][1]))
         raise InfeasibleError(
@@ -166,12 +185,78 @@ def too_quiet(
         return None
     if not np.any(system.noise_variance > 0):
         return system
-    for fraction in _BELOW:
+    options: dict[str, Any] = {"rounds": rounds, "observer": resolved}
+    lower = np.atleast_1d(system_privacy.epsilon_bracket(system.derived(channel=channel), **options).lower)
+    worst = int(np.argmax(lower))
+    with np.errstate(divide="ignore"):
+        short = float(np.log(epsilon / lower[worst]))  # of a proof, in log epsilon
+    # log epsilon falls by 1 / _STEEP or more in log scale, as a rule; how steeply it falls is known after a first proof
+    fraction, proved = _NEAR + max(_STEEP * short, 0.0), None
+    while fraction < _FARTHEST:
         below = replace(system, noise_variance=system.noise_variance * (1 - fraction))
-        bracket = system_privacy.epsilon_bracket(below.derived(channel=channel), rounds=rounds, observer=resolved)
-        if np.max(bracket.lower) > epsilon:
-            return below
+        bracket = system_privacy.epsilon_bracket(below.derived(channel=channel), device=worst, **options)
+        if (reached := float(bracket.lower)) > epsilon:
+            nearer = _NEAR + _BEYOND * max(short, 0.0) * fraction / max(float(np.log(reached / lower[worst])), _NEAR**2)
+            if proved is not None or nearer > _WORTH * fraction:
+                return below
+            fraction, proved = nearer, below
+        elif proved is not None:
+            return proved
+        else:
+            fraction *= _FURTHER
     return None
+
+
+def _least_of_falling(
+    excess: Callable[[float, int | None], float], worst: Callable[[float], int | None], first: float
+) -> float | None:
+    """The least scale that keeps the target, where epsilon falls with the scale; None where none is found.
+
+    It is that of the device that is the worst one at the first scale, unless another one is the worst there.
+    """
+    if excess(0.0, None) <= 0:
+        return 0.0
+    excess(first, None)
+    scale, device = first, worst(first)
+    while device is not None:
+        if (found := _root(excess, device, scale)) is None or excess(found, None) <= 0:
+            return found
+        scale, last, device = found, device, worst(found)
+        if device == last:  # alone it has another bound than among all
+            break
+    return _root(excess, None, scale)
+
+
+def _root(excess: Callable[[float, int | None], float], device: int | None, first: float) -> float | None:
+    """A scale that keeps the target, about _NEAR above the root at most, by secants of logarithms; None where none is found.
+
+    Epsilon is nearly a power of the scale.
+    """
+    x, slope, kept = float(np.log(first)), _SLOPE, first
+    low, high, width, patience = -np.inf, np.inf, np.inf, _PATIENCE
+    least, greatest = x - np.log(_RANGE), x + np.log(_RANGE)
+    previous, before = np.nan, np.nan
+    for step in range(_EVALUATIONS):
+        here = excess(scale := float(np.exp(x)) if step else first, device)
+        if here <= 0:
+            high, kept = x, scale
+        else:
+            low = x
+        if np.isfinite(secant := (here - before) / (x - previous)):
+            slope = min(secant, _FLATTEST)
+        if 0 <= -here <= -slope * _NEAR or high - low <= _NEAR or high <= least:
+            return kept
+        if low >= greatest:
+            return None
+        patience -= 1
+        if high - low <= width / 2:
+            width, patience = high - low, _PATIENCE
+        previous, before = x, here
+        ahead = x - here / slope + _ASIDE * _NEAR
+        x = min(max(ahead, x - _LONGEST, least), x + _LONGEST, greatest)  # a far secant is poor
+        if not low < x < high or patience <= 0:
+            x, patience = (low + high) / 2, _PATIENCE
+    return kept if high < np.inf else None
 
 
 def _least(excess: Callable[[float], float], first: float) -> float | None:

@@ -39,6 +39,31 @@ def test_the_least_noise(adjacency: str, antennas: int, target: float, seed: int
         assert np.max(airtight.epsilon(less.replace(channel=channel))) > target
 
 
+@pytest.mark.parametrize("noise", [1e-9, 0.05, 1e9])
+def test_another_device_may_be_the_worst_at_the_noise_that_is_found(noise: float) -> None:
+    """Device 0 has little noise and a small code, device 3 a great one: which of them is worse changes with the scale."""
+    system = replace(SYSTEM, noise_variance=noise * np.array([0.02, 1.0, 1.0, 1.0]), weight=[0.1, 0.25, 0.25, 0.4])
+    channel = Channel(antennas=3, fading="rayleigh", states=6)
+    worst = {
+        int(np.argmax(airtight.epsilon(replace(system, noise_variance=s * system.noise_variance).replace(channel=channel))))
+        for s in (1e-3 / noise, 1.0 / noise)
+    }
+    assert worst == {0, 3}
+    for target in (0.3, 8.0):
+        found = channel_noise.calibrate(system, channel, target)
+        assert np.all(found.epsilon <= target)
+        less = replace(found.system, noise_variance=found.value * (1 - 5e-5))
+        assert np.max(airtight.epsilon(less.replace(channel=channel))) > target
+
+
+def test_a_noise_that_never_suffices_is_told_soon() -> None:
+    """Device 2 has no noise and is heard alone: no noise of the others keeps a small epsilon."""
+    system = replace(SYSTEM, noise_variance=[0.1, 0.2, 0.0, 0.4], participation=0.5)
+    with pytest.raises(InfeasibleError) as error:
+        channel_noise.calibrate(system, Channel(antennas=2, fading="rayleigh", states=4), 1.0)
+    assert 1.0 < error.value.least_epsilon < 100
+
+
 def test_one_antenna_is_the_system_without_a_channel() -> None:
     np.testing.assert_allclose(
         airtight.calibrate(SYSTEM.replace(channel=Channel()), 1.0), airtight.calibrate(SYSTEM, 1.0), rtol=1e-4

@@ -67,6 +67,7 @@ _AT_ONCE = 1 << 18  # epsilons times atoms whose divergences are computed at a t
 _FAR = 1e60  # v beyond this multiple of the noise counts as this multiple, which is safe for the upper end
 # relative distances below the upper bound
 _BELOW = (1e-9, 1e-6, 1e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, *np.arange(0.1, 0.9, 0.05).tolist())
+_NEWTON_STEPS, _BEYOND = 6, 0.005  # towards a lower bound, each longer than Newton's by this share
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _HALVINGS = 60  # of the interval of a mean
 _NATS = 24.0  # the quadrature of a divergence errs by e^-24 of it
@@ -101,12 +102,15 @@ class _Pair:
         Factor on delta: the probability of states in which the device sends, where these are shown and nothing is hidden.
     bounded : ndarray of bool, shape (K,)
         Whether v has any upper end; otherwise delta has the lower end 0.
+    enumerated : bool
+        Whether v is that of every set, one by one.
     """
 
     low: NoiseMixture
     high: NoiseMixture
     share: FloatArray
     bounded: NDArray[np.bool_]
+    enumerated: bool
 
 
 def _pairs(
@@ -130,7 +134,7 @@ def _pairs(
     features; those of the other adjacencies likewise.
     """
     scaled = system.normalised()
-    noise_law = law(system, channel, eavesdropper=eavesdropper)
+    noise_law = law(system, channel, eavesdropper=eavesdropper, devices=devices if once else None)
     adjacency, own_noise = system.adjacency, scaled.received_noise_variance[devices]
     p, model = system.participation[devices], NoiseMixture
     sending_probability = np.ones(devices.size)
@@ -183,7 +187,7 @@ def _pairs(
     bounded = np.any(has_upper_end & (weights > 0), axis=1)
     weights = np.where(has_upper_end | ~bounded[:, None], weights, 0.0)
     upper = model(variance=raised, weights=weights, receiver=raised[:, 0], **common)
-    return _Pair(lower, upper, sending_probability, bounded)
+    return _Pair(lower, upper, sending_probability, bounded, noise_law.exact)
 
 
 def one_look_system(system: InferenceSystem, channel: Channel) -> InferenceSystem | None:
@@ -445,7 +449,7 @@ def bracket(
     attained = _noise_is_known(system, channel) or (channel.known and resolved.sees_others)
     lower, upper = (end.reshape(indices.shape)[()] for end in _least_epsilon(pair, allowed_delta, exact_pair=attained))
     rolls_tell = observers.participation_distinguishes(system, Observer.PARTICIPANTS)
-    if not resolved.sees_device and not rolls_tell and not law(system, channel, eavesdropper=eavesdropper).exact:
+    if not resolved.sees_device and not rolls_tell and not pair.enumerated:
         # an observer who sees less learns no more, but the law of v has fewer cells for him, which raises his bound
         more = _pairs(system, channel, indices.ravel(), Observer.PARTICIPANTS, **options)
         upper = np.minimum(upper, _least_epsilon(more, allowed_delta, exact_pair=False)[1].reshape(indices.shape))[()]
@@ -529,8 +533,31 @@ def _least_epsilon(pair: _Pair, allowed_delta: float, *, exact_pair: bool) -> tu
             safe = np.where(target < 1, target, 0.5)
             upper[undecided] = pair.low.least_epsilon(safe)[undecided]
             provable = np.where(pair.bounded & exact_pair, upper, 0.0)
-            lower = epsilon_lower_bounds(provable, np.log(safe) + 16 * UNIT, pair.high.log_lower, _BELOW)
+            lower = _lower_bounds(provable, np.log(safe) + 16 * UNIT, pair.high)
     return lower, upper
+
+
+def _lower_bounds(upper: FloatArray, log_delta: FloatArray, mixture: NoiseMixture) -> FloatArray:
+    """Epsilons below the upper bounds at which delta is proved to be above its target, row by row; 0 where none is found.
+
+    Newton's steps go beyond the roots, whose distance from the upper bounds is that of both laws of v. Where they do not arrive,
+    fixed shares are tried.
+    """
+    lower, remaining = np.zeros(upper.shape), np.flatnonzero((upper > 0) & (upper < np.inf))
+    share = np.full(remaining.size, _BELOW[0])
+    for _ in range(_NEWTON_STEPS):
+        candidate = upper[remaining] * (1 - share)
+        bound, slope = mixture.log_lower(candidate, remaining)
+        above = bound > log_delta[remaining]
+        lower[remaining[above]] = candidate[above]
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            share = share + (1 + _BEYOND) * (log_delta[remaining] - bound) / -slope / upper[remaining]
+        left = ~above & (share > 0) & (share < 1)
+        remaining, share = remaining[left], share[left]
+        if not remaining.size:
+            break
+    missing = np.where(lower > 0, 0.0, upper)
+    return np.maximum(lower, epsilon_lower_bounds(missing, log_delta, mixture.log_lower, _BELOW))
 
 
 def epsilon(

@@ -20,7 +20,7 @@ the least singular value of the columns :math:`\sigma_ja_j`, so that :math:`q \l
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -37,12 +37,16 @@ from airtight.analytics.rounding import SMALLEST, UNIT
 
 EFFORT = 1 << 20  # pairs of a state and a set of participants that are enumerated at most
 _ATOMS = 1 << 16  # atoms of the law of v, of all states together
+_POOLED = 1 << 11  # cells of the law of v of all states together that are kept, where both ends are coupled
 BY_STATE = 16  # cells of the law of v within one state, for quantiles over states
 _BATCH = 1 << 18  # entries of arrays (sets, K, K) that are computed at a time
-_LEAF = 4  # pairs of a state and a set that one leaf of a tree counts for
+_LEAF = 0.2  # pairs of a state and a set that one leaf of a tree counts for, for each device
+_COUNTED = 8, 20, 30  # devices of these that count: a multiple of devices over looks, between two numbers, and at most all
 _ENTRIES = 1 << 28  # leaves of one device times pairs of devices times looks
+_KEYS = 0xFFFFFFFE  # values of log v that are told apart where atoms are grouped into cells
 _MANY_SETS = 64  # from which the sets of one state are eliminated together
 _INNER = 10  # devices whose sets are held at once
+_HELD = 1 << 18  # entries of arrays (states, K, sets) that are held at once
 _ELIMINATED = 1e-6  # bound of the error of q, relative to that without the others, up to which elimination is tried
 _SHARP = 1e-6  # bound of its relative error up to which it is used
 _JITTER = 1e-14  # share of the trace that is added to a covariance before it is solved with
@@ -196,6 +200,9 @@ def _sum_of_others(terms: FloatArray) -> FloatArray:
     return np.asarray(before + after)
 
 
+_Atoms = tuple[FloatArray, FloatArray, FloatArray]  # both ends and weights
+
+
 @dataclass(frozen=True)
 class Law:
     """The law of :math:`v_k` over states and sets, for every device.
@@ -217,65 +224,82 @@ class Law:
     weights: FloatArray
     exact: bool
     error: float
+    _pooled: dict[tuple[int | bytes, int], _Atoms] = field(default_factory=dict, repr=False, compare=False)
 
-    def pooled(self, devices: IntArray, cells: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Both ends and weights of the atoms of all states, shape (devices, at most `cells`), sorted."""
-        low, high, weights = (part[devices].reshape(devices.size, -1) for part in (self.low, self.high, self.weights))
-        if not self.exact:
-            low, high, weights = _coupled(low, high, weights)
-        return _cells(low, high, weights, cells)
+    def pooled(self, devices: IntArray, cells: int) -> _Atoms:
+        """Both ends and weights of the atoms of all states, shape (devices, at most `cells`), sorted; kept."""
+        if (key := (devices.tobytes(), cells)) not in self._pooled:
+            if self.exact:
+                low, high, weights = (part[devices].reshape(devices.size, -1) for part in (self.low, self.high, self.weights))
+            else:
+                each = (self._coupled(device) for device in devices.tolist())
+                low, high, weights = (np.stack(part) for part in zip(*each, strict=True))
+            self._pooled[key] = _cells(low, high, weights, cells)
+        return self._pooled[key]
 
-    def by_state(self, devices: IntArray, cells: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _coupled(self, device: int) -> _Atoms:
+        """:func:`_coupled` of the atoms of all states of one device, in few cells; kept for other numbers of cells."""
+        if (key := (device, _POOLED)) not in self._pooled:
+            low, high, weights = (part[device].ravel() for part in (self.low, self.high, self.weights))
+            self._pooled[key] = _cells(*_coupled(low, high, weights), _POOLED)
+        return self._pooled[key]
+
+    def by_state(self, devices: IntArray, cells: int) -> _Atoms:
         """The same given the state: a row for each device and state, shape (devices * states, at most `cells`)."""
         atoms = self.low.shape[-1]
         low, high, weights = (part[devices].reshape(-1, atoms) for part in (self.low, self.high, self.weights))
         return _cells(low, high, weights * self.low.shape[1], cells)
 
 
-def _coupled(low: FloatArray, high: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The laws of both ends in each row; each atom of the lower ends is paired with the upper ends' quantile at its probability.
+def _coupled(low: FloatArray, high: FloatArray, weights: FloatArray) -> _Atoms:
+    """The laws of both ends; each atom of the lower ends is paired with the upper ends' quantile at its probability.
 
     The distance of both ends differs between states, so that a pair of one state is no pair of quantiles of all states.
     """
-    order = np.argsort(low, axis=-1, kind="stable")
-    low, of_low = np.take_along_axis(low, order, axis=-1), np.take_along_axis(weights, order, axis=-1)
-    order = np.argsort(high, axis=-1, kind="stable")
-    high, of_high = np.take_along_axis(high, order, axis=-1), np.take_along_axis(weights, order, axis=-1)
-    reached, wanted = np.cumsum(of_high, axis=-1), np.cumsum(of_low, axis=-1)
-    coupled = np.empty(high.shape)
-    for row, has, needs, values in zip(coupled, reached, wanted, high, strict=True):
-        row[:] = values[np.minimum(np.searchsorted(has, needs), has.size - 1)]
-    return low, np.maximum(coupled, low), of_low
+    order = np.argsort(low, kind="stable")
+    low, of_low = low[order], weights[order]
+    order = np.argsort(high, kind="stable")
+    high, of_high = high[order], weights[order]
+    reached = np.minimum(np.searchsorted(np.cumsum(of_high), np.cumsum(of_low)), high.size - 1)
+    return low, np.maximum(high[reached], low), of_low
 
 
-def _cells(
-    low: FloatArray, high: FloatArray, weights: FloatArray, cells: int
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _cells(low: FloatArray, high: FloatArray, weights: FloatArray, cells: int) -> _Atoms:
     """Sort the last axis, and group it into cells where it is longer: neighbours share their least and greatest value.
 
     Half of the cells are spent on equal widths in log v, half on equal shares of the mean of 1/v, which the divergence follows.
     Rows are padded with atoms of weight 0.
     """
-    order = np.argsort(low, axis=-1, kind="stable")
-    low, high, weights = (np.take_along_axis(part, order, axis=-1) for part in (low, high, weights))
-    if low.shape[-1] <= cells:
-        return low, high, weights
     shape, length = low.shape[:-1], low.shape[-1]
-    low, high, weights = (part.reshape(-1, length) for part in (low, high, weights))
-    last_finite = np.take_along_axis(low, np.maximum(np.sum(np.isfinite(low), axis=1, keepdims=True) - 1, 0), axis=1)
-    greatest_finite = np.where(np.isfinite(last_finite) & (last_finite > 0), last_finite, 1.0)
-    logs = np.log(np.clip(low, np.maximum(greatest_finite * 1e-60, SMALLEST), greatest_finite))
-    wide = (logs - logs[:, :1]) / np.maximum(logs[:, -1:] - logs[:, :1], np.finfo(float).tiny)
-    loss = np.cumsum(weights * np.exp(logs[:, :1] - logs), axis=1)
-    share = (wide + loss / np.maximum(loss[:, -1:], np.finfo(float).tiny)) / 2
-    cell = np.minimum((share * cells).astype(np.int64), cells - 1)
-    opens = np.diff(cell, axis=1, prepend=-1) > 0
+    if length <= cells:
+        order = np.argsort(low, axis=-1, kind="stable")
+        in_order = (np.take_along_axis(part, order, axis=-1) for part in (low, high, np.broadcast_to(weights, low.shape)))
+        low, high, weights = in_order
+        return low, high, weights
+    low, high, weights = (np.broadcast_to(part, low.shape).reshape(-1, length) for part in (low, high, weights))
+    greatest_finite = np.max(low, axis=1, keepdims=True, where=np.isfinite(low), initial=0.0)
+    greatest_finite = np.where(greatest_finite > 0, greatest_finite, 1.0)
+    least_clipped = np.maximum(greatest_finite * 1e-60, SMALLEST)
+    logs = np.log(np.clip(low, least_clipped, greatest_finite))
+    least, greatest = np.min(logs, axis=1, keepdims=True), np.max(logs, axis=1, keepdims=True)
+    # halves of whole numbers are sorted in linear time, the lower ones first
+    key = ((logs - least) * (_KEYS / np.maximum(greatest - least, UNIT))).astype(np.uint32)
+    row = np.arange(key.shape[0])[:, None] * length
+    order = np.argsort((key & 0xFFFF).astype(np.uint16), axis=1, kind="stable") + row
+    order = order.ravel()[np.argsort((key >> 16).astype(np.uint16).ravel()[order], axis=1, kind="stable") + row]
+    low, high, weights, key = (part.ravel()[order] for part in (low, high, weights, key))
+    loss = np.cumsum(weights / np.clip(low, least_clipped, greatest_finite), axis=1)
+    share = loss * (0.5 * cells / np.maximum(loss[:, -1:], np.finfo(float).tiny)) + key * (0.5 * cells / _KEYS)
+    cell = np.minimum(share, cells - 1).astype(np.int32)
+    opens = np.ones(cell.shape, dtype=bool)
+    opens[:, 1:] = cell[:, 1:] > cell[:, :-1]
     first, count = np.flatnonzero(opens), np.sum(opens, axis=1, keepdims=True)
     # places of the cells of a row among those of all rows; the last one is repeated, with weight 0, up to `cells`
     column = np.arange(cells)
     place = np.cumsum(count, axis=0) - count + np.minimum(column, count - 1)
+    least_of_cell = np.minimum.reduceat(low.ravel(), first)[place]
     grouped = (
-        low.ravel()[first][place],
+        np.minimum.accumulate(least_of_cell[:, ::-1], axis=1)[:, ::-1],  # atoms with one key have no order
         np.maximum.reduceat(high.ravel(), first)[place],
         np.where(column < count, np.add.reduceat(weights.ravel(), first)[place], 0.0),
     )
@@ -283,14 +307,27 @@ def _cells(
     return grouped_low, grouped_high, grouped_weights
 
 
-def law(system: InferenceSystem, channel: Channel, *, eavesdropper: bool = False, effort: int = EFFORT) -> Law:
-    """The law of v for every device of a system, in the units of ``system.normalised()``; kept for all adjacencies together."""
+def law(
+    system: InferenceSystem,
+    channel: Channel,
+    *,
+    eavesdropper: bool = False,
+    effort: int = EFFORT,
+    devices: IntArray | None = None,
+) -> Law:
+    """The law of v for every device of a system, in the units of ``system.normalised()``; kept for all adjacencies together.
+
+    Where few `devices` are named, those of the others may be left out; the laws of those named are the same.
+    """
     plain = replace(system, adjacency=Adjacency.SILENT, delta=0.5)  # v knows neither
-    return _law(plain, channel, eavesdropper, effort)
+    few = None if devices is None else tuple(np.unique(devices).tolist())
+    return _law(plain, channel, eavesdropper, effort, None if few is None or 2 * len(few) > system.devices else few)
 
 
 @lru_cache(maxsize=8)
-def _law(system: InferenceSystem, channel: Channel, eavesdropper: bool, effort: int) -> Law:
+def _law(
+    system: InferenceSystem, channel: Channel, eavesdropper: bool, effort: int, few: tuple[int, ...] | None
+) -> Law:
     scaled, drawn, N = received(system, channel, eavesdropper=eavesdropper)
     noise = scaled.received_noise_variance
     a, K = drawn.coefficients, system.devices
@@ -300,7 +337,7 @@ def _law(system: InferenceSystem, channel: Channel, eavesdropper: bool, effort: 
     elif system.idle_noise:
         present = np.ones(K, dtype=bool)
     elif (random := np.flatnonzero((p > 0) & (p < 1) & (noise > 0))).size:
-        return _enumerated(a, noise, N, p, random, effort)
+        return _enumerated(a, noise, N, p, random, effort, np.arange(K) if few is None else np.array(few))
     else:
         present = p == 1
     low, high = (
@@ -326,51 +363,63 @@ def _scale(system: InferenceSystem, scaled: InferenceSystem) -> float:
 
 
 def _enumerated(
-    a: NDArray[Any], noise: FloatArray, N: float, p: FloatArray, random: IntArray, effort: int
+    a: NDArray[Any], noise: FloatArray, N: float, p: FloatArray, random: IntArray, effort: int, asked: IntArray
 ) -> Law:
-    """All sets of the devices whose participation is `random`; beyond the effort trees whose leaves leave some devices open."""
+    """All sets of the devices whose participation is `random`; beyond the effort trees whose leaves leave some devices open.
+
+    Devices that are not `asked` about have no law.
+    """
     states, K, _ = a.shape
     cells = max(BY_STATE, _ATOMS // states)
     if 1 << random.size > max(effort // states, 1):
-        return _partly_enumerated(a, noise, N, p, effort, cells)
+        return _partly_enumerated(a, noise, N, p, effort, cells, asked)
     influence = np.mean(np.sum(np.abs(a) ** 2, axis=2), axis=0) * noise * p * (1 - p)
     order = random[np.argsort(-influence[random], kind="stable")]
     sets, probability = _every_set(p[order])
     present = np.broadcast_to(p == 1, (sets.shape[0], K)).copy()
     present[:, order] = sets
     # v does not depend on the roll of the device itself: those sets without it suffice
-    without = np.array([np.flatnonzero(~holds) for holds in sets.T], dtype=np.int64).reshape(order.size, sets.shape[0] // 2)
-    certain = np.setdiff1d(np.arange(K), order)
+    own, certain = order[np.isin(order, asked)], np.setdiff1d(asked, order)
+    without = [np.flatnonzero(~sets[:, np.flatnonzero(order == k)[0]]) for k in own]
+    places = np.array(without, dtype=np.int64).reshape(own.size, sets.shape[0] // 2)
     groups = [
-        (order, without, probability[without] / ((1 - p[order, None]) * states)),
+        (own, places, probability[places] / ((1 - p[own, None]) * states)),
         (certain, np.arange(sets.shape[0])[None, :], np.broadcast_to(probability / states, (certain.size, sets.shape[0]))),
     ]
     low, high, weights = np.zeros((3, K, states, min(sets.shape[0], cells)))
-    for s in range(states):
-        noise_ends = _eliminated(a[s], noise, N, p, order) if sets.shape[0] >= _MANY_SETS else None
-        if noise_ends is None:
-            noise_ends = others_noise(a[s], noise_variance=noise, receiver_noise_variance=N, present=present)
+    step = max(_HELD // (sets.shape[0] * asked.size), 1)
+    for start in range(0, states, step):
+        batch = np.arange(start, min(start + step, states))
+        noise_ends = _of_sets(a[batch], noise, N, p, order, present, asked)
         for devices, places, weight in (group for group in groups if group[0].size):
-            at = places, devices[:, None]
-            row = _cells(noise_ends[0][at], noise_ends[1][at], weight, cells)
+            lower, upper = (end[:, np.searchsorted(asked, devices)[:, None], places] for end in noise_ends)
+            row = _cells(lower, upper, weight, cells)
+            used = row[0].shape[-1]
             for target, part in zip((low, high, weights), row, strict=True):
-                target[devices, s, : part.shape[1]] = part
-                target[devices, s, part.shape[1] :] = part[:, -1:] if target is not weights else 0.0
+                at = devices[:, None], batch
+                target[(*at, slice(used))] = np.swapaxes(part, 0, 1)
+                target[(*at, slice(used, None))] = 0.0 if target is weights else np.swapaxes(part[..., -1:], 0, 1)
     # a sum of n positive terms errs by n units, a product of n factors likewise
     summed = sets.shape[0] * states + order.size + 8
     return Law(low, high, weights, exact=True, error=summed * UNIT)
 
 
-def _partly_enumerated(a: NDArray[Any], noise: FloatArray, N: float, p: FloatArray, effort: int, cells: int) -> Law:
-    """Both ends of the law from a tree for each device; the trees of all devices share the effort."""
+def _partly_enumerated(
+    a: NDArray[Any], noise: FloatArray, N: float, p: FloatArray, effort: int, cells: int, asked: IntArray
+) -> Law:
+    """Both ends of the law from a tree for each device `asked` about; the trees of all devices share the effort."""
     states, K, L = a.shape
-    leaves = max(min(effort // (_LEAF * K), _ENTRIES // (K * K * min(K, L))), states)
+    # many devices at few looks need fewer leaves: the bounds below of v gain more from multipliers
+    counted = min(K, max(_COUNTED[1], min(_COUNTED[2], _COUNTED[0] * K / L)))
+    leaves = max(min(int(effort / (_LEAF * K * counted)), _ENTRIES // (K * K * min(K, L))), states)
     noises: dict[str, Any] = {"noise_variance": noise, "receiver_noise_variance": N}
     least = others_noise(a, present=p == 1, **noises)[0]
     greatest = others_noise(a, present=p > 0, **noises)[1]
     received = OpenDevices(a, noise, N, p)
-    laws = [received.law(k, leaves, cells, least[:, k], greatest[:, k]) for k in range(K)]
-    low, high, weights = (np.stack(part) for part in zip(*laws, strict=True))
+    laws = [received.law(k, leaves, cells, least[:, k], greatest[:, k]) for k in asked.tolist()]
+    low, high, weights = np.zeros((3, K, *laws[0][0].shape))
+    for target, part in zip((low, high, weights), zip(*laws, strict=True), strict=True):
+        target[asked] = part
     return Law(low, high, weights, exact=False, error=received.error(leaves))
 
 
@@ -380,77 +429,96 @@ def _every_set(p: FloatArray) -> tuple[NDArray[np.bool_], FloatArray]:
     return sets, np.asarray(np.prod(np.where(sets, p, 1 - p), axis=1))
 
 
-def _eliminated(
-    a: NDArray[Any], noise: FloatArray, N: float, p: FloatArray, order: IntArray
-) -> tuple[FloatArray, FloatArray] | None:
-    r"""Both ends of v of every set that does not hold the device, for all sets of `order` in one state, shape (sets, K).
+def _of_sets(
+    a: NDArray[Any], noise: FloatArray, N: float, p: FloatArray, order: IntArray, present: NDArray[np.bool_], asked: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Both ends of v of every set in every state, shape (states, asked, sets); `present` says who belongs to the sets."""
+    certain = p[asked] == 1
+    if present.shape[0] >= _MANY_SETS:
+        low, high, settled = _eliminated(a, noise, N, p, order, asked)
+    else:
+        low, high = np.empty((2, a.shape[0], asked.size, present.shape[0]))
+        settled = np.zeros(a.shape[0], dtype=bool)
+    for s in range(a.shape[0]):
+        rest = np.flatnonzero(certain | ~settled[s])
+        if rest.size:
+            ends = others_noise(a[s], noise_variance=noise, receiver_noise_variance=N, present=present)
+            low[s, rest], high[s, rest] = (end.T[asked[rest]] for end in ends)
+    return low, high
 
-    The columns of devices that take part with certainty are those of :func:`others_noise`. None where rounding may matter.
+
+def _eliminated(
+    a: NDArray[Any], noise: FloatArray, N: float, p: FloatArray, order: IntArray, asked: IntArray
+) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
+    r"""Both ends of v of the devices `asked` about for all sets of `order` without them, shape (states, asked, sets).
+
+    They do not hold for devices that take part with certainty, nor in states for which the last result is False: there rounding
+    may matter.
 
     Notes
     -----
     With :math:`G = A^*A/N`, the matrix :math:`A^*V_S^{-1}A` of a set follows from that of the set without j by
     :math:`M - \sigma_j^2M_{:j}M_{j:}/(1 + \sigma_j^2M_{jj})`, and q is its diagonal: one step for each set, for all
-    devices. Of the devices whose step is done, only the diagonal is needed.
+    devices. Of the devices whose step is done, only the diagonal is needed, if they are asked about.
 
     *Rounding.* By Cauchy's inequality in M, which falls, a step errs by at most :math:`c\,\epsilon\sqrt{G_{aa}G_{bb}}` in entry
     (a, b). Later steps turn an error F of M into one of :math:`q = \min_x x^*Mx + \sum_j|x_j|^2/\sigma_j^2` with
-    :math:`x_k = 1`. At the minimum :math:`|x_j|^2 \le \sigma_j^2q \le \sigma_j^2G_{kk}`, so that the error of q is at most
-    :math:`c\,\epsilon\,G_{kk}(1 + \sum_j\sqrt{\sigma_j^2G_{jj}})^2` for each step; where the sum of these factors over the
-    steps is small, the minimum of the perturbed form exists and obeys the same bound up to a factor of two.
+    :math:`x_k = 1`. At the minimum :math:`|x_j|^2 \le \sigma_j^2q`, so that the error of q is for each step at most
+    :math:`c\,\epsilon(\sqrt{G_{kk}} + \sqrt q\sum_j\sqrt{\sigma_j^2G_{jj}})^2`; where this is a small share of q, summed over
+    the steps, and :math:`c\,\epsilon(\sum_j\sqrt{\sigma_j^2G_{jj}})^2` is small, the minimum of the perturbed form exists and
+    obeys the same bound up to a factor of two, and so does the bound at the computed q.
     """
-    K, L = a.shape
+    states, _, L = a.shape
     always = np.flatnonzero((p == 1) & (noise > 0))
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        G = a.conj() @ a.T / N
-        diagonal = np.sum(squares(a), axis=1) / N
+        G = np.matmul(a.conj(), np.swapaxes(a, 1, 2)) / N
+        diagonal = np.sum(squares(a), axis=2) / N
         steps = 16 * (always.size + order.size) + L + 16
-        reach = 1 + float(
-            np.sum(np.sqrt(noise[np.concatenate([always, order])] * diagonal[np.concatenate([always, order])]))
-        )
-        share = 2 * steps * UNIT * reach * reach
-    if not share < _ELIMINATED:
-        return None
-    for j in always.tolist():
-        column = G[:, j]
-        G = G - noise[j] / (1 + noise[j] * column[j].real) * np.outer(column, column.conj())
-    inner = min(order.size, _INNER)
-    first, last = order[inner:], order[:inner]
-    q = np.empty((1 << order.size, K))
-    for outer in range(1 << first.size):
-        parts = np.diagonal(G).real[None], G[:, np.concatenate([first, last])][None]
-        for i, j in enumerate(first.tolist()):
-            parts = _split(*parts, j, np.concatenate([first[i + 1 :], last]), noise)[outer >> i & 1]
-        for i, j in enumerate(last.tolist()):
-            without, with_it = _split(*parts, j, last[i + 1 :], noise)
-            parts = np.concatenate([without[0], with_it[0]]), np.concatenate([without[1], with_it[1]])
-        q[outer << inner : (outer + 1) << inner] = parts[0]
-    error = share * diagonal
-    if np.any(error > _SHARP * q):
-        return None
-    with np.errstate(divide="ignore", invalid="ignore"):
-        low = np.where(diagonal > 0, (1 - 8 * UNIT) / (q + error), np.inf)
-        high = np.where((q > error) & (diagonal > 0), (1 + 8 * UNIT) / (q - error), np.inf)
-    if always.size:
-        sets, _ = _every_set(p[order])
-        present = np.broadcast_to(p == 1, (sets.shape[0], K)).copy()
-        present[:, order] = sets
-        ends = others_noise(a, noise_variance=noise, receiver_noise_variance=N, present=present)
-        low[:, always], high[:, always] = (end[:, always] for end in ends)
-    return low, high
+        summed = np.concatenate([always, order])
+        reach = np.sum(np.sqrt(noise[summed] * diagonal[:, summed]), axis=1)
+        share = 2 * steps * UNIT * (1 + _SHARP)
+        settled = share * (1 + reach) ** 2 < _ELIMINATED
+        G[~settled] = 0.0
+        for j in always.tolist():
+            column = G[:, :, j]
+            factor = noise[j] / (1 + noise[j] * column[:, j].real)
+            G = G - factor[:, None, None] * column[:, :, None] * column[:, None, :].conj()
+        inner = min(order.size, _INNER)
+        first = order.size - inner
+        q = np.empty((states, asked.size, 1 << order.size))
+        # rows are those of the devices asked about and of the devices still to come, whose columns they are, in turned order
+        to_come = np.roll(order, -inner)
+        rows = np.concatenate([asked, to_come[::-1]])
+        whole = G[:, asked, asked].real[:, :, None], G[:, rows[:, None], to_come, None]
+        for outer in range(1 << first):
+            parts = whole
+            for i in range(first):
+                parts = _split(*parts, noise[order[inner + i]])[outer >> i & 1]
+            for i in range(inner):
+                without, with_it = _split(*parts, noise[order[i]])
+                parts = np.concatenate([without[0], with_it[0]], axis=-1), np.concatenate([without[1], with_it[1]], axis=-1)
+            q[:, :, outer << inner : (outer + 1) << inner] = parts[0]
+        diagonal = diagonal[:, asked]
+        # the error relative to q is greatest where q is least
+        error = share * (np.sqrt(diagonal / np.min(q, axis=2)) + reach[:, None]) ** 2
+        heard = diagonal > 0
+        settled &= np.all((error <= _SHARP) | ~heard, axis=1)
+        low = np.where(heard, (1 - 8 * UNIT) / (1 + error), 1.0)[:, :, None] / q
+        high = np.where(heard, (1 + 8 * UNIT) / (1 - error), 1.0)[:, :, None] / q
+    return low, high, settled
 
 
 _Part = tuple[FloatArray, NDArray[Any]]
 
 
-def _split(
-    diagonal: FloatArray, columns: NDArray[Any], j: int, later: IntArray, noise: FloatArray
-) -> tuple[_Part, _Part]:
-    """Diagonals, shape (sets, K), and the columns of the devices still to come, of the sets without device j and with it.
+def _split(diagonal: FloatArray, columns: NDArray[Any], noise: float) -> tuple[_Part, _Part]:
+    """Diagonals, shape (states, asked, sets), and columns of the devices still to come, of the sets without a device and with it.
 
-    The first of the columns is that of j, the others are those of `later`.
+    The first of the columns is that of the device, and the last of the rows; the rows that follow the diagonal are those of the
+    columns, in turned order.
     """
-    column = columns[:, :, 0]
-    scaled = column * (noise[j] / (1 + noise[j] * column[:, j].real))[:, None]
-    with_it = columns[:, :, 1:] - scaled[:, :, None] * column[:, None, later].conj()
-    return (diagonal, columns[:, :, 1:]), (diagonal - (scaled * column.conj()).real, with_it)
+    count = diagonal.shape[1]
+    column, rest = columns[:, :, 0], columns[:, :-1, 1:]
+    scaled = column * (noise / (1 + noise * column[:, -1].real))[:, None]
+    with_it = rest - scaled[:, :-1, None] * column[:, None, count:-1][:, :, ::-1].conj()
+    return (diagonal, rest), (diagonal - (scaled * column.conj())[:, :count].real, with_it)

@@ -2,13 +2,15 @@ r"""Both ends of the law of the others' noise v where not every set of participa
 
 **Steps.** (i) :class:`OpenDevices` puts all columns in units of the receiver's noise and whitens them for the devices that
 always send. (ii) A tree of decisions is grown for each device k (``_grown``). (iii) In each leaf the theorem below gives
-an affine lower and upper end of v (``_ends``), with a certified bound of an eigenvalue (``_certified``). (iv) The law of
+an affine lower end of v (``_lower_ends``), with a certified bound of an eigenvalue (``certified``), and in each leaf of a
+smaller tree an affine upper end (``_upper_ends``). (iv) The law of
 each end is computed on a grid (``_sums``). (v) The laws of all leaves are mixed and put on common weights
 (``_on_common_weights``). Upper ends are rounded up and lower ends down at every step. The choice of leaves, w, s and
 :math:`\eta` costs width only.
 
 **Leaves.** For each device k the sets of the others form a tree. A node has decided which of some devices take part; the others
-are *open*. The leaf that adds most to the gap of both ends is split, by the open device that adds most to it. In a leaf with
+are *open*. The leaf that adds most to the gap of both ends is split, by the open device that adds most to it. Upper ends are
+near v with fewer leaves than lower ends: they have those of the tree while it is smaller. In a leaf with
 the decided participants S and the open devices O both ends are affine in the indicators :math:`\xi_j` of the open ones:
 
 **Theorem.** Let B be the covariance of the looks without the open devices, :math:`TBT^* = I`, :math:`\gamma = |Ta_k|`,
@@ -35,8 +37,8 @@ sum over j of terms :math:`(\eta_j + \xi_j)|x|^2 + 2(\xi_j - s_j)\mathrm{Re}\,\b
 
 Both ends are sharp to first order in the open devices. The upper end takes :math:`s_j` as the probability :math:`\pi_j` of
 :math:`\xi_j = 1` and w as the solution of :math:`\rho = 0`, which has the least mean. The lower one takes
-:math:`s_j = \pi_j\eta_j/(\eta_j + 1 - \pi_j)`, which has the greatest mean at given r, and :math:`\eta_j` in proportion to
-:math:`|r_j|\sqrt{\pi_j(1-\pi_j)}/|p_j|`, divided by a bound of the greatest eigenvalue. Any choice is valid: that of w, s and
+:math:`s_j = \pi_j\eta_j/(\eta_j + 1 - \pi_j)`, which has the greatest mean at given r, and :math:`\eta_j` nearly such that
+this mean is greatest (``certified``), divided by a bound of the greatest eigenvalue. Any choice is valid: that of w, s and
 :math:`\eta` need not be accurate.
 
 **Laws.** Given the leaf, both ends are a constant and a sum of independent nonnegative steps. They are added on a grid, each
@@ -75,6 +77,7 @@ least :math:`(1 - \beta|y|)\sqrt m \ge (1 - \beta Y)\sqrt m`, whence the denomin
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,6 +90,7 @@ from airtight.analytics.rounding import SMALLEST, UNIT
 _LEAST = 1e-8  # amplitude of the receiver's noise relative to that of the strongest device, below which it is raised
 _TINY = 1e-150  # the same, absolute; and what keeps quotients finite
 _GROWTH = 0.5  # share of the leaves that are split at a time, those that add most
+_COARSE = 0.5  # share of the leaves at which upper ends are computed: these are near v with few leaves
 _POWER = 5  # of 1 / (v + own noise): the divergence, as far as the choice of leaves is concerned
 _GRID = 64  # values of a sum over open devices
 _SUMMED = 32  # steps of a sum that are added one by one
@@ -95,16 +99,24 @@ _TAILS = np.array([0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0])  # minus logarithms of 
 _JITTER = 1e-14  # share of the trace that is added to a matrix before it is solved with
 _SHARE = 1e-6  # h
 _SQUARINGS = 4  # of the matrix whose eigenvalue is bounded
+_STEPS = 3  # towards the scale of eta
 _FLOOR = 1e-6  # share of a device's amplitude that |p_j| counts at least, in the choice of eta
-_FINE = 2048  # values of v within one state before they are grouped
+_FINE = 2048, 4  # values of v within one state before they are grouped: at most, and for each cell that they are grouped into
 _FARTHEST = 1e-300, 1e300  # of these values, but the first and the last
 _QR_ERROR = 32  # times K L UNIT: error of a column that is turned into K dimensions
 _AT_ONCE = 1 << 18  # entries of arrays (leaves, devices, looks) that are computed at a time
+
+_Ends = tuple[FloatArray, FloatArray]  # values and weights of the law of one end in each leaf, shape (leaves, grid)
 
 
 def squares(values: NDArray[Any]) -> FloatArray:
     """Squares of the moduli."""
     return np.asarray(values.real**2 + values.imag**2 if np.iscomplexobj(values) else values**2)
+
+
+def _energy(columns: NDArray[Any]) -> FloatArray:
+    """Squares of the lengths along the last axis, which is short."""
+    return np.asarray(np.einsum("...l,...l->...", columns, columns.conj()).real)
 
 
 def _products(columns: NDArray[Any], vector: NDArray[Any]) -> NDArray[Any]:
@@ -115,7 +127,7 @@ def _products(columns: NDArray[Any], vector: NDArray[Any]) -> NDArray[Any]:
 def _whitened(columns: NDArray[Any], present: NDArray[Any]) -> NDArray[Any]:
     """The columns, shape (n, columns, L), after one device more, with the column `present`, shape (n, L), is present."""
     # (I + ff*)^(-1/2) = I - ff* / (root (1 + root)) with root = sqrt(1 + |f|^2): no matrix is formed
-    root = np.sqrt(1 + np.sum(squares(present), axis=1))
+    root = np.sqrt(1 + _energy(present))
     shares = _products(columns, present) / (root * (1 + root))[:, None]
     return np.asarray(columns - shares[:, :, None] * present[:, None, :])
 
@@ -129,6 +141,10 @@ class _Leaves:
     own: NDArray[Any]  # (leaves, L)
     others: NDArray[Any]  # (leaves, others, L)
     open: NDArray[np.bool_]  # (leaves, others)
+
+    def since(self, first: int) -> _Leaves:
+        """Those from the first one named on."""
+        return _Leaves(self.state[first:], self.chance[first:], self.own[first:], self.others[first:], self.open[first:])
 
     def split(self, leaf: IntArray, device: IntArray, p: FloatArray) -> _Leaves:
         """These leaves split by a device each."""
@@ -201,8 +217,18 @@ class OpenDevices:
         # the others of device k
         kept = self.random != k
         p = self.p[self.random[kept]]
-        leaves = self._grown(k, p, kept, most_leaves)
-        low, low_weights, high, high_weights = np.empty((4, leaves.state.size, _GRID))
+        coarse, leaves = self._grown(k, p, kept, most_leaves)
+        low, low_weights = self._mixed(self._lower_ends, leaves, k, p)
+        high, high_weights = self._mixed(self._upper_ends, coarse, k, p)
+        # no bound is worse than those for all sets; NaN, from overflow, counts as no bound
+        low = np.maximum(np.nan_to_num(low, nan=0.0, posinf=0.0), least_variance[leaves.state, None])
+        high = np.minimum(np.where(np.isnan(high), np.inf, high), greatest[coarse.state, None])
+        atom_count = min(cells, 2 * _GRID * max(most_leaves // states, 1))
+        return _on_common_weights(states, (leaves.state, low, low_weights), (coarse.state, high, high_weights), atom_count)
+
+    def _mixed(self, ends: Callable[..., _Ends], leaves: _Leaves, k: int, p: FloatArray) -> _Ends:
+        """One end of v in each leaf, and its weights within the law of the state, which mixes its leaves."""
+        values, weights = np.empty((2, leaves.state.size, _GRID))
         still_open = np.sum(leaves.open, axis=1)
         # leaves with as many open devices are computed together; columns of decided devices are left out
         order = np.argsort(still_open, kind="stable")
@@ -214,154 +240,191 @@ class OpenDevices:
             first = np.argsort(~leaves.open[batch], axis=1, kind="stable")[:, : still_open[batch[-1]]]
             is_open = np.take_along_axis(leaves.open[batch], first, axis=1)
             columns = np.where(is_open[:, :, None], leaves.others[batch[:, None], first], 0.0)
-            ends = self._ends(k, leaves.state[batch], leaves.own[batch], columns, np.where(is_open, p[first], 0.0))
-            low[batch], low_weights[batch], high[batch], high_weights[batch] = ends
-        # the law of a state mixes its leaves
-        low_weights *= leaves.chance[:, None]
-        high_weights *= leaves.chance[:, None]
-        # no bound is worse than those for all sets; NaN, from overflow, counts as no bound
-        low = np.maximum(np.nan_to_num(low, nan=0.0, posinf=0.0), least_variance[leaves.state, None])
-        high = np.minimum(np.where(np.isnan(high), np.inf, high), greatest[leaves.state, None])
-        atom_count = min(cells, 2 * _GRID * max(most_leaves // states, 1))
-        return _on_common_weights(states, leaves.state, low, low_weights, high, high_weights, atom_count)
+            odds = np.where(is_open, p[first], 0.0)
+            with np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore"):
+                values[batch], weights[batch] = ends(k, leaves.state[batch], leaves.own[batch], columns, odds)
+        return values, weights * leaves.chance[:, None]
 
-    def _grown(self, k: int, p: FloatArray, kept: NDArray[np.bool_], most_leaves: int) -> _Leaves:
-        """Leaves for device k, the others as `kept` of the random ones."""
+    def _grown(self, k: int, p: FloatArray, kept: NDArray[np.bool_], most_leaves: int) -> tuple[_Leaves, _Leaves]:
+        """Leaves for device k, the others as `kept` of the random ones: few for upper ends, and all, for lower ends."""
         states = self.own.shape[0]
         # one tree per state, its root with all others open
         start = np.ones((states, p.size), dtype=bool)
         chance = np.full(states, 1 / states)
         leaves = _Leaves(np.arange(states), chance, self.own[:, k], self.others[:, kept], start)
+        gap, fall = self._gaps(k, leaves, p)
+        coarse, steepest = leaves, np.max(fall)
         while (size := leaves.state.size) < most_leaves:
+            # where v is small the divergence is great: leaves are weighed by a power of 1 / (v + own noise)
             with np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore"):
-                # first-order gap of both ends, device by device: p (1 - p) along (whole - along) / (1 + p whole), with
-                # `along` the share of the column in the direction of device k
-                gamma2 = np.sum(squares(leaves.own), axis=1)
-                along = squares(_products(leaves.others, leaves.own)) / gamma2[:, None]
-                whole = np.sum(squares(leaves.others), axis=2)
-                gap = p * (1 - p) * along * np.maximum(whole - along, 0.0) / (1 + p * whole)
-                gap = np.where(leaves.open, gap, 0.0)
-                # where v is small the divergence is great: leaves are weighed by a power of 1 / (v + own noise)
-                fall = 1 / (self.ratio[leaves.state, k] ** 2 / gamma2 + self.noise[k])
-                adds = leaves.chance * np.sum(gap, axis=1) * (fall / np.max(fall)) ** _POWER
+                adds = leaves.chance * np.sum(gap, axis=1) * (fall / steepest) ** _POWER
             # a share of the leaves at a time, so that growth takes a logarithmic number of passes
             split_count = min(most_leaves - size, max(int(size * _GROWTH), 1))
             # NaN and infinity come from degenerate columns, which are never worth a split
             best = np.argsort(-np.nan_to_num(adds, nan=0.0, posinf=0.0), kind="stable")[:split_count]
             best = best[adds[best] > 0]
-            if best.size == 0:
-                break
-            leaves = leaves.split(best, np.argmax(gap[best], axis=1), p)
-        return leaves
+            if best.size == 0:  # nothing is left to decide
+                return leaves, leaves
+            device = np.argmax(gap[best], axis=1)
+            leaves = leaves.split(best, device, p)
+            # absence changes no column; the leaves with the device present are new
+            gap[best, device] = 0.0
+            new_gap, new_fall = self._gaps(k, leaves.since(size), p)
+            gap, fall = np.concatenate([gap, new_gap]), np.concatenate([fall, new_fall])
+            if leaves.state.size <= max(most_leaves * _COARSE, states):
+                coarse = leaves
+        return coarse, leaves
 
-    def _ends(
+    def _gaps(self, k: int, leaves: _Leaves, p: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The first-order gap of both ends that each open device adds in each leaf, and 1 / (v + own noise) without them."""
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore"):
+            # p (1 - p) along (whole - along) / (1 + p whole), with `along` the share of the column in the direction of k
+            gamma2 = _energy(leaves.own)
+            along = squares(_products(leaves.others, leaves.own)) / gamma2[:, None]
+            whole = _energy(leaves.others)
+            gap = p * (1 - p) * along * np.maximum(whole - along, 0.0) / (1 + p * whole)
+            return np.where(leaves.open, gap, 0.0), 1 / (self.ratio[leaves.state, k] ** 2 / gamma2 + self.noise[k])
+
+    def _own_noise(self, k: int, state: IntArray) -> FloatArray | float:
+        """What the column of k adds to v where it is in B (*Rounding*)."""
+        return self.own_noise[state, k][:, None] if k in self.always else 0.0
+
+    def _upper_ends(
         self, k: int, state: IntArray, own_column: NDArray[Any], columns: NDArray[Any], p: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Both ends of v in each leaf, each with its weights, shape (leaves, grid); see the theorem.
+    ) -> _Ends:
+        """The upper ends of v in each leaf and their weights, shape (leaves, grid); see the theorem.
 
         The columns of the open devices have the shape (leaves, open, L), their probabilities p (leaves, open).
         """
-        blur, ratio, own_noise = self.blur[state, None], self.ratio[state, k][:, None], 0.0
-        # the column of k itself is in B, which adds its noise to v (*Rounding*)
-        if k in self.always:
-            own_noise = self.own_noise[state, k][:, None]
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore"):
-            # b and p_j of the theorem, from the whitened columns
-            gamma = np.sqrt(np.sum(squares(own_column), axis=1))
-            b = own_column / gamma[:, None]
-            along = _products(columns, b)
-            parts = columns - along[:, :, None] * b[:, None, :]  # p_j
-            transposed, c = np.swapaxes(parts, 1, 2), along.conj()
-            length = np.sqrt(np.sum(squares(parts), axis=2))
+        blur, ratio, own_noise = self.blur[state, None], self.ratio[state, k][:, None], self._own_noise(k, state)
+        leaf = _Whitened.of(own_column, columns)
+        # s_j = pi_j, w solves rho = 0 approximately
+        w, r = leaf.combined(p)
+        square = _energy(w)
+        # 1 + |w|^2 + sum of xi_j |r_j|^2, whose law is on a grid, rounded up
+        sums, weights = _sums(squares(r), p, up=True)
+        # y = T^-*x of the notes has |y| = sqrt(1 + |w|^2) / gamma
+        y = np.sqrt(1 + square) / leaf.gamma
+        sums = (1 + square[:, None] + sums) / (leaf.gamma * leaf.gamma)[:, None]
+        denominator = np.maximum(1 - blur * y[:, None], 0.0)
+        # v <= U (1 + beta)^2 / (1 - beta |y|)^2, in units of the receiver's noise, with blur = beta
+        high = (sums * (1 + blur) ** 2 / denominator / denominator - own_noise * (1 - 4 * UNIT)) * (1 + 4 * UNIT)
+        # own noise cancels: the sum errs by a unit of its terms
+        high = (high + 8 * UNIT * (sums + own_noise)) * (1 + 8 * UNIT) * ratio * ratio + SMALLEST
+        # where rounding takes half of the denominator the bound is given up
+        return np.where(denominator > 0.5, high, np.inf), weights
 
-            def combined(shares: FloatArray) -> tuple[NDArray[Any], NDArray[Any]]:
-                """w of little remainder, orthogonal to b, and r."""
-                # (I + sum s_j p_j p_j*) w = -sum s_j c_j p_j; the jitter keeps it solvable where p_j are great
-                matrix = np.matmul(transposed * shares[:, None, :], parts.conj())
-                trace = np.einsum("nii->n", matrix).real[:, None, None]
-                matrix += (1 + _JITTER * trace) * np.eye(b.shape[1])
-                w = np.linalg.solve(matrix, -np.matmul(transposed, (shares * c)[:, :, None]))[:, :, 0]
-                # the theorem's w is orthogonal to b
-                w = w - np.sum(w * b.conj(), axis=1)[:, None] * b
-                return w, c + np.matmul(parts.conj(), w[:, :, None])[:, :, 0]
-
-            # upper end: s_j = pi_j, w solves rho = 0 approximately
-            w, r = combined(p)
-            square = np.sum(squares(w), axis=1)
-            # 1 + |w|^2 + sum of xi_j |r_j|^2, whose law is on a grid, rounded up
-            sums, high_weights = _sums(squares(r), p, up=True)
-            # y = T^-*x of the notes has |y| = sqrt(1 + |w|^2) / gamma
-            y = np.sqrt(1 + square) / gamma
-            sums = (1 + square[:, None] + sums) / (gamma * gamma)[:, None]
-            denominator = np.maximum(1 - blur * y[:, None], 0.0)
-            # v <= U (1 + beta)^2 / (1 - beta |y|)^2, in units of the receiver's noise, with blur = beta
-            high = (sums * (1 + blur) ** 2 / denominator / denominator - own_noise * (1 - 4 * UNIT)) * (1 + 4 * UNIT)
-            # own noise cancels: the sum errs by a unit of its terms
-            high = (high + 8 * UNIT * (sums + own_noise)) * (1 + 8 * UNIT) * ratio * ratio + SMALLEST
-            # where rounding takes half of the denominator the bound is given up
-            high = np.where(denominator > 0.5, high, np.inf)
-
-            # lower end: any eta_j, s_j and w are valid
-            eta = self._certified(parts, np.abs(r) * np.sqrt(p * (1 - p)), length, along)
-            shares = p * eta / (eta + 1 - p)
-            w, r = combined(shares)
-            square, r_squared = np.sum(squares(w), axis=1), squares(r)
-            omega = self.blur[state]
-            # |rho|, with the error of w and of the columns added
-            rest = np.sqrt(np.sum(squares(w + np.matmul(transposed, (shares * r)[:, :, None])[:, :, 0]), axis=1))
-            rest += omega * (np.sqrt(square) + np.sum(shares * np.abs(r) * length, axis=1))
-            # terms of the theorem: |r|^2 s^2 / eta is lost if j is absent, |r|^2 (1 - (1 - s)^2 / (1 + eta)) is gained
-            # if it is present
-            absent = np.where(shares > 0, r_squared * shares * shares / eta, 0.0)
-            present = r_squared * (1 - (1 - shares) ** 2 / (1 + eta))
-            # Steps must be nonnegative: each absent term is subtracted in `lost` for all j and given back where j is
-            # present.
-            sums, low_weights = _sums(np.maximum(present, 0.0) + absent, p, up=False)
-            # |rho|^2 / h with h = _SHARE, then rounding in proportion to the magnitudes
-            lost = rest * rest / _SHARE + np.sum(absent, axis=1)
-            lost += omega * (1 + square + np.sum(r_squared + absent, axis=1))
-            # sqrt(M) without a negative argument; then the transformation of the notes
-            m = np.sqrt(np.maximum((1 + square - lost)[:, None] + sums, 0.0))
-            m = np.maximum(m - blur * (1 + np.sqrt(square))[:, None], 0.0) / gamma[:, None]
-            low = (m * np.maximum(1 - blur, 0.0) / (1 + blur * m)) ** 2
-            low = np.maximum(low - own_noise - 8 * UNIT * (low + own_noise), 0.0) * (1 - 8 * UNIT) * ratio * ratio
-            low = np.maximum(low - SMALLEST, 0.0)
+    def _lower_ends(
+        self, k: int, state: IntArray, own_column: NDArray[Any], columns: NDArray[Any], p: FloatArray
+    ) -> _Ends:
+        """The lower ends of v; see :meth:`_upper_ends`. Any eta_j, s_j and w are valid."""
+        blur, ratio, own_noise = self.blur[state, None], self.ratio[state, k][:, None], self._own_noise(k, state)
+        leaf = _Whitened.of(own_column, columns)
+        _, r = leaf.combined(p)
+        eta = leaf.certified(np.abs(r) * np.sqrt(p * (1 - p)), 1 - p)
+        shares = p * eta / (eta + 1 - p)
+        w, r = leaf.combined(shares)
+        square, r_squared = _energy(w), squares(r)
+        omega = self.blur[state]
+        # |rho|, with the error of w and of the columns added
+        remainder = w + np.matmul(np.swapaxes(leaf.parts, 1, 2), (shares * r)[:, :, None])[:, :, 0]
+        rest = np.sqrt(_energy(remainder))
+        rest += omega * (np.sqrt(square) + np.sum(shares * np.abs(r) * leaf.length, axis=1))
+        # terms of the theorem: |r|^2 s^2 / eta is lost if j is absent, |r|^2 (1 - (1 - s)^2 / (1 + eta)) is gained if it is
+        # present
+        absent = np.where(shares > 0, r_squared * shares * shares / eta, 0.0)
+        present = r_squared * (1 - (1 - shares) ** 2 / (1 + eta))
+        # Steps must be nonnegative: each absent term is subtracted in `lost` for all j and given back where j is present.
+        sums, weights = _sums(np.maximum(present, 0.0) + absent, p, up=False)
+        # |rho|^2 / h with h = _SHARE, then rounding in proportion to the magnitudes
+        lost = rest * rest / _SHARE + np.sum(absent, axis=1)
+        lost += omega * (1 + square + np.sum(r_squared + absent, axis=1))
+        # sqrt(M) without a negative argument; then the transformation of the notes
+        m = np.sqrt(np.maximum((1 + square - lost)[:, None] + sums, 0.0))
+        m = np.maximum(m - blur * (1 + np.sqrt(square))[:, None], 0.0) / leaf.gamma[:, None]
+        low = (m * np.maximum(1 - blur, 0.0) / (1 + blur * m)) ** 2
+        low = np.maximum(low - own_noise - 8 * UNIT * (low + own_noise), 0.0) * (1 - 8 * UNIT) * ratio * ratio
+        low = np.maximum(low - SMALLEST, 0.0)
         # the receiver's noise is less than the unit assumed here: no lower end
         low[self.raised[state]] = 0.0
-        return low, low_weights, high, high_weights
+        return low, weights
 
-    @staticmethod
-    def _certified(
-        parts: NDArray[Any],
-        weight: FloatArray,
-        length: FloatArray,
-        along: NDArray[Any],
-    ) -> FloatArray:
-        r""":math:`\eta` such that :math:`\sum\eta_jp_jp_j^*` is below 1 - h, in proportion to `weight` over the lengths of p.
+
+@dataclass(frozen=True)
+class _Whitened:
+    """Whitened columns in the terms of the theorem: the length and direction of that of k, and both parts of the open ones."""
+
+    gamma: FloatArray  # (leaves,)
+    b: NDArray[Any]  # (leaves, L)
+    along: NDArray[Any]  # conjugate of c_j, (leaves, open)
+    parts: NDArray[Any]  # p_j, (leaves, open, L)
+    length: FloatArray  # of p_j
+
+    @classmethod
+    def of(cls, own: NDArray[Any], columns: NDArray[Any]) -> _Whitened:
+        gamma = np.sqrt(_energy(own))
+        b = own / gamma[:, None]
+        along = _products(columns, b)
+        parts = columns - along[:, :, None] * b[:, None, :]
+        return cls(gamma, b, along, parts, np.sqrt(_energy(parts)))
+
+    def combined(self, shares: FloatArray) -> tuple[NDArray[Any], NDArray[Any]]:
+        """w of little remainder, orthogonal to b, and r."""
+        transposed, conjugate, c = np.swapaxes(self.parts, 1, 2), self.parts.conj(), self.along.conj()
+        # (I + sum s_j p_j p_j*) w = -sum s_j c_j p_j; the jitter keeps it solvable where p_j are great
+        matrix = np.matmul(transposed * shares[:, None, :], conjugate)
+        trace = np.einsum("nii->n", matrix).real[:, None, None]
+        matrix += (1 + _JITTER * trace) * np.eye(self.b.shape[1])
+        w = np.linalg.solve(matrix, -np.matmul(transposed, (shares * c)[:, :, None]))[:, :, 0]
+        # the theorem's w is orthogonal to b
+        w = w - np.sum(w * self.b.conj(), axis=1)[:, None] * self.b
+        return w, c + np.matmul(conjugate, w[:, :, None])[:, :, 0]
+
+    def certified(self, weight: FloatArray, absence: FloatArray) -> FloatArray:
+        r""":math:`\eta` such that :math:`\sum\eta_jp_jp_j^*` is below 1 - h, for deviations `weight` and chances of `absence`.
 
         Notes
         -----
-        Let Z be the matrix over its trace, :math:`\lambda \ge 1/L` its greatest eigenvalue. Computed, Z errs by
+        *Choice.* The mean of the lower end loses :math:`\sum\mathrm{weight}_j^2/(\eta_j + \mathrm{absence}_j)`. It is least at
+        :math:`\eta_j = (\mathrm{weight}_j(p_j^*Yp_j)^{-1/2} - \mathrm{absence}_j)^+`, with a multiplier Y for which the sum is 1.
+        Y is taken in proportion to the sum of those for which Y is a multiple of 1, and so that the trace is that of the sum
+        whose greatest eigenvalue is 1.
+
+        *Bound.* Let Z be the matrix over its trace, :math:`\lambda \ge 1/L` its greatest eigenvalue. Computed, Z errs by
         (n + 4) UNIT in the Frobenius norm, and the square of what is computed by L UNIT times the square of that norm. Over
         :math:`\lambda^{2^i}` the errors obey :math:`e_{i+1} \le 2e_i + e_i^2 + L^2(1 + e_i)^2` UNIT. After i squarings,
         :math:`\lambda \le \|\hat Z_i\|^{2^{-i}}(1 - e_i)^{-2^{-i}}`, and the last factor is below
         :math:`1 + 2(nL + 4L + L^2)` UNIT where e_i is below a tenth.
         """
+        n, L = self.parts.shape[1:]
+        transposed, conjugate = np.swapaxes(self.parts, 1, 2), self.parts.conj()
+
+        def summed(eta: FloatArray) -> tuple[NDArray[Any], FloatArray]:
+            """The sum over its trace, so that powers neither overflow nor vanish, and the trace."""
+            matrix = np.matmul(transposed * eta[:, None, :], conjugate)
+            trace = np.einsum("nii->n", matrix).real
+            return matrix / np.where(trace > _TINY, trace, 1.0)[:, None, None], trace
+
+        def norm(matrix: NDArray[Any]) -> FloatArray:
+            """Of a matrix of trace 1: lambda^(2^i) <= norm of the i-th square, whose root tends to the greatest eigenvalue."""
+            for _ in range(_SQUARINGS):
+                matrix = np.matmul(matrix, matrix)
+            return np.asarray(np.sum(squares(matrix), axis=(1, 2)) ** (0.5 ** (_SQUARINGS + 1)))
+
         # |p_j| may vanish; a share of the column's length keeps eta finite
-        floor = _FLOOR * np.sqrt(length * length + squares(along)) + _TINY
-        eta = weight / (length + floor)
-        matrix = np.matmul(np.swapaxes(parts, 1, 2) * eta[:, None, :], parts.conj())
-        n, L = parts.shape[1:]
-        trace = np.einsum("nii->n", matrix).real
-        nonzero = trace > _TINY
-        # trace 1, so that powers neither overflow nor vanish
-        matrix = matrix / np.where(nonzero, trace, 1.0)[:, None, None]
-        # lambda^(2^i) <= norm of the i-th square: the root of the norm tends to the greatest eigenvalue
-        for _ in range(_SQUARINGS):
-            matrix = np.matmul(matrix, matrix)
-        norm = np.sum(squares(matrix), axis=(1, 2)) ** (0.5 ** (_SQUARINGS + 1))
+        floor = _FLOOR * np.sqrt(self.length * self.length + squares(self.along)) + _TINY
+        matrix, trace = summed(weight / (self.length + floor))
+        form = np.einsum("njl,njl->nj", np.matmul(conjugate, matrix), self.parts).real  # p_j* Y p_j
+        slope, energy = weight / np.sqrt(np.maximum(form, 0.0) + floor * floor), (self.length + floor) ** 2
+        room, taken = np.minimum(1 / norm(matrix), L), np.ones(slope.shape)
+        # Newton's steps for the scale at which the sum of eta_j |p_j|^2 is the trace; it is piecewise linear in the scale
+        for _ in range(_STEPS):
+            scale = (room + np.sum(taken * absence * energy, axis=1)) / np.sum(taken * slope * energy, axis=1)
+            taken = scale[:, None] * slope > absence
+        eta = np.nan_to_num(np.where(taken, scale[:, None] * slope - absence, 0.0), posinf=0.0)
+        matrix, trace = summed(eta)
         # twice the error of the notes
-        bound = np.where(nonzero, trace * norm * (1 + 4 * (n * L + 4 * L + L * L) * UNIT), 1.0)
+        bound = np.where(trace > _TINY, trace * norm(matrix) * (1 + 4 * (n * L + 4 * L + L * L) * UNIT), 1.0)
         return np.asarray(eta * ((1 - _SHARE) / bound)[:, None])
 
 
@@ -387,10 +450,8 @@ def _sums(steps: FloatArray, p: FloatArray, *, up: bool) -> tuple[FloatArray, Fl
     # room beyond the grid for steps that are rounded up
     size = _GRID + (added_steps + 1 if up else 0)
     # zeros to the left of the weights: an index that is shifted below 0 reads 0
-    padded = np.zeros((n, size + _GRID))
+    padded, row = np.zeros((n, _GRID + size)), np.arange(n)
     weights = padded[:, _GRID:]
-    weights[:, 0] = 1.0
-    place = np.arange(padded.size).reshape(padded.shape)[:, _GRID:]
 
     def in_cells(step: FloatArray) -> IntArray:
         """Steps of all rows, shape (..., n), in cells of the grid, to the safe side."""
@@ -398,16 +459,7 @@ def _sums(steps: FloatArray, p: FloatArray, *, up: bool) -> tuple[FloatArray, Fl
         cells = np.ceil(cells * (1 + 4 * UNIT)) if up else np.floor(cells * (1 - 4 * UNIT))
         return np.asarray(np.minimum(np.nan_to_num(cells), _GRID - 1).astype(np.int64))
 
-    def after(by: IntArray) -> FloatArray:
-        """The weights where one step of so many cells is taken."""
-        return np.asarray(np.take(padded, place - by[:, None]))
-
-    # law of the sum with step j: (1 - p) F(t) + p F(t - d), in place
-    for by, chance in zip(in_cells(steps.T[:added_steps]), p.T[:added_steps, :, None], strict=True):
-        taken = after(by)
-        taken *= chance
-        weights *= 1 - chance
-        weights += taken
+    chances, values = np.ones(1), np.zeros((1, n))
     if np.any(rest > 0):
         # the small steps together: one random amount, at exp(-tails) quantiles
         mean, tails = np.sum(p * rest, axis=1), _TAILS[:, None]
@@ -423,29 +475,40 @@ def _sums(steps: FloatArray, p: FloatArray, *, up: bool) -> tuple[FloatArray, Fl
         chances = np.exp(-_TAILS)
         # probability between neighbouring quantiles; the last value has the rest, and is the sum of all or 0
         chances = np.append(-np.diff(chances, prepend=1.0), chances[-1])
-        weights[:] = np.sum([chance * after(by) for chance, by in zip(chances, in_cells(values), strict=True)], axis=0)
+    for chance, by in zip(chances, places := in_cells(values), strict=True):
+        weights[row, by] += chance
+    # law of the sum with step j: (1 - p) F(t) + p F(t - d), in place; the least steps first, while the sums reach few cells
+    reach, strides = int(np.max(places)) + 1, (*padded.strides, padded.strides[1])
+    places = in_cells(steps.T[:added_steps])
+    for by, chance in zip(places[::-1], p.T[:added_steps, :, None][::-1], strict=True):
+        reach = min(reach + int(by.max()), size)
+        # each row is read from its own place on, as a whole
+        shifted: FloatArray = np.ndarray((n, _GRID + 1, reach), buffer=padded, strides=strides)
+        taken = shifted[row, _GRID - by]
+        taken *= chance
+        weights[:, :reach] *= 1 - chance
+        weights[:, :reach] += taken
     weights[:, _GRID - 1] = np.sum(weights[:, _GRID - 1 :], axis=1)  # no sum is greater than that of all steps
     values = np.arange(_GRID) * width[:, None]
     return np.asarray(all_steps[:, None] - values if mirrored else values), weights[:, :_GRID]
 
 
+_LawInLeaves = tuple[IntArray, FloatArray, FloatArray]  # states, and values and weights of shape (leaves, grid)
+
+
 def _on_common_weights(
-    states: int,
-    state: IntArray,
-    low: FloatArray,
-    low_weights: FloatArray,
-    high: FloatArray,
-    high_weights: FloatArray,
-    cells: int,
+    states: int, lower: _LawInLeaves, upper: _LawInLeaves, cells: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Both laws of each state, atoms of shape (leaves, grid), on at most so many cells with one array of weights."""
+    """Both laws of each state on at most so many cells with one array of weights."""
     lowest, first, last = np.full((3, states), np.inf)
     last = -last
     # range of each state; a lower end of 0 has no logarithm, so the upper end takes its place there
-    np.minimum.at(lowest, state, np.min(low, axis=1))
-    np.minimum.at(first, state, np.min(np.where(low > 0, low, high), axis=1))
-    np.maximum.at(last, state, np.max(high, axis=1))
-    wide = np.linspace(0, 1, _FINE + 1)
+    np.minimum.at(lowest, lower[0], np.min(lower[1], axis=1))
+    for state, values, _ in (lower, upper):
+        np.minimum.at(first, state, np.min(np.where(values > 0, values, np.inf), axis=1))
+        np.maximum.at(last, state, np.max(values, axis=1))
+    fine = min(_FINE[0], _FINE[1] * cells)
+    wide = np.linspace(0, 1, fine + 1)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore"):
         # edges equally spaced in log v, the first and the last exact
         start, stop = (np.log(np.clip(end, _FARTHEST[0], _FARTHEST[1]))[:, None] for end in (first, last))
@@ -453,22 +516,27 @@ def _on_common_weights(
         edges = np.maximum.accumulate(np.minimum(np.maximum(edges, lowest[:, None]), last[:, None]), axis=1)
         # whatever is rounded outwards beyond the range ends at a true bound
         edges[:, 0], edges[:, -1] = lowest, last
+        places_per_log = fine / np.maximum(stop - start, _TINY)
 
-        def histogram(values: FloatArray, weights: FloatArray, up: bool) -> FloatArray:
+        def histogram(law: _LawInLeaves, up: bool) -> FloatArray:
             """Weights of the edges, to which the values are rounded."""
-            place = (np.log(values) - start[state]) / np.maximum(stop - start, _TINY)[state] * _FINE
+            state, values, weights = law
+            place = (np.log(np.maximum(values, 0.0)) - start[state]) * places_per_log[state]
             # lower ends are rounded down to an edge, upper ends up
-            place = np.clip(np.nan_to_num(np.ceil(place) if up else np.floor(place)), 0, _FINE).astype(np.int64)
-            row, sign, outermost = state[:, None], 1 if up else -1, _FINE if up else 0
-            for further in (np.clip(place + sign, 0, _FINE), outermost):  # the logarithms are rounded
-                place = np.where(sign * (values - edges[row, place]) > 0, further, place)
-            place += row * (_FINE + 1)
-            sums = np.bincount(place.ravel(), weights.ravel(), states * (_FINE + 1))
+            place = np.clip(np.ceil(place) if up else np.floor(place), 0, fine).astype(np.int64)
+            row, sign, outermost = state[:, None], 1 if up else -1, fine if up else 0
+            place += row * (fine + 1)
+            # the logarithms are rounded: few values lie beyond their edge
+            beyond = np.nonzero(sign * (values - edges.ravel()[place]) > 0)
+            further = np.clip(place[beyond] + sign - (of_row := row[beyond[0], 0] * (fine + 1)), 0, fine)
+            still = sign * (values[beyond] - edges.ravel()[further + of_row]) > 0
+            place[beyond] = np.where(still, outermost, further) + of_row
+            sums = np.bincount(place.ravel(), weights.ravel(), states * (fine + 1))
             return np.asarray(sums.reshape(states, -1), dtype=float)
 
         reached, ends = [], []
-        for values, weights, up in ((low, low_weights, False), (high, high_weights, True)):
-            of_edges = histogram(values, weights, up)
+        for law, up in ((lower, False), (upper, True)):
+            of_edges = histogram(law, up)
             reached.append(np.cumsum(of_edges, axis=1))
             # half of the cells by equal widths in log v, half by equal shares of the mean of 1/v, as for enumerated sets
             loss = np.cumsum(of_edges * np.minimum(np.exp(start) / edges, 1.0), axis=1)
@@ -482,6 +550,6 @@ def _on_common_weights(
         before = np.append(0.0, upto[:-1])
         grouped_weights[s] = upto - before
         # an atom of the lower ends takes the quantile where it begins, of the upper ends where it ends
-        grouped_low[s] = edges[s, np.minimum(np.searchsorted(reached[0][s], before, side="right"), _FINE)]
-        grouped_high[s] = edges[s, np.minimum(np.searchsorted(reached[1][s], upto), _FINE)]
+        grouped_low[s] = edges[s, np.minimum(np.searchsorted(reached[0][s], before, side="right"), fine)]
+        grouped_high[s] = edges[s, np.minimum(np.searchsorted(reached[1][s], upto), fine)]
     return grouped_low, np.maximum(grouped_high, grouped_low), grouped_weights

@@ -117,24 +117,38 @@ def test_elimination_encloses_v_of_every_set(
     order = rng.permutation(np.flatnonzero(p < 1))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(effective_noise, "_INNER", 2)
-        found = effective_noise._eliminated(a, sigma2, N, p, order)
-    if found is None:
+        low, high, settled = effective_noise._eliminated(a[None], sigma2, N, p, order, np.arange(devices))
+    if not settled[0]:
         return  # rounding may matter
+    found = low[0].T, high[0].T
     sets, _ = effective_noise._every_set(p[order])
     present = np.broadcast_to(p == 1, (len(sets), devices)).copy()
     present[:, order] = sets
     low, high = effective_noise.others_noise(a, noise_variance=sigma2, receiver_noise_variance=N, present=present)
-    apart = ~present | (p == 1)  # of a device that is in the set, v is not asked for
+    apart = ~present  # of a device that is in the set, v is not asked for
     assert np.all((found[0] <= high)[apart]) and np.all((low <= found[1])[apart])
     assert np.all((found[1] <= found[0] * (1 + 1e-5))[apart]) and np.all((found[0] <= found[1])[apart])
 
 
+@pytest.mark.parametrize("effort", [1 << 20, 1 << 9])
+def test_a_device_alone_has_the_law_that_it_has_among_all(effort: int) -> None:
+    """Every set, or the leaves of trees; of nine devices one always sends and one never does."""
+    one = system(devices=9, participation=[0.5, 1.0, 0.3, 0.0, 0.9, 0.7, 0.6, 0.4, 0.8], noise_variance=0.2, weight=0.5)
+    channel = Channel(antennas=3, fading="rayleigh", states=20)
+    of_all = effective_noise.law(one, channel, effort=effort)
+    for devices in ([4], [1], [3], [2, 4, 6, 8]):
+        few = effective_noise.law(one, channel, effort=effort, devices=np.array(devices))
+        assert few.exact == of_all.exact == (effort > 1 << 9)
+        for part in ("low", "high", "weights"):
+            alone, among = getattr(few, part)[devices], getattr(of_all, part)[devices]
+            np.testing.assert_allclose(alone, among, rtol=1e-12)
+
+
 def test_elimination_is_not_used_where_rounding_may_matter() -> None:
     a = _table(1, 1, 3, 2)[0]
-    given_: dict[str, object] = {"p": np.full(3, 0.5), "order": np.arange(3)}
-    assert effective_noise._eliminated(a, np.ones(3), 1.0, **given_) is not None  # type: ignore[arg-type]
-    for N in (1e-12, 0.0):
-        assert effective_noise._eliminated(a, np.ones(3), N, **given_) is None  # type: ignore[arg-type]
+    given_: dict[str, object] = {"p": np.full(3, 0.5), "order": np.arange(3), "asked": np.arange(3)}
+    for N, settled in ((1.0, True), (1e-12, False), (0.0, False)):
+        assert effective_noise._eliminated(a[None], np.ones(3), N, **given_)[2] == settled  # type: ignore[arg-type]
 
 
 def test_limits_of_v() -> None:
@@ -305,6 +319,13 @@ def test_cells_enclose_their_atoms(cells: int, seed: int) -> None:
         assert np.all(below >= np.sum(np.where(low <= level, weights, 0), axis=1) * (1 - 1e-12))
         above = np.sum(np.where(grouped[1] >= level, grouped[2], 0), axis=1)
         assert np.all(above >= np.sum(np.where(high >= level, weights, 0), axis=1) * (1 - 1e-12))
+
+
+def test_cells_of_equal_lower_ends_keep_upper_ends_apart() -> None:
+    """Without receiver's noise many lower ends are 0: their upper ends, in order, are not all replaced by the greatest."""
+    high, weights = np.linspace(0.01, 1, 600)[None], np.full((1, 600), 1 / 600)
+    _, grouped, mass = effective_noise._cells(np.zeros((1, 600)), high, weights, 64)
+    assert np.sum(weights / high) * 0.5 < np.sum(mass / grouped) <= np.sum(weights / high)
 
 
 def test_rounds_fresh_and_static() -> None:

@@ -65,7 +65,7 @@ def test_both_laws_enclose_that_of_every_set(
     p = np.where(
         rng.random(devices) < 0.5, rng.uniform(0.01, 0.99, devices), rng.choice([0.01, 0.5, 0.99, 1.0, 0.0], devices)
     )
-    law = effective_noise._partly_enumerated(a, sigma2, N, p, 4 * devices * 2 * leaves, 200)
+    law = effective_noise._partly_enumerated(a, sigma2, N, p, 4 * devices * 2 * leaves, 200, np.arange(len(p)))
     for k in range(devices):
         if np.any(a[:, k]):
             v, chance = zip(*(_every_v(one, sigma2, N, p, k) for one in a), strict=True)
@@ -78,7 +78,7 @@ def test_many_leaves_decide_every_device() -> None:
     """With as many leaves as sets what is left is the rounding to the values of a state."""
     rng = np.random.default_rng(4)
     a, sigma2, p = rng.standard_normal((3, 6, 2)), rng.uniform(0.1, 1, 6), rng.uniform(0.2, 0.8, 6)
-    law = effective_noise._partly_enumerated(a, sigma2, 0.3, p, 4 * 6 * 3 * 32, 4000)
+    law = effective_noise._partly_enumerated(a, sigma2, 0.3, p, 4 * 6 * 3 * 32, 4000, np.arange(len(p)))
     for k in range(6):
         v, chance = zip(*(_every_v(one, sigma2, 0.3, p, k) for one in a), strict=True)
         for power in (1, 4):
@@ -118,7 +118,7 @@ def test_sums_of_many_devices(p: float) -> None:
     K, N, sigma2 = 71, 0.5, 0.3
     a = np.ones((1, K, 1)) * np.array([1.0, -1.0])[np.arange(K) % 2][None, :, None]
     for leaves in (1, 8):
-        law = effective_noise._partly_enumerated(a, np.full(K, sigma2), N, np.full(K, p), 4 * K * leaves, 500)
+        law = effective_noise._partly_enumerated(a, np.full(K, sigma2), N, np.full(K, p), 4 * K * leaves, 500, np.arange(K))
         n = np.arange(K)
         _encloses(law, 3, (N + sigma2 * n)[None], stats.binom.pmf(n, K - 1, p)[None])
         mean = np.sum(law.weights[3] * law.low[3]), np.sum(law.weights[3] * law.high[3])
@@ -156,7 +156,7 @@ def test_both_laws_at_the_ends_of_the_doubles(seed: int) -> None:
         a[0, 0] *= 4e149 / np.sqrt(count)
         sigma2, N = np.where(np.arange(K) > 0, (1e-6, 1e-7)[seed % 2], 0.0), (2e-172, 2e-170)[seed % 2]
         p = rng.uniform(0.2, 0.8, K)
-    law = effective_noise._partly_enumerated(a, sigma2, N, p, 4 * K * int(rng.integers(1, 9)), 100)
+    law = effective_noise._partly_enumerated(a, sigma2, N, p, 4 * K * int(rng.integers(1, 9)), 100, np.arange(len(p)))
     with mpmath.workdps(400):
         for k in range(K):
             columns = [mpmath.matrix([mpmath.mpf(float(x)) for x in row]) for row in a[0]]
@@ -179,7 +179,7 @@ def test_both_laws_at_the_ends_of_the_doubles(seed: int) -> None:
 def test_without_noise_of_the_receiver_the_upper_ends_hold() -> None:
     rng = np.random.default_rng(2)
     a, sigma2, p = rng.standard_normal((1, 9, 2)), rng.uniform(0.1, 1, 9), np.full(9, 0.5)
-    law = effective_noise._partly_enumerated(a, sigma2, 0.0, p, 4 * 9 * 60, 300)
+    law = effective_noise._partly_enumerated(a, sigma2, 0.0, p, 4 * 9 * 60, 300, np.arange(len(p)))
     assert np.all(law.low * law.weights == 0) and np.all(np.isfinite(law.high))
     v, chance = _every_v(a[0], sigma2, 1e-12, p, 0)
     for level in np.quantile(v[v > 1e-6], np.linspace(0, 1, 30)):  # with two looks or more v is 0 for few participants
@@ -194,8 +194,9 @@ def test_the_certificate_is_above_the_greatest_eigenvalue() -> None:
     for n, L, parts in ((1, 1, False), (3, 2, True), (12, 4, False), (5, 16, True)):
         columns = rng.standard_normal((50, n, L)) * 10 ** rng.uniform(-3, 3, (50, n, 1))
         columns = columns + 1j * rng.standard_normal(columns.shape) if parts else columns
-        length = np.sqrt(np.sum(np.abs(columns) ** 2, axis=2))
-        eta = unenumerated_devices.OpenDevices._certified(columns, rng.random((50, n)), length, length)
+        own = np.eye(L + 1)[:1] * np.ones((50, 1))  # the columns are orthogonal to it
+        leaf = unenumerated_devices._Whitened.of(own, np.concatenate([np.zeros((50, n, 1)), columns], axis=2))
+        eta = leaf.certified(rng.random((50, n)), rng.random((50, n)))
         matrix = np.einsum("snl,sn,snm->slm", columns, eta, columns.conj())
         greatest = np.linalg.eigvalsh(matrix)[:, -1]
         assert np.all(greatest <= 1 - unenumerated_devices._SHARE * 0.999) and np.all(greatest >= 0.7)
@@ -203,11 +204,11 @@ def test_the_certificate_is_above_the_greatest_eigenvalue() -> None:
 
 def test_pooled_laws_have_each_end_in_its_own_order() -> None:
     """A state of wide and one of narrow ends: the upper ends of the one do not spoil those of the other."""
-    low, high = np.array([[1.0, 2.0, 3.0, 1.1, 2.1, 3.1]]), np.array([[9.0, 9.5, 9.9, 1.2, 2.2, 3.2]])
-    weights = np.full((1, 6), 1 / 6)
+    low, high = np.array([1.0, 2.0, 3.0, 1.1, 2.1, 3.1]), np.array([9.0, 9.5, 9.9, 1.2, 2.2, 3.2])
+    weights = np.full(6, 1 / 6)
     lower, upper, shares = effective_noise._coupled(low, high, weights)
-    np.testing.assert_array_equal(lower[0], np.sort(low[0]))
-    np.testing.assert_array_equal(upper[0], np.sort(high[0]))
+    np.testing.assert_array_equal(lower, np.sort(low))
+    np.testing.assert_array_equal(upper, np.sort(high))
     np.testing.assert_array_equal(shares, weights)
 
 
@@ -246,7 +247,7 @@ def test_any_combination_keeps_both_ends(jitter: float, monkeypatch: pytest.Monk
     rng = np.random.default_rng(7)
     for count in (2, 4):
         a, sigma2, p = rng.standard_normal((2, 8, count)), rng.uniform(0.1, 3, 8), rng.uniform(0.3, 0.9, 8)
-        law = effective_noise._partly_enumerated(a, sigma2, 0.1, p, 4 * 8 * 2, 400)
+        law = effective_noise._partly_enumerated(a, sigma2, 0.1, p, 4 * 8 * 2, 400, np.arange(len(p)))
         for k in range(8):
             v, chance = zip(*(_every_v(one, sigma2, 0.1, p, k) for one in a), strict=True)
             _encloses(law, k, np.array(v), np.array(chance))
@@ -255,7 +256,7 @@ def test_any_combination_keeps_both_ends(jitter: float, monkeypatch: pytest.Monk
 @pytest.mark.parametrize("adjacency", ["silent", "replace"])
 def test_who_sees_less_learns_no_more(adjacency: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """2^21 sets of one state; with a hidden roll v has fewer cells, which alone gave a greater epsilon."""
-    monkeypatch.setattr(effective_noise, "_LEAF", 256)  # fewer leaves, sooner
+    monkeypatch.setattr(effective_noise, "_LEAF", 12)  # fewer leaves, sooner
     one = InferenceSystem(
         devices=22, participation=0.5, noise_variance=0.1, weight=0.13, clip=1.0, alignment=1.0,
         receiver_noise_variance=0.1, dimension=8, delta=1e-5, adjacency=adjacency,
