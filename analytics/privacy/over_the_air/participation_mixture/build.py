@@ -351,7 +351,7 @@ def _participation(
     *,
     offset: FloatArray | None = None,
 ) -> NoiseMixture:
-    """The mixtures of a batch of classes and laws of the others' noise; with an `offset` of each class, all have the first law."""
+    """The mixtures of a batch of classes and laws of the others' noise; with an `offset` of each class, all have one law."""
     distinct = [law for _, law in batch] if offset is None else [batch[0][1]]
     atoms = max(law.values.size for law in distinct)
     values, law_weights = np.empty((len(distinct), atoms)), np.zeros((len(distinct), atoms))

@@ -783,8 +783,8 @@ def log_ends(
     cumulant of :math:`\chi`); this bound rises in m. P(A) and :math:`\lambda Q(A)` are :math:`(1 + \kappa)\delta` and
     :math:`\kappa\delta`. So the relative loss is at most :math:`\tau(1 + 2\kappa)(r + \sqrt{r\ell} + \ell)` with
     :math:`\ell = 1 + \epsilon - \log\delta`, up to terms below :math:`\tau(r + \sqrt{r\ell} + \ell)`. The code uses
-    twice the sum of these, which also covers the change of :math:`\kappa` and :math:`\ell` along the way. Where the lower bound is
-    that of noise raised by the slack, a share :math:`e^{-x}` of delta, :math:`\ell` is greater by x, and
+    twice the sum of these, which also covers the change of :math:`\kappa` and :math:`\ell` along the way. Where the
+    lower bound is that of noise raised by the slack, a share :math:`e^{-x}` of delta, :math:`\ell` is greater by x, and
     :math:`(\ell + x)e^{-x} \le \ell`; the steeper of the two slopes is taken.
 
     Where this loss exceeds all other errors and the tolerance of the interpolation, the lower bound is computed again,

@@ -9,8 +9,8 @@ Steps, in order
 ---------------
 1. The first call of :class:`NoiseInterpolant` fits. Its range is widened by `margin`, as later calls may go beyond it.
 2. *With a bound M* (`largest`) the range is cut into pieces. Each gets the least number of nodes whose proved error is
-   within the tolerance, which is greater where the piece contributes little; pieces without one are halved. Where the divergence hardly matters, it is bracketed by its
-   values at the ends of a few cells instead.
+   within the tolerance, which is greater where the piece contributes little; pieces without one are halved. Where the
+   divergence hardly matters, it is bracketed by its values at the ends of a few cells instead.
 3. *Without a bound* one series on the whole range is fitted to the logarithm, with an estimated error. Its degree is
    doubled until the error is within the tolerance; the values at the extrema of one degree serve the next. Where it is known
    how the divergence vanishes, :math:`m\log(1 - v/v^*)` is taken off the logarithm, which is smooth up to v* without it.
