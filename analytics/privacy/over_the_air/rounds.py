@@ -46,7 +46,7 @@ SHORTENED = 1.01 / _SHORT  # bound of the relative change of epsilon by this rou
 _NATS = 24.0  # -log of the quadrature error of a curve: below the error of any loss grid
 _TOLERATED = 7.5e-6  # relative error of a divergence in a composition, however many releases it has (Query.in_composition)
 _MORE_NATS = 6.0  # by which the quadrature is more accurate than this
-# for as many devices at most, cells of the law of the others' noise where Gauss rules serve: then they cost little
+# for as many devices at most, cells of the law of the others' noise, where its divergences are interpolated: they cost little
 _FINE_CELLS = {64: 1 << 15, 256: 1 << 14}
 _PIECES = 8, 64  # pieces of the law of the others' noise with a Gauss rule each, tried in this order
 _AT_ONCE = 1 << 20  # epsilons times values of the others' noise that are computed at a time
@@ -409,13 +409,18 @@ class Laws:
         """The mixture of one device, up to this probability of the others' noise at either end of its law."""
         if negligible not in self._parts:
             meant, model = observers.mixture_model(self.system, self.observer)
-            rules = not meant.idle_noise and (
-                meant.dimension < PROVED_FROM if model is HiddenParticipationMixture else meant.adjacency is Adjacency.ABSENT
-            )
-            fine = (cells for most, cells in _FINE_CELLS.items() if rules and meant.devices <= most)
-            alone = participations(meant, self.devices, negligible, model, next(fine, None), together=False)
+            alone = participations(meant, self.devices, negligible, model, _fine_cells(meant, model), together=False)
             self._parts[negligible] = {int(k): part.only(part.kind[[i]]) for part in alone for i, k in enumerate(part.devices)}
         return self._parts[negligible][device]
+
+
+def _fine_cells(system: InferenceSystem, model: type[NoiseMixture]) -> int | None:
+    """How many cells the law of the others' noise has over rounds: half as many where no Gauss rule takes their place."""
+    hidden = model is HiddenParticipationMixture
+    if system.idle_noise or not (hidden or system.adjacency is Adjacency.ABSENT):
+        return None
+    read_one_by_one = hidden and system.dimension >= PROVED_FROM
+    return next((cells // (1 + read_one_by_one) for most, cells in _FINE_CELLS.items() if system.devices <= most), None)
 
 
 def _shortened(epsilon: FloatArray) -> FloatArray:
