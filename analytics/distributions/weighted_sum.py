@@ -237,21 +237,21 @@ def _of_many(p: FloatArray, x: FloatArray, cells: int) -> Law:
     padding = -p.size % _BLOCK  # devices that never send
     chance, value = (np.append(each, np.zeros(padding)).reshape(-1, _BLOCK).T[:, :, None] for each in (p, x))
     sums, masses = np.zeros((chance.shape[1], 1)), np.ones((chance.shape[1], 1))
-    for one_chance, one_value in zip(chance, value, strict=True):
-        sums = np.concatenate([sums, sums + one_value], axis=1)
-        masses = np.concatenate([masses * (1 - one_chance), masses * one_chance], axis=1)
-    step = max(float(np.max(sums)) / cells, SMALLEST)
-    rows = [_split(Law(each_sums, each_masses), 0.0, step) for each_sums, each_masses in zip(sums, masses, strict=True)]
-    splits, laws = len(rows), [mass for mass, _ in rows]
-    # a product of `_BLOCK` factors, each of them rounded, and the split
-    error = splits * (2 * _BLOCK + max(terms for _, terms in rows) + 2) * UNIT
     with np.errstate(under="ignore"):
+        for one_chance, one_value in zip(chance, value, strict=True):
+            sums = np.concatenate([sums, sums + one_value], axis=1)
+            masses = np.concatenate([masses * (1 - one_chance), masses * one_chance], axis=1)
+        step = max(float(np.max(sums)) / cells, SMALLEST)
+        rows = [_split(Law(each_sums, each_masses), 0.0, step) for each_sums, each_masses in zip(sums, masses, strict=True)]
+        splits, laws = len(rows), [mass for mass, _ in rows]
+        # a product of `_BLOCK` factors, each of them rounded, and the split
+        error = splits * (2 * _BLOCK + max(terms for _, terms in rows) + 2) * UNIT
         while len(laws) > 1:
             error += sum(min(a.size, b.size) + 2 for a, b in zip(laws[::2], laws[1::2], strict=False)) * UNIT
             paired = [np.convolve(a, b) for a, b in zip(laws[::2], laws[1::2], strict=False)]
             laws = paired + laws[2 * len(paired) :]
-    total = Law(step * np.arange(laws[0].size, dtype=np.float64), laws[0], error=error)
-    return _on_grid(total, step, splits)
+        total = Law(step * np.arange(laws[0].size, dtype=np.float64), laws[0], error=error)
+        return _on_grid(total, step, splits)
 
 
 def _total(laws: list[Law], cells: int, trim: float) -> Law:

@@ -251,6 +251,15 @@ def test_the_law_of_many_unlike_devices_adds_no_more_than_it_says(seed, devices,
     assert below <= truth * (1 + 1e-8) and truth <= above * (1 + 1e-8)
 
 
+def test_many_rare_or_small_devices_raise_nothing():
+    """Also where the caller has rounding to 0 raised as an error."""
+    p, x = np.full(600, 1e-200), np.linspace(1.0, 2.0, 600)
+    with np.errstate(all="raise"):
+        for chances, values in ((p, x), (10.0 ** -np.linspace(0, 60, 600), x), (0 * p + 0.5, 10.0 ** np.linspace(-300, 0, 600))):
+            law = weighted_sum.law(chances, values, cells=512)
+            assert law.probabilities.sum() == pytest.approx(1.0) and np.isfinite(law.slack)
+
+
 def test_what_is_missing_from_a_grid_counts_for_its_curvature_too():
     rng = np.random.default_rng(4)
     p, x = rng.random(40), rng.random(40)

@@ -108,6 +108,7 @@ _FIRST_PANELS = 10  # before any halving
 _HALVINGS = 24  # of one panel, at most
 _MOST_PANELS = 256  # panels per problem on average; with more, halving stops and the bounds known so far are used
 _PANELS = 32  # panels that share the tolerance; a problem seldom ends with more
+_SMALL = -40.0  # log of a divergence below which the guess of it is made with more care
 _NOTHING = -800.0  # least log of a divergence to which tolerances are relative; exp(-800) underflows
 _BEYOND = 8.0  # the integral outside the window may be exp(-8) of the tolerance
 _PIECES = 5  # pieces of an interval of log v; half an ellipse has twice as many arcs
@@ -522,9 +523,11 @@ def _integrated(problem: _Problem, tolerance: float) -> tuple[FloatArray, FloatA
     start, m = problem.start, problem.m
     # the window: alpha up to alpha_end, where Phi(-alpha) is below the integral by `beyond` nats; y = log zeta
     beyond = _BEYOND - np.log(tolerance)
-    alpha_end = np.sqrt(np.maximum(2 * (beyond - guess), np.maximum(start, 0.0) ** 2 + 2))
-    y_end = np.log(m * (alpha_end - start))
-    y_start = np.minimum((np.log(2 * m) + guess - beyond + np.maximum(start, 0.0) ** 2 / 2) / 2, y_end - 1)
+    nearest = np.maximum(start, 0.0)
+    excess = np.maximum(2 * (beyond - guess) - nearest**2, 2.0)  # over the square of `nearest`, where it may round away
+    alpha_end = np.sqrt(nearest**2 + excess)
+    y_end = np.log(m * (excess / (alpha_end + nearest) + (nearest - start)))
+    y_start = np.minimum((np.log(2 * m) + guess - beyond + nearest**2 / 2) / 2, y_end - 1)
     # panels of equal width in y, all problems in one array: `row` is the problem of each panel
     half = (y_end - y_start) / (2 * _FIRST_PANELS)
     centre = y_start[:, None] + half[:, None] * (2 * np.arange(_FIRST_PANELS) + 1)
@@ -533,7 +536,7 @@ def _integrated(problem: _Problem, tolerance: float) -> tuple[FloatArray, FloatA
     log_goal = np.log(tolerance / _PANELS) + guess
     final_panels: list[tuple[IntArray, FloatArray, FloatArray, FloatArray]] = []
     # outside the window: zeta_0^2 / 2 m times the greatest density on the left, Phi(-alpha_end) on the right
-    log_lost = 2 * y_start - np.log(2 * m) - _LOG_SQRT_2PI - np.maximum(start, 0.0) ** 2 / 2
+    log_lost = 2 * y_start - np.log(2 * m) - _LOG_SQRT_2PI - nearest**2 / 2
     log_lost = np.logaddexp(special.log_ndtr(-alpha_end), log_lost)
     for halving in range(_HALVINGS + 1):
         # error of the rule, and upper bound of the integral, of each panel
@@ -707,10 +710,19 @@ def _at(problem: _Problem, y: FloatArray) -> tuple[FloatArray, FloatArray, Float
 
 def _roughly(problem: _Problem) -> FloatArray:
     """log of the integral by a coarse rule; tolerances are relative to it."""
+    guess = _by_points(problem, 1.5)
+    small = np.flatnonzero(guess < _SMALL)
+    if small.size:  # far out the peak may lie between the points
+        guess[small] = np.maximum(guess[small], _by_points(problem[small], 1.0))
+    return guess
+
+
+def _by_points(problem: _Problem, step: float) -> FloatArray:
+    """The coarse rule on points that are so far apart in alpha where the Gaussian factor is great."""
     start, m = problem.start[:, None], problem.m[:, None]
     # a grid over the Gaussian factor, and a geometric one near zeta = 0, where L changes
-    around = np.concatenate([np.arange(-8.0, 9.0, 1.5), np.arange(10.0, 41.0, 5.0)]) - np.minimum(start, 0.0)  # alpha >= -8
-    near_zero = 10.0 ** np.linspace(-12, 2, 9) / np.maximum(np.abs(start), 1.0)
+    around = np.concatenate([np.arange(-8.0, 9.0, step), np.arange(10.0, 41.0, 3 * step)]) - np.minimum(start, 0.0)
+    near_zero = 10.0 ** np.linspace(-12, 2, int(15 / step)) / np.maximum(np.abs(start), 1.0)
     zeta = m * np.sort(np.concatenate([np.where(around > 0, around, 1e-3), near_zero], axis=1), axis=1)
     y = np.log(zeta)
     zeta, alpha, _, excess = _at(problem, y)

@@ -70,3 +70,23 @@ def test_a_panel_of_fewer_nodes_has_a_greater_error(monkeypatch):
     most_value, _, most_error = hidden_divergence.log_curve(*problems, **asked)
     assert np.all(most_error <= error) and np.max(error / most_error) > 1.5
     assert np.all(np.abs(value - most_value) <= error + most_error) and np.all(error <= 1e-5)
+
+
+def test_where_the_window_is_narrower_than_rounding():
+    """One such problem stopped all that were asked with it."""
+    eps, p, d, v, s = (np.array(each) for each in ([150.0, 1.0], [5.8e-6, 0.9], [4.3e-7, 0.4], [0.8578, 1.1], [9.28e-4, 0.1]))
+    value, _, error = hidden_divergence.log_curve(eps, p, d, v, s, dimension=3, replace=False)
+    alone = hidden_divergence.log_curve(*(each[1:] for each in (eps, p, d, v, s)), dimension=3, replace=False)
+    assert value[0] < -1e10 and value[1] == pytest.approx(alone[0][0], rel=1e-13) and error[1] < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("problem", "dimension", "log_value"),
+    [
+        ((1.13819576297, 3.17935593e-06, 1434.7591437, 429448.99835, 0.0186195769269), 3072, -74.3414),
+        ((0.76530471493, 8.2585269045e-10, 0.16315247999, 0.0023296722669, 1.0699672384749e-07), 5, -72.849),
+    ],
+)
+def test_a_narrow_peak_far_out_is_found(problem, dimension, log_value):
+    value, _, error = hidden_divergence.log_curve(*(np.array([x]) for x in problem), dimension=dimension, replace=True)
+    assert value[0] == pytest.approx(log_value, abs=1e-3) and error[0] < 1e-8
