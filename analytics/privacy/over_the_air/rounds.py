@@ -46,7 +46,7 @@ SHORTENED = 1.01 / _SHORT  # bound of the relative change of epsilon by this rou
 _NATS = 24.0  # -log of the quadrature error of a curve: below the error of any loss grid
 _TOLERATED = 7.5e-6  # relative error of a divergence in a composition, however many releases it has (Query.in_composition)
 _MORE_NATS = 6.0  # by which the quadrature is more accurate than this
-# for as many devices at most, cells of the law of the others' noise, where its divergences are interpolated: they cost little
+# for as many devices at most, cells of the law of the others' noise over rounds (`_fine_cells`)
 _FINE_CELLS = {64: 1 << 15, 256: 1 << 14}
 _PIECES = 8, 64  # pieces of the law of the others' noise with a Gauss rule each, tried in this order
 _AT_ONCE = 1 << 20  # epsilons times values of the others' noise that are computed at a time
@@ -415,12 +415,15 @@ class Laws:
 
 
 def _fine_cells(system: InferenceSystem, model: type[NoiseMixture]) -> int | None:
-    """How many cells the law of the others' noise has over rounds: half as many where no Gauss rule takes their place."""
+    """How many cells the law of the others' noise has over rounds, where more than usual are worth their time.
+
+    Hidden devices in few dimensions have close bounds anyway, and where no series in the noise is found each value costs one
+    divergence; in many dimensions each is read from a series, and half as many cells serve.
+    """
     hidden = model is HiddenParticipationMixture
-    if system.idle_noise or not (hidden or system.adjacency is Adjacency.ABSENT):
+    if system.idle_noise or (system.dimension < PROVED_FROM if hidden else system.adjacency is not Adjacency.ABSENT):
         return None
-    read_one_by_one = hidden and system.dimension >= PROVED_FROM
-    return next((cells // (1 + read_one_by_one) for most, cells in _FINE_CELLS.items() if system.devices <= most), None)
+    return next((cells // (1 + hidden) for most, cells in _FINE_CELLS.items() if system.devices <= most), None)
 
 
 def _shortened(epsilon: FloatArray) -> FloatArray:
