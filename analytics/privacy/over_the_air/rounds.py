@@ -409,7 +409,7 @@ class Laws:
         """The mixture of one device, up to this probability of the others' noise at either end of its law."""
         if negligible not in self._parts:
             meant, model = observers.mixture_model(self.system, self.observer)
-            alone = participations(meant, self.devices, negligible, model, _fine_cells(meant, model), together=False)
+            alone = participations(meant, self.devices, negligible, model, _fine_cells(self.system, model), together=False)
             self._parts[negligible] = {int(k): part.only(part.kind[[i]]) for part in alone for i, k in enumerate(part.devices)}
         return self._parts[negligible][device]
 
