@@ -34,6 +34,7 @@ value at most its step h and of conditional variance at most :math:`h^2/4`; `sla
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -243,15 +244,11 @@ def _of_many(p: FloatArray, x: FloatArray, cells: int) -> Law:
             masses = np.concatenate([masses * (1 - one_chance), masses * one_chance], axis=1)
         step = max(float(np.max(sums)) / cells, SMALLEST)
         rows = [_split(Law(each_sums, each_masses), 0.0, step) for each_sums, each_masses in zip(sums, masses, strict=True)]
-        splits, laws = len(rows), [mass for mass, _ in rows]
-        # a product of `_BLOCK` factors, each of them rounded, and the split
-        error = splits * (2 * _BLOCK + max(terms for _, terms in rows) + 2) * UNIT
-        while len(laws) > 1:
-            error += sum(min(a.size, b.size) + 2 for a, b in zip(laws[::2], laws[1::2], strict=False)) * UNIT
-            paired = [np.convolve(a, b) for a, b in zip(laws[::2], laws[1::2], strict=False)]
-            laws = paired + laws[2 * len(paired) :]
-        total = Law(step * np.arange(laws[0].size, dtype=np.float64), laws[0], error=error)
-        return _on_grid(total, step, splits)
+        block = poisson_binomial.total([poisson_binomial.Block(0, mass) for mass, _ in rows])  # of the sum, in steps
+        # a product of `_BLOCK` factors, each of them rounded, and the split; each level adds pairs, sums of so many products
+        error = len(rows) * (2 * _BLOCK + max(terms for _, terms in rows) + 2) * UNIT
+        error += math.ceil(math.log2(len(rows))) * len(rows) * (cells + 4) * UNIT
+        return _on_grid(_scaled(block, step, error), step, len(rows))
 
 
 def _total(laws: list[Law], cells: int, trim: float) -> Law:
