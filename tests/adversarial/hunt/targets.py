@@ -202,11 +202,11 @@ def _delta(case: Case) -> float:
 
 def _gridded(case: Case) -> float:
     """The same on a law with few cells, where the curvature of the divergence decides."""
-    kept, build.CELLS = build.CELLS, case["cells"]
+    kept, build._CELLS = build._CELLS, case["cells"]
     try:
         return max(_epsilon(case), _delta(case))
     finally:
-        build.CELLS = kept
+        build._CELLS = kept
 
 
 def _hidden(case: Case) -> float:

@@ -67,7 +67,7 @@ _AT_ONCE = 1 << 18  # epsilons times atoms whose divergences are computed at a t
 _FAR = 1e60  # v beyond this multiple of the noise counts as this multiple, which is safe for the upper end
 # relative distances below the upper bound
 _BELOW = (1e-9, 1e-6, 1e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, *np.arange(0.1, 0.9, 0.05).tolist())
-_NEWTON_STEPS, _BEYOND = 6, 0.005  # towards a lower bound, each longer than Newton's by this share
+_NEWTON_STEPS = 6  # towards a lower bound
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _HALVINGS = 60  # of the interval of a mean
 _NATS = 24.0  # the quadrature of a divergence errs by e^-24 of it
@@ -533,31 +533,11 @@ def _least_epsilon(pair: _Pair, allowed_delta: float, *, exact_pair: bool) -> tu
             safe = np.where(target < 1, target, 0.5)
             upper[undecided] = pair.low.least_epsilon(safe)[undecided]
             provable = np.where(pair.bounded & exact_pair, upper, 0.0)
-            lower = _lower_bounds(provable, np.log(safe) + 16 * UNIT, pair.high)
+            # the roots lie as far below the upper bounds as both laws of v are apart
+            lower = epsilon_lower_bounds(
+                provable, np.log(safe) + 16 * UNIT, pair.high.log_lower, _BELOW, steps=_NEWTON_STEPS, within=1.0
+            )
     return lower, upper
-
-
-def _lower_bounds(upper: FloatArray, log_delta: FloatArray, mixture: NoiseMixture) -> FloatArray:
-    """Epsilons below the upper bounds at which delta is proved to be above its target, row by row; 0 where none is found.
-
-    Newton's steps go beyond the roots, whose distance from the upper bounds is that of both laws of v. Where they do not arrive,
-    fixed shares are tried.
-    """
-    lower, remaining = np.zeros(upper.shape), np.flatnonzero((upper > 0) & (upper < np.inf))
-    share = np.full(remaining.size, _BELOW[0])
-    for _ in range(_NEWTON_STEPS):
-        candidate = upper[remaining] * (1 - share)
-        bound, slope = mixture.log_lower(candidate, remaining)
-        above = bound > log_delta[remaining]
-        lower[remaining[above]] = candidate[above]
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            share = share + (1 + _BEYOND) * (log_delta[remaining] - bound) / -slope / upper[remaining]
-        left = ~above & (share > 0) & (share < 1)
-        remaining, share = remaining[left], share[left]
-        if not remaining.size:
-            break
-    missing = np.where(lower > 0, 0.0, upper)
-    return np.maximum(lower, epsilon_lower_bounds(missing, log_delta, mixture.log_lower, _BELOW))
 
 
 def epsilon(

@@ -29,8 +29,8 @@ _MANY, _MANY_ROWS = 512, 1024  # classes from which one law may serve all device
 _SMALL, _SMALL_SHARE = 3e-7, 1e-2
 _TOGETHER = 1 << 14  # values of the laws in a batch of different systems: few enough for the processor's cache
 _NATS = (30.0, 20.0)  # -log of the quadrature error of the divergences, for an exact law and for one on a grid
-CELLS = 4096  # cells of the law of the others' noise, where it is not exact
-_TRIED = (CELLS // 8, CELLS)  # cells with which `exceeds` tries a proof, in this order
+_CELLS = 4096  # cells of the law of the others' noise, where it is not exact
+_TRIED = (_CELLS // 8, _CELLS)  # cells with which `exceeds` tries a proof, in this order
 TRIMMED = 1e-15  # share of delta that may be spent on rare values of the others' noise
 _NEGLIGIBLE = 1e-25  # probability of the others' noise that a first try leaves out
 _BELOW = (1e-9, 1e-6, 1e-4, 1e-2, 0.1, 0.5)  # relative distances below the upper bound at which a lower bound is tried
@@ -214,6 +214,8 @@ def epsilon_lower_bounds(
     shares: Sequence[float] = _BELOW,
     *,
     known: tuple[FloatArray, FloatArray] | None = None,
+    steps: int = _NEWTON_STEPS,
+    within: float = _NEWTON_WITHIN,
 ) -> FloatArray:
     """The greatest of a few epsilons below `upper` at which delta is proved to be above its target, row by row; 0 where none is.
 
@@ -224,13 +226,15 @@ def epsilon_lower_bounds(
         Lower bound of log delta of epsilons and their rows, and its slope.
     shares : sequence of float
         Relative distances below the upper bound that are tried, in this order; after the first, Newton's steps from there.
+    steps, within : int, float
+        Of Newton's, at most, and the relative distance below the upper bound up to which they go.
     known : tuple of ndarray, optional
         What `log_lower` gives at `upper`; then the first share is not tried.
     """
     lower, remaining = np.zeros(upper.shape), np.flatnonzero(upper > 0)
     share = np.full(remaining.size, 0.0 if known is not None else shares[0])
     place = np.full(remaining.size, 0 if known is not None else 1)  # of the next of the shares
-    for step in range(len(shares) + _NEWTON_STEPS + 1):
+    for step in range(len(shares) + steps + 1):
         if not remaining.size:
             break
         candidate = np.where(upper[remaining] < np.inf, upper[remaining] * (1 - share), _FARTHEST)
@@ -243,7 +247,7 @@ def epsilon_lower_bounds(
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             newton = share + (1 + _BEYOND) * (log_delta[remaining] - bound) / -slope / upper[remaining]
         # a long step would rest on a bound that is poor: then the shares are tried one by one
-        usable = (newton > share + shares[0]) & (newton < _NEWTON_WITHIN) & (step < _NEWTON_STEPS)
+        usable = (newton > share + shares[0]) & (newton < within) & (step < steps)
         share = np.where(usable, newton, np.append(shares, np.inf)[np.minimum(place, len(shares))])
         place = place + ~usable
         left = ~above & (share < np.inf)
@@ -285,7 +289,7 @@ def participations(
 ) -> Iterator[NoiseMixture]:
     """Split `devices` (sorted, distinct) into batches; omit at most `negligible` probability at either end of a law.
 
-    The law of the others' noise has `cells` cells where it is not exact, by default `CELLS`. Of several systems, `devices` lists
+    The law of the others' noise has `cells` cells where it is not exact, by default `_CELLS`. Of several systems, `devices` lists
     the systems. Laws in a batch share the greatest error on a grid of any; not `together`, each has a batch of its own.
     """
     system = system.normalised()
@@ -301,7 +305,7 @@ def participations(
         yield _participation(system, devices, class_of, classes, no_others, negligible, model)
         return
     wanted = np.unique(class_of[devices])
-    cells = CELLS if cells is None else cells
+    cells = _CELLS if cells is None else cells
     cells = cells if multiplicity.size <= cells // 16 else cells // 2  # the law of many devices is smoother
     rare = negligible * weighted_sum.RARE
     if together and multiplicity.size >= _MANY:
