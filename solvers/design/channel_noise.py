@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,9 +33,6 @@ from airtight.solvers.errors import InfeasibleError
 _NEAR = 1e-5  # logarithm of the ratio of the ends between which the scale is found
 _FACTOR = 4.0  # between scales that are tried until one keeps the target
 _RANGE = 1e15  # from the first scale, in both directions
-_SLOPE, _FLATTEST = -0.5, -0.02  # of log epsilon in log scale, where it falls: of a normal mechanism, and that is used at most
-_ASIDE, _LONGEST = 0.3, 5.0  # distance behind the root, as share of _NEAR; greatest step of log scale
-_PATIENCE, _EVALUATIONS = 6, 100  # secants that may fail to halve the interval before it is halved; evaluations at most
 _STEEP, _FURTHER, _FARTHEST, _BEYOND, _WORTH = 2.5, 4.0, 0.5, 1.02, 0.9  # towards a scale that is proved too quiet
 
 
@@ -208,7 +206,7 @@ def too_quiet(
 
 
 def _least_of_falling(
-    excess: Callable[[float, int | None], float], worst: Callable[[float], int | None], first: float
+    excess: Callable[..., float], worst: Callable[[float], int | None], first: float
 ) -> float | None:
     """The least scale that keeps the target, where epsilon falls with the scale; None where none is found.
 
@@ -219,44 +217,12 @@ def _least_of_falling(
     excess(first, None)
     scale, device = first, worst(first)
     while device is not None:
-        if (found := _root(excess, device, scale)) is None or excess(found, None) <= 0:
+        if (found := _least(partial(excess, device=device), scale)) is None or excess(found, None) <= 0:
             return found
         scale, last, device = found, device, worst(found)
         if device == last:  # alone it has another bound than among all
             break
-    return _root(excess, None, scale)
-
-
-def _root(excess: Callable[[float, int | None], float], device: int | None, first: float) -> float | None:
-    """A scale that keeps the target, about _NEAR above the root at most, by secants of logarithms; None where none is found.
-
-    Epsilon is nearly a power of the scale.
-    """
-    x, slope, kept = float(np.log(first)), _SLOPE, first
-    low, high, width, patience = -np.inf, np.inf, np.inf, _PATIENCE
-    least, greatest = x - np.log(_RANGE), x + np.log(_RANGE)
-    previous, before = np.nan, np.nan
-    for step in range(_EVALUATIONS):
-        here = excess(scale := float(np.exp(x)) if step else first, device)
-        if here <= 0:
-            high, kept = x, scale
-        else:
-            low = x
-        if np.isfinite(secant := (here - before) / (x - previous)):
-            slope = min(secant, _FLATTEST)
-        if 0 <= -here <= -slope * _NEAR or high - low <= _NEAR or high <= least:
-            return kept
-        if low >= greatest:
-            return None
-        patience -= 1
-        if high - low <= width / 2:
-            width, patience = high - low, _PATIENCE
-        previous, before = x, here
-        ahead = x - here / slope + _ASIDE * _NEAR
-        x = min(max(ahead, x - _LONGEST, least), x + _LONGEST, greatest)  # a far secant is poor
-        if not low < x < high or patience <= 0:
-            x, patience = (low + high) / 2, _PATIENCE
-    return kept if high < np.inf else None
+    return _least(partial(excess, device=None), scale)
 
 
 def _least(excess: Callable[[float], float], first: float) -> float | None:
