@@ -147,8 +147,8 @@ def test_small_domains_are_enumerated():
 
 @pytest.fixture(scope="module")
 def pool():
-    """Another process, which imports all papers once."""
-    with ProcessPoolExecutor(1, get_context("spawn")) as executor:
+    """Two processes; each imports all papers once."""
+    with ProcessPoolExecutor(2, get_context("spawn")) as executor:
         yield executor
 
 
