@@ -192,15 +192,14 @@ def _greatest_by_search(system: InferenceSystem, observer: Observer, epsilon: fl
             log_weight, slope = _root(sketch, log_weight, slope, near=1e-6)
             log_weight = np.where(np.isneginf(log_weight), excess.scale, log_weight)
         near = _NEAR_ON_GRID if group.slack else _NEAR
-        root = np.full(log_weight.size, np.nan)
+        root = np.full(log_weight.size, np.nan)  # where the rules do not serve, it is searched on the whole law
         if few is not None:
             by_rules = replace(excess, group=few)
             nearly, slope = _root(by_rules, log_weight, slope, near=near)
-            served = np.isfinite(nearly) & by_rules.served(nearly)
-            root[served], log_weight = nearly[served], np.where(np.isfinite(nearly), nearly, log_weight)
-            log_weight[served] = np.nan
-        unserved = ~np.isnan(log_weight)
-        root[unserved] = _root(excess, log_weight, slope, near=near)[0][unserved]
+            root = np.where(np.isfinite(nearly) & by_rules.served(nearly), nearly, np.nan)
+            log_weight = np.where(np.isneginf(nearly), log_weight, nearly)
+        left = np.isnan(root)
+        root = np.where(left, _root(excess, np.where(left, log_weight, np.nan), slope, near=near)[0], root)
         if system.adjacency is Adjacency.ABSENT:
             without_root = np.flatnonzero(np.isneginf(root))
             root[without_root[excess(weight_zero[without_root], without_root) > 0]] = np.nan

@@ -183,9 +183,13 @@ class NoiseMixture:
     @property
     def pieces(self) -> int:
         """The number of pieces for which rules are mostly precise."""
+        return gauss_rule.pieces_for(*self._widest, self._opening)
+
+    @property
+    def _opening(self) -> float:
+        """The greatest argument in the ellipse of a piece."""
         leaves = self.adjacency is Adjacency.ABSENT
-        opening = complex_noise.opening(float(np.max(self.dimension))) if leaves else complex_noise.VISIBLE
-        return gauss_rule.pieces_for(*self._widest, opening)
+        return complex_noise.opening(float(np.max(self.dimension))) if leaves else complex_noise.VISIBLE
 
     @property
     def _widest(self) -> tuple[FloatArray, FloatArray]:

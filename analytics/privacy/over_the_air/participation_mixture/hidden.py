@@ -11,7 +11,6 @@ from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.privacy.over_the_air.participation_mixture import (
     complex_noise,
-    gauss_rule,
     hidden_divergence,
     noise_interpolant,
 )
@@ -64,8 +63,8 @@ class HiddenParticipationMixture(NoiseMixture):
         return super().ruled(pieces) if int(self.dimension[0]) < PROVED_FROM else None
 
     @property
-    def pieces(self) -> int:
-        return gauss_rule.pieces_for(self.variance, self.weights, complex_noise.opening(float(self.dimension[0])))
+    def _opening(self) -> float:
+        return complex_noise.opening(float(self.dimension[0]))
 
     def _directions(self) -> list[Curve]:
         return [self._hidden]
