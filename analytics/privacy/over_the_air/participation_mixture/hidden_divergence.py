@@ -114,6 +114,9 @@ _BEYOND = 8.0  # the integral outside the window may be exp(-8) of the tolerance
 _PIECES = 5  # pieces of an interval of log v; half an ellipse has twice as many arcs
 # panels of zeta: nats by which the Gaussian factor falls to their end; number of equal ones; of smaller ones at 0
 _TAIL, _EVEN, _OCTAVES = 60.0, 20, 13
+# cuts of each of them where they are too wide for either branch, which a bound of B above exp(5) shows; nats by which the whole
+# of a panel that is left out is below the doubt that it may add
+_CUT, _GROWTH, _SLIGHTER = 4, 5.0, 6.0
 _STEEPEST = 1.5  # radians: greatest argument in the box of an ellipse; below pi/2
 _TABLED = 20.0  # shape of a gamma variable from which a table replaces SciPy's function
 _LEAST_VALUE = 1e-290  # least value in the table: a normal double with a margin
@@ -240,16 +243,41 @@ def log_largest(
     since the function is real on the real axis. On each of a few arcs, :math:`v, 1/v, 1/(v+s)` and :math:`\log(1+s/v)`
     lie in boxes, and so do the terms above on each panel of :math:`\zeta`. As in the module's notes, B is bounded left
     of the kink, where :math:`\Re\tau > 0` on all arcs, by means of :math:`|1-e^{-\eta t}| \le
-    (|\eta|/\Re\eta)(1-e^{-t\Re\eta})` for complex :math:`\eta`. The other branch is used where it differs from B by
-    less than the doubt `slight` on the whole interval. Right of the last panel, the terms of the exponents that rise
-    with g are dominated by the term in :math:`g^2`, and a Gaussian tail bounds both parts.
+    (|\eta|/\Re\eta)(1-e^{-t\Re\eta})` for complex :math:`\eta`. The other branch is used where its bound is less and it
+    differs from B by less than the doubt `slight` on the whole interval, and 0 where B itself contributes much less than
+    that. Where these bounds of B are great beside 1, or the doubts add up to more than `slight`, the panels are cut.
+    Right of the last panel, the terms of the exponents that rise with g are dominated by the term in :math:`g^2`, and a
+    Gaussian tail bounds both parts.
     """
+    arguments, settings = (eps, p, d, s, low, high, slight), (rho, dimension, replace, reverse)
+    log_bound, doubt, growth = _largest_on_panels(*arguments, *settings, 1)
+    rough = np.flatnonzero(~((growth <= _GROWTH) & (doubt <= slight)))
+    if rough.size:
+        log_bound[rough], doubt[rough], _ = _largest_on_panels(*(x[rough] for x in arguments), *settings, _CUT)
+    return log_bound, doubt
+
+
+def _largest_on_panels(
+    eps: FloatArray,
+    p: FloatArray,
+    d: FloatArray,
+    s: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    slight: FloatArray,
+    rho: float,
+    dimension: int,
+    replace: bool,
+    reverse: bool,
+    cuts: int,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Both results of :func:`log_largest` on panels each cut in so many, and by how much the bound exceeds that for B = 1."""
     with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
         a = (dimension - 1) / 2
         # kappa: mean of the coordinates of x and x' on the axis, whose origin is the common component
         mean = np.zeros(d.shape) if replace else -d / 2 if reverse else d / 2
         log_odds = np.log(p) - np.log1p(-p) - eps - np.log(-np.expm1(-eps))
-        zeta = _panel_ends(eps, d, np.exp(low) + s)
+        zeta = _panel_ends(eps, d, np.exp(low) + s, cuts)
         # Real v: where B and its branch right of the kink differ, by E[(exp(eta (tau - S)) - 1)_+] at most P(a, tau)
         # (exp(eta tau) - 1). The greatest tau and eta of each piece of the interval are taken.
         on_axis = _Arcs.on_axis(low, high, s)
@@ -258,10 +286,12 @@ def log_largest(
         above = special.gammainc(a, np.maximum(tau, 0.0)) if a else (tau > 0).astype(float)
         # exp overflows above 709; a factor of exp(700) suffices (module's notes, *right of the kink*)
         excess = np.log(np.expm1(np.clip(s[:, None, None] * np.exp(-low)[:, None, None] * tau, 0.0, 700.0)))
-        doubt = np.where(above > 0, log_factors + width + np.log(above) + excess, -np.inf)
+        # each v lies in one of the pieces
+        doubt = np.max(np.where(above > 0, log_factors + width + np.log(above) + excess, -np.inf), axis=1)
+        whole = np.max(log_factors + width, axis=1)  # the panel itself, as B is at most 1
         # the branch right of the kink is analytic: it may be used on a panel where it is right up to the doubt on the
-        # whole interval
-        right = np.all(doubt <= slight[:, None, None], axis=1, keepdims=True)
+        # whole interval, and so may 0
+        right, nothing = doubt <= slight[:, None], whole <= slight[:, None] - _SLIGHTER
         # complex v: by the maximum principle the boundary of the ellipse suffices, and its upper half by symmetry
         arcs = _Arcs.around((low + high) / 2, (high - low) / 2, rho, s)
         log_factors, tau, _, imaginary, log_right = arcs.terms(eps, d, s, mean, log_odds, zeta, a)
@@ -278,21 +308,24 @@ def log_largest(
         of_left = np.where(left_of_kink, of_left + max(a - 1, 0.0) / 2 * np.log1p(slant * slant), np.inf)
         of_right = np.logaddexp(0.0, log_right)
         # the greatest of all arcs for each panel, then the sum over panels and the tail
-        each = np.max(log_factors + width + np.where(right, of_right, of_left), axis=1)
+        of_left, of_right = (np.max(log_factors + width + each, axis=1) for each in (of_left, of_right))
+        right &= ~(of_left <= of_right)
+        each = np.where(nothing, -np.inf, np.where(right, of_right, of_left))
         log_bound = np.logaddexp(special.logsumexp(each, axis=1), arcs.tail(eps, d, s, mean, log_odds, zeta[:, -1], a))
-        # the doubts of all pieces add up to a bound for each v
-        doubt = special.logsumexp(np.where(right, doubt, -np.inf), axis=(1, 2))
-        return np.where(log_bound == log_bound, log_bound, np.inf), doubt
+        doubt = special.logsumexp(np.where(nothing, whole, np.where(right, doubt, -np.inf)), axis=1)
+        growth = log_bound - special.logsumexp(np.max(log_factors + width, axis=1), axis=1)
+        return np.where(log_bound == log_bound, log_bound, np.inf), doubt, growth
 
 
-def _panel_ends(eps: FloatArray, d: FloatArray, w: FloatArray) -> FloatArray:
-    """Ends of panels of zeta, from 0 to where the remaining integral at the variance w is negligible."""
+def _panel_ends(eps: FloatArray, d: FloatArray, w: FloatArray, cuts: int) -> FloatArray:
+    """Ends of panels of zeta, each cut in so many, from 0 to where the remaining integral at the variance w is negligible."""
     m = d / np.sqrt(w)
     start = eps / m - m / 2
     # alpha^2 / 2 at the end exceeds its least value by _TAIL nats; zeta = m (alpha - start)
     length = np.sqrt(np.maximum(start, 0.0) ** 2 + 2 * _TAIL) - start
     # L behaves like log zeta near 0, hence the ever smaller panels there
-    places = np.concatenate([[0.0], 4.0 ** np.arange(-_OCTAVES, 0) / _EVEN, np.arange(1, _EVEN + 1) / _EVEN])
+    near_zero = 4.0 ** (np.arange(-_OCTAVES * cuts, 0) / cuts) / _EVEN
+    places = np.concatenate([[0.0], near_zero, np.arange(cuts, _EVEN * cuts + 1) / (_EVEN * cuts)])
     return np.asarray((m * length)[:, None] * places)
 
 

@@ -229,10 +229,10 @@ class NoiseInterpolant:
             row, column = np.nonzero(inside & np.isnan(value[cells.rows]))
             target = cells.rows[row], column
             cell = np.sum(log_v[target][:, None] > cells.log_v[row, 1:-1], axis=1)
-            high, low = (
-                cells.value[row, cell] + cells.error[row, cell],
-                cells.value[row, cell + 1] - cells.error[row, cell + 1],
-            )
+            high_error = cells.error[row, cell]
+            # a value of infinite error is an upper bound itself
+            high = cells.value[row, cell] + np.where(high_error < np.inf, high_error, 0.0)
+            low = cells.value[row, cell + 1] - cells.error[row, cell + 1]
             # a lower bound of 0 leaves an upper bound only
             with np.errstate(invalid="ignore"):
                 bounded = low > -np.inf
@@ -374,22 +374,28 @@ class NoiseInterpolant:
     def _cut(
         self, i: IntArray, rows: IntArray, low: FloatArray, high: FloatArray
     ) -> tuple[IntArray, FloatArray, FloatArray]:
-        """The rows whose divergence falls to 0, where its logarithm has no series, and the ranges on which one is tried.
+        """The rows whose divergence falls to 0, or to where only an upper bound of it is known, and the ranges on which a
+        series is tried: up to there its logarithm may have one.
 
         What is cut off is one cell.
         """
         if not rows.size:
             return rows, low, high
-        first, last = self.component(np.exp(np.stack([low, high], axis=1)), i[rows])[0].T
-        vanishing = (first > -np.inf) & (last == -np.inf)
-        rows, low, high, first = rows[vanishing], low[vanishing], high[vanishing], first[vanishing]
+        ends, _, end_errors = self.component(np.exp(np.stack([low, high], axis=1)), i[rows])
+        (first, last), (first_error, last_error) = ends.T, end_errors.T
+        vanishing = last == -np.inf
+        falling = (first > -np.inf) & (first_error < np.inf) & (vanishing | (last_error == np.inf))
+        rows, low, high = rows[falling], low[falling], high[falling]
         if not rows.size:
             return rows, low, high
+        # where it vanishes, its logarithm is no longer smooth long before
+        least = np.where(vanishing, first - _FALL, -np.inf)[falling]
         inside, outside, at = low, high, np.arange(rows.size)
         for _ in range(_SECTIONS):
             places = inside[:, None] + (outside - inside)[:, None] * np.linspace(0, 1, _ENDS)
             # the first one, `inside`, always matters
-            matters = self.component(np.exp(places[:, 1:-1]), i[rows])[0] >= first[:, None] - _FALL
+            value, _, error = self.component(np.exp(places[:, 1:-1]), i[rows])
+            matters = (value >= least[:, None]) & (error < np.inf)
             last_inside = np.sum(np.logical_and.accumulate(matters, axis=1), axis=1)
             inside, outside = places[at, last_inside], places[at, last_inside + 1]
         ends = np.stack([outside, high], axis=1)
