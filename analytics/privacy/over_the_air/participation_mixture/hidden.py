@@ -33,6 +33,8 @@ PROVED_FROM = 100  # dimensions from which an error bound is proved; below, kink
 _TOLERANCE = 3e-11  # relative error of the quadrature and of the interpolation
 _VARIED = 2.0  # factor by which an estimated curvature is assumed to vary at most within the slack
 _PLACES = 128  # values of the others' noise at which the contributions to the mean are compared
+_LEAST_EPSILON = 1e-15  # for which the divergence is bounded at complex noise
+_JUDGED = 9  # values of the divergence that show what contributes to its mean
 
 
 class HiddenParticipationMixture(NoiseMixture):
@@ -73,39 +75,42 @@ class HiddenParticipationMixture(NoiseMixture):
         return partial(self._hidden, reverse=reverse)
 
     def _hidden(self, epsilon: FloatArray, rows: IntArray, *, reverse: bool = False) -> Values:
+        component, proved = self._component(epsilon, rows, reverse=reverse), int(self.dimension[0]) >= PROVED_FROM
         at = NoiseInterpolant(
-            self._component(epsilon, rows, reverse=reverse),
-            self._largest(epsilon, rows, reverse=reverse) if self.dimension[0] >= PROVED_FROM else None,
+            component,
+            self._largest(epsilon, rows, reverse=reverse) if proved else None,
             self.tolerance,
             self.slack,
             int(self.dimension[0]),
-            self._matters(epsilon, rows),
+            self._matters(component, rows) if proved else None,
             self._fewest,
+            bent=self.spread * self.slack,
         )
         value, slope, up, down = self._expected(at, rows, self._bend(at, rows, reverse))
         return np.log(self.participation[rows]) + value, slope, up, down
 
-    def _matters(self, epsilon: FloatArray, rows: IntArray) -> Contributions | None:
-        """What contributes to the mean, all of it up to the tolerance, judged at some v by a visible device."""
+    def _matters(self, component: Component, rows: IntArray) -> Contributions | None:
+        """What contributes to the mean, all of it up to the tolerance, judged by a few values of the divergence."""
         step = self.variance.shape[1] // _PLACES
         if step < 2:
             return None
         v = self.variance[:, ::step][rows]
         weights = np.add.reduceat(self.weights, np.arange(0, self.variance.shape[1], step), axis=1)[rows]
-        with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
-            mu = self.sensitivity[rows, None] / np.sqrt(v + self.own_noise[rows, None])
-            log_terms = gaussian.log_curve(*(x.ravel() for x in np.broadcast_arrays(epsilon[:, None], mu)))[0].reshape(
-                v.shape
-            )
-            log_terms = np.log(weights) + np.where(np.isfinite(log_terms), log_terms, -np.inf)
+        with np.errstate(divide="ignore", invalid="ignore", under="ignore", over="ignore"):
+            log_v = np.log(v)
+            least = np.where(v[:, 0] > 0, log_v[:, 0], log_v[:, 1])
+            places = least[:, None] + (log_v[:, -1] - least)[:, None] * np.linspace(0, 1, _JUDGED)
+            judged = component(np.exp(places), np.arange(rows.size))[0]
+            # 0 beside other values: far below what counts
+            judged = np.where(judged > -np.inf, judged, -1e300)
+            log_terms = np.stack([np.interp(*each) for each in zip(log_v, places, judged, strict=True)])
+            log_terms = np.log(weights) + log_terms
             share = np.exp(log_terms - np.max(log_terms, axis=1, keepdims=True))
         share = np.where(np.isfinite(share), share, 1.0)
         negligible = self.tolerance * np.sum(share, axis=1, keepdims=True)
         first = np.maximum(np.sum(np.cumsum(share, axis=1) <= negligible, axis=1) - 1, 0)
         last = np.sum(np.cumsum(share[:, ::-1], axis=1)[:, ::-1] > negligible, axis=1)
         high = self.variance[rows, np.minimum(last * step, self.variance.shape[1] - 1)]
-        with np.errstate(divide="ignore"):
-            log_v = np.log(v)
         at_most = np.full(rows.size, np.inf) if self.slack else high
         return Contributions(v[np.arange(rows.size), first], at_most, log_v, share / np.sum(share, axis=1, keepdims=True))
 
@@ -134,14 +139,16 @@ class HiddenParticipationMixture(NoiseMixture):
         def largest(
             i: IntArray, low: FloatArray, high: FloatArray, rho: float, log_negligible: FloatArray
         ) -> tuple[FloatArray, FloatArray]:
-            row = rows[i]
+            row, asked = rows[i], epsilon[i]
             log_bound, doubt = np.full((2, i.size), np.inf)
-            regular = (epsilon[i] > 0) & (epsilon[i] < np.inf) & (self.participation[row] < 1)
+            # epsilon = 0 has no bound of its own: D_1 differs from D_lambda by lambda - 1 at most
+            positive = np.maximum(asked, _LEAST_EPSILON)
+            regular = (asked < np.inf) & (self.participation[row] < 1)
             regular &= (self.own_noise[row] > 0) & (self.sensitivity[row] > 0)
             if np.any(regular):
                 row = row[regular]
                 log_bound[regular], doubt[regular] = hidden_divergence.log_largest(
-                    epsilon[i][regular],
+                    positive[regular],
                     self.participation[row],
                     self.sensitivity[row],
                     self.own_noise[row],
@@ -153,6 +160,9 @@ class HiddenParticipationMixture(NoiseMixture):
                     replace=self.adjacency is Adjacency.REPLACE,
                     reverse=reverse,
                 )
+                with np.errstate(divide="ignore"):
+                    moved = np.log(np.where(positive > asked, 2 * positive, 0.0)[regular] / self.participation[row])
+                doubt[regular] = np.logaddexp(doubt[regular], moved)
             return log_bound, doubt
 
         return largest
@@ -165,22 +175,25 @@ class HiddenParticipationMixture(NoiseMixture):
         ) -> tuple[FloatArray, FloatArray]:
             wide_enough = step < NARROW * v
             with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-                below, centre, above = (at(np.where(wide_enough, v + shift, v), i) for shift in (-step, 0.0, step))
+                places = (np.where(wide_enough, v - step, v), v, np.where(wide_enough, v + step, v))
+                below, centre, above = (at.values(place, i) for place in places)
                 low, middle, high = (np.exp(each[0] - unit) for each in (below, centre, above))
                 second = ((low - middle) + (high - middle)) / (step * step)
-                curvature_error = low * np.expm1(below[2]) + 2 * middle * np.expm1(centre[2]) + high * np.expm1(above[2])
+                curvature_error = low * np.expm1(below[1]) + 2 * middle * np.expm1(centre[1]) + high * np.expm1(above[1])
                 curvature_error = curvature_error / (step * step)
                 if at.largest is None:
                     second = _VARIED * second
                 else:
-                    curvature_error = curvature_error + 2 * step * np.exp(at.log_third_derivative(v, step) - unit)
+                    curvature_error = curvature_error + 2 * step * np.exp(at.log_derivative(3, v, step) - unit)
                 curvature_error = np.where(wide_enough, curvature_error, np.inf)
+                most = np.exp(at.log_derivative(2, v, step) - unit)  # of either sign
                 floor, d = np.maximum(v - step, self.receiver[rows[i], None]), self.sensitivity[rows[i], None]
                 near = d / 2 if self.adjacency is Adjacency.REPLACE else 0.0 * d if reverse else d
                 concavity_upper = noise_interpolant.concavity_of_hidden(
                     near, d, floor, self.own_noise[rows[i], None], float(self.dimension[0])
                 )
                 concave = np.fmin(np.maximum(-second, 0.0) + curvature_error, concavity_upper * np.exp(-unit))
-                return concave, np.where(curvature_error < np.inf, np.maximum(second, 0.0) + curvature_error, np.inf)
+                convex = np.where(curvature_error < np.inf, np.maximum(second, 0.0) + curvature_error, np.inf)
+                return np.minimum(concave, most), np.minimum(convex, most)
 
         return bend

@@ -68,6 +68,8 @@ _SECTIONS = 2  # of its range, to find this place; each into as many cells as th
 ESTIMATED_FROM = 72  # values of v from which an estimate is tried at all
 _ENDS = 17  # ends of the cells on an interval where the divergence hardly matters
 _SHARING, _LEAST_SHARE = 16.0, 1e-3  # pieces that share the tolerance, and the least part of its share that one may count for
+_UNCLIPPED = 1e-7  # share of the mean up to which curvature that costs more than the values themselves is left
+_GENTLE = 6 * np.log(2.0)  # excess of log M, of which half is about what half the width gains, over the eightfold of 1 / R^3
 _WORTH = 2  # values of v per node from which interpolation saves time
 _DISC = (_RHO + 1 / _RHO) / 2 - 1  # radius, in half widths, of discs about the piece's points in the ellipse
 NARROW = 1 / 16  # share of v up to which a margin counts as small
@@ -154,6 +156,15 @@ class _Cells:
     value: FloatArray
     slope: FloatArray
     error: FloatArray
+    largest: FloatArray | None = None  # log of M, where it is known
+
+    @property
+    def low(self) -> FloatArray:
+        return self.log_v[:, 0]
+
+    @property
+    def high(self) -> FloatArray:
+        return self.log_v[:, -1]
 
 
 @dataclass
@@ -177,6 +188,8 @@ class NoiseInterpolant:
         Without `largest`, the least number of values for which errors are estimates; fewer are computed one by one.
     vanishing : Vanishing, optional
         Without `largest`, where and how the divergences of the first call's problems vanish.
+    bent : float
+        What a third derivative of 1 costs: a piece is narrowed, a few times, until this costs no more than the tolerance.
     """
 
     component: Component
@@ -187,26 +200,41 @@ class NoiseInterpolant:
     matters: Contributions | None = None
     fewest: int = ESTIMATED_FROM
     vanishing: Vanishing | None = None
+    bent: float = 0.0
     _asked: bool = False
     _pieces: list[_Piece] = field(default_factory=list)
     _cells: list[_Cells] = field(default_factory=list)
+    _last: tuple[FloatArray, Triple] | None = None
 
     def __call__(self, v: FloatArray, i: IntArray) -> Triple:
         """Value, slope and error; `i`, the indices of the problems, must be the same in every call."""
         if not self._asked:
             self._asked = True
             self._fit(v, i)
+        self._last = v, self._evaluated(v, i, slopes=True)
+        return self._last[1]
+
+    def values(self, v: FloatArray, i: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Value and error, as a call finds them after the first one."""
+        if self._last is not None and self._last[0] is v:
+            value, _, error = self._last[1]
+        else:
+            value, _, error = self._evaluated(v, i, slopes=False)
+        return value, error
+
+    def _evaluated(self, v: FloatArray, i: IntArray, *, slopes: bool) -> Triple:
         value, slope, error = (np.full(v.shape, np.nan) for _ in range(3))
         with np.errstate(divide="ignore"):
             log_v = np.log(v)
+        increasing = bool(np.all(log_v[:, 1:] >= log_v[:, :-1]))
         for piece in self._pieces:
-            inside = (log_v[piece.rows] >= piece.low[:, None]) & (log_v[piece.rows] <= piece.high[:, None])
-            row, column = np.nonzero(inside)
+            row, column = _inside(log_v, piece.rows, piece.low, piece.high, increasing)
             if not row.size:
                 continue
             # the piece's interval of log v maps to [-1, 1]
             x = (2 * log_v[piece.rows[row], column] - piece.low[row] - piece.high[row]) / (piece.high - piece.low)[row]
-            of_value, of_slope = (chebyshev.clenshaw(each, row, x) for each in (piece.value, piece.slope))
+            of_value = chebyshev.clenshaw(piece.value, row, x)
+            of_slope = chebyshev.clenshaw(piece.slope, row, x) if slopes else of_value
             # an estimate interpolates the logarithm and its slope themselves
             if piece.logarithmic:
                 target = piece.rows[row], column
@@ -225,8 +253,9 @@ class NoiseInterpolant:
             error[target] = -np.log1p(-piece.error[row] / of_value)
         # cells only fill what no piece covers; D falls in v, so it lies between its values at both ends of the cell
         for cells in self._cells:
-            inside = (log_v[cells.rows] >= cells.log_v[:, :1]) & (log_v[cells.rows] <= cells.log_v[:, -1:])
-            row, column = np.nonzero(inside & np.isnan(value[cells.rows]))
+            row, column = _inside(log_v, cells.rows, cells.low, cells.high, increasing)
+            open_still = np.isnan(value[cells.rows[row], column])
+            row, column = row[open_still], column[open_still]
             target = cells.rows[row], column
             cell = np.sum(log_v[target][:, None] > cells.log_v[row, 1:-1], axis=1)
             high_error = cells.error[row, cell]
@@ -255,26 +284,28 @@ class NoiseInterpolant:
         """Whether pieces were fitted for each problem."""
         return np.isin(i, np.concatenate([np.zeros(0, dtype=np.int64), *(piece.rows for piece in self._pieces)]))
 
-    def log_third_derivative(self, v: FloatArray, step: float) -> FloatArray:
-        r"""log of an upper bound of the third derivative in v within `step` of each v; infinite where no bound is
-        known.
+    def log_derivative(self, order: int, v: FloatArray, step: float) -> FloatArray:
+        r"""log of an upper bound of a derivative in v within `step` of each v; infinite where no bound is known.
 
         Notes
         -----
         If the disc :math:`|\log v' - \log v| \le c` lies inside the ellipse, so does :math:`\log v'` for every complex
         :math:`|v'-v| \le v(1-e^{-c})`. Cauchy's estimate on a disc whose radius R is smaller by `step` bounds the
-        derivative by :math:`6M/R^3`.
+        derivative of order n by :math:`n!\,M/R^n`.
         """
         out = np.full(v.shape, np.inf)
         with np.errstate(divide="ignore", invalid="ignore"):
             log_v = np.log(v)
-            for piece in self._pieces:
-                inside = (log_v[piece.rows] >= piece.low[:, None]) & (log_v[piece.rows] <= piece.high[:, None])
-                row, column = np.nonzero(inside)
-                at = piece.rows[row], column
+            increasing = bool(np.all(log_v[:, 1:] >= log_v[:, :-1]))
+            for part in (*self._pieces, *self._cells):
+                if part.largest is None:
+                    continue
+                row, column = _inside(log_v, part.rows, part.low, part.high, increasing)
+                at = part.rows[row], column
                 # R of the notes; no bound where the disc is no wider than `step`
-                radius = v[at] * -np.expm1(-_DISC * (piece.high - piece.low)[row] / 2) - step
-                out[at] = np.where(radius > 0, np.log(6) + piece.largest[row] - 3 * np.log(radius), np.inf)
+                radius = v[at] * -np.expm1(-_DISC * (part.high - part.low)[row] / 2) - step
+                bound = special.gammaln(order + 1) + part.largest[row] - order * np.log(radius)
+                out[at] = np.where(radius > 0, bound, np.inf)
         return out
 
     def _fit(self, v: FloatArray, i: IntArray) -> None:
@@ -315,16 +346,18 @@ class NoiseInterpolant:
             rows, low, high = rows[nonempty_rows], low[nonempty_rows], high[nonempty_rows]
             if not rows.size:
                 return
+        falling, ends = self._cut(i, rows, low, high)
+        high[falling] = ends
         # pieces of equal width, one row each
         width = (high - low) / number
         row = np.repeat(np.arange(rows.size), number)
         start = low[row] + width[row] * np.tile(np.arange(number), rows.size)
         end, row = start + width[row], rows[row]
         # fit, then halve the pieces without a fit; each halving doubles the number of nodes that have to pay
-        for _ in range(_HALVINGS):
+        for halving in range(_HALVINGS):
             if not row.size or size < _WORTH * _NODES[0] * number:
                 return
-            row, start, end = self._fitted(largest, i, row, start, end)
+            row, start, end = self._fitted(largest, i, row, start, end, self.bent if halving + 1 < _HALVINGS else 0.0)
             middle, row, number = (start + end) / 2, np.repeat(row, 2), 2 * number
             start, end = (np.stack(each, axis=1).ravel() for each in ((start, middle), (middle, end)))
         # the last halvings serve only pieces that hold many values of v
@@ -348,8 +381,9 @@ class NoiseInterpolant:
             rows, low, high = rows[~known], low[~known], high[~known]
         # a series up to the end of the range, then for the others up to where they vanish
         unsettled = self._estimated(i, rows, low, high, size)
-        rows, low, high = self._cut(i, rows[unsettled], low[unsettled], high[unsettled])
-        self._estimated(i, rows, low, high, size)
+        rows, low, high = rows[unsettled], low[unsettled], high[unsettled]
+        falling, ends = self._cut(i, rows, low, high, _FALL)
+        self._estimated(i, rows[falling], low[falling], ends, size)
 
     def _estimated(
         self, i: IntArray, rows: IntArray, low: FloatArray, high: FloatArray, size: int, vanishing: Vanishing | None = None
@@ -372,35 +406,33 @@ class NoiseInterpolant:
         return unsettled
 
     def _cut(
-        self, i: IntArray, rows: IntArray, low: FloatArray, high: FloatArray
-    ) -> tuple[IntArray, FloatArray, FloatArray]:
-        """The rows whose divergence falls to 0, or to where only an upper bound of it is known, and the ranges on which a
-        series is tried: up to there its logarithm may have one.
+        self, i: IntArray, rows: IntArray, low: FloatArray, high: FloatArray, fall: float = np.inf
+    ) -> tuple[IntArray, FloatArray]:
+        """Which rows have a divergence that falls to 0, or to where only an upper bound of it is known, and about where.
 
+        One that falls to 0 is cut off where it has fallen by `fall`: its logarithm is no longer smooth long before it vanishes.
         What is cut off is one cell.
         """
         if not rows.size:
-            return rows, low, high
-        ends, _, end_errors = self.component(np.exp(np.stack([low, high], axis=1)), i[rows])
-        (first, last), (first_error, last_error) = ends.T, end_errors.T
+            return rows, high
+        values, _, errors = self.component(np.exp(np.stack([low, high], axis=1)), i[rows])
+        (first, last), (first_error, last_error) = values.T, errors.T
         vanishing = last == -np.inf
-        falling = (first > -np.inf) & (first_error < np.inf) & (vanishing | (last_error == np.inf))
-        rows, low, high = rows[falling], low[falling], high[falling]
-        if not rows.size:
-            return rows, low, high
-        # where it vanishes, its logarithm is no longer smooth long before
-        least = np.where(vanishing, first - _FALL, -np.inf)[falling]
-        inside, outside, at = low, high, np.arange(rows.size)
+        falling = np.flatnonzero((first > -np.inf) & (first_error < np.inf) & (vanishing | (last_error == np.inf)))
+        if not falling.size:
+            return falling, high[falling]
+        rows, high, inside, outside, at = rows[falling], high[falling], low[falling], high[falling], np.arange(falling.size)
+        least = np.where(vanishing, first - fall, -np.inf)[falling]
         for _ in range(_SECTIONS):
             places = inside[:, None] + (outside - inside)[:, None] * np.linspace(0, 1, _ENDS)
             # the first one, `inside`, always matters
             value, _, error = self.component(np.exp(places[:, 1:-1]), i[rows])
-            matters = (value >= least[:, None]) & (error < np.inf)
+            matters = (value >= least[:, None]) & (value > -np.inf) & (error < np.inf)
             last_inside = np.sum(np.logical_and.accumulate(matters, axis=1), axis=1)
             inside, outside = places[at, last_inside], places[at, last_inside + 1]
         ends = np.stack([outside, high], axis=1)
         self._cells.append(_Cells(rows, ends, *self.component(np.exp(ends), i[rows])))
-        return rows, low, inside
+        return falling, inside
 
     def _fit_cells(self, i: IntArray, rows: IntArray, low: FloatArray, high: FloatArray) -> None:
         if rows.size:
@@ -410,30 +442,50 @@ class NoiseInterpolant:
             self._cells.append(_Cells(rows[finite], log_v[finite], value[finite], slope[finite], error[finite]))
 
     def _fitted(
-        self, bound: Largest, i: IntArray, row: IntArray, low: FloatArray, high: FloatArray
+        self, bound: Largest, i: IntArray, row: IntArray, low: FloatArray, high: FloatArray, bent: float = 0.0
     ) -> tuple[IntArray, FloatArray, FloatArray]:
         """Fit the pieces for which a sufficient bound is known; return the others."""
+        ends = np.stack([low, high], axis=1)
+        at_ends, slope_at_ends, error_at_ends = self.component(np.exp(ends), i[row])
         # the divergence falls in v, so its value at the right end makes the tolerance absolute
-        log_least, _, least_error = (x[:, 0] for x in self.component(np.exp(high)[:, None], i[row]))
+        log_least, least_error = at_ends[:, 1], error_at_ends[:, 1]
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-            share = 1.0 if self.matters is None else self.matters.of(row, low, high)
+            share = np.ones(row.size) if self.matters is None else self.matters.of(row, low, high)
             log_goal = log_least + np.log(self.tolerance / np.clip(_SHARING * share, _LEAST_SHARE, 1.0))
             largest, doubt = bound(i[row], low, high, _RHO, log_goal)
             # theorem 8.2 for each number of nodes, in logarithms
             error = np.log(4 / (_RHO - 1)) + largest[:, None] - (np.array(_NODES) - 1) * np.log(_RHO)
             # a doubt of up to e times the goal is tolerated: it enters the error bound below, not the degree
             usable = np.isfinite(log_least) & np.isfinite(least_error) & (doubt <= log_goal + 1)
-            enough = (error <= log_goal[:, None]) & usable[:, None]
+            # even M contributes less than the tolerance: both ends bracket the divergence, and M bounds its curvature
+            slight = usable & (np.log(share) + largest - log_least <= np.log(self.tolerance))
+            # the third derivative at the left end, where it is greatest (:meth:`log_derivative`)
+            radius = -np.exp(low) * np.expm1(-_DISC * (high - low) / 2) - self.margin
+            gentle = (bent == 0) | (np.log(6 * bent) + largest - 3 * np.log(radius) <= log_goal)
+            gentle |= largest - at_ends[:, 0] <= _GENTLE  # half the width would gain less in M than it costs
+            enough = (error <= log_goal[:, None]) & (usable & gentle & ~slight)[:, None]
+            # the analytic function that M bounds differs from the values by a doubt, and so does what it stands for
+            doubted = error_at_ends - np.log1p(-np.minimum(2 * np.exp(doubt[:, None] - at_ends), 1.0))
+        if np.any(slight):
+            cells = (each[slight] for each in (row, ends, at_ends, slope_at_ends, doubted, largest))
+            self._cells.append(_Cells(*cells))
         # the least number of nodes that suffices; -1 for none
         choice = np.where(np.any(enough, axis=1), np.argmax(enough, axis=1), -1)
-        for k, size in enumerate(_NODES):
-            same_size = np.flatnonzero(choice == k)
-            if not same_size.size:
-                continue
-            middle, half = (low[same_size] + high[same_size]) / 2, (high[same_size] - low[same_size]) / 2
-            value, slope, node_error = self.component(
-                np.exp(middle[:, None] + half[:, None] * chebyshev.zeros(size)), i[row[same_size]]
-            )
+        chosen = [(k, np.flatnonzero(choice == k)) for k in range(len(_NODES)) if np.any(choice == k)]
+        middle, half = (low + high) / 2, (high - low) / 2
+        nodes = [np.exp(middle[same][:, None] + half[same][:, None] * chebyshev.zeros(_NODES[k])) for k, same in chosen]
+        if not nodes:
+            left = ~slight
+            return row[left], low[left], high[left]
+        # all of them in one call
+        computed = self.component(
+            np.concatenate([each.ravel() for each in nodes])[:, None],
+            np.concatenate([np.repeat(i[row[same]], _NODES[k]) for k, same in chosen]),
+        )
+        first = 0
+        for (k, same_size), at in zip(chosen, nodes, strict=True):
+            size, part = _NODES[k], slice(first, first := first + at.size)
+            value, slope, node_error = (each[part, 0].reshape(at.shape) for each in computed)
             # values in units of the greatest one, so that tiny divergences do not underflow
             unit = np.max(value, axis=1)
             scaled = np.exp(value - unit[:, None])
@@ -461,8 +513,23 @@ class NoiseInterpolant:
                     largest[same_size[usable_fit]],
                 )
             )
-        unfitted = choice < 0
+        unfitted = (choice < 0) & ~slight
         return row[unfitted], low[unfitted], high[unfitted]
+
+
+def _inside(
+    log_v: FloatArray, rows: IntArray, low: FloatArray, high: FloatArray, increasing: bool
+) -> tuple[IntArray, IntArray]:
+    """The values of some rows that lie in one interval each: the index of the interval, and the column of the value."""
+    if not increasing:
+        return np.nonzero((log_v[rows] >= low[:, None]) & (log_v[rows] <= high[:, None]))
+    bounds = zip(rows.tolist(), low.tolist(), high.tolist(), strict=True)
+    first, stop = np.array(
+        [(log_v[row].searchsorted(bottom), log_v[row].searchsorted(top, "right")) for row, bottom, top in bounds], dtype=np.int64
+    ).reshape(-1, 2).T
+    counts = np.maximum(stop - first, 0)
+    interval = np.repeat(np.arange(rows.size), counts)
+    return interval, np.arange(interval.size) + np.repeat(first - np.cumsum(counts) + counts, counts)
 
 
 def of_gaussian(
@@ -664,10 +731,13 @@ def excess(v: FloatArray, weights: FloatArray, values: FloatArray, cost: FloatAr
 
     `cost` bounds the effect of the curvature at each grid value. Replacing the function by its value at v_j to the left
     of v_j gives a smaller function, which is curved only above v_j - slack. The index j is chosen such that, to the
-    right of v_j - slack, the cost nowhere exceeds the value.
+    right of v_j - slack, the cost nowhere exceeds the value by more than all of it matters.
     """
     # where the curvature would cost more than the divergence itself, the function is clipped
-    costly = np.where(weights > 0, cost > values, False)
+    costs = np.where(weights > 0, weights * cost, 0.0)
+    left_over = np.cumsum(costs[:, ::-1], axis=1)[:, ::-1]  # the costs from each value on
+    least = _UNCLIPPED * np.sum(weights * values, axis=1, keepdims=True)
+    costly = (costs > weights * values) & (left_over > least)
     any_costly = np.any(costly, axis=1)
     last_costly = v.shape[1] - 1 - np.argmax(costly[:, ::-1], axis=1)
     # to the right of v_j - slack nothing is costly
