@@ -277,7 +277,7 @@ def _largest_on_panels(
         # kappa: mean of the coordinates of x and x' on the axis, whose origin is the common component
         mean = np.zeros(d.shape) if replace else -d / 2 if reverse else d / 2
         log_odds = np.log(p) - np.log1p(-p) - eps - np.log(-np.expm1(-eps))
-        zeta = _panel_ends(eps, d, np.exp(low) + s, cuts)
+        zeta = _panel_ends(eps, d, np.exp(low) + s, slight, cuts)
         # Real v: where B and its branch right of the kink differ, by E[(exp(eta (tau - S)) - 1)_+] at most P(a, tau)
         # (exp(eta tau) - 1). The greatest tau and eta of each piece of the interval are taken.
         on_axis = _Arcs.on_axis(low, high, s)
@@ -317,12 +317,15 @@ def _largest_on_panels(
         return np.where(log_bound == log_bound, log_bound, np.inf), doubt, growth
 
 
-def _panel_ends(eps: FloatArray, d: FloatArray, w: FloatArray, cuts: int) -> FloatArray:
+def _panel_ends(eps: FloatArray, d: FloatArray, w: FloatArray, slight: FloatArray, cuts: int) -> FloatArray:
     """Ends of panels of zeta, each cut in so many, from 0 to where the remaining integral at the variance w is negligible."""
     m = d / np.sqrt(w)
     start = eps / m - m / 2
-    # alpha^2 / 2 at the end exceeds its least value by _TAIL nats; zeta = m (alpha - start)
-    length = np.sqrt(np.maximum(start, 0.0) ** 2 + 2 * _TAIL) - start
+    # alpha^2 / 2 at the end exceeds its least value by _TAIL nats, and what is left is no more than `slight` where B makes the
+    # divergence small; zeta = m (alpha - start)
+    nearest = np.maximum(start, 0.0)
+    nats = np.maximum(_TAIL, np.where(slight > -np.inf, -slight, 0.0) - nearest**2 / 2)
+    length = np.sqrt(nearest**2 + 2 * nats) - start
     # L behaves like log zeta near 0, hence the ever smaller panels there
     near_zero = 4.0 ** (np.arange(-_OCTAVES * cuts, 0) / cuts) / _EVEN
     places = np.concatenate([[0.0], near_zero, np.arange(cuts, _EVEN * cuts + 1) / (_EVEN * cuts)])
