@@ -8,7 +8,6 @@ import numpy as np
 
 from airtight.analytics.checks import FloatArray, IntArray
 from airtight.analytics.guarantee import Adjacency
-from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.privacy.over_the_air.participation_mixture import (
     complex_noise,
     hidden_divergence,
@@ -48,8 +47,8 @@ class HiddenParticipationMixture(NoiseMixture):
     -----
     On a grid of the others' noise, the second difference with step :math:`\sigma`, the slack, is a mean of the second
     derivative within :math:`\sigma` of v. There the second derivative differs from this mean by at most :math:`2\sigma`
-    times the greatest third derivative (:meth:`NoiseInterpolant.log_third_derivative`). Where no bound of the third
-    derivative is known, the concavity has the proved bound of
+    times the greatest third derivative (:meth:`NoiseInterpolant.log_derivative`). Where a bound of the second derivative
+    itself is less, it is used. Where neither is known, the concavity has the proved bound of
     :func:`.noise_interpolant.concavity_of_hidden`, and the convexity has no
     bound. In few dimensions, where the error of the interpolation is estimated, the curvature is estimated as well, as
     twice the second difference.
@@ -186,7 +185,7 @@ class HiddenParticipationMixture(NoiseMixture):
                 else:
                     curvature_error = curvature_error + 2 * step * np.exp(at.log_derivative(3, v, step) - unit)
                 curvature_error = np.where(wide_enough, curvature_error, np.inf)
-                most = np.exp(at.log_derivative(2, v, step) - unit)  # of either sign
+                most = np.where(wide_enough, np.exp(at.log_derivative(2, v, step) - unit), np.inf)  # of either sign
                 floor, d = np.maximum(v - step, self.receiver[rows[i], None]), self.sensitivity[rows[i], None]
                 near = d / 2 if self.adjacency is Adjacency.REPLACE else 0.0 * d if reverse else d
                 concavity_upper = noise_interpolant.concavity_of_hidden(

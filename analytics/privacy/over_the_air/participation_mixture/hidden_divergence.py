@@ -88,7 +88,7 @@ no more than that, absolutely.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 from scipy import special
@@ -249,11 +249,13 @@ def log_largest(
     Right of the last panel, the terms of the exponents that rise with g are dominated by the term in :math:`g^2`, and a
     Gaussian tail bounds both parts.
     """
-    arguments, settings = (eps, p, d, s, low, high, slight), (rho, dimension, replace, reverse)
-    log_bound, doubt, growth = _largest_on_panels(*arguments, *settings, 1)
+    on_panels = partial(_largest_on_panels, rho=rho, dimension=dimension, replace=replace, reverse=reverse)
+    log_bound, doubt, growth = on_panels(eps, p, d, s, low, high, slight, cuts=1)
     rough = np.flatnonzero(~((growth <= _GROWTH) & (doubt <= slight)))
     if rough.size:
-        log_bound[rough], doubt[rough], _ = _largest_on_panels(*(x[rough] for x in arguments), *settings, _CUT)
+        log_bound[rough], doubt[rough], _ = on_panels(
+            eps[rough], p[rough], d[rough], s[rough], low[rough], high[rough], slight[rough], cuts=_CUT
+        )
     return log_bound, doubt
 
 
@@ -265,6 +267,7 @@ def _largest_on_panels(
     low: FloatArray,
     high: FloatArray,
     slight: FloatArray,
+    *,
     rho: float,
     dimension: int,
     replace: bool,

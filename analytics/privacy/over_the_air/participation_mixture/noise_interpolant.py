@@ -9,8 +9,10 @@ Steps, in order
 ---------------
 1. The first call of :class:`NoiseInterpolant` fits. Its range is widened by `margin`, as later calls may go beyond it.
 2. *With a bound M* (`largest`) the range is cut into pieces. Each gets the least number of nodes whose proved error is
-   within the tolerance, which is greater where the piece contributes little; pieces without one are halved. Where the
-   divergence hardly matters, it is bracketed by its values at the ends of a few cells instead.
+   within the tolerance, which is greater where the piece contributes little; pieces without one are halved, and at first so
+   are those on which M leaves a third derivative that costs more. Where even M hardly matters, both ends of a piece bracket
+   the divergence, and the ends of a few cells do where it is known beforehand to hardly matter. What lies beyond the place
+   from which only an upper bound is known is one cell.
 3. *Without a bound* one series on the whole range is fitted to the logarithm, with an estimated error. Its degree is
    doubled until the error is within the tolerance; the values at the extrema of one degree serve the next. Where it is known
    how the divergence vanishes, :math:`m\log(1 - v/v^*)` is taken off the logarithm, which is smooth up to v* without it.
@@ -29,6 +31,11 @@ the greatest of them. The doubt by which the divergence differs from an analytic
 more at the point itself. Rounding of the transform and of Clenshaw's recurrence adds :math:`8N^2u` of the greatest
 value. All of these are absolute errors on a piece, in units of its greatest value; they become errors of the logarithm
 at each v. Where no number of nodes suffices, the divergence itself is computed.
+
+*Bracketed.* Between the ends of a piece the second derivative is at most :math:`2M/R^2`
+(:meth:`NoiseInterpolant.log_derivative`). The divergence differs by the doubt from the function that M bounds, both where a grid
+has put a value and where it was before: the bracket is wider by two doubts. M and the doubt hold up to `margin` beyond the piece,
+as far as a grid may move a value.
 
 *Estimated.* Where no bound M is known at all, the error is that of :func:`.chebyshev.estimated`. docs/accuracy.md names the
 numbers that rest on this estimate. The slope in epsilon has no error bound in either case.
@@ -297,7 +304,8 @@ class NoiseInterpolant:
         with np.errstate(divide="ignore", invalid="ignore"):
             log_v = np.log(v)
             increasing = bool(np.all(log_v[:, 1:] >= log_v[:, :-1]))
-            for part in (*self._pieces, *self._cells):
+            parts: list[_Piece | _Cells] = [*self._pieces, *self._cells]
+            for part in parts:
                 if part.largest is None:
                     continue
                 row, column = _inside(log_v, part.rows, part.low, part.high, increasing)
@@ -452,7 +460,10 @@ class NoiseInterpolant:
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             share = np.ones(row.size) if self.matters is None else self.matters.of(row, low, high)
             log_goal = log_least + np.log(self.tolerance / np.clip(_SHARING * share, _LEAST_SHARE, 1.0))
-            largest, doubt = bound(i[row], low, high, _RHO, log_goal)
+            # so far as the law on a grid may move a value; the ellipse of a longer interval contains that of the piece
+            v_low, v_high = np.exp(low), np.exp(high)
+            wide_low = np.log(np.where(self.margin < NARROW * v_low, v_low - self.margin, v_low)) - UNIT
+            largest, doubt = bound(i[row], wide_low, np.log(v_high + self.margin) + UNIT, _RHO, log_goal)
             # theorem 8.2 for each number of nodes, in logarithms
             error = np.log(4 / (_RHO - 1)) + largest[:, None] - (np.array(_NODES) - 1) * np.log(_RHO)
             # a doubt of up to e times the goal is tolerated: it enters the error bound below, not the degree
@@ -460,7 +471,7 @@ class NoiseInterpolant:
             # even M contributes less than the tolerance: both ends bracket the divergence, and M bounds its curvature
             slight = usable & (np.log(share) + largest - log_least <= np.log(self.tolerance))
             # the third derivative at the left end, where it is greatest (:meth:`log_derivative`)
-            radius = -np.exp(low) * np.expm1(-_DISC * (high - low) / 2) - self.margin
+            radius = -v_low * np.expm1(-_DISC * (high - low) / 2) - self.margin
             gentle = (bent == 0) | (np.log(6 * bent) + largest - 3 * np.log(radius) <= log_goal)
             gentle |= largest - at_ends[:, 0] <= _GENTLE  # half the width would gain less in M than it costs
             enough = (error <= log_goal[:, None]) & (usable & gentle & ~slight)[:, None]
@@ -522,7 +533,8 @@ def _inside(
 ) -> tuple[IntArray, IntArray]:
     """The values of some rows that lie in one interval each: the index of the interval, and the column of the value."""
     if not increasing:
-        return np.nonzero((log_v[rows] >= low[:, None]) & (log_v[rows] <= high[:, None]))
+        interval, column = np.nonzero((log_v[rows] >= low[:, None]) & (log_v[rows] <= high[:, None]))
+        return interval, column
     bounds = zip(rows.tolist(), low.tolist(), high.tolist(), strict=True)
     first, stop = np.array(
         [(log_v[row].searchsorted(bottom), log_v[row].searchsorted(top, "right")) for row, bottom, top in bounds], dtype=np.int64

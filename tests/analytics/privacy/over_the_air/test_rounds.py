@@ -27,7 +27,7 @@ from airtight.analytics.privacy.mechanisms.laplace import Laplace
 from airtight.analytics.privacy.mechanisms.randomized_response import RandomizedResponse
 from airtight.analytics.privacy.over_the_air import rounds, system_privacy
 from airtight.analytics.privacy.over_the_air.multi_antenna.shared_curves import SharedCurves, edges_of
-from airtight.analytics.privacy.over_the_air.participation_mixture import signal_lower_bound
+from airtight.analytics.privacy.over_the_air.participation_mixture import hidden_divergence, signal_lower_bound
 from airtight.analytics.privacy.over_the_air.participation_mixture.build import participations
 from airtight.analytics.privacy.over_the_air.participation_mixture.noise_interpolant import NoiseInterpolant
 
@@ -560,6 +560,25 @@ def test_an_epsilon_below_the_losses_that_were_summed_is_sought_again():
     )
     assert 0.0092 < low <= high < 0.00931
     assert np.sum(np.maximum(first - np.exp(high) * second, 0)) <= 0.007220279099236432
+
+
+@pytest.mark.parametrize(
+    ("dimension", "adjacency", "observer"), [(784, "replace", "others"), (300, "silent", "others"), (50, "silent", "others")]
+)
+def test_a_hidden_device_among_many_needs_few_divergences(monkeypatch, dimension, adjacency, observer):
+    """The law of the others' noise has 4096 to 16384 values; far out and at epsilon = 0, too, few of them are computed."""
+    computed, original = [], hidden_divergence.log_curve
+
+    def counted(eps, *arguments, **settings):
+        computed.append(eps.size)
+        return original(eps, *arguments, **settings)
+
+    monkeypatch.setattr(hidden_divergence, "log_curve", counted)
+    query = rounds.query(unlike(30, 0, adjacency, dimension), 23, observer).in_composition(3)
+    epsilons = np.array([0.0, 1e-10, 1e-3, 0.05, 0.4, 1.0])
+    lower, upper = query.delta_bracket(epsilons)
+    assert np.all(lower <= upper) and np.all(lower[:4] > 0.99 * upper[:4])
+    assert sum(computed) < 1500 * epsilons.size
 
 
 @pytest.mark.parametrize("idle", [False, True])

@@ -124,6 +124,73 @@ def test_the_bound_on_an_ellipse_bounds_complex_values(eps, near, v):
     assert mp.log(abs(value)) <= found[0] < mp.log(abs(value)) + 30
 
 
+@pytest.mark.parametrize("eps", [1e-10, 1e-3, 0.03, 0.0749])
+def test_the_better_branch_bounds_each_panel(eps):
+    """A panel of epsilon's scale at which neither branch holds is cut; left of the kink no doubt is needed."""
+    one = np.ones(1)
+    found, doubt = hidden_divergence.log_largest(
+        eps * one, 0.945 * one, 0.15177 * one, 0.0063 * one, np.log(1.64) * one, np.log(1.83) * one, 3.0, -14.9 * one,
+        dimension=784, replace=True,
+    )  # fmt: skip
+    assert found < 0 and doubt < -14.9
+
+
+@settings(max_examples=10, deadline=None)
+@given(
+    st.sampled_from([100, 300, 3000]), st.sampled_from([(False, False), (True, False), (False, True)]),
+    st.floats(0.02, 0.98), st.floats(-1.0, 0.3), st.floats(-2.5, -0.5), st.floats(0.5, 2.5), st.floats(-1.5, 1.0),
+    st.floats(20, 300),
+)  # fmt: skip
+def test_what_hardly_counts_is_bracketed_and_its_curvature_bounded(dimension, order, p, log_d, log_s, width, log_eps, fall):
+    d, s = 10**log_d, 10**log_s
+    eps = np.array([d * 10**log_eps])
+    v = np.linspace(1.0, np.exp(width), 5000)[None]
+    component, largest = of_hidden(dimension, *order, eps, p, d, s)
+    log_v = np.log(v[:, ::50])
+    share = np.exp(-fall * log_v)  # of what contributes: so little far out that the ends of a piece suffice there
+    contributions = noise_interpolant.Contributions(v[:, 0], np.array([np.inf]), log_v, share / np.sum(share))
+    calls = []
+
+    def counted(v, i):
+        calls.append(v.size)
+        return component(v, i)
+
+    step = 2 * float(v[0, 1] - v[0, 0])
+    at = NoiseInterpolant(counted, largest, 7.5e-6, step, dimension, contributions, bent=0.1 * step**3)
+    value, _, error = at(v, np.zeros(1, dtype=int))
+    some = np.linspace(100, 4900, 40).astype(int)
+    below, truth, above = (component(v[:, some] + shift * 0.02 * v[:, some], np.zeros(1, dtype=int)) for shift in (-1, 0, 1))
+    known = np.isfinite(truth[2]) & (truth[0] > -600)
+    bracketed = np.isfinite(error[:, some])
+    assert np.all((np.abs(value[:, some] - truth[0]) <= error[:, some] + truth[2] + 1e-14)[known & bracketed])
+    assert np.all((truth[0] <= value[:, some] + truth[2] + 1e-14)[known & ~bracketed])
+    with np.errstate(over="ignore", invalid="ignore"):
+        second = (np.exp(below[0] - truth[0]) + np.exp(above[0] - truth[0]) - 2) / (0.02 * v[:, some]) ** 2
+        rounded = 4 * (below[2] + truth[2] + above[2] + 1e-13) / (0.02 * v[:, some]) ** 2
+        bound = np.exp(at.log_derivative(2, v, step)[:, some] - truth[0])
+    assert np.all((np.abs(second) <= bound + rounded)[known & np.isfinite(rounded)])
+
+
+def test_a_divergence_known_from_above_only_is_cut_off():
+    """At e^-866 the quadrature underflows: the series ends before, and one cell covers the rest."""
+    calls = []
+
+    def component(v, i):
+        calls.append(v.size)
+        same = (np.full(v.size, x) for x in (0.5623, 0.7207, 0.0221))
+        found = hidden_divergence.log_curve(*same, v.ravel(), np.full(v.size, 0.0364), dimension=50, replace=False)
+        return tuple(x.reshape(v.shape) for x in found)
+
+    v = np.linspace(0.1, 4.67, 4000)[None]
+    value, _, error = NoiseInterpolant(component, None, 7.5e-6, 0.0, 50)(v, np.zeros(1, dtype=int))
+    assert sum(calls) < 500
+    truth, _, own = component(v[:, ::100], np.zeros(1, dtype=int))
+    known = np.isfinite(own)
+    assert not np.all(known) and np.all(error[:, ::100][known] < 1e-3)
+    assert np.all((np.abs(value[:, ::100] - truth) <= error[:, ::100] + own)[known])
+    assert np.all((truth <= value[:, ::100])[~known]) and np.all(error[:, ::100][~known] == np.inf)
+
+
 def smooth(doubt):
     calls = []
 
