@@ -114,9 +114,9 @@ _BEYOND = 8.0  # the integral outside the window may be exp(-8) of the tolerance
 _PIECES = 5  # pieces of an interval of log v; half an ellipse has twice as many arcs
 # panels of zeta: nats by which the Gaussian factor falls to their end; number of equal ones; of smaller ones at 0
 _TAIL, _EVEN, _OCTAVES = 60.0, 20, 13
-# cuts of each of them where they are too wide for either branch, which a bound of B above exp(5) shows; nats by which the whole
-# of a panel that is left out is below the doubt that it may add
-_CUT, _GROWTH, _SLIGHTER = 4, 5.0, 6.0
+# cuts of each of them where they are too wide for either branch, which a bound of B beyond so many nats shows; nats by which the
+# whole of a panel that is left out is below the doubt that it may add
+_CUTS, _SLIGHTER = {4: 5.0, 16: 30.0}, 6.0
 _STEEPEST = 1.5  # radians: greatest argument in the box of an ellipse; below pi/2
 _TABLED = 20.0  # shape of a gamma variable from which a table replaces SciPy's function
 _LEAST_VALUE = 1e-290  # least value in the table: a normal double with a margin
@@ -245,16 +245,18 @@ def log_largest(
     of the kink, where :math:`\Re\tau > 0` on all arcs, by means of :math:`|1-e^{-\eta t}| \le
     (|\eta|/\Re\eta)(1-e^{-t\Re\eta})` for complex :math:`\eta`. The other branch is used where its bound is less and it
     differs from B by less than the doubt `slight` on the whole interval, and 0 where B itself contributes much less than
-    that. Where these bounds of B are great beside 1, or the doubts add up to more than `slight`, the panels are cut.
+    that. Where these bounds of B are great beside 1, the panels are cut.
     Right of the last panel, the terms of the exponents that rise with g are dominated by the term in :math:`g^2`, and a
     Gaussian tail bounds both parts.
     """
     on_panels = partial(_largest_on_panels, rho=rho, dimension=dimension, replace=replace, reverse=reverse)
     log_bound, doubt, growth = on_panels(eps, p, d, s, low, high, slight, cuts=1)
-    rough = np.flatnonzero(~((growth <= _GROWTH) & (doubt <= slight)))
-    if rough.size:
-        log_bound[rough], doubt[rough], _ = on_panels(
-            eps[rough], p[rough], d[rough], s[rough], low[rough], high[rough], slight[rough], cuts=_CUT
+    for cuts, growth_allowed in _CUTS.items():
+        rough = np.flatnonzero(~(growth <= growth_allowed))
+        if not rough.size:
+            break
+        log_bound[rough], doubt[rough], growth[rough] = on_panels(
+            eps[rough], p[rough], d[rough], s[rough], low[rough], high[rough], slight[rough], cuts=cuts
         )
     return log_bound, doubt
 
