@@ -47,7 +47,7 @@ class HiddenParticipationMixture(NoiseMixture):
     -----
     On a grid of the others' noise, the second difference with step :math:`\sigma`, the slack, is a mean of the second
     derivative within :math:`\sigma` of v. There the second derivative differs from this mean by at most :math:`2\sigma`
-    times the greatest third derivative (:meth:`NoiseInterpolant.log_derivative`). Where a bound of the second derivative
+    times the greatest third derivative (:meth:`NoiseInterpolant.log_derivatives`). Where a bound of the second derivative
     itself is less, it is used. Where neither is known, the concavity has the proved bound of
     :func:`.noise_interpolant.concavity_of_hidden`, and the convexity has no
     bound. In few dimensions, where the error of the interpolation is estimated, the curvature is estimated as well, as
@@ -83,7 +83,7 @@ class HiddenParticipationMixture(NoiseMixture):
             int(self.dimension[0]),
             self._matters(component, rows) if proved else None,
             self._fewest,
-            bent=self.spread * self.slack,
+            third_cost=self.spread * self.slack,
         )
         value, slope, up, down = self._expected(at, rows, self._bend(at, rows, reverse))
         return np.log(self.participation[rows]) + value, slope, up, down
@@ -102,7 +102,7 @@ class HiddenParticipationMixture(NoiseMixture):
             judged = component(np.exp(places), np.arange(rows.size))[0]
             # 0 beside other values: far below what counts
             judged = np.where(judged > -np.inf, judged, -1e300)
-            log_terms = np.stack([np.interp(*each) for each in zip(log_v, places, judged, strict=True)])
+            log_terms = np.array([np.interp(*each) for each in zip(log_v, places, judged, strict=True)]).reshape(v.shape)
             log_terms = np.log(weights) + log_terms
             share = np.exp(log_terms - np.max(log_terms, axis=1, keepdims=True))
         share = np.where(np.isfinite(share), share, 1.0)
@@ -180,12 +180,14 @@ class HiddenParticipationMixture(NoiseMixture):
                 second = ((low - middle) + (high - middle)) / (step * step)
                 curvature_error = low * np.expm1(below[1]) + 2 * middle * np.expm1(centre[1]) + high * np.expm1(above[1])
                 curvature_error = curvature_error / (step * step)
+                most = np.full(v.shape, np.inf)  # of the second derivative, of either sign
                 if at.largest is None:
                     second = _VARIED * second
                 else:
-                    curvature_error = curvature_error + 2 * step * np.exp(at.log_derivative(3, v, step) - unit)
+                    log_second, log_third = at.log_derivatives(v, step)
+                    curvature_error = curvature_error + 2 * step * np.exp(log_third - unit)
+                    most = np.where(wide_enough, np.exp(log_second - unit), np.inf)
                 curvature_error = np.where(wide_enough, curvature_error, np.inf)
-                most = np.where(wide_enough, np.exp(at.log_derivative(2, v, step) - unit), np.inf)  # of either sign
                 floor, d = np.maximum(v - step, self.receiver[rows[i], None]), self.sensitivity[rows[i], None]
                 near = d / 2 if self.adjacency is Adjacency.REPLACE else 0.0 * d if reverse else d
                 concavity_upper = noise_interpolant.concavity_of_hidden(

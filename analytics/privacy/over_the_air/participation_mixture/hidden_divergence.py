@@ -250,33 +250,21 @@ def log_largest(
     Gaussian tail bounds both parts.
     """
     on_panels = partial(_largest_on_panels, rho=rho, dimension=dimension, replace=replace, reverse=reverse)
-    log_bound, doubt, growth = on_panels(eps, p, d, s, low, high, slight, cuts=1)
+    problems = np.stack([eps, p, d, s, low, high, slight])
+    log_bound, doubt, growth = on_panels(problems, cuts=1)
     for cuts, growth_allowed in _CUTS.items():
         rough = np.flatnonzero(~(growth <= growth_allowed))
         if not rough.size:
             break
-        log_bound[rough], doubt[rough], growth[rough] = on_panels(
-            eps[rough], p[rough], d[rough], s[rough], low[rough], high[rough], slight[rough], cuts=cuts
-        )
+        log_bound[rough], doubt[rough], growth[rough] = on_panels(problems[:, rough], cuts=cuts)
     return log_bound, doubt
 
 
 def _largest_on_panels(
-    eps: FloatArray,
-    p: FloatArray,
-    d: FloatArray,
-    s: FloatArray,
-    low: FloatArray,
-    high: FloatArray,
-    slight: FloatArray,
-    *,
-    rho: float,
-    dimension: int,
-    replace: bool,
-    reverse: bool,
-    cuts: int,
+    problems: FloatArray, *, rho: float, dimension: int, replace: bool, reverse: bool, cuts: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Both results of :func:`log_largest` on panels each cut in so many, and by how much the bound exceeds that for B = 1."""
+    eps, p, d, s, low, high, slight = problems
     with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
         a = (dimension - 1) / 2
         # kappa: mean of the coordinates of x and x' on the axis, whose origin is the common component
@@ -296,7 +284,7 @@ def _largest_on_panels(
         whole = np.max(log_factors + width, axis=1)  # the panel itself, as B is at most 1
         # the branch right of the kink is analytic: it may be used on a panel where it is right up to the doubt on the
         # whole interval, and so may 0
-        right, nothing = doubt <= slight[:, None], whole <= slight[:, None] - _SLIGHTER
+        right, left_out = doubt <= slight[:, None], whole <= slight[:, None] - _SLIGHTER
         # complex v: by the maximum principle the boundary of the ellipse suffices, and its upper half by symmetry
         arcs = _Arcs.around((low + high) / 2, (high - low) / 2, rho, s)
         log_factors, tau, _, imaginary, log_right = arcs.terms(eps, d, s, mean, log_odds, zeta, a)
@@ -315,9 +303,9 @@ def _largest_on_panels(
         # the greatest of all arcs for each panel, then the sum over panels and the tail
         of_left, of_right = (np.max(log_factors + width + each, axis=1) for each in (of_left, of_right))
         right &= ~(of_left <= of_right)
-        each = np.where(nothing, -np.inf, np.where(right, of_right, of_left))
+        each = np.where(left_out, -np.inf, np.where(right, of_right, of_left))
         log_bound = np.logaddexp(special.logsumexp(each, axis=1), arcs.tail(eps, d, s, mean, log_odds, zeta[:, -1], a))
-        doubt = special.logsumexp(np.where(nothing, whole, np.where(right, doubt, -np.inf)), axis=1)
+        doubt = special.logsumexp(np.where(left_out, whole, np.where(right, doubt, -np.inf)), axis=1)
         growth = log_bound - special.logsumexp(np.max(log_factors + width, axis=1), axis=1)
         return np.where(log_bound == log_bound, log_bound, np.inf), doubt, growth
 

@@ -33,7 +33,7 @@ value. All of these are absolute errors on a piece, in units of its greatest val
 at each v. Where no number of nodes suffices, the divergence itself is computed.
 
 *Bracketed.* Between the ends of a piece the second derivative is at most :math:`2M/R^2`
-(:meth:`NoiseInterpolant.log_derivative`). The divergence differs by the doubt from the function that M bounds, both where a grid
+(:meth:`NoiseInterpolant.log_derivatives`). The divergence differs by the doubt from the function that M bounds, both where a grid
 has put a value and where it was before: the bracket is wider by two doubts. M and the doubt hold up to `margin` beyond the piece,
 as far as a grid may move a value.
 
@@ -76,7 +76,8 @@ ESTIMATED_FROM = 72  # values of v from which an estimate is tried at all
 _ENDS = 17  # ends of the cells on an interval where the divergence hardly matters
 _SHARING, _LEAST_SHARE = 16.0, 1e-3  # pieces that share the tolerance, and the least part of its share that one may count for
 _UNCLIPPED = 1e-7  # share of the mean up to which curvature that costs more than the values themselves is left
-_GENTLE = 6 * np.log(2.0)  # excess of log M, of which half is about what half the width gains, over the eightfold of 1 / R^3
+# excess of log M over the divergence from which half the width, which removes half of it, outweighs the eightfold of 1 / R^3
+_WORTH_NARROWING = 6 * np.log(2.0)
 _WORTH = 2  # values of v per node from which interpolation saves time
 _DISC = (_RHO + 1 / _RHO) / 2 - 1  # radius, in half widths, of discs about the piece's points in the ellipse
 NARROW = 1 / 16  # share of v up to which a margin counts as small
@@ -195,8 +196,9 @@ class NoiseInterpolant:
         Without `largest`, the least number of values for which errors are estimates; fewer are computed one by one.
     vanishing : Vanishing, optional
         Without `largest`, where and how the divergences of the first call's problems vanish.
-    bent : float
-        What a third derivative of 1 costs: a piece is narrowed, a few times, until this costs no more than the tolerance.
+    third_cost : float
+        What a third derivative of 1 adds to the mean's error. A piece is narrowed, a few times, until the bound of its third
+        derivative adds no more than the tolerance.
     """
 
     component: Component
@@ -207,7 +209,7 @@ class NoiseInterpolant:
     matters: Contributions | None = None
     fewest: int = ESTIMATED_FROM
     vanishing: Vanishing | None = None
-    bent: float = 0.0
+    third_cost: float = 0.0
     _asked: bool = False
     _pieces: list[_Piece] = field(default_factory=list)
     _cells: list[_Cells] = field(default_factory=list)
@@ -230,6 +232,7 @@ class NoiseInterpolant:
         return value, error
 
     def _evaluated(self, v: FloatArray, i: IntArray, *, slopes: bool) -> Triple:
+        """Value, slope and error; without `slopes` what stands for the slope means nothing."""
         value, slope, error = (np.full(v.shape, np.nan) for _ in range(3))
         with np.errstate(divide="ignore"):
             log_v = np.log(v)
@@ -291,8 +294,8 @@ class NoiseInterpolant:
         """Whether pieces were fitted for each problem."""
         return np.isin(i, np.concatenate([np.zeros(0, dtype=np.int64), *(piece.rows for piece in self._pieces)]))
 
-    def log_derivative(self, order: int, v: FloatArray, step: float) -> FloatArray:
-        r"""log of an upper bound of a derivative in v within `step` of each v; infinite where no bound is known.
+    def log_derivatives(self, v: FloatArray, step: float) -> tuple[FloatArray, FloatArray]:
+        r"""log of upper bounds of the second and third derivative in v within `step` of each v; infinite where none is known.
 
         Notes
         -----
@@ -300,7 +303,7 @@ class NoiseInterpolant:
         :math:`|v'-v| \le v(1-e^{-c})`. Cauchy's estimate on a disc whose radius R is smaller by `step` bounds the
         derivative of order n by :math:`n!\,M/R^n`.
         """
-        out = np.full(v.shape, np.inf)
+        second, third = np.full((2, *v.shape), np.inf)
         with np.errstate(divide="ignore", invalid="ignore"):
             log_v = np.log(v)
             increasing = bool(np.all(log_v[:, 1:] >= log_v[:, :-1]))
@@ -311,10 +314,11 @@ class NoiseInterpolant:
                 row, column = _inside(log_v, part.rows, part.low, part.high, increasing)
                 at = part.rows[row], column
                 # R of the notes; no bound where the disc is no wider than `step`
-                radius = v[at] * -np.expm1(-_DISC * (part.high - part.low)[row] / 2) - step
-                bound = special.gammaln(order + 1) + part.largest[row] - order * np.log(radius)
-                out[at] = np.where(radius > 0, bound, np.inf)
-        return out
+                log_radius = np.log(v[at] * -np.expm1(-_DISC * (part.high - part.low)[row] / 2) - step)
+                known = np.isfinite(log_radius)
+                second[at] = np.where(known, np.log(2) + part.largest[row] - 2 * log_radius, np.inf)
+                third[at] = np.where(known, np.log(6) + part.largest[row] - 3 * log_radius, np.inf)
+        return second, third
 
     def _fit(self, v: FloatArray, i: IntArray) -> None:
         # range of each problem; a variance of 0 has no logarithm and is computed directly
@@ -365,7 +369,7 @@ class NoiseInterpolant:
         for halving in range(_HALVINGS):
             if not row.size or size < _WORTH * _NODES[0] * number:
                 return
-            row, start, end = self._fitted(largest, i, row, start, end, self.bent if halving + 1 < _HALVINGS else 0.0)
+            row, start, end = self._fitted(largest, i, row, start, end, self.third_cost if halving + 1 < _HALVINGS else 0.0)
             middle, row, number = (start + end) / 2, np.repeat(row, 2), 2 * number
             start, end = (np.stack(each, axis=1).ravel() for each in ((start, middle), (middle, end)))
         # the last halvings serve only pieces that hold many values of v
@@ -450,7 +454,7 @@ class NoiseInterpolant:
             self._cells.append(_Cells(rows[finite], log_v[finite], value[finite], slope[finite], error[finite]))
 
     def _fitted(
-        self, bound: Largest, i: IntArray, row: IntArray, low: FloatArray, high: FloatArray, bent: float = 0.0
+        self, bound: Largest, i: IntArray, row: IntArray, low: FloatArray, high: FloatArray, third_cost: float = 0.0
     ) -> tuple[IntArray, FloatArray, FloatArray]:
         """Fit the pieces for which a sufficient bound is known; return the others."""
         ends = np.stack([low, high], axis=1)
@@ -462,37 +466,38 @@ class NoiseInterpolant:
             log_goal = log_least + np.log(self.tolerance / np.clip(_SHARING * share, _LEAST_SHARE, 1.0))
             # so far as the law on a grid may move a value; the ellipse of a longer interval contains that of the piece
             v_low, v_high = np.exp(low), np.exp(high)
-            wide_low = np.log(np.where(self.margin < NARROW * v_low, v_low - self.margin, v_low)) - UNIT
-            largest, doubt = bound(i[row], wide_low, np.log(v_high + self.margin) + UNIT, _RHO, log_goal)
+            wide_low = np.log(np.where(self.margin < NARROW * v_low, v_low - self.margin, v_low))
+            wide_high = np.log(v_high + self.margin)
+            largest, doubt = bound(
+                i[row], np.minimum(low, wide_low) - UNIT, np.maximum(high, wide_high) + UNIT, _RHO, log_goal
+            )
             # theorem 8.2 for each number of nodes, in logarithms
             error = np.log(4 / (_RHO - 1)) + largest[:, None] - (np.array(_NODES) - 1) * np.log(_RHO)
             # a doubt of up to e times the goal is tolerated: it enters the error bound below, not the degree
             usable = np.isfinite(log_least) & np.isfinite(least_error) & (doubt <= log_goal + 1)
             # even M contributes less than the tolerance: both ends bracket the divergence, and M bounds its curvature
-            slight = usable & (np.log(share) + largest - log_least <= np.log(self.tolerance))
-            # the third derivative at the left end, where it is greatest (:meth:`log_derivative`)
+            bracketed = usable & (np.log(share) + largest - log_least <= np.log(self.tolerance))
+            # the third derivative at the left end, where it is greatest (:meth:`log_derivatives`)
             radius = -v_low * np.expm1(-_DISC * (high - low) / 2) - self.margin
-            gentle = (bent == 0) | (np.log(6 * bent) + largest - 3 * np.log(radius) <= log_goal)
-            gentle |= largest - at_ends[:, 0] <= _GENTLE  # half the width would gain less in M than it costs
-            enough = (error <= log_goal[:, None]) & (usable & gentle & ~slight)[:, None]
+            third_small = (third_cost == 0) | (np.log(6 * third_cost) + largest - 3 * np.log(radius) <= log_goal)
+            third_small |= largest - at_ends[:, 0] <= _WORTH_NARROWING
+            enough = (error <= log_goal[:, None]) & (usable & third_small & ~bracketed)[:, None]
             # the analytic function that M bounds differs from the values by a doubt, and so does what it stands for
             doubted = error_at_ends - np.log1p(-np.minimum(2 * np.exp(doubt[:, None] - at_ends), 1.0))
-        if np.any(slight):
-            cells = (each[slight] for each in (row, ends, at_ends, slope_at_ends, doubted, largest))
-            self._cells.append(_Cells(*cells))
+        if np.any(bracketed):
+            self._cells.append(
+                _Cells(*(each[bracketed] for each in (row, ends, at_ends, slope_at_ends, doubted, largest)))
+            )
         # the least number of nodes that suffices; -1 for none
         choice = np.where(np.any(enough, axis=1), np.argmax(enough, axis=1), -1)
-        chosen = [(k, np.flatnonzero(choice == k)) for k in range(len(_NODES)) if np.any(choice == k)]
+        chosen = [(k, same) for k in range(len(_NODES)) if (same := np.flatnonzero(choice == k)).size]
         middle, half = (low + high) / 2, (high - low) / 2
         nodes = [np.exp(middle[same][:, None] + half[same][:, None] * chebyshev.zeros(_NODES[k])) for k, same in chosen]
-        if not nodes:
-            left = ~slight
-            return row[left], low[left], high[left]
         # all of them in one call
-        computed = self.component(
-            np.concatenate([each.ravel() for each in nodes])[:, None],
-            np.concatenate([np.repeat(i[row[same]], _NODES[k]) for k, same in chosen]),
-        )
+        computed: tuple[FloatArray, ...] = ()
+        if chosen:
+            at_once = np.concatenate([np.repeat(i[row[same]], _NODES[k]) for k, same in chosen])
+            computed = self.component(np.concatenate([each.ravel() for each in nodes])[:, None], at_once)
         first = 0
         for (k, same_size), at in zip(chosen, nodes, strict=True):
             size, part = _NODES[k], slice(first, first := first + at.size)
@@ -524,7 +529,7 @@ class NoiseInterpolant:
                     largest[same_size[usable_fit]],
                 )
             )
-        unfitted = (choice < 0) & ~slight
+        unfitted = (choice < 0) & ~bracketed
         return row[unfitted], low[unfitted], high[unfitted]
 
 
@@ -743,7 +748,8 @@ def excess(v: FloatArray, weights: FloatArray, values: FloatArray, cost: FloatAr
 
     `cost` bounds the effect of the curvature at each grid value. Replacing the function by its value at v_j to the left
     of v_j gives a smaller function, which is curved only above v_j - slack. The index j is chosen such that, to the
-    right of v_j - slack, the cost nowhere exceeds the value by more than all of it matters.
+    right of v_j - slack, the cost nowhere exceeds the value, but where all costs from there on are a negligible share of
+    the mean.
     """
     # where the curvature would cost more than the divergence itself, the function is clipped
     costs = np.where(weights > 0, weights * cost, 0.0)

@@ -172,7 +172,7 @@ def test_what_hardly_counts_is_bracketed_and_its_curvature_bounded(dimension, or
         return component(v, i)
 
     step = 2 * float(v[0, 1] - v[0, 0])
-    at = NoiseInterpolant(counted, largest, 7.5e-6, step, dimension, contributions, bent=0.1 * step**3)
+    at = NoiseInterpolant(counted, largest, 7.5e-6, step, dimension, contributions, third_cost=0.1 * step**3)
     value, _, error = at(v, np.zeros(1, dtype=int))
     some = np.linspace(100, 4900, 40).astype(int)
     below, truth, above = (component(v[:, some] + shift * 0.02 * v[:, some], np.zeros(1, dtype=int)) for shift in (-1, 0, 1))
@@ -183,8 +183,30 @@ def test_what_hardly_counts_is_bracketed_and_its_curvature_bounded(dimension, or
     with np.errstate(over="ignore", invalid="ignore"):
         second = (np.exp(below[0] - truth[0]) + np.exp(above[0] - truth[0]) - 2) / (0.02 * v[:, some]) ** 2
         rounded = 4 * (below[2] + truth[2] + above[2] + 1e-13) / (0.02 * v[:, some]) ** 2
-        bound = np.exp(at.log_derivative(2, v, step)[:, some] - truth[0])
+        bound = np.exp(at.log_derivatives(v, step)[0][:, some] - truth[0])
     assert np.all((np.abs(second) <= bound + rounded)[known & np.isfinite(rounded)])
+    of_second, of_third = (each[:, some] for each in at.log_derivatives(v, step))
+    assert np.array_equal(np.isfinite(of_second), np.isfinite(of_third))
+    far, farther = (component(v[:, some] + shift * 0.02 * v[:, some], np.zeros(1, dtype=int)) for shift in (-2, 2))
+    with np.errstate(over="ignore", invalid="ignore"):
+        each = [np.exp(x[0] - truth[0]) for x in (far, below, above, farther)]
+        third = (each[3] - 2 * each[2] + 2 * each[1] - each[0]) / 2 / (0.02 * v[:, some]) ** 3
+        rounded = 6 * (far[2] + below[2] + above[2] + farther[2] + 1e-13) / (0.02 * v[:, some]) ** 3
+        bound = np.exp(of_third - truth[0])
+    assert np.all((np.abs(third) <= bound + rounded)[known & np.isfinite(rounded)])
+
+
+def test_bounds_of_derivatives_follow_the_unit_of_noise():
+    eps, v, one = np.array([0.3]), np.linspace(1.0, 3.0, 5000)[None], np.zeros(1, dtype=int)
+    found = []
+    for unit in (1.0, 16.0):
+        component, largest = of_hidden(784, False, False, eps, 0.7, 0.27 * math.sqrt(unit), 0.01 * unit)
+        at = NoiseInterpolant(component, largest, 7.5e-6, 1e-3 * unit, 784)
+        at(unit * v, one)
+        found.append(at.log_derivatives(unit * v, 1e-3 * unit))
+    assert np.all(np.isfinite(found))
+    for order, (small, great) in zip((2, 3), zip(*found, strict=True), strict=True):
+        np.testing.assert_allclose(great, small - order * math.log(16.0), atol=1e-6)
 
 
 def test_a_divergence_known_from_above_only_is_cut_off():
