@@ -37,8 +37,10 @@ difference d of two curves of one release as the relative error
 .. math:: T\,\frac{t(1+t)}{M(t)}\int e^{t\epsilon}\,d(\epsilon)\,d\epsilon
 
 of delta, because :math:`M(t) = t(1+t) \int e^{t\epsilon}\delta(\epsilon)\,d\epsilon`, and over the range of one loss the
-density of the loss of all other releases is nearly an exponential of rate t. Cells are divided where the width of the
-band contributes most to this integral. The integral decides how many nodes there are, never whether the band holds.
+density of the loss of all other releases is nearly an exponential of rate t. Where one great loss alone makes delta, that
+density is a peak about epsilon instead: a difference d near epsilon counts :math:`Td/\delta`. The greater weight is taken.
+Cells are divided where the width of the band contributes most to this integral. The integral decides how many nodes there
+are, never whether the band holds.
 """
 
 from __future__ import annotations

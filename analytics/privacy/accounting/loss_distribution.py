@@ -20,6 +20,8 @@ Steps of :class:`Product`, in order
 5. *One epsilon or delta* is read off the transform, as a sum over few frequencies (:class:`_Spectrum`).
 6. *Many* are read off the law: it is transformed back (``tilted``), the tilt is undone, and sums under P and Q from the
    greatest loss down give delta and epsilon (``_Tail``).
+7. *One great loss* may make delta alone. Then the errors of a transform hide it, and the composition is split by the number
+   of great losses (:class:`_Parted`).
 
 Where each error enters
 -----------------------
@@ -27,6 +29,7 @@ Where each error enters
 - *Transform*: at most :math:`8u\log_2N` for each release, in the norm of the tilted law. It is added to every mass, or
   subtracted twice; of a sum over frequencies, to that of the errors of all powers.
 - *Aliasing*: the bound of the tilted mass beyond the window is added to delta, or subtracted at every point.
+- *Two great losses*: the chance of two is added to an upper bound that is split by their number, and left out of a lower one.
 - *Exponentials*: each tilted mass is the exponential of a sum; its error is relative to the magnitudes of the terms
   (``rounding``) and enters the scale of the tail.
 - *Sums*: `room` enlarges sums under P and lessens those under Q for upper bounds; for lower bounds it does the reverse.
@@ -38,6 +41,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -67,6 +71,11 @@ _LEFT_OUT = -46.0  # log of the powers of a transform that count as 0
 _KERNEL_ERROR = 96 * UNIT  # relative error of a kernel, a phase, a product and a pairwise sum: some sixty operations in all
 _SMALL = 1e-6  # share of a bound up to which errors do not call for another tilt
 _STEEPEST = 1500.0  # greatest tilt times a step: doubles next to each other in a law differ by no greater factor
+_HIDDEN = 1e-3  # share of errors in a bound from which a great loss is looked for that alone makes delta
+_FIRST_SHIFT = 1e-4  # relative step from that loss alone, at which the search for epsilon begins
+_HALVINGS = 40  # of the search for that loss
+_PAIRS = 1e-6  # share of delta that two great losses may have
+_PART_FALL, _PARTS = 12.0, 12  # fall of the log of the tail over a part of the great losses, at least; parts, at most
 _LAST = 1e-14  # relative step at which the search for an epsilon ends
 _MOVES = 13  # greatest number of steps, each at least four times the one before, that confirm what was found
 _ROUGH = 1e-6  # relative length of an interval at which the search ends if errors are no small share of the bound
@@ -158,6 +167,10 @@ class LossDistribution:
         deltas = real("delta", delta, "[0, 1]")
         product = Product(((self, checks.count("count", count)), *([(besides, 1)] if besides is not None else [])))
         return np.asarray([product.epsilon(float(d)) for d in deltas.ravel()]).reshape(deltas.shape)[()]
+
+    def part(self, start: int, stop: int) -> LossDistribution:
+        """The finite losses from index `start` to `stop` alone."""
+        return LossDistribution(self.step, self.first + start, self.mass[start:stop], 0.0, self.offset)
 
     def trimmed(self, mass: float, count: int) -> LossDistribution:
         """The law with a negligible share of `mass` made infinite at the greatest losses, and raised at the least."""
@@ -431,33 +444,100 @@ class Product:
 
     def delta(self, epsilon: float, start: float = 0.0) -> float:
         r"""Upper bound of delta at epsilon: from the composed law, and by :math:`(1-e^{-x})_+ \le e^{tx}` from its moments."""
+        bound, hidden = self._delta(epsilon, start)
+        if hidden and (estimate := self._alone(epsilon)) > 0:
+            trimmed = self._trimmed(estimate / self.count)
+            if parted := trimmed._parted(estimate):
+                bound = min(bound, parted.delta(epsilon) + trimmed.infinite())
+        return bound
+
+    def _delta(self, epsilon: float, start: float = 0.0) -> tuple[float, bool]:
+        """As :meth:`delta` from one transform, and whether its errors are a great share of the bound."""
         # no finite total loss exceeds epsilon; the product of count and loss is rounded
         if self.impossible or epsilon >= self.greatest * (1 + 8 * UNIT) + 1e-300:
-            return self.infinite()
+            return self.infinite(), False
         # Chernoff's bound is an upper bound by itself, and shows how much may be trimmed
         tilt = self._tilt_of_loss(epsilon, start)
         chernoff = self.cumulant(tilt)[0] - tilt * epsilon  # log of a bound on delta
         bound = float(np.exp(min(chernoff + self.rounding(tilt) + 4 * UNIT * tilt * epsilon, 0.0)))
         chernoff_delta = self.infinite() + bound + SMALLEST
         if bound < SMALLEST:
-            return min(chernoff_delta, 1.0)
+            return min(chernoff_delta, 1.0), False
         # each release may lose the same share
         trimmed = self._trimmed(float(np.exp(min(chernoff, 0.0))) / self.count)
         spectrum = _Spectrum.of(trimmed, tilt, epsilon, epsilon)
         if spectrum is None:
-            return min(chernoff_delta, 1.0)
+            return min(chernoff_delta, 1.0), False
         # below the greatest loss delta is positive, however far it underflows
-        return min(max(spectrum.delta(epsilon, upper=True), SMALLEST) + trimmed.infinite(), chernoff_delta, 1.0)
+        finite, error = spectrum.delta(epsilon, upper=True)
+        best = min(max(finite, SMALLEST) + trimmed.infinite(), chernoff_delta, 1.0)
+        return best, error > _HIDDEN or trimmed.infinite() - self.infinite() > _HIDDEN * best
 
     def least_delta(self, epsilon: float, start: float = 0.0) -> float:
         """Lower bound of delta at epsilon, if the curves of the laws are nowhere above those of the releases."""
+        bound, hidden = self._least_delta(epsilon, start)
+        if hidden and (parted := self._parted(self._alone(epsilon))):
+            bound = max(bound, parted.least_delta(epsilon) + self.infinite_ends()[0])
+        return min(bound, 1.0)
+
+    def _least_delta(self, epsilon: float, start: float = 0.0) -> tuple[float, bool]:
+        """As :meth:`least_delta` from one transform, and whether its errors are a great share of the bound."""
         infinite_delta = self.infinite_ends()[0]
         if self.impossible or epsilon >= self.greatest:
-            return infinite_delta
+            return infinite_delta, False
         spectrum = _Spectrum.of(self, self._tilt_of_loss(epsilon, start), epsilon, epsilon)
         if spectrum is None:
-            return infinite_delta
-        return min(spectrum.delta(epsilon, upper=False) + infinite_delta, 1.0)
+            return infinite_delta, False
+        finite, error = spectrum.delta(epsilon, upper=False)
+        return min(finite + infinite_delta, 1.0), error > _HIDDEN
+
+    def _alone(self, epsilon: float) -> float:
+        """About what delta at epsilon is if one loss alone makes it."""
+        deltas = [
+            count * float(np.sum(np.exp(log_mass) * -np.expm1(np.minimum(epsilon - losses, 0.0))))
+            for (_, log_mass, losses), count in ((law.positive, count) for law, count in self.factors)
+        ]
+        return min(max(deltas), 1.0)
+
+    def _alone_at(self, delta: float) -> float:
+        """The epsilon at which :meth:`_alone` is delta, nearly."""
+        low, high = 0.0, max(float(law.positive[2][-1]) for law, _ in self.factors)
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self._alone(middle) > delta else (low, middle)
+        return high
+
+    def _parted(self, delta: float) -> _Parted | None:
+        """What :class:`_Parted` makes of the finite losses at about this delta; None where no loss is great."""
+        # a pair of great losses may have this share of delta
+        greatest = math.sqrt(2 * _PAIRS * delta) / self.count
+        near, great = list[tuple[LossDistribution, int]](), list[list[LossDistribution]]()
+        for law, count in self.factors:
+            tail = np.cumsum(law.mass[::-1])
+            number = int(np.searchsorted(tail, greatest, side="right"))
+            stop = law.mass.size - number
+            if not np.any(law.mass[:stop]):
+                return None
+            near.append((law.part(0, stop), count))
+            # parts over which the tail falls little, so that no tilt of one has a deep valley
+            with np.errstate(divide="ignore"):
+                falls = math.log(max(greatest, SMALLEST)) - np.log(np.maximum(tail[:number], SMALLEST))
+            fall = max(_PART_FALL, float(np.max(falls, initial=0.0)) / _PARTS)
+            ends = np.append(0, np.flatnonzero(np.diff(np.floor(falls / fall))) + 1) if number else np.zeros(0, np.int64)
+            cuts = law.mass.size - np.append(ends, number).astype(np.int64)
+            great.append([law.part(int(a), int(b)) for b, a in pairwise(cuts) if np.any(law.mass[a:b])])
+        if not any(great):
+            return None
+        parts = [(1, Product(tuple(near)))]
+        for i, (_, count) in enumerate(self.factors):
+            others = [(law, n - (j == i)) for j, (law, n) in enumerate(near)]
+            for law in great[i]:
+                factors = [factor for factor in [*others, (law, 1)] if factor[1]]
+                parts.append((count, Product(tuple(sorted(factors, key=lambda factor: -factor[1])))))
+        chance = sum(count * float(np.sum(law.mass)) for (_, count), laws in zip(near, great, strict=True) for law in laws)
+        # masses may add up to slightly more than 1
+        excess = sum(count * max(float(np.sum(law.mass)) - 1 + UNIT * 64, 0.0) for law, count in self.factors)
+        return _Parted(tuple(parts), chance * chance / 2 * math.exp(excess) * (1 + 128 * UNIT) + SMALLEST)
 
     def least_epsilon(self, delta: float, start: float = 0.0, near: float = np.nan) -> float:
         """Lower bound of the least epsilon >= 0 at delta, sought from `near`, if no law's curve exceeds that of its release."""
@@ -497,7 +577,7 @@ class Product:
         next tilt is that whose mean is the epsilon found.
         """
         tilt = self.tilt_of_level(float(np.log(delta)), start, saddlepoint=True)
-        best = np.inf if upper else 0.0
+        best, error = (np.inf if upper else 0.0), 0.0
         for searched in _SEARCHED:
             _, mean, variance = self.cumulant(tilt)
             # the weight of a loss in delta rises over a distance of 1 / (1 + t) above epsilon
@@ -505,7 +585,8 @@ class Product:
             spectrum = _Spectrum.of(self, tilt, max(mean - spread, 0.0), max(mean, 0.0))
             if spectrum is None:
                 break
-            epsilon, about, reliable = spectrum.epsilon(delta, near, upper=upper)
+            epsilon, about, error = spectrum.epsilon(delta, near, upper=upper)
+            reliable = error <= _SMALL
             near = about if about > 0 else near
             best = min(best, epsilon) if upper else max(best, epsilon)
             if reliable or not tilt > _LEAST_TILT or spectrum.frequency.size > _LONG:
@@ -516,6 +597,12 @@ class Product:
         if upper and best == np.inf and (tilt := self.tilt_of_level(float(np.log(delta)), tilt)) > 0:
             log_ratio = self.cumulant(tilt)[0] + self.rounding(tilt) - float(np.log(delta))
             best = max(log_ratio / tilt, 0.0) * (1 + 8 * UNIT)
+        # one loss alone makes more than delta at epsilon = 0
+        if best == 0 and not upper and self._alone(0.0) > delta:
+            error = np.inf
+        if error > _HIDDEN and (parted := self._parted(delta)):
+            found = parted.epsilon(delta, self._alone_at(delta), upper=upper)
+            best = min(best, found) if upper else max(best, found)
         return best
 
     def many(self, level: float, *, lower: bool) -> Readings | None:
@@ -704,6 +791,73 @@ class Product:
         # raised by the transform's error: no mass is below the true one
         below, beyond = reach.below(low - 1), reach.beyond(low + points)
         return Tilted(np.maximum(folded, 0.0) + error, low, error, below, beyond)
+
+
+@dataclass(frozen=True)
+class _Parted:
+    r"""A composition as a sum over which release has the one great loss, if any: where that loss alone makes delta.
+
+    Errors of a transform are relative to the greatest tilted masses. Where one loss of small probability makes delta, it lies
+    in a deep valley of the tilted law, whatever the tilt: on one side all losses are small, on the other they are still rarer
+    but greater. Then the errors hide it. Delta is linear in the law. Let each law be the sum of its small losses N and of
+    parts G of its great ones. By the number of great losses,
+
+    .. math:: \delta = \delta(N^T) + T\sum_G\delta(N^{T-1}G) + R, \qquad 0 \le R \le \tfrac12(T\sum_GG(1))^2,
+
+    where G(1) is the mass; of unlike releases, the sum over all of them. Each part is read under its own tilt.
+    """
+
+    parts: tuple[tuple[int, Product], ...]  # how often each counts
+    missing: float  # upper bound of R
+
+    def delta(self, epsilon: float) -> float:
+        """Upper bound of delta at epsilon."""
+        return self._sum([part._delta(epsilon)[0] for _, part in self.parts], 1) + self.missing
+
+    def least_delta(self, epsilon: float) -> float:
+        """Lower bound of delta at epsilon."""
+        return self._sum([part._least_delta(epsilon)[0] for _, part in self.parts], -1)
+
+    def epsilon(self, delta: float, about: float, *, upper: bool) -> float:
+        """Upper or lower bound of the epsilon at delta, which is sought about a place; infinite or 0 if none is found."""
+        from scipy import optimize
+
+        best, sign = (np.inf if upper else 0.0), (1 if upper else -1)
+        greatest = max(part.greatest for _, part in self.parts)
+        # the second tilts suit what the first have found
+        for _ in range(2):
+            spectra = [_Spectrum.of(part, part._tilt_of_loss(about), 0.0, greatest) for _, part in self.parts]
+            readable = [spectrum for spectrum in spectra if spectrum]
+            if len(readable) < len(spectra):
+                break
+
+            def bound(epsilon: float, spectra: list[_Spectrum] = readable) -> float:
+                deltas = [spectrum.delta(epsilon, upper=upper)[0] + (SMALLEST if upper else 0.0) for spectrum in spectra]
+                return self._sum(deltas, sign) + (self.missing if upper else 0.0)
+
+            def excess(epsilon: float, bound: Callable[[float], float] = bound) -> float:
+                return math.log(max(bound(epsilon), SMALLEST) / delta)
+
+            # outwards in growing steps, then between the last two
+            direction = 1 if excess(about) > 0 else -1
+            start, shift = about, _FIRST_SHIFT
+            while shift < 1 and direction * excess(stop := about * (1 + direction * shift)) > 0:
+                start, shift = stop, 4 * shift
+            if shift >= 1:
+                break
+            about = float(optimize.brentq(excess, start, stop, rtol=_ROUGH))
+            # bound and delta are on the safe side of each other a little farther
+            shift = _ROUGH
+            while shift < 1 and (bound(place := about * (1 + sign * shift)) <= delta) != upper:
+                shift *= 4
+            if shift < 1:
+                best = min(best, place) if upper else max(best, place)
+        return best
+
+    def _sum(self, deltas: list[float], sign: int) -> float:
+        """What the parts' deltas add up to, rounded up for `sign` = 1, down for -1."""
+        total = sum(count * delta for (count, _), delta in zip(self.parts, deltas, strict=True))
+        return total * (1 + sign * 4 * UNIT * len(deltas))
 
 
 @dataclass(frozen=True)
@@ -899,8 +1053,8 @@ class _Spectrum:
         size, error = (share * of_rest_part + part for of_rest_part, part in (kernel.sizes, kernel.errors))
         return share * of_rest + of_constant, math.exp(-y) * of_rest, size, error
 
-    def _bounds(self, epsilon: float, *, upper: bool) -> tuple[float, float, bool]:
-        """Log of the bound of delta, its derivative, and whether errors are a small share of it."""
+    def _bounds(self, epsilon: float, *, upper: bool) -> tuple[float, float, float]:
+        """Log of the bound of delta, its derivative, and the share of errors in it."""
         h, t, offset = self.reach.product.step, self.tilt, self.reach.product.offset
         # the curve is decreasing: an epsilon a little to the safe side outweighs the rounding of its place between multiples
         epsilon = float(epsilon + (epsilon + abs(offset)) * (-8 if upper else 8) * UNIT)
@@ -919,18 +1073,19 @@ class _Spectrum:
             raise ConvergenceError(f"no number for delta at epsilon {epsilon!r} with the tilt {t!r}")
         if not bound > 0:
             # above all losses nothing is left; otherwise errors hide the bound
-            return -np.inf, 0.0, number <= 0
+            return -np.inf, 0.0, 0.0 if number <= 0 else np.inf
         rounding = self.rounding + 8 * UNIT * (1 + t * (abs(start * h) + abs(offset)) + abs(self.log_scale))
         log_bound = math.log(bound) + self.log_scale - t * (start * h + offset)
-        reliable = abs(bound - value) <= _SMALL * max(bound, slope * epsilon)
-        return float(log_bound + (rounding if upper else -rounding)), -slope / float(bound), bool(reliable)
+        share = abs(bound - value) / max(bound, slope * epsilon)
+        return float(log_bound + (rounding if upper else -rounding)), -slope / float(bound), float(share)
 
-    def delta(self, epsilon: float, *, upper: bool) -> float:
-        """Bound of delta at epsilon, of the finite losses."""
-        return float(np.exp(min(self._bounds(epsilon, upper=upper)[0], 0.0)))
+    def delta(self, epsilon: float, *, upper: bool) -> tuple[float, float]:
+        """Bound of delta at epsilon, of the finite losses, and the share of errors in it."""
+        log_bound, _, error = self._bounds(epsilon, upper=upper)
+        return float(np.exp(min(log_bound, 0.0))), error
 
-    def epsilon(self, delta: float, near: float = np.nan, *, upper: bool) -> tuple[float, float, bool]:
-        """Bound of the epsilon >= 0 at delta, about that epsilon, and whether another tilt is unlikely to give a better bound.
+    def epsilon(self, delta: float, near: float = np.nan, *, upper: bool) -> tuple[float, float, float]:
+        """Bound of the epsilon >= 0 at delta, about that epsilon, and the share of errors, 0 where no other tilt would help.
 
         It is sought from `near` on, and without it from the mean on.
         """
@@ -938,9 +1093,9 @@ class _Spectrum:
         low, high = self.least, max(greatest, self.least)
         epsilon = float(near if low < near < high else min(max(self.reach.mean, 0.0), high))
         # where the bound of delta is on the safe side; a long transform is read at fewer epsilons
-        confirmed, reliable = (np.inf if upper else 0.0), False
+        confirmed = np.inf if upper else 0.0
         for _ in range(max(min(_NEWTON_STEPS, _READ // max(self.frequency.size, 1)), _FEWEST_STEPS)):
-            safe, slope, reliable = self._bounds(epsilon, upper=upper)
+            safe, slope, error = self._bounds(epsilon, upper=upper)
             # errors hide the bound near the mean, and a long transform is dear to read
             if not upper and safe == -np.inf and self.frequency.size > _LONG:
                 break
@@ -949,7 +1104,7 @@ class _Spectrum:
                 low, confirmed = epsilon, (confirmed if upper else max(confirmed, epsilon))
             else:
                 high, confirmed = epsilon, (min(confirmed, epsilon) if upper else confirmed)
-            if high - low <= (4 * UNIT if reliable else _ROUGH) * high:
+            if high - low <= (4 * UNIT if error <= _SMALL else _ROUGH) * high:
                 break
             if slope < 0 and np.isfinite(fall):
                 # Newton's steps for log delta, which is nearly linear in the bulk, and for delta, which is near the greatest loss
@@ -966,14 +1121,14 @@ class _Spectrum:
         # moved outwards in growing steps until the bound of delta there confirms it
         about, shift = epsilon, 2 * UNIT
         for _ in range(_MOVES):
-            safe, _, reliable = self._bounds(epsilon, upper=upper)
+            safe, _, error = self._bounds(epsilon, upper=upper)
             if (safe <= log_delta) if upper else (safe > log_delta):
-                return epsilon, about, reliable and (epsilon > self.least or epsilon == 0)
+                return epsilon, about, error if epsilon > self.least or epsilon == 0 else np.inf
             if not upper and epsilon == 0:
                 break
             epsilon = epsilon * (1 + shift) + 1e-300 if upper else epsilon * (1 - shift)
             shift *= 4
-        return confirmed, about, not upper and about == 0
+        return confirmed, about, 0.0 if not upper and about == 0 else np.inf
 
 
 def level_of_tilt(log_delta: float, *, saddlepoint: bool = False) -> Rising:

@@ -99,6 +99,9 @@ _ONE_BY_ONE = 16  # greatest number of epsilons for which a composition is made 
 _VANISHED = 1e-320  # the least doubles by which bounds are rounded up are below it
 _NOTHING = 1e-290  # a delta up to this one counts as 0
 _DEEP = 1e-200  # a delta from which down the first grid has the fewest cells
+_FAR_BELOW = 1e-3  # share of an estimated delta below which the true one shows that the estimate was no use
+_NEARBY = 0.02  # share of epsilon
+_LEAST_DEVIATION = 1e-150  # of a total loss: it may be a sure one
 _LEAST_LOG = -690.0  # least log of delta for which a grid is planned: exp underflows below -708
 
 # shares of the allowed distance of the bounds of log delta: from bands, and from the grid; of the latter, from its wide cells
@@ -114,6 +117,32 @@ def _sharpness(tilt: float, epsilon: float) -> float:
     Where no finite loss comes near epsilon, delta is the probability of an infinite loss and does not change.
     """
     return max(tilt * epsilon, 1.0) if tilt <= _GREATEST_TILT else 1.0
+
+
+@dataclass(frozen=True)
+class _Focus:
+    """What a question looks at, as far as is known: where laws have to be accurate. It decides about widths only."""
+
+    tilt: float  # it moves the losses that matter to the middle
+    cut: float  # the level of the sketches (`Composition._sketches_to`)
+    epsilon: tuple[float, float]
+    delta: float
+    total_deviation: float  # of the total loss, without a tilt
+
+    @property
+    def deviation(self) -> float:
+        """How far about epsilon a loss matters that makes delta alone; no less than what few nodes can show."""
+        return max(self.total_deviation, _NEARBY * self.epsilon[1], _LEAST_DEVIATION)
+
+    def alone(self, left: FloatArray, right: FloatArray, count: int) -> FloatArray:
+        """Over the probability of losses in an interval: the share of delta that is one of `count` of them, and no other one.
+
+        One great loss can make a tiny delta while all others lie near their mean. Under the tilt such a loss is rare: the
+        tilt suits a total to which all contribute.
+        """
+        low, high = self.epsilon
+        distance = np.maximum(np.maximum(low - right, left - high), 0.0) / self.deviation
+        return np.asarray(np.exp(np.minimum(math.log(count) - math.log(self.delta) - distance**2 / 2, 700.0)))
 
 
 @dataclass(frozen=True)
@@ -133,37 +162,55 @@ class Composition:
         if self.single:
             lower, upper = self._curves(0)[0](np.array([epsilon]))
             return float(lower[0]), float(upper[0])
-        if epsilon == np.inf:
+        if epsilon >= self._greatest():
             return self._infinite()
-        # delta at any epsilon is at most delta at 0, which for several releases is at most the sum of theirs
-        delta_at_0 = sum(
-            count * sketch.curve[0] for sketch, (_, count) in zip(self._sketches, self.factors, strict=True)
-        )
+        # estimates: delta at epsilon is at least that of each release, and at most delta at 0, which is at most the sum of theirs
+        least = max(sketch.delta(epsilon) for sketch in self._sketches)
+        greatest = sum(count * sketch.curve[0] for sketch, (_, count) in zip(self._sketches, self.factors, strict=True))
+        least, greatest = max(least, math.exp(_LEAST_LOG)), max(float(greatest), math.exp(_LEAST_LOG))
 
         def level_at(tilt: float, cut: float) -> float:
             """Saddlepoint estimate of delta, for the planning of ranges only."""
             log_level = self._cumulant(tilt, cut)[0] - tilt * epsilon - np.log1p(tilt)
-            return max(min(float(np.exp(np.clip(log_level, _LEAST_LOG, 0.0))), float(delta_at_0)), math.exp(_LEAST_LOG))
+            return float(np.clip(np.exp(np.clip(log_level, _LEAST_LOG, 0.0)), least, greatest))
+
+        # delta does not rise with epsilon, so the probability of an infinite loss is below it at every epsilon
+        infinite = self._infinite()[0]
+
+        def planned(cut: float) -> tuple[float, float, float, float]:
+            """Both bounds on grids without the losses that do not matter at delta = cut, the estimate of delta, and the aim."""
+            tilt = self._tilt_at(epsilon, cut)
+            # at a much lesser delta losses would matter that were left out for this one
+            while (level := min(cut, level_at(tilt, cut))) < _FAR_BELOW * cut:
+                cut *= _FAR_BELOW
+                tilt = self._tilt_at(epsilon, cut)
+            if tilt > _GREATEST_TILT:  # no finite loss comes near epsilon: the masses themselves matter
+                tilt = 0.0
+            # a relative error `width` of epsilon changes log delta by t epsilon times as much
+            log_width = width * _sharpness(tilt, epsilon)
+            low, high = self._narrowed(
+                tilt,
+                level,
+                lambda lower, upper: (max(lower.least_delta(epsilon, tilt), infinite), upper.delta(epsilon, tilt)),
+                lambda low, high: (np.log(high) - np.log(low) if low > 0 else np.inf) / log_width if high > _NOTHING else 0.0,
+                log_width,
+                cut=cut,
+                epsilon=epsilon,
+                provisional=least < _FAR_BELOW * cut,
+            )
+            return low, high, level, log_width
 
         # Chernoff's exponent at epsilon: K'(t) = epsilon; then without losses that do not matter at this level of delta: under a
         # tilt the few of a heavy tail would hide all others
         cut = level_at(self._tilt_at(epsilon), 0.0)
-        tilt = self._tilt_at(epsilon, cut)
-        level = min(cut, level_at(tilt, cut))
-        if tilt > _GREATEST_TILT:  # no finite loss comes near epsilon: the masses themselves matter
-            tilt = 0.0
-        # delta does not rise with epsilon, so the probability of an infinite loss is below it at every epsilon
-        infinite = self._infinite()[0]
-        # a relative error `width` of epsilon changes log delta by t epsilon times as much
-        log_width = width * _sharpness(tilt, epsilon)
-        low, high = self._narrowed(
-            tilt,
-            level,
-            lambda lower, upper: (max(lower.least_delta(epsilon, tilt), infinite), upper.delta(epsilon, tilt)),
-            lambda low, high: (np.log(high) - np.log(low) if low > 0 else np.inf) / log_width if high > _NOTHING else 0.0,
-            log_width,
-            cut=cut,
-        )
+        low, high, level, log_width = planned(cut)
+        # where one great loss alone makes delta, that level is far too high, and losses that matter were left out
+        while high > _NOTHING and least < _FAR_BELOW * cut and not _is_near(high, level):
+            if math.log(high / max(low, _NOTHING)) <= log_width:
+                break
+            cut = min(max(low, least), _FAR_BELOW * cut)
+            better = planned(cut)
+            low, high, level, log_width = max(low, better[0]), min(high, better[1]), *better[2:]
         # the grids did not get close enough: elementary bounds may be better
         if np.log(max(high, _NOTHING) / max(low, _NOTHING)) > log_width:
             single_bounds = [self._curves(i)[0](np.array([epsilon])) for i in range(len(self.factors))]
@@ -507,9 +554,13 @@ class Composition:
         log_width: float,
         tried: bool = False,
         cut: float = 0.0,
+        epsilon: float | None = None,
+        provisional: bool = False,
     ) -> tuple[float, float]:
         """Lower and upper bound on finer and finer grids, until an excess of at most 1 says that they are close enough.
 
+        They are bounds of delta at `epsilon` or, without one, of the epsilon at a delta of `level`. A `provisional` level is
+        given up if the first grid shows that delta is far from it.
         The bounds of log delta should be at most `log_width` apart. A costly curve is evaluated at few points, and the
         grids are made from a band around it (:mod:`airtight.analytics.privacy.accounting.convex_band`); if `tried`, first
         from bands with the sketches' few nodes on a coarse grid. `cut` is the level of the sketches (:meth:`_sketches_to`).
@@ -534,19 +585,21 @@ class Composition:
         cells, best, allowed = _ROUGH_CELLS if rough else _MANY_CELLS, (0.0, np.inf), _BAND_SHARE * log_width
         log_moments = {i: self._sketches_to(cut)[i].cumulant(tilt)[0] for i in bands}
         deviation = self._deviation(tilt, cut)
+        total = self._cumulant(tilt, cut)[1] if epsilon is None else epsilon
+        focus = _Focus(tilt, cut, (total, total), level, self._deviation(0.0, cut))
         # a threshold often needs a rough answer only: a coarse grid first, for the upper bound alone
         if tried:
             with suppress(ConvergenceError):
-                low, high = bounds_of(*self._products(_TRIED * step, ranges, bands, tilt, cut, upper_only=True)[:2])
+                low, high = bounds_of(*self._products(_TRIED * step, ranges, bands, focus, upper_only=True)[:2])
                 if high < np.inf and excess(low, high) == 0:
                     return low, high
         idle = 0
         for refinement in range(_REFINEMENTS):
             for i, sides in bands.items():
-                log_factor = np.log(self.factors[i][1] * _steepness(tilt, deviation)) - log_moments[i]
-                self._refine(sides, ranges[i], tilt, log_factor, allowed / len(bands))
+                log_factor = np.log(self.factors[i][1] * _steepness(focus.tilt, deviation)) - log_moments[i]
+                self._refine(sides, ranges[i], focus, self.factors[i][1], log_factor, allowed / len(bands))
             # laws on both sides and their products
-            lower, upper, laws_of_releases = self._products(step, ranges, bands, tilt, cut)
+            lower, upper, laws_of_releases = self._products(step, ranges, bands, focus)
             try:
                 low, high = bounds_of(lower, upper)
             # on the first grid a coarser one may fit, later the best bounds so far are the answer
@@ -560,6 +613,9 @@ class Composition:
             # the upper bound gained nothing, and the lower one little: thrice, as steps may suit a loss of great mass by chance
             idle = idle + 1 if high >= best[1] and low - best[0] < _WORTHWHILE * (best[1] - best[0]) else 0
             before, best = best[1] - best[0], (max(best[0], low), min(best[1], high))
+            if best[1] < np.inf:
+                focus = replace(focus, epsilon=best) if epsilon is None else replace(focus, delta=max(best[1], _NOTHING))
+            misplanned = provisional and refinement == 0 and not _is_near(best[1], level)
             gains_little = idle > 2 or (rough and best[1] - best[0] > _STUCK * before)
             remaining_excess = excess(max(best[0], lower_estimate), best[1])
             finest = int(np.log2(max(cells * step / span, 1.0)))
@@ -569,17 +625,17 @@ class Composition:
                 remaining_excess <= 1
                 or (halvings < 1 and not bands)
                 or gains_little
+                or misplanned
                 or self._tabled
             ):
                 return best
             # tilt and moments of the laws themselves show better than those of the sketches where nodes matter
-            sketched_tilt = tilt
             if bands and not upper.impossible:
-                tilt = upper.tilt_of_level(float(np.log(level)))
-                deviation = float(np.sqrt(upper.cumulant(tilt)[2]))
-                log_moments = {i: laws_of_releases[i][1].cumulant(tilt)[0] for i in bands}
+                focus = replace(focus, tilt=upper.tilt_of_level(float(np.log(level))))
+                deviation = float(np.sqrt(upper.cumulant(focus.tilt)[2]))
+                log_moments = {i: laws_of_releases[i][1].cumulant(focus.tilt)[0] for i in bands}
             # nodes that were placed for another tilt are placed for this one before anything is made finer
-            if refinement == 0 and abs(tilt - sketched_tilt) > _MISPLACED * sketched_tilt:
+            if refinement == 0 and abs(focus.tilt - tilt) > _MISPLACED * tilt:
                 continue
             # several halvings at once save a grid where one would not be enough
             step /= 2**halvings
@@ -589,12 +645,11 @@ class Composition:
         return best
 
     def _products(
-        self, step: float, ranges: list[tuple[float, float]], bands: dict[int, _Band], tilt: float, cut: float,
-        upper_only: bool = False,
+        self, step: float, ranges: list[tuple[float, float]], bands: dict[int, _Band], focus: _Focus, upper_only: bool = False
     ) -> tuple[Product, Product, list[tuple[LossDistribution, LossDistribution]]]:
         """The compositions of the laws below and above all curves on one grid, and the laws of each release."""
         laws_of_releases = [
-            self._laws(i, step, *ranges[i], bands.get(i), tilt=tilt, cut=cut, upper_only=upper_only)
+            self._laws(i, step, *ranges[i], bands.get(i), focus, upper_only=upper_only)
             for i in range(len(ranges))
         ]
         counts = [count for _, count in self.factors]
@@ -615,20 +670,26 @@ class Composition:
         return forward, reverse
 
     @staticmethod
-    def _refine(sides: _Band, losses: tuple[float, float], tilt: float, log_factor: float, allowed: float) -> None:
+    def _refine(
+        sides: _Band, losses: tuple[float, float], focus: _Focus, count: int, log_factor: float, allowed: float
+    ) -> None:
         """Narrow the bands of a release until they change log delta by `allowed`, nearly.
 
         `log_factor` is that of the weight of a difference of two curves in log delta (*Where nodes matter*,
         :mod:`airtight.analytics.privacy.accounting.convex_band`).
         """
         bottom, top = losses
-        # left of 0 the reverse curve counts, with x R(1/x): the rate t becomes -1 - t
-        for side, rate, last in ((sides[0], tilt, top), (sides[1], -1 - tilt, -bottom)):
 
-            def weight(epsilon: FloatArray, rate: float = rate, last: float = last) -> FloatArray:
-                return np.asarray(
-                    np.where(epsilon <= last, np.exp(np.minimum(rate * epsilon + log_factor, 700.0)), 0.0)
-                )
+        def weight_at(loss: FloatArray) -> FloatArray:
+            tilted = np.exp(np.minimum(focus.tilt * loss + log_factor, 700.0))
+            return np.maximum(tilted, focus.alone(loss, loss, count) / focus.deviation)
+
+        # left of 0 the reverse curve counts, with x R(1/x)
+        for side, sign, last in ((sides[0], 1, top), (sides[1], -1, -bottom)):
+
+            def weight(epsilon: FloatArray, sign: int = sign, last: float = last) -> FloatArray:
+                loss = sign * epsilon
+                return np.where(epsilon <= last, np.exp(np.minimum(loss, 0.0)) * weight_at(loss), 0.0)
 
             side.refine(weight, allowed / 2)
 
@@ -653,7 +714,7 @@ class Composition:
         epsilon, releases = self._cumulant(tilt, level)[1], sum(count for _, count in self.factors)
         return max(float(planned), allowed / _sharpness(tilt, epsilon) * epsilon / releases)
 
-    def _nodes(self, i: int, h: float, first: int, last: int, tilt: float, cut: float) -> IntArray:
+    def _nodes(self, i: int, h: float, first: int, last: int, focus: _Focus) -> IntArray:
         r"""Multiples of h that get mass: all of them where most of the tilted loss lies, fewer where it is rare.
 
         Cells of width s add the mean of s^2 to the error. With the density :math:`\rho` of the tilted loss, and
@@ -661,11 +722,12 @@ class Composition:
         the least number of cells for that. A cell may be wider than :math:`1/(1+t)` only where
         :math:`e^{(1+t)s}\le(h(1+t))^2\rho_0/\rho`, for what the weight gains in it.
         """
-        sketch = self._sketches_to(cut)[i]
+        sketch, tilt = self._sketches_to(focus.cut)[i], focus.tilt
         losses, gap = sketch.losses, np.diff(sketch.losses)
         # the density without a tilt, too: neighbouring deltas share a grid
         weight = np.maximum(sketch.tilted(tilt)[0], sketch.tilted(0.0)[0])
-        density = np.maximum(weight[1:], weight[:-1]) / gap
+        mass, alone = np.maximum(sketch.mass[1:], sketch.mass[:-1]), focus.alone(losses[:-1], losses[1:], self.factors[i][1])
+        density = np.maximum.reduce([weight[1:], weight[:-1], np.minimum(mass * alone, 1.0)]) / gap
         rare = np.cbrt(density * (last - first) * h / _COARSE_SHARE)
         rise = 2 * np.log(h * (1 + tilt)) - 3 * np.log(np.clip(rare, 1e-200, 1.0))
         width = np.maximum(np.minimum(h / np.maximum(rare, 1e-200), np.maximum(rise, 1.0) / (1 + tilt)), h)
@@ -681,7 +743,7 @@ class Composition:
         return np.unique(np.concatenate([inside, [first, first + 1, -1, 0, 1, last]]))
 
     def _laws(
-        self, i: int, h: float, bottom: float, top: float, band: _Band | None = None, *, tilt: float = -1.0, cut: float = 0.0,
+        self, i: int, h: float, bottom: float, top: float, band: _Band | None = None, focus: _Focus | None = None, *,
         upper_only: bool = False,
     ) -> tuple[LossDistribution, LossDistribution]:
         """The loss distributions below and above the curve of a release, on multiples of h from `bottom` to `top`."""
@@ -693,7 +755,7 @@ class Composition:
             return (nothing, law) if release.pessimistic else (law, everything)
         # at least two cells left of 0 and one right of it, which the lines need
         first, last = min(int(np.floor(bottom / h)), -2), max(int(np.ceil(top / h)), 1)
-        nodes = self._nodes(i, h, first, last, tilt, cut) if tilt >= 0 else None
+        nodes = self._nodes(i, h, first, last, focus) if focus else None
         forward, reverse, convex = *self._curves(i), None
         if band is not None:
             (forward, reverse), convex = band, (band[0].below, band[1].below)
@@ -703,7 +765,7 @@ class Composition:
         if self._bounded_below and not upper_only:
             side = 1 / 2 if release.costly and band is None else connect_the_dots.SIDE
             below = connect_the_dots.below(
-                forward, reverse, step=h, first=first, last=last, side=side, convex=convex, nodes=nodes, aligned=tilt < 0
+                forward, reverse, step=h, first=first, last=last, side=side, convex=convex, nodes=nodes, aligned=focus is None
             )
         return below, connect_the_dots.above(forward, reverse, step=h, first=first, last=last, nodes=nodes)
 
@@ -736,9 +798,14 @@ class Composition:
         return float(step), ranges
 
 
+def _is_near(delta: float, estimate: float) -> bool:
+    """Whether a grid that was planned for an estimate serves a bound of delta."""
+    return _FAR_BELOW * estimate <= max(delta, _NOTHING) <= estimate / _FAR_BELOW
+
+
 def _steepness(tilt: float, deviation: float) -> float:
     """t (1 + t), where t is the tilt, or the inverse of the standard deviation of the total loss if that is more."""
-    return float(max(tilt, 1 / max(deviation, 1e-150)) * (1 + tilt))
+    return float(max(tilt, 1 / max(deviation, _LEAST_DEVIATION)) * (1 + tilt))
 
 
 def _level_below(log_delta: FloatArray) -> FloatArray:
@@ -886,6 +953,10 @@ class _Sketch:
         middle = max(1 - float(np.sum(right_mass[1:])) - float(np.sum(left_mass[1:])) - float(right[-1]), 1e-300)
         losses = np.concatenate([-eps[:0:-1], [0.0], eps[1:]])
         return cls(losses, np.concatenate([left_mass[:0:-1], [middle], right_mass[1:]]), eps, right, float(right[-1]))
+
+    def delta(self, epsilon: float) -> float:
+        """The curve at an epsilon, nearly."""
+        return float(np.exp(np.interp(epsilon, self.eps, np.log(np.maximum(self.curve, _LEAST_SKETCHED)))))
 
     def cumulant(self, tilt: float) -> tuple[float, float, float]:
         """Logarithm of the moment generating function of a finite loss, and its first and second derivative."""

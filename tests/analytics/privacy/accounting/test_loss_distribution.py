@@ -315,8 +315,8 @@ def test_bounds_from_the_transform(data, count, offset, epsilon, tilt):
     losses = (count * first + np.arange(whole.size)) * step + count * offset
     exact = math.fsum(whole * np.maximum(-np.expm1(epsilon - losses), 0.0))
     spectrum = loss_distribution._Spectrum.of(product, tilt, epsilon, epsilon)
-    assert spectrum.delta(epsilon, upper=False) <= exact * (1 + 1e-12) + 1e-300
-    assert exact <= spectrum.delta(epsilon, upper=True) * (1 + 1e-12) + 1e-300
+    assert spectrum.delta(epsilon, upper=False)[0] <= exact * (1 + 1e-12) + 1e-300
+    assert exact <= spectrum.delta(epsilon, upper=True)[0] * (1 + 1e-12) + 1e-300
     assert product.least_delta(epsilon) <= exact * (1 + 1e-12) <= product.delta(epsilon) * (1 + 1e-11)
 
 
@@ -338,3 +338,70 @@ def test_epsilon_just_below_the_greatest_loss_is_close():
     product = Product(((LossDistribution(2.0, -1, np.array([1 - p, 0.0, p]), 0.0), 10),))
     low, high = product.least_epsilon(1e-5), product.epsilon(1e-5)
     assert low <= high <= low * (1 + 1e-8) < 20
+
+
+def every_sum(factors):
+    """All total losses of a product, and their probabilities, with 50 digits."""
+    sums = {0: mpmath.mpf(1)}
+    for law, count in factors:
+        for _ in range(count):
+            sums, before = {}, sums
+            for place, mass in before.items():
+                for i in np.flatnonzero(law.mass):
+                    sums[place + law.first + int(i)] = sums.get(place + law.first + int(i), 0) + mass * mpmath.mpf(law.mass[i])
+    return sums
+
+
+def delta_of(sums, step, epsilon):
+    return mpmath.fsum(mass * -mpmath.expm1(epsilon - k * mpmath.mpf(step)) for k, mass in sums.items() if k * step > epsilon)
+
+
+def law_with_rare_losses(draw, size):
+    """Near-certain losses about 0, and great ones of probabilities down to 1e-60."""
+    logs = draw(st.lists(st.one_of(st.floats(-60.0, -3.0), st.floats(-3.0, 0.0)), min_size=size, max_size=size))
+    mass = np.array([1.0, *10.0 ** np.array(logs)])
+    return LossDistribution(0.125, draw(st.integers(-2, 0)), mass / mass.sum(), 0.0)
+
+
+@given(st.data(), st.integers(1, 4), st.integers(0, 2), st.floats(0.0, 2.0), st.floats(-60.0, -2.0))
+def test_one_great_loss_against_every_outcome(data, one, two, epsilon, log_delta):
+    """The split by the number of great losses holds wherever it is made, and so do the public bounds."""
+    factors = [(law_with_rare_losses(data.draw, 6), one), (law_with_rare_losses(data.draw, 4), two)]
+    product = Product(tuple(sorted((factor for factor in factors if factor[1]), key=lambda factor: -factor[1])))
+    delta = 10.0**log_delta
+    with mpmath.workdps(50):
+        sums = every_sum(product.factors)
+        exact = delta_of(sums, 0.125, epsilon)
+        parted = product._parted(delta)
+        brackets = [(product.least_delta(epsilon), product.delta(epsilon))]
+        ends = [(product.least_epsilon(delta), product.epsilon(delta))]
+        if parted:
+            brackets.append((parted.least_delta(epsilon), parted.delta(epsilon)))
+            about = product._alone_at(delta)
+            ends.append(tuple(parted.epsilon(delta, about, upper=upper) for upper in (False, True)))
+        for low, high in brackets:
+            assert low * (1 - 1e-15) <= exact <= high * (1 + 1e-15)
+        for low, high in ends:
+            assert high == np.inf or delta_of(sums, 0.125, high) <= delta * (1 + 1e-15)
+            assert low == 0 or delta_of(sums, 0.125, low) >= delta * (1 - 1e-15)
+
+
+@pytest.mark.parametrize("count", [2, 5])
+@pytest.mark.parametrize("k", [20, 60])
+def test_a_loss_in_a_valley_of_the_tilted_law(count, k):
+    """Its probability is e^-40 and less of what any tilt makes of greater and of lesser losses: no transform shows it."""
+    place = np.arange(200)
+    mass = np.where(place == 0, 1.0, 10.0 ** -(14 + 6 * np.sqrt(place)))
+    product = Product(((LossDistribution(0.125, 0, mass, 0.0), count),))
+    epsilon = (k + 0.5) * 0.125
+    sums = np.zeros(1 + count * 199)
+    sums[0] = 1.0
+    for _ in range(count):
+        sums = np.convolve(sums[: sums.size - 199], mass)  # positive terms alone: each sum is right to rounding
+    losses = np.arange(sums.size) * 0.125
+    exact = math.fsum(sums * np.maximum(-np.expm1(epsilon - losses), 0.0))
+    assert product._delta(epsilon)[0] > 100 * exact and product._least_delta(epsilon)[0] < exact / 100
+    low, high = product.least_delta(epsilon), product.delta(epsilon)
+    assert exact * (1 - 2e-6) <= low <= exact * (1 + 1e-12) and exact * (1 - 1e-12) <= high <= exact * (1 + 2e-6)
+    low, high = product.least_epsilon(exact), product.epsilon(exact)
+    assert epsilon * (1 - 1e-5) <= low <= epsilon * (1 + 1e-12) and epsilon * (1 - 1e-12) <= high <= epsilon * (1 + 1e-5)

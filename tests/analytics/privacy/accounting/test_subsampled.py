@@ -156,6 +156,52 @@ def test_extremes_of_a_replaced_record():
         assert lower <= worst <= upper <= lower * (1 + 1e-10)
 
 
+def two_subsampled(epsilon, q, mu):
+    """Delta of two Poisson samples in the forward order: the curve of one, averaged over the loss of the other."""
+    q, mu = mpmath.mpf(q), mpmath.mpf(mu)
+
+    def loss(x):
+        return mpmath.log1p(q * mpmath.expm1(mu * x - mu * mu / 2))
+
+    def one(left):
+        least = mpmath.log1p(-q)
+        if left <= least:
+            return -mpmath.expm1(left)
+        x = (mpmath.log1p(mpmath.expm1(left) / q) + mu * mu / 2) / mu
+        return (1 - q) * mpmath.ncdf(-x) + q * mpmath.ncdf(mu - x) - mpmath.exp(left) * mpmath.ncdf(-x)
+
+    def integrand(x):
+        return ((1 - q) * mpmath.npdf(x) + q * mpmath.npdf(x - mu)) * one(epsilon - loss(x))
+
+    kink = (mpmath.log1p(mpmath.expm1(epsilon - mpmath.log1p(-q)) / q) + mu * mu / 2) / mu
+    places = sorted({*mpmath.linspace(-12, kink - 1, 40), *(kink + mpmath.mpf(10) ** -k for k in range(12)), kink,
+                     *(kink - mpmath.mpf(10) ** -k for k in range(12)), kink + 12})  # fmt: skip
+    return mpmath.quad(integrand, places)
+
+
+@pytest.mark.parametrize(("q", "mu", "epsilon"), [(1e-6, 1, 0.03), (1e-6, 1, 6.0), (1e-12, 3, 2.0), (1e-3, 1, 0.9)])
+def test_rare_samples_at_tiny_deltas(q, mu, epsilon):
+    """One great loss makes delta: both bounds were up to a factor of e^40 apart, and epsilon by half."""
+    curve = airtight.subsampled(float(mu), q).compose(2)
+    with mpmath.workdps(60):
+        exact = two_subsampled(mpmath.mpf(epsilon), q, mu)
+    lower, upper = curve.bracket(epsilon=epsilon, direction="forward")
+    assert lower <= exact <= upper <= lower * 1.02
+    lower, upper = curve.bracket(delta=float(exact), direction="forward")
+    assert lower * (1 - 1e-12) <= epsilon <= upper * (1 + 1e-12) and upper <= lower * (1 + 1e-3)
+
+
+@pytest.mark.parametrize("q", [1e-6, 1e-9, 1e-12])
+@pytest.mark.parametrize("count", [3, 1000])
+def test_brackets_at_tiny_rates_are_narrow(q, count):
+    curve = airtight.subsampled(1.0, q).compose(count)
+    for delta in (q * 1e-6, 1e-30, 1e-100):
+        lower, upper = curve.bracket(delta=delta)
+        assert 0 < upper <= lower * 1.002
+        lower, upper = curve.bracket(epsilon=upper)
+        assert 0.9 * delta <= lower <= upper <= lower * 1.05
+
+
 def test_rare_great_records():
     """Few records in a million are seen for certain: no rounding of their ratios may hide that the others are alike."""
     curve = airtight.dp_sgd(1 / 30, 1e-3, 1, adjacency="replace")
