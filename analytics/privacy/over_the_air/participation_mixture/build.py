@@ -36,7 +36,8 @@ _NEGLIGIBLE = 1e-25  # probability of the others' noise that a first try leaves 
 _BELOW = (1e-9, 1e-6, 1e-4, 1e-2, 0.1, 0.5)  # relative distances below the upper bound at which a lower bound is tried
 _NEWTON_STEPS, _BEYOND = 2, 0.01  # towards a lower bound, each longer than Newton's by this share
 _NEWTON_WITHIN = 1e-3  # relative distance below the upper bound up to which Newton's steps go
-_PRECISE = 2e-5  # relative distance of both ends up to which Gauss rules serve
+# relative distance of both ends up to which Gauss rules serve: for a law on a grid, and for an exact one
+_PRECISE, _EXACT = 2e-5, 1e-9
 _FARTHEST = 1e99  # the epsilon tried where the upper bound is infinite
 
 
@@ -149,12 +150,14 @@ def epsilon_bracket(
 
 
 def _ends_of(mixture: NoiseMixture, delta: FloatArray, *, lower: bool = True) -> tuple[FloatArray, FloatArray]:
-    """Lower and upper bound of the least epsilon of each kind; on a grid from Gauss rules, where these are precise."""
+    """Lower and upper bound of the least epsilon of each kind; of many values of noise from Gauss rules, where precise."""
     ends, log_delta, unsettled = np.zeros((2, delta.size)), np.log(delta) * (1 - 4 * UNIT), np.arange(delta.size)
-    few = mixture.ruled(mixture.pieces) if mixture.slack else None
+    # of an exact law only divergences of unequal variances cost more than its rule
+    worth_ruling = mixture.slack or mixture.adjacency is Adjacency.ABSENT
+    few = mixture.ruled(mixture.pieces) if worth_ruling else None
     if few is not None:
         upper = ends[1] = few.least_epsilon(delta)
-        precise, bound, slope = serves(few, upper, log_delta)
+        precise, bound, slope = serves(few, upper, log_delta, _PRECISE if mixture.slack else _EXACT)
         settled, unsettled = unsettled[precise], unsettled[~precise]
         if lower:
             at_upper, part = (bound[settled], slope[settled]), few.only(settled)
@@ -167,11 +170,13 @@ def _ends_of(mixture: NoiseMixture, delta: FloatArray, *, lower: bool = True) ->
     return ends[0], ends[1]
 
 
-def serves(few: NoiseMixture, upper: FloatArray, log_delta: FloatArray) -> tuple[NDArray[np.bool_], FloatArray, FloatArray]:
+def serves(
+    few: NoiseMixture, upper: FloatArray, log_delta: FloatArray, distance: float = _PRECISE
+) -> tuple[NDArray[np.bool_], FloatArray, FloatArray]:
     """Whether Gauss rules are precise at an upper bound of each kind's epsilon, the lower bound of log delta there, its slope."""
     bound, slope = few.log_lower(upper, np.arange(upper.size))
     with np.errstate(divide="ignore", invalid="ignore"):
-        return (log_delta - bound <= _PRECISE * upper * -slope) | (upper == 0), bound, slope
+        return (log_delta - bound <= distance * upper * -slope) | (upper == 0), bound, slope
 
 
 def proven_epsilon(system: Systems, device_indices: IntArray, target_delta: float | FloatArray) -> FloatArray:
