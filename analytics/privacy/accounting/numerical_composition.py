@@ -134,15 +134,15 @@ class _Focus:
         """How far about epsilon a loss matters that makes delta alone; no less than what few nodes can show."""
         return max(self.total_deviation, _NEARBY * self.epsilon[1], _LEAST_DEVIATION)
 
-    def alone(self, left: FloatArray, right: FloatArray, count: int) -> FloatArray:
-        """Over the probability of losses in an interval: the share of delta that is one of `count` of them, and no other one.
+    def log_alone(self, left: FloatArray, right: FloatArray, count: int) -> FloatArray:
+        """Log of the share of delta that one of `count` losses in an interval makes alone, over its probability.
 
         One great loss can make a tiny delta while all others lie near their mean. Under the tilt such a loss is rare: the
         tilt suits a total to which all contribute.
         """
         low, high = self.epsilon
         distance = np.maximum(np.maximum(low - right, left - high), 0.0) / self.deviation
-        return np.asarray(np.exp(np.minimum(math.log(count) - math.log(self.delta) - distance**2 / 2, 700.0)))
+        return np.asarray(math.log(count) - math.log(self.delta) - distance**2 / 2)
 
 
 @dataclass(frozen=True)
@@ -681,8 +681,8 @@ class Composition:
         bottom, top = losses
 
         def weight_at(loss: FloatArray) -> FloatArray:
-            tilted = np.exp(np.minimum(focus.tilt * loss + log_factor, 700.0))
-            return np.maximum(tilted, focus.alone(loss, loss, count) / focus.deviation)
+            log_alone = focus.log_alone(loss, loss, count) - math.log(focus.deviation)
+            return np.asarray(np.exp(np.minimum(np.maximum(focus.tilt * loss + log_factor, log_alone), 700.0)))
 
         # left of 0 the reverse curve counts, with x R(1/x)
         for side, sign, last in ((sides[0], 1, top), (sides[1], -1, -bottom)):
@@ -726,8 +726,9 @@ class Composition:
         losses, gap = sketch.losses, np.diff(sketch.losses)
         # the density without a tilt, too: neighbouring deltas share a grid
         weight = np.maximum(sketch.tilted(tilt)[0], sketch.tilted(0.0)[0])
-        mass, alone = np.maximum(sketch.mass[1:], sketch.mass[:-1]), focus.alone(losses[:-1], losses[1:], self.factors[i][1])
-        density = np.maximum.reduce([weight[1:], weight[:-1], np.minimum(mass * alone, 1.0)]) / gap
+        log_alone = focus.log_alone(losses[:-1], losses[1:], self.factors[i][1])
+        alone = np.minimum(np.maximum(sketch.mass[1:], sketch.mass[:-1]) * np.exp(np.minimum(log_alone, 700.0)), 1.0)
+        density = np.maximum.reduce([weight[1:], weight[:-1], alone]) / gap
         rare = np.cbrt(density * (last - first) * h / _COARSE_SHARE)
         rise = 2 * np.log(h * (1 + tilt)) - 3 * np.log(np.clip(rare, 1e-200, 1.0))
         width = np.maximum(np.minimum(h / np.maximum(rare, 1e-200), np.maximum(rise, 1.0) / (1 + tilt)), h)
