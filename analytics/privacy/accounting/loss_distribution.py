@@ -74,7 +74,7 @@ _STEEPEST = 1500.0  # greatest tilt times a step: doubles next to each other in 
 _HIDDEN = 1e-3  # share of errors in a bound from which a great loss is looked for that alone makes delta
 _FIRST_SHIFT = 1e-4  # relative step from that loss alone, at which the search for epsilon begins
 _HALVINGS = 40  # of the search for that loss
-_PAIRS = 1e-6  # share of delta that two great losses may have
+PAIRS = 1e-6  # share of delta that two great losses may have
 _PART_FALL, _PARTS = 12.0, 12  # fall of the log of the tail over a part of the great losses, at least; parts, at most
 _LAST = 1e-14  # relative step at which the search for an epsilon ends
 _MOVES = 13  # greatest number of steps, each at least four times the one before, that confirm what was found
@@ -510,22 +510,14 @@ class Product:
     def _parted(self, delta: float) -> _Parted | None:
         """What :class:`_Parted` makes of the finite losses at about this delta; None where no loss is great."""
         # a pair of great losses may have this share of delta
-        greatest = math.sqrt(2 * _PAIRS * delta) / self.count
+        greatest = math.sqrt(2 * PAIRS * delta) / self.count
         near, great = list[tuple[LossDistribution, int]](), list[list[LossDistribution]]()
         for law, count in self.factors:
-            tail = np.cumsum(law.mass[::-1])
-            number = int(np.searchsorted(tail, greatest, side="right"))
-            stop = law.mass.size - number
-            if not np.any(law.mass[:stop]):
+            cuts = law.mass.size - parts_of_tail(np.cumsum(law.mass[::-1]), greatest)
+            if not np.any(law.mass[: cuts[-1]]):
                 return None
-            near.append((law.part(0, stop), count))
-            # parts over which the tail falls little, so that no tilt of one has a deep valley
-            with np.errstate(divide="ignore"):
-                falls = math.log(max(greatest, SMALLEST)) - np.log(np.maximum(tail[:number], SMALLEST))
-            fall = max(_PART_FALL, float(np.max(falls, initial=0.0)) / _PARTS)
-            ends = np.append(0, np.flatnonzero(np.diff(np.floor(falls / fall))) + 1) if number else np.zeros(0, np.int64)
-            cuts = law.mass.size - np.append(ends, number).astype(np.int64)
-            great.append([law.part(int(a), int(b)) for b, a in pairwise(cuts) if np.any(law.mass[a:b])])
+            near.append((law.part(0, cuts[-1]), count))
+            great.append([law.part(start, stop) for stop, start in pairwise(cuts) if np.any(law.mass[start:stop])])
         if not any(great):
             return None
         parts = [(1, Product(tuple(near)))]
@@ -1129,6 +1121,18 @@ class _Spectrum:
             epsilon = epsilon * (1 + shift) + 1e-300 if upper else epsilon * (1 - shift)
             shift *= 4
         return confirmed, about, 0.0 if not upper and about == 0 else np.inf
+
+
+def parts_of_tail(tail: FloatArray, greatest: float) -> IntArray:
+    """Ends of parts of the great losses, from the greatest one on, given what they and all greater ones have of the mass.
+
+    It is at most `greatest` at all of them. It falls little over each part, so that no tilt of one has a deep valley.
+    """
+    great = tail[: np.searchsorted(tail, greatest, side="right")]
+    falls = math.log(max(greatest, SMALLEST)) - np.log(np.maximum(great, SMALLEST))
+    fall = max(_PART_FALL, float(np.max(falls, initial=0.0)) / _PARTS)
+    inner = np.flatnonzero(np.diff(np.floor(falls / fall))) + 1
+    return np.unique(np.concatenate([[0], inner, [great.size]])).astype(np.int64)
 
 
 def level_of_tilt(log_delta: float, *, saddlepoint: bool = False) -> Rising:

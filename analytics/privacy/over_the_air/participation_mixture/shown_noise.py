@@ -66,13 +66,21 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from airtight.analytics.checks import ConvergenceError, FloatArray, ParameterError
+from airtight.analytics.checks import ConvergenceError, FloatArray, IntArray, ParameterError
 from airtight.analytics.privacy.accounting.convex_band import ConvexBand
-from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution, Product, Rising, root_of_tilts
+from airtight.analytics.privacy.accounting.loss_distribution import (
+    PAIRS,
+    LossDistribution,
+    Product,
+    Rising,
+    parts_of_tail,
+    root_of_tilts,
+)
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.privacy.mechanisms.mechanism import BracketArrays, Mechanism
 from airtight.analytics.root_search import falling_root
@@ -94,6 +102,8 @@ _STEEPEST = 1e12  # greatest tilt, in units of one over the greatest ratio
 _CELLS = 2048  # cells of all sums, to bound what lies outside of a window
 _PROBABILITY = 1e-13  # relative error of a probability that sums of logarithms give
 _SATURATED = 7.0  # a ratio with sqrt(x) / 2 - epsilon / sqrt(x) above it lets f be 1 but for some 1e-12
+_DOUBTED = 0.1  # distance of the bounds of a mean, over the mean, from which on great ratios are taken apart
+_SLIGHT = 1e-6  # share of delta that a great ratio may have for which an upper bound serves
 _FEW = 1e-5  # share of delta that ratios beyond the reach may cost
 _PASSES = 4  # reaches that are tried for one delta
 _TINY = 1e-100  # an epsilon whose square does not underflow
@@ -159,6 +169,11 @@ class Ratios:
             reach=reach,
             far=self.far + float(np.sum(self.probabilities[~near])),
         )
+
+    def part(self, chosen: IntArray, never: float) -> Ratios:
+        """Some of the finite ratios alone, and this probability that nothing is sent."""
+        x, probabilities, noise = self.x[chosen], self.probabilities[chosen], self.noise[chosen]
+        return replace(self, x=x, probabilities=probabilities, noise=noise, never=never, infinite=0.0, missing=0.0, far=0.0)
 
     @cached_property
     def log_atoms(self) -> tuple[FloatArray, FloatArray]:
@@ -270,8 +285,18 @@ class _Composed:
     def _marks(self) -> list[list[tuple[_Masses, int]]]:
         return [[(_Masses.of(product, self.tilt, self.least), count) for product, count in products] for products in self.marked]
 
-    def mean(self, epsilon: float) -> tuple[float, float]:
-        """Lower and upper bound of delta at a finite epsilon."""
+    def completed(self, epsilon: float, low: float, high: float) -> tuple[float, float]:
+        """Bounds of delta from those of what finite ratios make of it."""
+        high = min(high + self.far[1] + SMALLEST, 1.0)
+        certain = self.infinite
+        if self.far[0] > self.infinite:  # with a far ratio, f is at least its value there; such laws have no slack
+            root = math.sqrt(self.reach * (1 - self.doubt))
+            log_f, _, log_error = gaussian.log_curve(np.array([epsilon]), np.array([root]))
+            certain += (self.far[0] - self.infinite) * math.exp(float(log_f[0] - log_error[0]))
+        return min(max(low - self.missing, 0.0) + certain, high), high
+
+    def finite(self, epsilon: float) -> tuple[float, float, bool]:
+        """Bounds of what finite ratios make of delta, and whether errors of the transform are a great share of it."""
         law = self.law
         with np.errstate(under="ignore", over="ignore", divide="ignore", invalid="ignore"):
             log_f, _, log_error = gaussian.log_curve(np.full(law.at.shape, epsilon), np.sqrt(law.at))
@@ -285,15 +310,11 @@ class _Composed:
             strays = law.stray(_log_peak(self.tilt, epsilon, self.least))
             above, below = self._moved(epsilon, mean)
             relative = law.rounding + self.error
-            high = (mean + spoilt + strays + above) * (1 + relative) + self.far[1] + SMALLEST
-            low = (mean - spoilt - strays - below - 2 * law.error * float(np.sum(weight))) * (1 - relative) - self.missing
-            certain = self.infinite
-            if self.far[0] > self.infinite:  # with a far ratio, f is at least its value there; such laws have no slack
-                root = math.sqrt(self.reach * (1 - self.doubt))
-                log_f, _, log_error = gaussian.log_curve(np.array([epsilon]), np.array([root]))
-                certain += (self.far[0] - self.infinite) * math.exp(float(log_f[0] - log_error[0]))
-        high = min(high, 1.0) if high == high else 1.0
-        return min(max(low, 0.0) + certain, high) if low == low else min(certain, high), high
+            errors = 2 * law.error * float(np.sum(weight))
+            high = (mean + spoilt + strays + above) * (1 + relative)
+            low = (mean - spoilt - strays - below - errors) * (1 - relative)
+        hidden = not errors + strays <= _REFINED * mean
+        return max(low, 0.0) if low == low else 0.0, min(high, 1.0) if high == high else 1.0, hidden
 
     def root(self, log_delta: float, start: float) -> tuple[float, float]:
         """The epsilon at which the mean of f itself is delta, by Newton's method, and how fast its logarithm falls there."""
@@ -451,6 +472,7 @@ class _Sums:
 
     laws: list[tuple[Ratios, int]]
     _made: dict[tuple[float, float], _Composed] = field(default_factory=dict)
+    _split: dict[float, tuple[list[tuple[int, _Sums]], float]] = field(default_factory=dict)
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -536,22 +558,63 @@ class _Sums:
         return self._made[key]
 
     def mean(self, epsilon: float, tilt: float) -> tuple[float, float]:
-        """Lower and upper bound of delta, on finer grids where the first does not suffice."""
+        """Lower and upper bound of delta."""
         composed = self.composed(tilt)
-        low, high = composed.mean(epsilon)
+        low, high, hidden = composed.finite(epsilon)
+        parts, pairs = self._parted(epsilon) if hidden or high - low > _DOUBTED * high else ([], 0.0)
+        if len(parts) > 1:  # as in loss_distribution._Parted, by the number of great ratios
+            less, more = 0.0, pairs
+            for count, part in parts:
+                tilt_of_part = part.tilt_at(epsilon)
+                most = count * math.exp(min(part.log_bound(tilt_of_part, epsilon), 0.0))
+                # what is next to nothing beside the parts before need not be known from below
+                ends = (0.0, most) if most <= _SLIGHT * less else part._refined(epsilon, tilt_of_part)
+                less, more = less + count * ends[0], more + min(count * (ends[1] + SMALLEST), most)
+            rounding = 8 * UNIT * (len(parts) + 1)
+            low, high = max(low, less * (1 - rounding)), min(high, more * (1 + rounding))
+        else:
+            low, high = self._refined(epsilon, tilt)
+        return composed.completed(epsilon, low, high)
+
+    def _refined(self, epsilon: float, tilt: float) -> tuple[float, float]:
+        """Bounds of what finite ratios make of delta, on finer grids where the first does not suffice."""
+        composed = self.composed(tilt)
+        low, high, _ = composed.finite(epsilon)
         finer = 1.0
-        while (
-            high > _DEEP
-            and high - low > _REFINED * high + composed.far[1] - composed.far[0] + composed.missing
-            and _FINER * composed.law.at.size <= _MOST_TERMS
-        ):
+        while high > _DEEP and high - low > _REFINED * high and _FINER * composed.law.at.size <= _MOST_TERMS:
             finer, before = finer * _FINER, composed.product.step
             composed = self.composed(tilt, finer)
             if not composed.product.step < before:
                 break
-            ends = composed.mean(epsilon)
+            ends = composed.finite(epsilon)
             low, high = max(low, ends[0]), min(high, ends[1])
         return low, high
+
+    def _parted(self, epsilon: float) -> tuple[list[tuple[int, _Sums]], float]:
+        """The sums without a great ratio, and those with one of each part of the great ones; a bound of what two add."""
+        # about delta, if one ratio alone makes it, down to a power of ten
+        with np.errstate(under="ignore"):
+            alone = max(
+                count * float(np.exp(gaussian.log_curve(np.full(law.x.size, epsilon), np.sqrt(law.x))[0]) @ law.probabilities)
+                for law, count in self.laws
+            )
+        level = 10.0 ** math.floor(math.log10(max(alone, NORMAL)))
+        if level not in self._split:
+            greatest = math.sqrt(2 * PAIRS * level) / sum(count for _, count in self.laws)
+            near, great, chance = list[tuple[Ratios, int]](), list[list[Ratios]](), 0.0
+            for law, count in self.laws:
+                order = np.argsort(law.x)[::-1]
+                tail = np.cumsum(law.probabilities[order])
+                places = parts_of_tail(tail, greatest)
+                chance += count * float(tail[places[-1] - 1]) if places[-1] else 0.0
+                near.append((law.part(order[places[-1] :], law.never), count))
+                great.append([law.part(order[a:b], 0.0) for a, b in pairwise(places)])
+            parts = [(1, _Sums(near))]
+            for i, (_, count) in enumerate(self.laws):
+                others = [(law, n - (j == i)) for j, (law, n) in enumerate(near)]
+                parts += [(count, _Sums([each for each in [*others, (law, 1)] if each[1]])) for law in great[i]]
+            self._split[level] = parts, chance * chance / 2 * (1 + 1e-6)
+        return self._split[level]
 
 
 @dataclass(frozen=True)

@@ -93,6 +93,39 @@ def test_rounds_that_differ():
         assert low[0] <= truth <= high[0] <= low[0] * 1.001
 
 
+@given(
+    x=squares, logs=st.lists(st.floats(-60, 0), min_size=3, max_size=3), count=st.integers(1, 4),
+    epsilon=st.one_of(st.just(0.0), st.floats(-3, 2).map(lambda power: 10**power)),
+)  # fmt: skip
+@settings(max_examples=40, deadline=None)
+def test_split_by_great_ratios_against_every_sequence(x, logs, count, epsilon):
+    """Wherever it is made, not only where one rare ratio hides in the errors of the transform."""
+    probabilities = np.append(0.5, 10.0 ** np.array(logs) / 6)
+    laws = [(ratios([1e-2, *x], probabilities[: len(x) + 1]), count), (ratios([0.3, 2.0], [0.5, probabilities[-1]]), 1)]
+    finite = shown_noise._Composed.finite
+    with pytest.MonkeyPatch.context() as patch, mpmath.workdps(50):
+        patch.setattr(shown_noise._Composed, "finite", lambda each, at: (*finite(each, at)[:2], True))
+        low, high = (float(end[0]) for end in rounds_of(*laws).delta_bracket(np.array([epsilon])))
+        truth = exact_delta(exact_law(laws), epsilon)
+        assert low <= truth * (1 + mpmath.mpf("1e-14")) + mpmath.mpf("1e-320") and truth <= high * (1 + 1e-14)
+
+
+@pytest.mark.parametrize("epsilon", [0.03, 0.1, 0.3])
+def test_a_rare_ratio_in_a_valley_of_the_tilted_law(epsilon):
+    """One round in which hardly any other device sends makes delta; bounds of epsilon were a fifth apart, of delta e^17."""
+    x = 1e-6 * 1.6 ** np.arange(30)
+    law = ratios(x, 0.7 * 10.0 ** -(7.0 * np.sqrt(np.arange(30)) + 1e-3))
+    curve = rounds_of((law, 2))
+    with mpmath.workdps(50):
+        truth = exact_delta(exact_law([(law, 2)]), epsilon)
+    low, high = (float(end[0]) for end in curve.delta_bracket(np.array([epsilon])))
+    assert low <= truth <= high <= low * 1.003
+    sums = curve._sums(0.0, np.inf)
+    assert sums._refined(epsilon, sums.tilt_at(epsilon))[1] > 100 * truth
+    low, high = (float(end[0]) for end in curve.epsilons(np.array([float(truth)])))
+    assert low <= epsilon * (1 + 1e-12) and epsilon * (1 - 1e-12) <= high <= low * 1.001
+
+
 def _every_set(system):
     """Squared ratios and probabilities of device 0 for every set of the others."""
     others = system.devices - 1
