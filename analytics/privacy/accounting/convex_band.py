@@ -64,6 +64,7 @@ _ROUNDING = 64 * UNIT  # of the values that the band returns; see the module
 _UNDERFLOW = 1e-300  # below it products lose more than a share of them: a lower bound counts as 0
 _BENT = 16 * UNIT  # share of its height by which a corner of the hull lies below the chord of its neighbours
 _MANY = 0.02  # share of points above the chords of their neighbours from which they are left out together
+_STEEP = 1e3  # times what remains: greater costs of cells count as much
 _PLACES = 4  # in a cell at which the width of the band is computed
 _BESIDES = 0.25  # share that suffices for what cells add, where errors of the values alone exceed the allowed integral;
 _LARGE = 3.0  # of the integral of these errors, less so many times the allowed one
@@ -130,8 +131,9 @@ class ConvexBand:
             if from_cells <= remaining or not worth or self.nodes.size > _MOST:
                 return
             before, nodes = from_cells, self.nodes.size
-            # cost / parts^2 adds up to a share of what remains, with the least number of parts
-            roots = np.cbrt(cell_cost)
+            # cost / parts^2 adds up to a share of what remains, with the least number of parts; the cost of a chord over a steep
+            # fall is far greater, and falls faster: it is no reason to divide others
+            roots = np.cbrt(np.minimum(cell_cost, _STEEP * remaining))
             parts = roots * np.sqrt(np.sum(roots) / (_AIM * remaining))
             halvings = np.clip(np.round(np.log2(np.maximum(parts, 1.0))), 0, _MOST_HALVINGS)
             self._add(2 ** halvings.astype(np.int64))

@@ -127,12 +127,13 @@ class _Focus:
     cut: float  # the level of the sketches (`Composition._sketches_to`)
     epsilon: tuple[float, float]
     delta: float
-    total_deviation: float  # of the total loss, without a tilt
+    of_others: float  # deviation of the loss of all releases but one, without a tilt
 
     @property
     def deviation(self) -> float:
-        """How far about epsilon a loss matters that makes delta alone; no less than what few nodes can show."""
-        return max(self.total_deviation, _NEARBY * self.epsilon[1], _LEAST_DEVIATION)
+        """How far about epsilon a loss matters that makes delta alone; no less than is known, or than few nodes can show."""
+        low, high = self.epsilon
+        return max(self.of_others, (high - low) / 4, _NEARBY * high, _LEAST_DEVIATION)
 
     def log_alone(self, left: FloatArray, right: FloatArray, count: int) -> FloatArray:
         """Log of the share of delta that one of `count` losses in an interval makes alone, over its probability.
@@ -140,8 +141,8 @@ class _Focus:
         One great loss can make a tiny delta while all others lie near their mean. Under the tilt such a loss is rare: the
         tilt suits a total to which all contribute.
         """
-        low, high = self.epsilon
-        distance = np.maximum(np.maximum(low - right, left - high), 0.0) / self.deviation
+        middle = sum(self.epsilon) / 2
+        distance = np.maximum(np.maximum(middle - right, left - middle), 0.0) / self.deviation
         return np.asarray(math.log(count) - math.log(self.delta) - distance**2 / 2)
 
 
@@ -165,7 +166,7 @@ class Composition:
         if epsilon >= self._greatest():
             return self._infinite()
         # estimates: delta at epsilon is at least that of each release, and at most delta at 0, which is at most the sum of theirs
-        least = max(sketch.delta(epsilon) for sketch in self._sketches)
+        least = math.exp(max(float(sketch.log_delta(np.array(epsilon))) for sketch in self._sketches))
         greatest = sum(count * sketch.curve[0] for sketch, (_, count) in zip(self._sketches, self.factors, strict=True))
         least, greatest = max(least, math.exp(_LEAST_LOG)), max(float(greatest), math.exp(_LEAST_LOG))
 
@@ -586,7 +587,9 @@ class Composition:
         log_moments = {i: self._sketches_to(cut)[i].cumulant(tilt)[0] for i in bands}
         deviation = self._deviation(tilt, cut)
         total = self._cumulant(tilt, cut)[1] if epsilon is None else epsilon
-        focus = _Focus(tilt, cut, (total, total), level, self._deviation(0.0, cut))
+        releases = sum(count for _, count in self.factors)
+        of_others = self._deviation(0.0, cut) * math.sqrt(1 - 1 / releases)
+        focus = _Focus(tilt, cut, (total, total), level, of_others)
         # a threshold often needs a rough answer only: a coarse grid first, for the upper bound alone
         if tried:
             with suppress(ConvergenceError):
@@ -597,7 +600,7 @@ class Composition:
         for refinement in range(_REFINEMENTS):
             for i, sides in bands.items():
                 log_factor = np.log(self.factors[i][1] * _steepness(focus.tilt, deviation)) - log_moments[i]
-                self._refine(sides, ranges[i], focus, self.factors[i][1], log_factor, allowed / len(bands))
+                self._refine(i, sides, ranges[i], focus, log_factor, allowed / len(bands))
             # laws on both sides and their products
             lower, upper, laws_of_releases = self._products(step, ranges, bands, focus)
             try:
@@ -669,9 +672,8 @@ class Composition:
         )
         return forward, reverse
 
-    @staticmethod
     def _refine(
-        sides: _Band, losses: tuple[float, float], focus: _Focus, count: int, log_factor: float, allowed: float
+        self, i: int, sides: _Band, losses: tuple[float, float], focus: _Focus, log_factor: float, allowed: float
     ) -> None:
         """Narrow the bands of a release until they change log delta by `allowed`, nearly.
 
@@ -680,17 +682,18 @@ class Composition:
         """
         bottom, top = losses
 
-        def weight_at(loss: FloatArray) -> FloatArray:
-            log_alone = focus.log_alone(loss, loss, count) - math.log(focus.deviation)
-            return np.asarray(np.exp(np.minimum(np.maximum(focus.tilt * loss + log_factor, log_alone), 700.0)))
+        def right_weight(epsilon: FloatArray) -> FloatArray:
+            # no loss alone makes more than all of delta
+            log_alone = np.minimum(focus.log_alone(epsilon, epsilon, self.factors[i][1]), -self._sketches[i].log_delta(epsilon))
+            log_weight = np.maximum(focus.tilt * epsilon + log_factor, log_alone - math.log(focus.deviation))
+            return np.where(epsilon <= top, np.exp(np.minimum(log_weight, 700.0)), 0.0)
 
-        # left of 0 the reverse curve counts, with x R(1/x)
-        for side, sign, last in ((sides[0], 1, top), (sides[1], -1, -bottom)):
+        def left_weight(epsilon: FloatArray) -> FloatArray:
+            # the reverse curve counts, with x R(1/x): the rate t becomes -1 - t
+            log_weight = (-1 - focus.tilt) * epsilon + log_factor
+            return np.where(epsilon <= -bottom, np.exp(np.minimum(log_weight, 700.0)), 0.0)
 
-            def weight(epsilon: FloatArray, sign: int = sign, last: float = last) -> FloatArray:
-                loss = sign * epsilon
-                return np.where(epsilon <= last, np.exp(np.minimum(loss, 0.0)) * weight_at(loss), 0.0)
-
+        for side, weight in zip(sides, (right_weight, left_weight), strict=True):
             side.refine(weight, allowed / 2)
 
     def _deviation(self, tilt: float, level: float) -> float:
@@ -955,9 +958,9 @@ class _Sketch:
         losses = np.concatenate([-eps[:0:-1], [0.0], eps[1:]])
         return cls(losses, np.concatenate([left_mass[:0:-1], [middle], right_mass[1:]]), eps, right, float(right[-1]))
 
-    def delta(self, epsilon: float) -> float:
-        """The curve at an epsilon, nearly."""
-        return float(np.exp(np.interp(epsilon, self.eps, np.log(np.maximum(self.curve, _LEAST_SKETCHED)))))
+    def log_delta(self, epsilon: FloatArray) -> FloatArray:
+        """Log of the curve at each epsilon, nearly."""
+        return np.asarray(np.interp(epsilon, self.eps, np.log(np.maximum(self.curve, _LEAST_SKETCHED))))
 
     def cumulant(self, tilt: float) -> tuple[float, float, float]:
         """Logarithm of the moment generating function of a finite loss, and its first and second derivative."""

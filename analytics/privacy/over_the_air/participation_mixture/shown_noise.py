@@ -313,7 +313,7 @@ class _Composed:
             errors = 2 * law.error * float(np.sum(weight))
             high = (mean + spoilt + strays + above) * (1 + relative)
             low = (mean - spoilt - strays - below - errors) * (1 - relative)
-        hidden = not errors + strays <= _REFINED * mean
+        hidden = not errors + strays <= _REFINED * (mean + self.far[1])
         return max(low, 0.0) if low == low else 0.0, min(high, 1.0) if high == high else 1.0, hidden
 
     def root(self, log_delta: float, start: float) -> tuple[float, float]:
@@ -561,7 +561,9 @@ class _Sums:
         """Lower and upper bound of delta."""
         composed = self.composed(tilt)
         low, high, hidden = composed.finite(epsilon)
-        parts, pairs = self._parted(epsilon) if hidden or high - low > _DOUBTED * high else ([], 0.0)
+        # noise that is known from a grid alone keeps the bounds apart whatever the parts
+        doubted = high - low > _DOUBTED * (high + composed.far[1]) and not any(law.slack for law, _ in self.laws)
+        parts, pairs = self._parted(epsilon) if hidden or doubted else ([], 0.0)
         if len(parts) > 1:  # as in loss_distribution._Parted, by the number of great ratios
             less, more = 0.0, pairs
             for count, part in parts:
@@ -573,15 +575,15 @@ class _Sums:
             rounding = 8 * UNIT * (len(parts) + 1)
             low, high = max(low, less * (1 - rounding)), min(high, more * (1 + rounding))
         else:
-            low, high = self._refined(epsilon, tilt)
+            low, high = self._refined(epsilon, tilt, (low, high))
         return composed.completed(epsilon, low, high)
 
-    def _refined(self, epsilon: float, tilt: float) -> tuple[float, float]:
-        """Bounds of what finite ratios make of delta, on finer grids where the first does not suffice."""
+    def _refined(self, epsilon: float, tilt: float, first: tuple[float, float] | None = None) -> tuple[float, float]:
+        """Bounds of what finite ratios make of delta, on finer grids where those of the first do not suffice."""
         composed = self.composed(tilt)
-        low, high, _ = composed.finite(epsilon)
-        finer = 1.0
-        while high > _DEEP and high - low > _REFINED * high and _FINER * composed.law.at.size <= _MOST_TERMS:
+        low, high = first or composed.finite(epsilon)[:2]
+        finer, far = 1.0, composed.far[1]
+        while high + far > _DEEP and high - low > _REFINED * (high + far) and _FINER * composed.law.at.size <= _MOST_TERMS:
             finer, before = finer * _FINER, composed.product.step
             composed = self.composed(tilt, finer)
             if not composed.product.step < before:
