@@ -133,21 +133,21 @@ paper = Paper("mine", "Mine", "I", 2026, [Claim(f"A{n}", "l", x <= 1) for n in r
 def test_a_signal_ends_the_children(sent, tmp_path):
     (tmp_path / "mine.py").write_text(CLAIMS)
     arguments = [sys.executable, "-m", "airtight", "try", str(tmp_path / "mine.py"), "--effort", "1000000"]
-    before = signal.signal(
-        signal.SIGINT, signal.default_int_handler
-    )  # a shell's background jobs ignore it, and so would theirs
+    number = getattr(signal, sent)
+    # a shell's background jobs ignore SIGINT, and nohup's SIGHUP; so would their children
+    before = signal.signal(number, signal.default_int_handler if sent == "SIGINT" else signal.SIG_DFL)
     try:
         with every_processor():
             process = subprocess.Popen(arguments, cwd=ROOT, stderr=subprocess.PIPE, text=True, start_new_session=True)
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(number, before)
     with process:
         try:
             deadline = time.monotonic() + 60
             while len(_of_session(process.pid)) < 3 and time.monotonic() < deadline:
                 time.sleep(0.2)
             time.sleep(2)
-            os.kill(process.pid, getattr(signal, sent))
+            os.kill(process.pid, number)
             _, said = process.communicate(timeout=30)
         finally:
             process.kill()
