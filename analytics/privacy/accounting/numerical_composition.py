@@ -205,11 +205,13 @@ class Composition:
         # tilt the few of a heavy tail would hide all others
         cut = level_at(self._tilt_at(epsilon), 0.0)
         low, high, level, log_width = planned(cut)
-        # where one great loss alone makes delta, that level is far too high, and losses that matter were left out
-        while high > _NOTHING and least < _FAR_BELOW * cut and not _is_near(high, level):
-            if math.log(high / max(low, _NOTHING)) <= log_width:
+        # where one great loss alone makes delta, that level is far too high, and losses that matter were left out: planned anew
+        # for what is known now, and at last for the delta of one release
+        for last in (False, True):
+            far = high > _NOTHING and math.log(high / max(low, _NOTHING)) > log_width and not _is_near(high, level)
+            if not far or least >= _FAR_BELOW * cut:
                 break
-            cut = min(max(low, least), _FAR_BELOW * cut)
+            cut = least if last else min(max(low, least), _FAR_BELOW * cut)
             better = planned(cut)
             low, high, level, log_width = max(low, better[0]), min(high, better[1]), *better[2:]
         # the grids did not get close enough: elementary bounds may be better
