@@ -386,6 +386,17 @@ def test_one_great_loss_against_every_outcome(data, one, two, epsilon, log_delta
             assert low == 0 or delta_of(sums, 0.125, low) >= delta * (1 - 1e-15)
 
 
+def test_two_great_losses_are_counted_above_alone():
+    """Where two of them make all of delta, and one or none nothing."""
+    rare = 1e-8
+    product = Product(((LossDistribution(0.125, 0, np.array([1.0, *7 * [0.0], rare]), 0.0), 3),))
+    exact = 3 * rare**2 * -math.expm1(-0.5) + rare**3 * -math.expm1(-1.5)
+    parted = product._parted(1.0)
+    assert parted.least_delta(1.5) == 0 and exact < parted.delta(1.5) < 10 * exact
+    assert parted.epsilon(exact, 1.5, upper=True) >= 1.5 and parted.epsilon(exact, 1.5, upper=False) <= 1.5
+    assert product.least_delta(1.5) == pytest.approx(exact, rel=1e-9) == product.delta(1.5)
+
+
 @pytest.mark.parametrize("count", [2, 5])
 @pytest.mark.parametrize("k", [20, 60])
 def test_a_loss_in_a_valley_of_the_tilted_law(count, k):

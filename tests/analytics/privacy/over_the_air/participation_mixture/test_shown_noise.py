@@ -110,6 +110,13 @@ def test_split_by_great_ratios_against_every_sequence(x, logs, count, epsilon):
         assert low <= truth * (1 + mpmath.mpf("1e-14")) + mpmath.mpf("1e-320") and truth <= high * (1 + 1e-14)
 
 
+def test_two_great_ratios_are_counted_above_alone():
+    """Their chance, which is always a small share of delta."""
+    law, rare = ratios([1e-4, 1.0], [0.9, 1e-10]), 1e-10
+    parts, pairs = rounds_of((law, 3))._sums(0.0, np.inf)._parted(2.0)
+    assert len(parts) == 2 and 3 * rare**2 - 2 * rare**3 <= pairs <= 1.6 * 3 * rare**2
+
+
 @pytest.mark.parametrize("epsilon", [0.03, 0.1, 0.3])
 def test_a_rare_ratio_in_a_valley_of_the_tilted_law(epsilon):
     """One round in which hardly any other device sends makes delta; bounds of epsilon were a fifth apart, of delta e^17."""
