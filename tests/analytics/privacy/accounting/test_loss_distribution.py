@@ -389,12 +389,12 @@ def test_one_great_loss_against_every_outcome(data, one, two, epsilon, log_delta
 def test_two_great_losses_are_counted_above_alone():
     """Where two of them make all of delta, and one or none nothing."""
     rare = 1e-8
-    product = Product(((LossDistribution(0.125, 0, np.array([1.0, *7 * [0.0], rare]), 0.0), 3),))
-    exact = 3 * rare**2 * -math.expm1(-0.5) + rare**3 * -math.expm1(-1.5)
+    product = Product(((LossDistribution(5.0, 0, np.array([1.0, *7 * [0.0], rare]), 0.0), 3),))
+    exact = 3 * rare**2 * -math.expm1(-20.0) + rare**3
     parted = product._parted(1.0)
-    assert parted.least_delta(1.5) == 0 and exact < parted.delta(1.5) < 10 * exact
-    assert parted.epsilon(exact, 1.5, upper=True) >= 1.5 and parted.epsilon(exact, 1.5, upper=False) <= 1.5
-    assert product.least_delta(1.5) == pytest.approx(exact, rel=1e-9) == product.delta(1.5)
+    assert parted.least_delta(60.0) == 0 and exact < parted.delta(60.0) < 1.6 * exact
+    assert parted.epsilon(exact, 60.0, upper=True) >= 60 and parted.epsilon(exact, 60.0, upper=False) <= 60
+    assert product.least_delta(60.0) == pytest.approx(exact, rel=1e-9) == product.delta(60.0)
 
 
 @pytest.mark.parametrize("count", [2, 5])
