@@ -685,8 +685,7 @@ class Product:
 
     def _tilt_of_loss(self, loss: float, start: float = 0.0) -> float:
         """The tilt under which the mean total loss is `loss`; 0 if the mean without a tilt is greater."""
-        tilt = self._root(lambda _t, _value, slope, curvature: (slope - loss, curvature), start)
-        return min(tilt, _STEEPEST / self.step)
+        return self._root(lambda _t, _value, slope, curvature: (slope - loss, curvature), start)
 
     def tilt_of_level(self, log_delta: float, start: float = 0.0, *, saddlepoint: bool = False) -> float:
         """The tilt of :func:`level_of_tilt`."""
@@ -694,7 +693,8 @@ class Product:
 
     def _root(self, rising: Rising, start: float) -> float:
         """As :func:`root_of_tilts`; under a great tilt all mass is at the greatest loss, and no more change follows."""
-        return root_of_tilts(self.cumulant, rising, start, greatest_mean=self.greatest - _AT_THE_END * self.step)
+        tilt = root_of_tilts(self.cumulant, rising, start, greatest_mean=self.greatest - _AT_THE_END * self.step)
+        return min(tilt, _STEEPEST / self.step)
 
     def _tail(self, tilt: float, *, lower: bool = False) -> _Tail:
         """Upper tails of the composed law under P and Q; all errors are added, or subtracted if `lower`."""

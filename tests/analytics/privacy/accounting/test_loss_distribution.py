@@ -416,3 +416,13 @@ def test_a_loss_in_a_valley_of_the_tilted_law(count, k):
     assert exact * (1 - 2e-6) <= low <= exact * (1 + 1e-12) and exact * (1 - 1e-12) <= high <= exact * (1 + 2e-6)
     low, high = product.least_epsilon(exact), product.epsilon(exact)
     assert epsilon * (1 - 1e-5) <= low <= epsilon * (1 + 1e-12) and epsilon * (1 - 1e-12) <= high <= epsilon * (1 + 1e-5)
+
+
+@pytest.mark.parametrize("count", [1, 3, 9])
+def test_a_sure_loss_is_not_rounded_down(count):
+    """No finite tilt belongs to a delta far below what rounding can tell: epsilon was half a unit below the loss."""
+    step = 0.0014026863580017888
+    law = LossDistribution(step, 0, np.array([*(9 // count) * [0.0], 1.0]), 0.0)
+    with mpmath.workdps(50):
+        high = law.epsilon(5.87e-22, count=count)
+        assert -mpmath.expm1(mpmath.mpf(float(high)) - 9 * mpmath.mpf(step)) <= 5.87e-22 and high <= 9 * step * (1 + 1e-14)
