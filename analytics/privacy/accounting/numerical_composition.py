@@ -101,6 +101,7 @@ _NOTHING = 1e-290  # a delta up to this one counts as 0
 _DEEP = 1e-200  # a delta from which down the first grid has the fewest cells
 _FAR_BELOW = 1e-3  # share of an estimated delta below which the true one shows that the estimate was no use
 _NEARBY = 0.02  # share of epsilon
+_ALONE = 16.0  # (epsilon / deviation)^2 over minus log delta, 2 for normal losses, from which on one loss may make delta alone
 _LEAST_DEVIATION = 1e-150  # of a total loss: it may be a sure one
 _LEAST_LOG = -690.0  # least log of delta for which a grid is planned: exp underflows below -708
 
@@ -139,9 +140,11 @@ class _Focus:
         """Log of the share of delta that one of `count` losses in an interval makes alone, over its probability.
 
         One great loss can make a tiny delta while all others lie near their mean. Under the tilt such a loss is rare: the
-        tilt suits a total to which all contribute.
+        tilt suits a total to which all contribute, as it is where normal others come near epsilon themselves.
         """
         middle = sum(self.epsilon) / 2
+        if (middle / max(self.of_others, _LEAST_DEVIATION)) ** 2 <= -_ALONE * math.log(self.delta):
+            return np.full(left.shape, -np.inf)
         distance = np.maximum(np.maximum(middle - right, left - middle), 0.0) / self.deviation
         return np.asarray(math.log(count) - math.log(self.delta) - distance**2 / 2)
 
