@@ -143,7 +143,7 @@ class _Focus:
         tilt suits a total to which all contribute, as it is where normal others come near epsilon themselves.
         """
         middle = sum(self.epsilon) / 2
-        if (middle / max(self.of_others, _LEAST_DEVIATION)) ** 2 <= -_ALONE * math.log(self.delta):
+        if middle <= math.sqrt(_ALONE * max(-math.log(self.delta), 0.0)) * self.of_others:
             return np.full(left.shape, -np.inf)
         distance = np.maximum(np.maximum(middle - right, left - middle), 0.0) / self.deviation
         return np.asarray(math.log(count) - math.log(self.delta) - distance**2 / 2)
