@@ -42,12 +42,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from airtight.analytics import checks
 from airtight.analytics.checks import ConvergenceError, FloatArray, IntArray, ParameterError, real
+from airtight.analytics.root_search import falling_root
 from airtight.analytics.rounding import SMALLEST, UNIT
 
 _NEGLIGIBLE = 1e-10  # share of delta that trimming may move to infinite losses
@@ -71,9 +73,7 @@ _LEFT_OUT = -46.0  # log of the powers of a transform that count as 0
 _KERNEL_ERROR = 96 * UNIT  # relative error of a kernel, a phase, a product and a pairwise sum: some sixty operations in all
 _SMALL = 1e-6  # share of a bound up to which errors do not call for another tilt
 _STEEPEST = 1500.0  # greatest tilt times a step: doubles next to each other in a law differ by no greater factor
-_HIDDEN = 1e-3  # share of errors in a bound from which a great loss is looked for that alone makes delta
-_FIRST_SHIFT = 1e-4  # relative step from that loss alone, at which the search for epsilon begins
-_HALVINGS = 40  # of the search for that loss
+_HIDDEN = 1e-3  # share of errors in a bound from which one great loss is looked for that makes delta alone
 PAIRS = 1e-6  # share of delta that two great losses may have
 _PART_FALL, _PARTS = 12.0, 12  # fall of the log of the tail over a part of the great losses, at least; parts, at most
 _LAST = 1e-14  # relative step at which the search for an epsilon ends
@@ -86,6 +86,7 @@ _LARGE = 600.0  # greatest argument of exp, which overflows above 709; a loss th
 
 # an increasing function of a tilt and of the cumulants there, and its derivative in the tilt
 Rising = Callable[[float, float, float, float], tuple[float, float]]
+_Law = TypeVar("_Law")
 
 
 @dataclass(frozen=True)
@@ -419,6 +420,11 @@ class Product:
 
     factors: tuple[tuple[LossDistribution, int], ...]
 
+    @classmethod
+    def of(cls, factors: list[tuple[LossDistribution, int]]) -> Product:
+        """Of the laws that occur: the most frequent one first, as its spectrum gives the bound of the transform's error."""
+        return cls(tuple(sorted((factor for factor in factors if factor[1]), key=lambda factor: -factor[1])))
+
     @property
     def step(self) -> float:
         return self.factors[0][0].step
@@ -499,14 +505,6 @@ class Product:
         ]
         return min(max(deltas), 1.0)
 
-    def _alone_at(self, delta: float) -> float:
-        """The epsilon at which :meth:`_alone` is delta, nearly."""
-        low, high = 0.0, max(float(law.positive[2][-1]) for law, _ in self.factors)
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2
-            low, high = (middle, high) if self._alone(middle) > delta else (low, middle)
-        return high
-
     def _parted(self, delta: float) -> _Parted | None:
         """What :class:`_Parted` makes of the finite losses at about this delta; None where no loss is great."""
         # a pair of great losses may have this share of delta
@@ -520,16 +518,11 @@ class Product:
             great.append([law.part(start, stop) for stop, start in pairwise(cuts) if np.any(law.mass[start:stop])])
         if not any(great):
             return None
-        parts = [(1, Product(tuple(near)))]
-        for i, (_, count) in enumerate(self.factors):
-            others = [(law, n - (j == i)) for j, (law, n) in enumerate(near)]
-            for law in great[i]:
-                factors = [factor for factor in [*others, (law, 1)] if factor[1]]
-                parts.append((count, Product(tuple(sorted(factors, key=lambda factor: -factor[1])))))
+        parts = tuple((count, Product.of(laws)) for count, laws in with_one_great(near, great))
         chance = sum(count * float(np.sum(law.mass)) for (_, count), laws in zip(near, great, strict=True) for law in laws)
         # masses may add up to slightly more than 1
         excess = sum(count * max(float(np.sum(law.mass)) - 1 + UNIT * 64, 0.0) for law, count in self.factors)
-        return _Parted(tuple(parts), chance * chance / 2 * math.exp(excess) * (1 + 128 * UNIT) + SMALLEST)
+        return _Parted(parts, chance * chance / 2 * math.exp(excess) * (1 + 128 * UNIT) + SMALLEST)
 
     def least_epsilon(self, delta: float, start: float = 0.0, near: float = np.nan) -> float:
         """Lower bound of the least epsilon >= 0 at delta, sought from `near`, if no law's curve exceeds that of its release."""
@@ -589,12 +582,16 @@ class Product:
         if upper and best == np.inf and (tilt := self.tilt_of_level(float(np.log(delta)), tilt)) > 0:
             log_ratio = self.cumulant(tilt)[0] + self.rounding(tilt) - float(np.log(delta))
             best = max(log_ratio / tilt, 0.0) * (1 + 8 * UNIT)
-        # one loss alone makes more than delta at epsilon = 0
-        if best == 0 and not upper and self._alone(0.0) > delta:
-            error = np.inf
-        if error > _HIDDEN and (parted := self._parted(delta)):
-            found = parted.epsilon(delta, self._alone_at(delta), upper=upper)
-            best = min(best, found) if upper else max(best, found)
+        # where one loss alone makes more than delta at epsilon = 0, a lower bound of 0 is none
+        hidden = error > _HIDDEN or (best == 0 and not upper)
+        if hidden and self._alone(0.0) > delta and (parted := self._parted(delta)):
+            greatest = max(float(law.positive[2][-1]) for law, _ in self.factors)
+            _, alone = falling_root(
+                lambda epsilon: math.log(max(self._alone(epsilon), SMALLEST) / delta),
+                0.0, np.inf, greatest, greatest / 2, lambda high: _ROUGH * high,
+            )  # fmt: skip
+            by_parts = parted.epsilon(delta, alone, upper=upper)
+            best = min(best, by_parts) if upper else max(best, by_parts)
         return best
 
     def many(self, level: float, *, lower: bool) -> Readings | None:
@@ -811,11 +808,9 @@ class _Parted:
         return self._sum([part._least_delta(epsilon)[0] for _, part in self.parts], -1)
 
     def epsilon(self, delta: float, about: float, *, upper: bool) -> float:
-        """Upper or lower bound of the epsilon at delta, which is sought about a place; infinite or 0 if none is found."""
-        from scipy import optimize
-
-        best, sign = (np.inf if upper else 0.0), (1 if upper else -1)
-        greatest = max(part.greatest for _, part in self.parts)
+        """Upper or lower bound of the epsilon at delta, which is sought from a place on; infinite or 0 if none is found."""
+        greatest = max(part.greatest for _, part in self.parts) * (1 + 8 * UNIT)
+        ends = 0.0, np.inf
         # the second tilts suit what the first have found
         for _ in range(2):
             spectra = [_Spectrum.of(part, part._tilt_of_loss(about), 0.0, greatest) for _, part in self.parts]
@@ -823,28 +818,17 @@ class _Parted:
             if len(readable) < len(spectra):
                 break
 
-            def bound(epsilon: float, spectra: list[_Spectrum] = readable) -> float:
+            def excess(epsilon: float, spectra: list[_Spectrum] = readable) -> float:
+                # delta comes rounded to the safe side by a unit, which outweighs that of the quotient
                 deltas = [spectrum.delta(epsilon, upper=upper)[0] + (SMALLEST if upper else 0.0) for spectrum in spectra]
-                return self._sum(deltas, sign) + (self.missing if upper else 0.0)
+                bound = self._sum(deltas, 1 if upper else -1) + (self.missing if upper else 0.0)
+                return math.log(max(bound, SMALLEST) / delta)
 
-            def excess(epsilon: float, bound: Callable[[float], float] = bound) -> float:
-                return math.log(max(bound(epsilon), SMALLEST) / delta)
-
-            # outwards in growing steps, then between the last two
-            direction = 1 if excess(about) > 0 else -1
-            start, shift = about, _FIRST_SHIFT
-            while shift < 1 and direction * excess(stop := about * (1 + direction * shift)) > 0:
-                start, shift = stop, 4 * shift
-            if shift >= 1:
+            if excess(greatest) > 0:
                 break
-            about = float(optimize.brentq(excess, start, stop, rtol=_ROUGH))
-            # bound and delta are on the safe side of each other a little farther
-            shift = _ROUGH
-            while shift < 1 and (bound(place := about * (1 + sign * shift)) <= delta) != upper:
-                shift *= 4
-            if shift < 1:
-                best = min(best, place) if upper else max(best, place)
-        return best
+            low, high = falling_root(excess, 0.0, np.inf, greatest, min(about, greatest), lambda high: _ROUGH * high)
+            about, ends = high, (max(ends[0], low), min(ends[1], high))
+        return ends[1] if upper else ends[0]
 
     def _sum(self, deltas: list[float], sign: int) -> float:
         """What the parts' deltas add up to, rounded up for `sign` = 1, down for -1."""
@@ -1133,6 +1117,15 @@ def parts_of_tail(tail: FloatArray, greatest: float) -> IntArray:
     fall = max(_PART_FALL, float(np.max(falls, initial=0.0)) / _PARTS)
     inner = np.flatnonzero(np.diff(np.floor(falls / fall))) + 1
     return np.unique(np.concatenate([[0], inner, [great.size]])).astype(np.int64)
+
+
+def with_one_great(near: list[tuple[_Law, int]], great: list[list[_Law]]) -> list[tuple[int, list[tuple[_Law, int]]]]:
+    """The releases without a great loss, and with one of each part of the great losses of each; how often each case occurs."""
+    cases = [(1, near)]
+    for i, (_, count) in enumerate(near):
+        others = [(law, n - (i == j)) for j, (law, n) in enumerate(near)]
+        cases += [(count, [*others, (part, 1)]) for part in great[i]]
+    return [(count, [factor for factor in factors if factor[1]]) for count, factors in cases]
 
 
 def level_of_tilt(log_delta: float, *, saddlepoint: bool = False) -> Rising:

@@ -99,8 +99,8 @@ _ONE_BY_ONE = 16  # greatest number of epsilons for which a composition is made 
 _VANISHED = 1e-320  # the least doubles by which bounds are rounded up are below it
 _NOTHING = 1e-290  # a delta up to this one counts as 0
 _DEEP = 1e-200  # a delta from which down the first grid has the fewest cells
-_FAR_BELOW = 1e-3  # share of an estimated delta below which the true one shows that the estimate was no use
-_NEARBY = 0.02  # share of epsilon
+_FAR_BELOW = 1e-3  # share of an estimated delta below which a bound shows that the estimate was no use
+_NEARBY = 0.02  # least deviation of the losses that matter about epsilon, over epsilon
 _ALONE = 16.0  # (epsilon / deviation)^2 over minus log delta, 2 for normal losses, from which on one loss may make delta alone
 _LEAST_DEVIATION = 1e-150  # of a total loss: it may be a sure one
 _LEAST_LOG = -690.0  # least log of delta for which a grid is planned: exp underflows below -708
@@ -126,8 +126,8 @@ class _Focus:
 
     tilt: float  # it moves the losses that matter to the middle
     cut: float  # the level of the sketches (`Composition._sketches_to`)
-    epsilon: tuple[float, float]
-    delta: float
+    epsilon: tuple[float, float]  # bounds of the epsilon in question
+    delta: float  # at it
     of_others: float  # deviation of the loss of all releases but one, without a tilt
 
     @property
@@ -280,7 +280,7 @@ class Composition:
         if low < high / 2 and self._bounded_below and not of_singles:  # no grid had a lower bound
             low = max([low, *(single._inverse(delta)[0] for single, _ in singles)])
         if high == np.inf:  # basic composition
-            share = delta / sum(count for _, count in singles) * (1 - UNIT)
+            share = delta / self._releases * (1 - UNIT)
             high = sum(count * single._inverse(share)[1] for single, count in singles) * (1 + 4 * UNIT * len(singles))
         # no loss exceeds the sum of the greatest ones
         high = min(high, self._greatest())
@@ -369,7 +369,7 @@ class Composition:
 
     def _composed(self, i: int) -> Mechanism:
         """A release as it is computed in this composition."""
-        return self.factors[i][0].in_composition(sum(count for _, count in self.factors))
+        return self.factors[i][0].in_composition(self._releases)
 
     def _pure(self) -> tuple[float, float]:
         """Lower and upper bound of the pure epsilon; a release with delta(0) = 0 has the pure epsilon 0."""
@@ -511,6 +511,10 @@ class Composition:
         _, upper = _crossings(lambda epsilon: curve(epsilon)[1], delta)
         return lower, upper
 
+    @property
+    def _releases(self) -> int:
+        return sum(count for _, count in self.factors)
+
     @cached_property
     def _sketches(self) -> list[_Sketch]:
         releases = [self._composed(i) for i in range(len(self.factors))]
@@ -537,8 +541,7 @@ class Composition:
         if not level:
             return self._sketches
         if level not in self._cut_sketches:
-            releases = sum(count for _, count in self.factors)
-            self._cut_sketches[level] = [sketch.cut(level * _CUT / releases) for sketch in self._sketches]
+            self._cut_sketches[level] = [sketch.cut(level * _CUT / self._releases) for sketch in self._sketches]
         return self._cut_sketches[level]
 
     def _tilt_at(self, epsilon: float, level: float = 0.0) -> float:
@@ -566,10 +569,10 @@ class Composition:
         """Lower and upper bound on finer and finer grids, until an excess of at most 1 says that they are close enough.
 
         They are bounds of delta at `epsilon` or, without one, of the epsilon at a delta of `level`. A `provisional` level is
-        given up if the first grid shows that delta is far from it.
-        The bounds of log delta should be at most `log_width` apart. A costly curve is evaluated at few points, and the
-        grids are made from a band around it (:mod:`airtight.analytics.privacy.accounting.convex_band`); if `tried`, first
-        from bands with the sketches' few nodes on a coarse grid. `cut` is the level of the sketches (:meth:`_sketches_to`).
+        given up if the first grid shows that delta is far from it. The bounds of log delta should be at most `log_width`
+        apart. A costly curve is evaluated at few points, and the grids are made from a band around it
+        (:mod:`airtight.analytics.privacy.accounting.convex_band`); if `tried`, first from bands with the sketches' few nodes
+        on a coarse grid. `cut` is the level of the sketches (:meth:`_sketches_to`).
         If no release has a lower bound, the upper bound of a grid is assumed to err by a third of what it gained over
         the grid before.
         """
@@ -592,8 +595,7 @@ class Composition:
         log_moments = {i: self._sketches_to(cut)[i].cumulant(tilt)[0] for i in bands}
         deviation = self._deviation(tilt, cut)
         total = self._cumulant(tilt, cut)[1] if epsilon is None else epsilon
-        releases = sum(count for _, count in self.factors)
-        of_others = self._deviation(0.0, cut) * math.sqrt(1 - 1 / releases)
+        of_others = self._deviation(0.0, cut) * math.sqrt(1 - 1 / self._releases)
         focus = _Focus(tilt, cut, (total, total), level, of_others)
         # a threshold often needs a rough answer only: a coarse grid first, for the upper bound alone
         if tried:
@@ -657,15 +659,10 @@ class Composition:
     ) -> tuple[Product, Product, list[tuple[LossDistribution, LossDistribution]]]:
         """The compositions of the laws below and above all curves on one grid, and the laws of each release."""
         laws_of_releases = [
-            self._laws(i, step, *ranges[i], bands.get(i), focus, upper_only=upper_only)
-            for i in range(len(ranges))
+            self._laws(i, step, *ranges[i], bands.get(i), focus, upper_only=upper_only) for i in range(len(ranges))
         ]
         counts = [count for _, count in self.factors]
-        lower, upper = (
-            # the most frequent release first: its spectrum gives the bound of the transform's error
-            Product(tuple(sorted(zip(laws, counts, strict=True), key=lambda factor: -factor[1])))
-            for laws in zip(*laws_of_releases, strict=True)
-        )
+        lower, upper = (Product.of(list(zip(laws, counts, strict=True))) for laws in zip(*laws_of_releases, strict=True))
         return lower, upper, laws_of_releases
 
     def _band(self, i: int, bottom: float, top: float) -> _Band:
@@ -719,8 +716,8 @@ class Composition:
             variance = np.minimum(steps[:, None] / 4, np.abs(sketch.losses)) @ sketch.tilted(tilt)[0] * steps
             added += count * np.minimum(steep * variance, max(tilt, 1.0) * steps)
         planned = np.exp(np.interp(np.log(allowed), np.log(np.maximum(added, 1e-300)), np.log(steps)))
-        epsilon, releases = self._cumulant(tilt, level)[1], sum(count for _, count in self.factors)
-        return max(float(planned), allowed / _sharpness(tilt, epsilon) * epsilon / releases)
+        epsilon = self._cumulant(tilt, level)[1]
+        return max(float(planned), allowed / _sharpness(tilt, epsilon) * epsilon / self._releases)
 
     def _nodes(self, i: int, h: float, first: int, last: int, focus: _Focus) -> IntArray:
         r"""Multiples of h that get mass: all of them where most of the tilted loss lies, fewer where it is rare.
@@ -785,8 +782,8 @@ class Composition:
 
         The step is a share of the deviation of one loss, or what `log_width` allows if it is given and losses are no multiples.
         """
-        releases = sum(count for _, count in self.factors)
         # cut and left-out mass are shared by all releases
+        releases = self._releases
         ranges = [sketch.range(tilt, level * _CUT / releases, _LEFT_OUT / releases) for sketch in self._sketches_to(cut)]
         _, _, variance = self._cumulant(tilt, cut)
         # a share of the deviation of one loss, under the tilt

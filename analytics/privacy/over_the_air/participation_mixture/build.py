@@ -154,8 +154,8 @@ def _ends_of(mixture: NoiseMixture, delta: FloatArray, *, lower: bool = True) ->
     """Lower and upper bound of the least epsilon of each kind; of many values of noise from Gauss rules, where precise."""
     ends, log_delta, unsettled = np.zeros((2, delta.size)), np.log(delta) * (1 - 4 * UNIT), np.arange(delta.size)
     # of an exact law only many divergences of unequal variances cost more than its rule
-    many = mixture.adjacency is Adjacency.ABSENT and mixture.variance.shape[1] > _MANY and bool(np.all(mixture.variance > 0))
-    few = mixture.ruled(mixture.pieces) if mixture.slack or many else None
+    costly = mixture.adjacency is Adjacency.ABSENT and mixture.variance.shape[1] > _MANY and bool(np.all(mixture.variance > 0))
+    few = mixture.ruled(mixture.pieces) if mixture.slack or costly else None
     if few is not None:
         upper = ends[1] = few.least_epsilon(delta)
         precise, bound, slope = serves(few, upper, log_delta, _PRECISE if mixture.slack else _EXACT)

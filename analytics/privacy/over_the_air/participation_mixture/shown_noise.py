@@ -56,6 +56,11 @@ the greatest :math:`e^{-tM}f(M)`.
 :math:`M = \epsilon/\sqrt{2t+\frac14}`: with it, :math:`K'(t) = M` gives the tilt that belongs to an epsilon. Beyond the minimum
 :math:`e^{-tM-a^2/2}` falls, so that sums from a greater M on have its value there as a bound.
 
+*Great ratios.* One rare great ratio may make delta alone; then errors of the transform hide it. Given which ratios are great, all
+of the above holds with the laws of these. So delta is a sum over that (:class:`.loss_distribution._Parted`), where :math:`f\le1`
+bounds what two great ones add. Noise that is known from a grid alone does not tell which ratio is great, as its mean is kept only
+over all of them: then nothing is split.
+
 *Infinite ratios and missing mass.* A release without noise has an infinite loss. Probability that is missing from the law of the
 noise counts as such above; below, it is left out, and subtracted for the mass that was moved to other noise.
 """
@@ -80,6 +85,7 @@ from airtight.analytics.privacy.accounting.loss_distribution import (
     Rising,
     parts_of_tail,
     root_of_tilts,
+    with_one_great,
 )
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.privacy.mechanisms.mechanism import BracketArrays, Mechanism
@@ -102,7 +108,7 @@ _STEEPEST = 1e12  # greatest tilt, in units of one over the greatest ratio
 _CELLS = 2048  # cells of all sums, to bound what lies outside of a window
 _PROBABILITY = 1e-13  # relative error of a probability that sums of logarithms give
 _SATURATED = 7.0  # a ratio with sqrt(x) / 2 - epsilon / sqrt(x) above it lets f be 1 but for some 1e-12
-_DOUBTED = 0.1  # distance of the bounds of a mean, over the mean, from which on great ratios are taken apart
+_APART = 0.1  # distance of the bounds of a mean, over the mean, from which on great ratios are taken apart
 _SLIGHT = 1e-6  # share of delta that a great ratio may have for which an upper bound serves
 _FEW = 1e-5  # share of delta that ratios beyond the reach may cost
 _PASSES = 4  # reaches that are tried for one delta
@@ -247,8 +253,7 @@ class _Composed:
         masses = [law.on_grid(step) for law in parts]
 
         def product(factors: list[tuple[FloatArray, int]]) -> Product:
-            used = sorted((factor for factor in factors if factor[1]), key=lambda factor: -factor[1])
-            return Product(tuple((LossDistribution(step, 0, mass, 0.0), count) for mass, count in used))
+            return Product.of([(LossDistribution(step, 0, mass, 0.0), count) for mass, count in factors])
 
         plain = [(each[0], count) for each, count in zip(masses, counts, strict=True)]
         marked: tuple[list[tuple[Product, int]], list[tuple[Product, int]]] = ([], [])
@@ -295,8 +300,8 @@ class _Composed:
             certain += (self.far[0] - self.infinite) * math.exp(float(log_f[0] - log_error[0]))
         return min(max(low - self.missing, 0.0) + certain, high), high
 
-    def finite(self, epsilon: float) -> tuple[float, float, bool]:
-        """Bounds of what finite ratios make of delta, and whether errors of the transform are a great share of it."""
+    def finite(self, epsilon: float) -> tuple[float, float]:
+        """Bounds of what finite ratios make of delta."""
         law = self.law
         with np.errstate(under="ignore", over="ignore", divide="ignore", invalid="ignore"):
             log_f, _, log_error = gaussian.log_curve(np.full(law.at.shape, epsilon), np.sqrt(law.at))
@@ -310,11 +315,9 @@ class _Composed:
             strays = law.stray(_log_peak(self.tilt, epsilon, self.least))
             above, below = self._moved(epsilon, mean)
             relative = law.rounding + self.error
-            errors = 2 * law.error * float(np.sum(weight))
             high = (mean + spoilt + strays + above) * (1 + relative)
-            low = (mean - spoilt - strays - below - errors) * (1 - relative)
-        hidden = not errors + strays <= _REFINED * (mean + self.far[1])
-        return max(low, 0.0) if low == low else 0.0, min(high, 1.0) if high == high else 1.0, hidden
+            low = (mean - spoilt - strays - below - 2 * law.error * float(np.sum(weight))) * (1 - relative)
+        return max(low, 0.0) if low == low else 0.0, min(high, 1.0) if high == high else 1.0
 
     def root(self, log_delta: float, start: float) -> tuple[float, float]:
         """The epsilon at which the mean of f itself is delta, by Newton's method, and how fast its logarithm falls there."""
@@ -560,18 +563,17 @@ class _Sums:
     def mean(self, epsilon: float, tilt: float) -> tuple[float, float]:
         """Lower and upper bound of delta."""
         composed = self.composed(tilt)
-        low, high, hidden = composed.finite(epsilon)
-        # noise that is known from a grid alone keeps the bounds apart whatever the parts
-        doubted = high - low > _DOUBTED * (high + composed.far[1]) and not any(law.slack for law, _ in self.laws)
-        parts, pairs = self._parted(epsilon) if hidden or doubted else ([], 0.0)
-        if len(parts) > 1:  # as in loss_distribution._Parted, by the number of great ratios
+        low, high = composed.finite(epsilon)
+        apart = high - low > _APART * (high + composed.far[1])
+        parts, pairs = self._parted(epsilon) if apart and not any(law.slack for law, _ in self.laws) else ([], 0.0)
+        if len(parts) > 1:  # otherwise no ratio is great
             less, more = 0.0, pairs
             for count, part in parts:
                 tilt_of_part = part.tilt_at(epsilon)
-                most = count * math.exp(min(part.log_bound(tilt_of_part, epsilon), 0.0))
-                # what is next to nothing beside the parts before need not be known from below
-                ends = (0.0, most) if most <= _SLIGHT * less else part._refined(epsilon, tilt_of_part)
-                less, more = less + count * ends[0], more + min(count * (ends[1] + SMALLEST), most)
+                # twice, for all rounding; what is next to nothing beside the parts before need not be known from below
+                most = 2 * math.exp(min(part.log_bound(tilt_of_part, epsilon), 0.0))
+                ends = (0.0, most) if count * most <= _SLIGHT * less else part._refined(epsilon, tilt_of_part)
+                less, more = less + count * ends[0], more + count * (ends[1] + SMALLEST)
             rounding = 8 * UNIT * (len(parts) + 1)
             low, high = max(low, less * (1 - rounding)), min(high, more * (1 + rounding))
         else:
@@ -581,7 +583,7 @@ class _Sums:
     def _refined(self, epsilon: float, tilt: float, first: tuple[float, float] | None = None) -> tuple[float, float]:
         """Bounds of what finite ratios make of delta, on finer grids where those of the first do not suffice."""
         composed = self.composed(tilt)
-        low, high = first or composed.finite(epsilon)[:2]
+        low, high = first or composed.finite(epsilon)
         finer, far = 1.0, composed.far[1]
         while high + far > _DEEP and high - low > _REFINED * (high + far) and _FINER * composed.law.at.size <= _MOST_TERMS:
             finer, before = finer * _FINER, composed.product.step
@@ -608,13 +610,10 @@ class _Sums:
                 order = np.argsort(law.x)[::-1]
                 tail = np.cumsum(law.probabilities[order])
                 places = parts_of_tail(tail, greatest)
-                chance += count * float(tail[places[-1] - 1]) if places[-1] else 0.0
+                chance += count * float(tail[places[-1] - 1]) * (1 + law.error) if places[-1] else 0.0
                 near.append((law.part(order[places[-1] :], law.never), count))
-                great.append([law.part(order[a:b], 0.0) for a, b in pairwise(places)])
-            parts = [(1, _Sums(near))]
-            for i, (_, count) in enumerate(self.laws):
-                others = [(law, n - (j == i)) for j, (law, n) in enumerate(near)]
-                parts += [(count, _Sums([each for each in [*others, (law, 1)] if each[1]])) for law in great[i]]
+                great.append([law.part(order[start:stop], 0.0) for start, stop in pairwise(places)])
+            parts = [(count, _Sums(laws)) for count, laws in with_one_great(near, great)]
             self._split[level] = parts, chance * chance / 2 * (1 + 1e-6)
         return self._split[level]
 

@@ -99,15 +99,23 @@ def test_rounds_that_differ():
 )  # fmt: skip
 @settings(max_examples=40, deadline=None)
 def test_split_by_great_ratios_against_every_sequence(x, logs, count, epsilon):
-    """Wherever it is made, not only where one rare ratio hides in the errors of the transform."""
+    """Wherever it is made, not only where one rare ratio keeps the bounds apart."""
     probabilities = np.append(0.5, 10.0 ** np.array(logs) / 6)
     laws = [(ratios([1e-2, *x], probabilities[: len(x) + 1]), count), (ratios([0.3, 2.0], [0.5, probabilities[-1]]), 1)]
-    finite = shown_noise._Composed.finite
     with pytest.MonkeyPatch.context() as patch, mpmath.workdps(50):
-        patch.setattr(shown_noise._Composed, "finite", lambda each, at: (*finite(each, at)[:2], True))
+        patch.setattr(shown_noise, "_APART", -1.0)
         low, high = (float(end[0]) for end in rounds_of(*laws).delta_bracket(np.array([epsilon])))
         truth = exact_delta(exact_law(laws), epsilon)
         assert low <= truth * (1 + mpmath.mpf("1e-14")) + mpmath.mpf("1e-320") and truth <= high * (1 + 1e-14)
+
+
+def test_nothing_is_split_where_the_noise_is_known_from_a_grid(monkeypatch):
+    """Its mean is kept over all values of the noise, not over those that make a ratio great: no proof covers a split."""
+    law = replace(ratios([1e-4, 1e-2, 1.0], [0.9, 1e-10, 1e-20]), slack=0.1, spread=1e-3)
+    monkeypatch.setattr(shown_noise, "_APART", -1.0)
+    monkeypatch.setattr(shown_noise._Sums, "_parted", lambda each, epsilon: pytest.fail("split"))
+    low, high = rounds_of((law, 2)).delta_bracket(np.array([0.1]))
+    assert 0 <= low[0] < high[0] < 1
 
 
 def test_two_great_ratios_are_counted_above_alone():
