@@ -139,6 +139,19 @@ def test_modules_say_their_subject(path):
     assert ast.get_docstring(ast.parse(text))
 
 
+def test_no_constant_of_a_module_is_replaced():
+    for path in SOURCES:
+        assigned = [node for node in ast.parse(path.read_text(encoding="utf-8")).body if isinstance(node, ast.Assign)]
+        names = Counter(
+            name.id
+            for node in assigned
+            for target in node.targets
+            for name in ast.walk(target)
+            if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)
+        )
+        assert [name for name, count in names.items() if count > 1] == [], path
+
+
 def test_public_functions_are_documented():
     for path in SOURCES:
         for node in ast.parse(path.read_text(encoding="utf-8")).body:

@@ -38,7 +38,7 @@ _NEWTON_STEPS, _BEYOND = 2, 0.01  # towards a lower bound, each longer than Newt
 _NEWTON_WITHIN = 1e-3  # relative distance below the upper bound up to which Newton's steps go
 # relative distance of both ends up to which Gauss rules serve: for a law on a grid, and for an exact one
 _PRECISE, _EXACT = 2e-5, 1e-9
-_MANY = 256  # values of an exact law from which a rule is made
+_COSTLY = 256  # values of an exact law from which a rule is made
 _FARTHEST = 1e99  # the epsilon tried where the upper bound is infinite
 
 
@@ -154,7 +154,7 @@ def _ends_of(mixture: NoiseMixture, delta: FloatArray, *, lower: bool = True) ->
     """Lower and upper bound of the least epsilon of each kind; of many values of noise from Gauss rules, where precise."""
     ends, log_delta, unsettled = np.zeros((2, delta.size)), np.log(delta) * (1 - 4 * UNIT), np.arange(delta.size)
     # of an exact law only many divergences of unequal variances cost more than its rule
-    costly = mixture.adjacency is Adjacency.ABSENT and mixture.variance.shape[1] > _MANY and bool(np.all(mixture.variance > 0))
+    costly = mixture.adjacency is Adjacency.ABSENT and mixture.variance.shape[1] > _COSTLY and bool(np.all(mixture.variance > 0))
     few = mixture.ruled(mixture.pieces) if mixture.slack or costly else None
     if few is not None:
         upper = ends[1] = few.least_epsilon(delta)

@@ -100,6 +100,24 @@ def test_both_ends_from_rules_overlap_those_of_every_value(adjacency, observer, 
     assert np.all(low <= slow_high) and np.all(slow_low <= high) and np.all(high - low <= 2e-5 * high)
 
 
+@pytest.mark.parametrize(("dimension", "delta"), [(50, 1e-5), (3000, 1e-3)])
+def test_a_rule_of_an_exact_law_serves_where_it_is_exact_too(dimension, delta, monkeypatch):
+    """A device that may leave, on 512 or more values of noise: both ends as close as from every value, which the rules of
+    the second system alone are not."""
+    system = unlike(12, 2, "absent", dimension=dimension).replace(delta=delta)
+    devices, made = np.arange(12), []
+    rule = NoiseMixture.ruled
+    monkeypatch.setattr(NoiseMixture, "ruled", lambda part, pieces: made.append(part.slack) or rule(part, pieces))
+    ends = build.epsilon_bracket(system, devices, system.delta)
+    assert made and not any(made)
+    monkeypatch.setattr(NoiseMixture, "ruled", lambda *_: None)
+    summed = build.epsilon_bracket(system, devices, system.delta)
+    for low, high in (ends, summed):
+        assert np.all(low <= high) and np.all(high - low <= 2e-9 * high)
+    np.testing.assert_allclose(ends, summed, rtol=3e-9)
+    assert np.all(ends[0] <= summed[1]) and np.all(summed[0] <= ends[1])
+
+
 @pytest.mark.parametrize(
     ("adjacency", "dimension", "devices"),
     [("absent", 3, 9), ("absent", 400, 12), ("absent", 50, 14), ("silent", 20, 10), ("replace", 50, 10), ("silent", 50, 14)],
