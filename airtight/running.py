@@ -26,6 +26,16 @@ QUIET = "airtight.quiet"  # key in the meta data of the click context
 _ALONE = 4  # up to so many claims are tried without a pool, because starting one takes longer
 
 
+def one_thread_each() -> None:
+    """Let NumPy compute with one thread, here if it is not loaded yet, and in processes that are started from here.
+
+    Matrices are small here, and more threads take more time; how they share a sum may change its last digit. Who sets
+    another number in the environment gets it.
+    """
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
+
+
 @contextmanager
 def pool_of(tasks: int) -> Iterator[tuple[Executor | None, int]]:
     """A pool of at most one process per task and usable processor, and its size; (None, 1) where one process suffices.
@@ -36,8 +46,7 @@ def pool_of(tasks: int) -> Iterator[tuple[Executor | None, int]]:
     if workers <= 1:
         yield None, 1
         return
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ.setdefault(name, "1")  # the processes inherit the environment
+    one_thread_each()  # the processes inherit the environment
     with ProcessPoolExecutor(workers, get_context("spawn"), initializer=_start_worker) as pool:
         try:
             yield pool, workers

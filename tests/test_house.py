@@ -171,6 +171,7 @@ def test_public_functions_are_documented():
         ),
         ("airtight.commands.cli", ["scipy", "matplotlib", "jinja2", "rich", "flint", "sympy"]),
         ("airtight", ["numpy", "scipy", "sympy", "flint", "pydantic"]),
+        ("airtight.running", ["numpy"]),  # sets with how many threads NumPy computes
         ("airtight; c = airtight.gaussian(1.0); c.epsilon(1e-5), c.delta(1.0), c.advantage()", ["scipy"]),
     ],
 )

@@ -34,6 +34,14 @@ def command(*arguments, **environment):
     )
 
 
+@pytest.mark.parametrize(("asked", "threads"), [({}, "1"), ({"OPENBLAS_NUM_THREADS": "3"}, "3")])
+def test_a_command_computes_with_one_thread_unless_told_otherwise(asked, threads):
+    environment = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")} | asked
+    code = "import os, airtight.__main__; print(os.environ['OPENBLAS_NUM_THREADS'])"
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == threads
+
+
 def test_all_errors_of_a_file_at_once(tmp_path):
     text = GOOD.replace("clip = 2.0", "clip = -2.0").replace("devices = 3", "devices = 3\nsnail = 1")
     text = text.replace("[0.9, 0.5, 1.0]", "[0.9, 0.5]").replace("delta = 1e-5\n", "") + "[federated]\nclients = 0\n"
