@@ -14,6 +14,7 @@ from airtight.analytics.privacy.mechanisms.mechanism import BracketArrays, Mecha
 from airtight.analytics.rounding import SMALLEST, UNIT
 
 _AT_ONCE = 1 << 18  # outcomes times epsilons that one batch evaluates
+_ROUGH = 1e-7  # doubt from which it, rather than a grid, keeps the bounds of a composition apart
 _GREATEST = 700.0  # from this epsilon on, exp(epsilon) may overflow (at 709)
 
 
@@ -42,6 +43,10 @@ class Discrete(Mechanism):
             object.__setattr__(self, name, tuple(law.tolist()))
         if len(self.p) != len(self.q):
             raise ParameterError("q", f"{len(self.q)} outcomes", f"as long as p: {len(self.p)}")
+
+    @property
+    def rough(self) -> bool:  # type: ignore[override]
+        return self.doubt > _ROUGH
 
     def _pair(self, reverse: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
         """p, q and p - q, with the missing mass of each law added to its likeliest outcome."""

@@ -18,6 +18,7 @@ answer is an interval: :func:`signal_bracket`.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -41,6 +42,8 @@ from airtight.analytics.privacy.over_the_air.participation_mixture.hidden import
 from airtight.analytics.rounding import UNIT
 
 _TRIMMED = 1e-6  # share of delta that the lower bound may lose with rare values of the others' noise
+TESTED = 16  # of more unlike devices so many have a lower bound for `signal`: those with the greatest upper ones
+_RARE = 1e-4  # share of delta that a bound may lose with the values of the noise that are left out
 
 
 def exact_delta(
@@ -94,8 +97,8 @@ def exact_delta_bracket(
 
     Against `signal` delta is the supremum over the others' codes: the upper bound is that of `others`, and the lower
     bound is the delta for some codes of the others (:mod:`.signal_lower_bound`).
-    The lower bound is the trivial 0 where the law of the others' noise is not exact, has more than 512 values, or gives
-    positive probability to 0.
+    The lower bound is the trivial 0 where the others' noise may vanish, and for all but the 16 devices with the greatest upper
+    bounds, if more are unlike.
 
     The bounds are proved where they are those of
     :func:`.system_privacy.delta_bracket`. For a ``silent`` or ``replace``
@@ -133,15 +136,24 @@ def _signal_delta(
     """The lower bound for a server that sees y alone; `others`, `upper`: both bounds for the observer `others`."""
     lower = np.zeros(indices.shape)
     distinct, inverse = np.unique(indices, return_inverse=True)
+    highest = np.zeros(distinct.size)
+    np.maximum.at(highest, inverse, upper)
+    least = least_tested(equivalent, highest)
     negligible = float(np.min(upper[upper > 0], initial=1.0)) * _TRIMMED
     for batch in participations(equivalent, distinct, negligible, model):
         rows = dict(zip(batch.devices.tolist(), batch.kind.tolist(), strict=True))
         one_of = {row: device for device, row in rows.items()}  # of equal devices
-        tests_of = {row: _signal_tests(equivalent, batch, row, k) for row, k in one_of.items() if not constant(batch, row)}
+        one_of = {row: k for row, k in one_of.items() if highest[np.searchsorted(distinct, k)] >= least}
+        tests_of = {
+            row: _signal_tests(equivalent, batch, row, k, negligible / _TRIMMED, float(np.max(eps)))
+            for row, k in one_of.items()
+            if not constant(batch, row)
+        }
         computed: dict[tuple[int, float], float] = {}
         for place, device in enumerate(distinct[inverse].tolist()):
             row, tolerance = rows.get(device), 1e-4 * float(upper[place])
-            if row is None or tolerance == 0:  # the bound is 0 where delta is smaller than the error of a double
+            # the bound is 0 where delta is smaller than the error of a double
+            if row is None or tolerance == 0 or highest[np.searchsorted(distinct, device)] < least:
                 continue
             if row not in tests_of:
                 lower[place] = 0.0 if batch.slack else others[place]
@@ -153,10 +165,17 @@ def _signal_delta(
     return lower
 
 
-def _signal_tests(system: Systems, batch: NoiseMixture, row: int, device: int) -> list[signal_lower_bound.SignalTest]:
-    """The tests of a server that sees y alone, for the codes of the others that are tried; none where there is no test."""
+def _signal_tests(
+    system: Systems, batch: NoiseMixture, row: int, device: int, delta: float, epsilon: float
+) -> list[signal_lower_bound.SignalTest]:
+    """The tests of a server that sees y alone, for the codes of the others that are tried; none where there is no test.
+
+    They are as precise as bounds near a delta and an epsilon need.
+    """
     test = signal_lower_bound.SignalTest.of(batch, row)
-    return [] if test is None else test.tilted(signal_lower_bound.steepest(system, device))
+    if test is None:
+        return []
+    return test.trimmed(_RARE * delta * math.exp(-epsilon)).tilted(signal_lower_bound.steepest(system, device), delta)
 
 
 def exceeds(
@@ -281,9 +300,8 @@ def signal_bracket(
     -------
     lower, upper : ndarray or float
         The upper bound is that of `others`; a guarantee uses this bound. At the lower bound, delta is already exceeded
-        for some codes of the others (:mod:`.signal_lower_bound`). The lower
-        bound is the trivial 0 where the law of the others' noise is not exact, has more than 512 values, or gives
-        positive probability to 0.
+        for some codes of the others (:mod:`.signal_lower_bound`). The lower bound is the trivial 0 where the others' noise may
+        vanish, and for all but the 16 devices with the greatest upper bounds, if more are unlike.
 
     Notes
     -----
@@ -312,20 +330,31 @@ def signal_lower(system: Systems, upper: FloatArray, allowed_delta: float | Floa
     deltas = np.broadcast_to(allowed_delta, indices.shape).ravel()[index]
     equivalent, model = mixture_model(system, Observer.OTHERS)
     negligible = float(np.min(deltas)) * _TRIMMED
+    least = least_tested(equivalent, highest)
     for batch in participations(equivalent, distinct, negligible, model):
         batch_places = np.searchsorted(distinct, batch.devices)
         for row in np.unique(batch.kind):
             places = batch_places[batch.kind == row]
             epsilon_upper = float(highest[places[0]])
+            if epsilon_upper < least:
+                continue
             if not batch.slack and constant(batch, row):
                 lower[places] = epsilon_at_least(
                     equivalent, batch.devices[batch.kind == row][:1], deltas[places[0]], highest[places[:1]], model
                 )
             elif 0 < epsilon_upper < np.inf and (
-                tests := _signal_tests(equivalent, batch, row, int(batch.devices[batch.kind == row][0]))
+                tests := _signal_tests(
+                    equivalent, batch, row, int(batch.devices[batch.kind == row][0]), float(deltas[places[0]]), epsilon_upper
+                )
             ):
                 lower[places] = signal_lower_bound.least_epsilon(tests, float(deltas[places[0]]), epsilon_upper)
     return np.asarray(lower[inverse].reshape(indices.shape))[()]
+
+
+def least_tested(system: Systems, upper: FloatArray) -> float:
+    """The least upper bound of a device that has a lower one for `signal`, too; equal devices have equal bounds."""
+    distinct = np.unique(upper) if isinstance(system, InferenceSystem) else upper[:0]
+    return float(distinct[-TESTED]) if distinct.size > TESTED else -np.inf
 
 
 def default_observer(system: Systems) -> Observer:

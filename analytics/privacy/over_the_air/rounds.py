@@ -47,6 +47,7 @@ _NATS = 24.0  # -log of the quadrature error of a curve: below the error of any 
 _TOLERATED = 7.5e-6  # relative error of a divergence in a composition, however many releases it has (Query.in_composition)
 _MORE_NATS = 6.0  # by which the quadrature is more accurate than this
 # for as many devices at most, cells of the law of the others' noise over rounds (`_fine_cells`)
+_TRIMMED, _MANY_CELLS, _FINELY = 1e-20, 1 << 14, 64  # of attained: share of delta left out; cells, for so many devices
 _FINE_CELLS = {64: 1 << 15, 256: 1 << 14}
 _PIECES = 8, 64  # pieces of the law of the others' noise with a Gauss rule each, tried in this order
 _AT_ONCE = 1 << 20  # epsilons times values of the others' noise that are computed at a time
@@ -86,6 +87,7 @@ class Query(Mechanism):
     costly = True
     # for each of the two orders, three rows: epsilon, lower and upper bound of delta
     _seen: dict[bool, KeptValues] = field(default_factory=dict, compare=False, repr=False)
+    _attained: dict[float, Factors] = field(default_factory=dict, compare=False, repr=False)  # by level
 
     @property
     def unit(self) -> str:  # type: ignore[override]
@@ -156,11 +158,21 @@ class Query(Mechanism):
         """
         if self.pair:
             return ((self, 1),)
-        alone = signal_lower_bound.SignalTest.of(self._part(0.0), 0)
-        if alone is None or alone.missing > 0 or alone.d + alone.s == 0:
+        if level not in self._attained:
+            self._attained[level] = self._of_cells(level)
+        return self._attained[level]
+
+    def _of_cells(self, level: float) -> Factors:
+        part = self._part(0.0)
+        system, model = observers.mixture_model(self.system, self.observer)
+        if part.slack:  # a finer grid, and no more of its range than matters
+            cells = _MANY_CELLS if system.devices <= _FINELY else None
+            (part,) = participations(system, np.array([self.device]), _TRIMMED * level, model, cells, together=False)
+        alone = signal_lower_bound.SignalTest.of(part, 0)
+        if alone is None or alone.d + alone.s == 0:
             return ()
-        steepest = signal_lower_bound.steepest(observers.mixture_model(self.system, self.observer)[0], self.device)
-        tests = alone.tilted(steepest)
+        rare = signal_lower_bound.rarest_of(signal_lower_bound.BEYOND_CELLS * level)
+        tests = alone.trimmed(_TRIMMED * level).tilted(signal_lower_bound.steepest(system, self.device), rare)
         return ((signal_lower_bound.most_telling(tests, level, _COARSE_CELLS).released(level, self.unit), 1),)
 
     def parameters(self) -> dict[str, Any]:
@@ -589,7 +601,8 @@ def bracket(
 
     The lower bound for `signal` is that of some codes of the others, for an observer who learns only the cell of each y
     (:meth:`.signal_lower_bound.SignalTest.outcomes`). It is 0 where the lower bound
-    of :func:`airtight.analytics.privacy.over_the_air.observers.signal_bracket` is 0.
+    of :func:`airtight.analytics.privacy.over_the_air.observers.signal_bracket` is 0: of many unlike devices for those with the
+    least upper bounds.
     """
     count, seen = checks.count("rounds", rounds), choice("observer", observer, Observer)
     allowed_delta = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
@@ -597,10 +610,19 @@ def bracket(
     if count == 1:
         return Bracket.of(*observers.epsilon_bracket(replace(system, delta=allowed_delta), device=indices, observer=seen), width)
     representatives, inverse = kinds(system, indices)
-    laws = Laws.of(system, seen, representatives)
-    curves = [PrivacyCurve.of(query(system, int(k), seen, laws)).compose(count) for k in representatives]
-    told = counted(curves, len(curves), "kinds of devices", progress=progress)
-    brackets = np.array([composed.bracket(delta=allowed_delta, width=width) for composed in told])
+
+    def bounds(devices: IntArray, observer: Observer) -> FloatArray:
+        laws = Laws.of(system, observer, devices)
+        curves = [PrivacyCurve.of(query(system, int(k), observer, laws)).compose(count) for k in devices]
+        told = counted(curves, len(curves), "kinds of devices", progress=progress)
+        return np.array([composed.bracket(delta=allowed_delta, width=width) for composed in told]).reshape(-1, 2)
+
+    if seen is Observer.SIGNAL and representatives.size > observers.TESTED:
+        brackets = bounds(representatives, seen.seeing_others)
+        tested = brackets[:, 1] >= observers.least_tested(system, brackets[:, 1])
+        brackets[~tested, 0], brackets[tested] = 0.0, bounds(representatives[tested], seen)
+    else:
+        brackets = bounds(representatives, seen)
     lower, upper = (brackets[inverse, i].reshape(indices.shape)[()] for i in (0, 1))
     return Bracket.of(lower, upper, width)
 

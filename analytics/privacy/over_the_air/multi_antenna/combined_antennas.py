@@ -39,6 +39,7 @@ from airtight.analytics.privacy.over_the_air.participation_mixture.signal_lower_
     SignalTest,
     merged,
     most_telling,
+    rarest_of,
 )
 from airtight.analytics.rounding import UNIT
 
@@ -101,10 +102,11 @@ def attained_pair(
             with np.errstate(divide="ignore", over="ignore"):
                 steepest = float(np.min(code[random] / (s[random] * ratio[state, random])))
             steepest = steepest * (1 - float(error[state]) - 16 * UNIT) if np.isfinite(steepest) else 0.0
-            tilted = [test for test in mixture.tilted(steepest) if not test.slope or test.loss_error <= _BLURRED]
-            mixture = most_telling(tilted, delta, _COARSE)
-            loss_error = mixture.loss_error
-        laws.append(mixture.outcomes(BEYOND_CELLS * delta, _COARSE))
+            level = BEYOND_CELLS * delta
+            tilted = [test for test in mixture.tilted(steepest, rarest_of(level)) if test.loss_error(level) <= _BLURRED]
+            mixture = most_telling(tilted or [mixture], delta, _COARSE)
+            loss_error = mixture.loss_error(level)
+        laws.append(mixture.outcomes(BEYOND_CELLS * delta, _COARSE)[:2])
     if not laws:
         return None
     count = len(drawn.coefficients)

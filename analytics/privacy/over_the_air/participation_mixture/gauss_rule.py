@@ -211,15 +211,15 @@ def _rule(v: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray, f
     """Nodes, their weights, and the deviation, of more values than a rule has nodes."""
     mass, middle = np.sum(weights), np.sqrt(v[0]) * np.sqrt(v[-1])
     half = np.log(v[-1] / v[0]) / 2
-    x = np.log(v / middle) / half
+    x = np.log1p((v - middle) / middle) / half
     diagonal, beside = _lanczos(x, np.sqrt(weights / mass))
     places, vectors = linalg.eigh_tridiagonal(diagonal, beside)
     # where fewer vectors suffice, the last node stands for the rest, with no weight
     nodes, shares = np.full(NODES, v[-1]), np.zeros(NODES)
     nodes[: places.size] = np.clip(middle * np.exp(half * places), v[0], v[-1])
     shares[: places.size] = vectors[0] ** 2 * mass
-    difference = _means(np.log(nodes / middle) / half, shares) - _means(x, weights)
-    rounding = (v.size + 32 + (2 * NODES) ** 2 * (8 + 4 / half)) * UNIT
+    difference = _means(np.log1p((nodes - middle) / middle) / half, shares) - _means(x, weights)
+    rounding = (v.size + 32 + (2 * NODES) ** 2 * (14 + 4 * np.expm1(half) / half)) * UNIT
     return nodes, shares, float(np.max(np.abs(difference)) / mass + rounding)
 
 

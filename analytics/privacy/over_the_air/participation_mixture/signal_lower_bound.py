@@ -28,7 +28,41 @@ is each direction of the divergence, where :math:`(c_1, c_2, c_3)` is, for ``sil
 loss is of second order in the width of the cells and on the safe side. The rounding error of the sum is bounded
 relative to the magnitudes of its terms, and subtracted, and so are what underflows and the effect of rounded variances and means.
 Mass of the law of S that was left out or moved costs at most
-:math:`2(1 + \lambda)` times its amount.
+:math:`2(1 + \lambda)` times its amount. What fewer values of the noise change is subtracted too.
+
+*Fewer values.* The law of :math:`v_S` has thousands of values, or is known on a grid. :meth:`SignalTest.ruled` replaces
+it by Gauss rules (:mod:`.gauss_rule`). Let :math:`f(v)` be the probability m of a set A where the law of y has the
+variance :math:`w = v + s` in r dimensions and a mean that moves by the slope with v, and let :math:`\kappa` be this
+slope times the root of the greatest v. With :math:`\chi` the squared norm over w, z the coordinate on the axis over
+:math:`\sqrt w` and :math:`Y = |\chi-r|/2 + \kappa|z|`,
+
+.. math:: |vf'| \le \int_AqY \le m\sqrt{I(m)}, \qquad
+          |v^2f''| \le m\Bigl((\sqrt{I(m)}+1)^2 + \tfrac r2 + \kappa^2\Bigr),
+
+.. math:: I(m) = 2(\sqrt r + \kappa\sqrt2)^2(\ell+1) + 2(\ell^2+2\ell+2), \qquad \ell = \log\tfrac3m .
+
+For :math:`|vq'|/q` is at most Y, and :math:`|v^2q''|/q` at most :math:`Y^2 + |\chi - r/2| + 2\kappa|z| + \kappa^2`. Y
+exceeds :math:`G(t) = \sqrt{rt} + t + \kappa\sqrt{2t}` with a probability of :math:`3e^{-t}` at most (for both tails of
+:math:`\chi`: Laurent and Massart, Annals of Statistics 28, 2000, lemma 1). So :math:`\int_AqY^2 \le
+\int_0^mG(\log\tfrac3u)^2du \le mI(m)`, by :math:`G(t)^2 \le 2t(\sqrt r+\kappa\sqrt2)^2 + 2t^2`; the rest is Cauchy's
+inequality. All three bounds are concave and rise in m.
+
+By the first, for any :math:`m_0`, a set that has the probability m at v has at most
+:math:`(m+m_0)e^{D\sqrt{I(m_0)}}` at a v' with :math:`|\log v'/v| \le D`: the bound of the growth falls in m, so that of
+:math:`m_0` holds wherever m is greater.
+
+- *Grid.* By the second and Taylor's theorem (:mod:`airtight.analytics.distributions.weighted_sum`), the mean of f on
+  the grid differs from the true one by half the spread times the bound of :math:`f''` within the slack, given each
+  value: for :math:`m+m_0` in place of m it is proportional to that, with :math:`I(m_0)`.
+- *Rules.* At a complex v with :math:`|\arg v| \le \varphi`, w has an argument :math:`\psi` no greater. The modulus of
+  the density is :math:`\cos^{-r/2}\psi\;e^{\beta^2/2|w|\cos\psi}` times the density with the variance :math:`w^* =
+  |w|/\cos\psi` and a mean that is moved by :math:`\beta\tan\psi`, where :math:`\beta` is the imaginary part of the
+  mean. As :math:`\cos\varphi \le w^*/(|v|+s) \le 1/\cos\varphi`, this is the real case at a distance of at most
+  :math:`D = D_0 - \log\cos\varphi` in log w and of :math:`\sqrt v\,e^{D/2}(e^D(1+\sin^2\varphi)-1)` times the slope in
+  deviations, :math:`D_0` being that of :math:`|v|` from a node in log v. On the ellipse whose greatest argument is
+  :math:`\varphi` about a piece of half width h, :math:`D_0 \le h + \sqrt{h^2+\varphi^2}`. This bounds M and, at
+  :math:`D = 2h`, G of :mod:`.gauss_rule`, for every node of the piece and so for their mean; any :math:`\varphi` is
+  valid.
 
 :meth:`SignalTest.outcomes` gives the probabilities of such cells themselves. To observe only the cell is post-processing,
 so the pair of their laws may be composed over rounds as a lower bound.
@@ -65,14 +99,16 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from airtight.analytics.checks import FloatArray
+from airtight.analytics.checks import FloatArray, IntArray
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.inference.system import HomogeneousSystems, InferenceSystem
 from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
 from airtight.analytics.privacy.mechanisms import subsampling
 from airtight.analytics.privacy.mechanisms.discrete_pair import Discrete, discrete
+from airtight.analytics.privacy.over_the_air.participation_mixture import gauss_rule
 from airtight.analytics.privacy.over_the_air.participation_mixture.evaluate import NoiseMixture
 from airtight.analytics.root_search import falling_root
 from airtight.analytics.rounding import UNIT
@@ -88,13 +124,19 @@ _APART, _CENTRES = 6.0, (2, 64)  # deviations between places about which the axi
 _SPARSE = 41  # points about each of many of them
 _SCALES, _RADIAL = 12, 20  # for the norm across: scales, and ends of cells in each of the two tails
 _LOSSES = 500  # ranges of privacy losses
-_RAREST = 1e-280  # least probability of an outcome whose loss is computed
+# least probability of an outcome whose loss is computed: the first if this error of the loss is kept, or the second, over `level`
+_RAREST, _RARE, _CLEAR = 1e-280, 1e-4, 1e-7
+_BLURRED_CELL = 1e-3  # of what the grid of the law may change in the probability of an outcome whose loss is computed
+BLURRED = 1e-3  # error of the loss of an outcome from which a test is of no use over rounds
 LOSS_ERROR = 1e-9  # absolute error, by rounding, of the privacy loss of one outcome
-_NEAR, _COARSE = 1e-6, 1e-4  # relative length of the interval of epsilon at which the search ends; on the first cells
-_CLOSE = 0.05  # log of a factor of delta: about what more cells gain
+_NEAR, _COARSE = 1e-5, 1e-3  # relative length of the interval of epsilon at which the search ends; on the first cells
 BEYOND_CELLS = 1e-6  # share of delta that may lie outside the fine cells
 _MOST_REACHED = 0.75  # share of the greatest distance of two laws at which they are compared, at most
-_ATOMS = 512  # greatest number of values of the others' noise
+_ATOMS, _MOST_PIECES = 64, 63  # values of the others' noise from which Gauss rules replace them; pieces of these, at most
+# width of a piece in log v, over 1 / sqrt(I) of the module's notes: at the probability there its rule errs by 1e-5 of it, or less
+_WIDTH = 10.0
+_BELOW = 1e-2  # m_0 of the module's notes, over the probability at hand
+_ANGLES = np.geomspace(1e-3, 1.2, 40)  # arguments of ellipses that are tried for the bound of the remainder
 
 
 @dataclass(frozen=True)
@@ -114,6 +156,12 @@ class SignalTest:
         Bound of the relative error of the variances.
     slope : float
         Minus theta: how the others' codes along the axis change with their noise.
+    weight_error : float
+        Bound of the relative error of the probabilities.
+    grid : pair of ndarray, shape (A,), optional
+        Of a law on a grid: its slack over each value, and its spread over the square of the least value within the slack.
+    half, deviation : float
+        Of Gauss rules: greatest half width of a piece in log v, and their deviation; 0 where the values are those of the law.
     """
 
     v: FloatArray
@@ -126,22 +174,27 @@ class SignalTest:
     adjacency: Adjacency
     variance_error: float = 0.0
     slope: float = 0.0
+    weight_error: float = 0.0
+    grid: tuple[FloatArray, FloatArray] | None = None
+    half: float = 0.0
+    deviation: float = 0.0
     # by level, number of cells and whether the device's noise is added: what does not depend on epsilon
     _across_of: dict[tuple[float, int, bool], tuple[FloatArray, FloatArray, FloatArray]] = field(
         default_factory=dict, compare=False, repr=False
     )
+    _doublings: dict[tuple[float, tuple[float, bool]], int] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of(cls, part: NoiseMixture, row: int) -> SignalTest | None:
-        """The mixture of one row of a participation whose law is exact and has few values; None for other rows."""
-        weights, v = part.weights[row], part.variance[row]
-        inside = weights > 0
-        # a law on a grid is none of the true laws, and without noise there is no density
-        if part.slack or np.sum(inside) > _ATOMS or np.any(v[inside] == 0):
+        """The mixture of one row of a participation; None where the noise may vanish, or almost, for all that is known."""
+        inside = part.weights[row] > 0
+        weights, v = part.weights[row][inside], part.variance[row][inside]
+        # without noise there is no density
+        if not v[0] - part.slack > v[0] / 2:
             return None
         return cls(
-            v[inside],
-            weights[inside],
+            v,
+            weights,
             float(part.missing[row]),
             float(part.participation[row]),
             # rounded up elsewhere, for upper bounds: undone here
@@ -150,13 +203,66 @@ class SignalTest:
             int(part.dimension[row]),
             part.adjacency,
             # sums of noises three times (their rounding, and what was taken off for it), and single operations
-            float(3 * part.rounding[row] + part.lost / np.min(v[inside]) + 64 * UNIT),
+            float(3 * part.rounding[row] + part.lost / v[0] + 64 * UNIT),
+            weight_error=2 * part.error,
+            grid=(part.slack / v, part.spread / (v - part.slack) ** 2) if part.slack else None,
         )
 
-    def tilted(self, steepest: float) -> list[SignalTest]:
-        """The same device among others with codes, of lengths in proportion to their noise up to `steepest`."""
+    def trimmed(self, share: float) -> SignalTest:
+        """Without the least and the greatest values, of up to this probability at either end, which is missing then."""
+        below, above = np.cumsum(self.weights), np.cumsum(self.weights[::-1])[::-1]
+        kept = (below > share) & (above > share)
+        if np.all(kept) or not np.any(kept):
+            return self
+        return replace(
+            self,
+            v=self.v[kept],
+            weights=self.weights[kept],
+            missing=self.missing + float(np.sum(self.weights[~kept])) * (1 + 1e-9),
+            grid=None if self.grid is None else (self.grid[0][kept], self.grid[1][kept]),
+            _across_of={},
+            _doublings={},
+        )
+
+    def tilted(self, steepest: float, rare: float) -> list[SignalTest]:
+        """The same device among others with codes, of lengths in proportion to their noise up to `steepest`.
+
+        What takes the place of many values is precise for sets of this probability (:meth:`ruled`).
+        """
         shares = _SHARES if steepest > 0 else (0.0,)
-        return [replace(self, slope=-share * steepest) for share in shares]
+        return [replace(self, slope=-share * steepest, _doublings={}).ruled(rare) for share in shares]
+
+    def ruled(self, rare: float) -> SignalTest:
+        """The same test with the values of Gauss rules, where it has many more (*fewer values* in the module's notes)."""
+        if self.v.size <= _ATOMS:
+            return self
+        width = _WIDTH / np.sqrt(_mean_square(max(_BELOW * rare, _LOST), self.dimension, self._steepness))
+        pieces = int(np.clip(np.ceil(np.log(self.v[-1] / self.v[1]) / width), 1, _MOST_PIECES))
+        nodes, shares, rules = gauss_rule.rules_of(self.v[None], self.weights[None], pieces)
+        used, replaced = shares[0] > 0, rules.mass[0] > 0
+        if np.sum(used) >= self.v.size:
+            return self
+        grid = self.grid
+        if grid is not None:  # of the values of a piece the least has the greatest bounds
+            least = nodes[0].copy()
+            least[1:][np.repeat(replaced, gauss_rule.NODES)] = np.repeat(np.exp(rules.low[0][replaced]), gauss_rule.NODES)
+            place = np.minimum(np.searchsorted(self.v, least[used] * (1 - 8 * UNIT)), self.v.size - 1)
+            grid = grid[0][place], grid[1][place]
+        return replace(
+            self,
+            v=nodes[0][used],
+            weights=shares[0][used],
+            grid=grid,
+            half=float(np.max((rules.high - rules.low)[0][replaced], initial=0.0)) / 2,
+            deviation=float(np.max(rules.deviation[0][replaced], initial=0.0)),
+            _across_of={},
+            _doublings={},
+        )
+
+    @property
+    def _steepness(self) -> float:
+        """Deviations by which the others' codes move for a unit of log v, at most."""
+        return -self.slope * float(np.sqrt(self.v[-1]))
 
     @cached_property
     def means(self) -> FloatArray:
@@ -204,9 +310,9 @@ class SignalTest:
         # P and Q err by twice the missing mass at most, Q times lambda
         return bound, (1 + lam) * 2 * self.missing
 
-    def outcomes(self, level: float, coarse: int = 1) -> tuple[FloatArray, FloatArray]:
-        """Two laws on finitely many outcomes: the observer learns only the cell of y, and of the cell only a range of
-        losses.
+    def outcomes(self, level: float, coarse: int = 1) -> tuple[FloatArray, FloatArray, float]:
+        """Two laws on finitely many outcomes, and the relative error of a probability: the observer learns only the cell
+        of y, and of the cell only a range of losses.
 
         Cells partition the plane of the axis and the norm across it; their probabilities are sums of products over the
         sets S. Both steps are post-processing, for any cells; `level`, a small probability, determines how far the
@@ -221,7 +327,11 @@ class SignalTest:
         axis = np.concatenate([[-np.inf], self._axis(reach, narrowest, widest, centres, coarse), [np.inf]])
         squares = self._squares(level, coarse)
 
+        rarest = self._rarest(level)
+        bent = self._bent(_BELOW * rarest)
+
         def law(mean: float, adds_own: bool) -> FloatArray:
+            """Probabilities, and what the grid of the law changes in them."""
             v = self.v + (self.s if adds_own else 0.0)
             along = _between(axis[:-1, None], axis[1:, None], mean + self.means, np.sqrt(v))
             a = (self.dimension - 1) / 2
@@ -230,19 +340,29 @@ class SignalTest:
                 # axis
                 halves = squares / (2 * v[:, None])
             across = np.array([gamma_cells(a, each) for each in halves]) if a else np.ones((v.size, 1))
-            return np.maximum((along * self.weights) @ across, 0.0).ravel()
+            probabilities = np.maximum((along * self.weights) @ across, 0.0).ravel()
+            changes = np.maximum((along * self.weights * bent) @ across, 0.0).ravel() if self.grid else 0 * probabilities
+            return np.stack([probabilities, changes])
 
         absent, present = law(0.0, False), law(self.d - half, True)
         # under P and Q the device sends with probability p
         with_device = self.p * present + (1 - self.p) * absent
-        if self.adjacency is Adjacency.ABSENT:
-            return merged(with_device, absent)
-        return merged(with_device, self.p * law(-half, True) + (1 - self.p) * absent)
+        without = absent if self.adjacency is Adjacency.ABSENT else self.p * law(-half, True) + (1 - self.p) * absent
+        both = np.stack([with_device, without], axis=1)  # probabilities and changes, of both laws
+        unsure = np.any(both[1] > _BLURRED_CELL * both[0], axis=0)
+        groups = _groups(both[0, 0], both[0, 1], rarest, unsure)
+        p, q, *changes = (np.asarray(np.bincount(groups, each), dtype=float) for each in both.reshape(4, -1))
+        extra = _BELOW * rarest * float(self.weights @ bent) + 2 * self.missing
+        doubt = max(float(np.max((change + extra) / each)) for change, each in zip(changes, (p, q), strict=True))
+        return p, q, self.loss_error(level) + doubt
 
     def released(self, delta: float, unit: str = "", coarse: int = 1) -> Discrete:
         """The two laws of :meth:`outcomes` as a mechanism, with cells for this delta."""
-        p, q = self.outcomes(BEYOND_CELLS * delta, coarse)
-        return discrete(p / np.sum(p), q / np.sum(q), unit, self.loss_error)
+        p, q, doubt = self.outcomes(BEYOND_CELLS * delta, coarse)
+        if not doubt <= BLURRED:  # nothing is known
+            p = q = np.ones(1)
+            doubt = 0.0
+        return discrete(p / np.sum(p), q / np.sum(q), unit, doubt)
 
     def _squares(self, level: float, coarse: int) -> FloatArray:
         """Ends of the cells of the squared norm across the axis."""
@@ -284,12 +404,13 @@ class SignalTest:
                 v = self.v + (self.s if adds_own else 0.0)
                 along = c * self.weights * _between(left, right, mean + self.means, np.sqrt(v))
                 _, inside, error = across[adds_own]
-                mass = float(np.sum(along * inside))
+                of_values = np.sum(along * inside, axis=0)
+                mass = float(np.sum(of_values))
                 value += mass if number < len(plus) else -mass
-                rounding += _ROUNDING * mass + float(np.sum(along * error))
+                rounding += (_ROUNDING + self.weight_error) * mass + float(np.sum(along * error))
                 if c > 0:
                     # a cell errs by _LOST times its other factor, and both factors sum to at most one over their own ends
-                    rounding += c * (_LOST * sum(left.shape) + self._moved(mass / c))
+                    rounding += c * (_LOST * sum(left.shape) + self._moved(mass / c) + self._on_grid(of_values / c))
             return value - rounding
 
         if self.dimension == 1:
@@ -299,17 +420,27 @@ class SignalTest:
         start, end = np.sqrt(low * special.gammaincinv(a, level)), np.sqrt(high * special.gammainccinv(a, level))
         # widths in units of the deviation of the least noise
         cells = int(min(np.ceil(_FINENESS * (end - start) / np.sqrt(low)) + 2, _CELLS))
-        best_value = integral(np.linspace(start, end, cells + 1))
-        for _ in range(doublings):
-            cells *= 2
+
+        def of_halved(times: int) -> float:
+            return integral(np.linspace(start, end, (cells << times) + 1))
+
+        # how many are worth their time at one epsilon, are so at the next, too
+        key = level, plus[0][1:]
+        if not doublings or key in self._doublings:
+            return of_halved(self._doublings[key] if doublings else 0)
+        best_value = of_halved(0)
+        for times in range(1, doublings + 1):
+            self._doublings[key] = times
             # every set of cells is valid, so the greatest value counts; it stops where halving gains nothing
-            previous, best_value = best_value, max(best_value, integral(np.linspace(start, end, cells + 1)))
+            previous, best_value = best_value, max(best_value, of_halved(times))
             if best_value - previous <= _TOLERANCE * best_value:
                 break
         return best_value
 
     def _moved(self, probability: float) -> float:
         r"""Bound of the change of the probability of a set when variances change by `variance_error`, and means with them.
+
+        It includes what Gauss rules change.
 
         Notes
         -----
@@ -326,7 +457,43 @@ class SignalTest:
         r, level = self.dimension, 1 - np.log(max(probability, _LOST))
         of_variances = self.variance_error * (r + np.sqrt(r * level) + level)
         of_means = self._mean_error * (np.sqrt(2 * level) + 1)
-        return float(2 * probability * (of_variances + of_means))
+        of_rules = (1 + _BELOW) * self._missed(_BELOW * probability)
+        return float(probability * (2 * (of_variances + of_means) + of_rules))
+
+    def _missed(self, least: float) -> float:
+        """What Gauss rules change in the probability of a set, over this probability and `least`, m_0 of the module's notes."""
+        if not self.half:
+            return 0.0
+        low, shift, r, degrees = max(least, _LOST), self._steepness, self.dimension, 2 * gauss_rule.NODES
+        with np.errstate(over="ignore", invalid="ignore"):
+            sine, cosine = np.sin(_ANGLES) ** 2, np.cos(_ANGLES)
+            rho = _ANGLES / self.half + np.sqrt(1 + (_ANGLES / self.half) ** 2)
+            distance = self.half + np.sqrt(self.half**2 + _ANGLES**2) - np.log(cosine)
+            moving = shift * np.exp(distance / 2) * (np.expm1(distance) + np.exp(distance) * sine) / distance
+            growth = np.exp(distance * np.sqrt(_mean_square(low, r, moving)))
+            largest = growth * cosine ** (-r / 2) * np.exp(shift**2 * np.exp(distance) * sine / 2)
+            missed = np.nanmin(4 * largest * rho ** (1.0 - degrees) / (rho - 1), initial=np.inf)
+            greatest = np.exp(2 * self.half * np.sqrt(_mean_square(low, r, shift * np.exp(self.half))))
+            return float(missed + degrees * self.deviation * greatest) * 1.001  # with the roundings of the shares
+
+    def _bent(self, least: float) -> FloatArray:
+        """What a law on a grid changes in the probability of a set given each value, over this probability and `least`."""
+        if self.grid is None:
+            return np.zeros(self.v.shape)
+        slack, spread = self.grid
+        moving = self._steepness / np.sqrt(1 - slack)
+        square = _mean_square(max(least, _LOST), self.dimension, moving)
+        growth = np.exp(-np.log1p(-slack) * np.sqrt(square))
+        bend = (np.sqrt(square) + 1) ** 2 + self.dimension / 2 + moving**2
+        # the mean on a piece of the law errs as that of the rule
+        return np.asarray(spread / 2 * growth * bend * (1 + self._missed(least)) * (1 + 1e-9))
+
+    def _on_grid(self, of_values: FloatArray) -> float:
+        """Bound of what a law on a grid changes in the probability of a set, given its parts for the values."""
+        if self.grid is None:
+            return 0.0
+        least = max(_BELOW * float(np.sum(of_values)), _LOST)
+        return float((of_values + least * self.weights) @ self._bent(least))
 
     @cached_property
     def _mean_error(self) -> float:
@@ -336,10 +503,16 @@ class SignalTest:
         of_noise = -self.slope * (self.v + self.v[0]) * (self.variance_error + 4 * UNIT)
         return float(np.max((of_noise + 2 * UNIT * (self.d + np.abs(self.means))) / np.sqrt(self.v)))
 
-    @property
-    def loss_error(self) -> float:
-        """Absolute error of the loss of one outcome: by rounding, and by that of the variances, under P and under Q."""
-        return LOSS_ERROR + 2 * self._moved(_RAREST) / _RAREST
+    def loss_error(self, level: float) -> float:
+        """Absolute error of the loss of one outcome, under P and under Q: by rounding, that of the variances, and Gauss rules."""
+        return self._loss_error(self._rarest(level))
+
+    def _rarest(self, level: float) -> float:
+        """The least probability of an outcome whose loss is computed."""
+        return _RAREST if self.grid is None and self._loss_error(_RAREST) <= _CLEAR else rarest_of(level)
+
+    def _loss_error(self, rarest: float) -> float:
+        return LOSS_ERROR + self.weight_error + 2 * self._moved(rarest) / rarest
 
     def _cells_across(self, ends: FloatArray, level: float, adds_own: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
         """log density in the middle of each cell of u, its probability and the rounding error of that."""
@@ -358,11 +531,8 @@ class SignalTest:
         if self.dimension == 1:
             return np.ones((1, v.size)), np.zeros((1, v.size))
         a, t = (self.dimension - 1) / 2, ends[:, None] ** 2 / v
-        # Both tails: a difference of two numbers near 1 would cancel. The error is relative to the tail that was used.
-        lower, upper = special.gammainc(a, t), special.gammaincc(a, t)
-        use_lower_tail = t[1:] < a  # whether the lower tail is the smaller one; its differences cancel less
-        inside = np.where(use_lower_tail, np.diff(lower, axis=0), -np.diff(upper, axis=0))
-        return np.maximum(inside, 0.0), _GAMMA * np.where(use_lower_tail, lower[1:], upper[:-1])
+        inside, smaller_tail = _gamma_cells(a, t)
+        return inside, _GAMMA * smaller_tail
 
     @staticmethod
     def _axis(reach: float, narrowest: float, widest: float, means: list[float], coarse: int = 1) -> FloatArray:
@@ -386,6 +556,11 @@ class SignalTest:
         return log_norm_density(u[:, None] / np.sqrt(v), a) - np.log(v) / 2
 
 
+def rarest_of(level: float) -> float:
+    """The least probability of an outcome whose loss is computed where the law of the noise is not known exactly."""
+    return max(_RARE * level, _RAREST)
+
+
 def steepest(system: InferenceSystem | HomogeneousSystems, device: int) -> float:
     """The greatest theta: the least ratio of code and noise of another device that sends at random, in normalised units.
 
@@ -406,23 +581,38 @@ def steepest(system: InferenceSystem | HomogeneousSystems, device: int) -> float
 
 
 def merged(p: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The two laws after merging outcomes of nearly equal loss.
+    """The two laws after merging outcomes of nearly equal loss."""
+    groups = _groups(p, q, _RAREST, np.zeros(p.shape, dtype=bool))
+    return np.asarray(np.bincount(groups, p), dtype=float), np.asarray(np.bincount(groups, q), dtype=float)
 
-    All outcomes that are too rare for their loss to be computed are merged into one.
+
+def _groups(p: FloatArray, q: FloatArray, rarest: float, unsure: NDArray[np.bool_]) -> IntArray:
+    """The group of each outcome: those of nearly equal loss, under two laws.
+
+    An outcome that is too rare under one law joins those of the greatest or of the least loss; so what is bounded for a set
+    of at least this probability holds for every group. One that is unsure joins the likeliest group.
     """
-    regular = (p > _RAREST) & (q > _RAREST)
+    regular = (p > rarest) & (q > rarest) & ~unsure
+    groups = np.zeros(p.size, dtype=np.int64)
     if not np.any(regular):
-        return np.array([np.sum(p)]), np.array([np.sum(q)])
-    # loss of each outcome; those too rare to be divided all go to group 0
+        return groups
     losses = np.log(p[regular]) - np.log(q[regular])
     # ranges of equal weight, where sqrt(pq) weighs what matters at moderate epsilon, mixed with ranges of equal length
     weight = np.sqrt(p[regular] * q[regular]) + 1e-3 * (p[regular] + q[regular])
     order = np.argsort(losses)
     rank = np.cumsum(weight[order]) / np.sum(weight)
     position = (losses[order] - losses[order[0]]) / max(float(losses[order[-1]] - losses[order[0]]), 1e-300)
-    groups = np.zeros(p.size, dtype=np.int64)
-    groups[np.flatnonzero(regular)[order]] = 1 + np.unique(np.floor((rank + position) * _LOSSES), return_inverse=True)[1]
-    return np.asarray(np.bincount(groups, p), dtype=float), np.asarray(np.bincount(groups, q), dtype=float)
+    groups[np.flatnonzero(regular)[order]] = np.unique(np.floor((rank + position) * _LOSSES), return_inverse=True)[1]
+    likeliest = int(np.argmax(np.bincount(groups[regular], (p + q)[regular])))
+    groups[~regular & (p > q)] = np.max(groups)
+    groups[unsure] = likeliest
+    return groups
+
+
+def _mean_square(m: ArrayLike, r: int, shift: ArrayLike) -> FloatArray:
+    """I(m) of the module's notes, with kappa the `shift`."""
+    level = np.log(3 / np.asarray(m))
+    return np.asarray(2 * (np.sqrt(r) + np.sqrt(2) * np.asarray(shift)) ** 2 * (level + 1) + 2 * (level**2 + 2 * level + 2))
 
 
 _Term = tuple[float, float, bool]  # a factor, a mean, whether the device's own noise is added
@@ -454,10 +644,9 @@ def _between(left: FloatArray, right: FloatArray, mean: FloatArray, sigma: Float
     out = np.zeros((left.shape[0], sigma.size))
     for start, end in zip(left.T, right.T, strict=True):
         a, b = (start[:, None] - mean) / sigma, (end[:, None] - mean) / sigma
-        # of the two tails, the smaller one is used, which avoids cancellation
-        positive = special.ndtr(-a) - special.ndtr(-b)
-        negative = special.ndtr(b) - special.ndtr(a)
-        out += np.where(a > 0, positive, np.where(b < 0, negative, 1 - special.ndtr(a) - special.ndtr(-b)))
+        # the tail beyond each end that does not hold the interval: the smaller one, where both are; so nothing cancels
+        at_a, at_b = special.ndtr(-np.abs(a)), special.ndtr(-np.abs(b))
+        out += np.where(a > 0, at_a - at_b, np.where(b < 0, at_b - at_a, 1 - at_a - at_b))
     return out
 
 
@@ -471,9 +660,14 @@ def best_delta(tests: Sequence[SignalTest], eps: float, level: float) -> float:
 def least_epsilon(tests: Sequence[SignalTest], delta: float, epsilon_upper: float) -> float:
     """The greatest epsilon found below `epsilon_upper` at which a lower bound still exceeds `delta`; 0 if there is none."""
 
+    values: dict[tuple[int, float, int], float] = {}
+
     def excess(test: SignalTest, eps: float, doublings: int) -> float:
-        gained, missed = test._parts(eps, 1e-4 * delta, doublings)
-        return float(np.log(gained / (delta + missed))) if gained > 0 else -np.inf
+        key = id(test), eps, doublings
+        if key not in values:
+            gained, missed = test._parts(eps, 1e-4 * delta, doublings)
+            values[key] = float(np.log(gained / (delta + missed))) if gained > 0 else -np.inf
+        return values[key]
 
     def greatest(test: SignalTest, low: float, doublings: int, start: float, near: float) -> float:
         # nothing is excluded if not even the left end exceeds delta
@@ -490,8 +684,9 @@ def least_epsilon(tests: Sequence[SignalTest], delta: float, epsilon_upper: floa
     for test in tests:
         reached = greatest(test, best, 0, best * (1 + _COARSE) or epsilon_upper, _COARSE)
         best, first = max((best, first), (reached, test), key=lambda each: each[0])
-    # then with all cells, which only raise the bound: the best one, and those that few cells leave close to it
-    close = [test for test in tests if test is not first and (best == 0 or excess(test, best, 0) > -_CLOSE)]
+    # then with all cells, which only raise the bound: the best one, and those that few cells leave as close to it as this gains
+    gained = 2 * (excess(first, best, _DOUBLINGS) - excess(first, best, 0))
+    close = [test for test in tests if test is not first and (best == 0 or excess(test, best, 0) > -gained)]
     for test in (first, *close):
         best = max(best, greatest(test, best, _DOUBLINGS, best * (1 + _COARSE), _NEAR))
     return best
@@ -508,9 +703,24 @@ def most_telling(tests: Sequence[SignalTest], delta: float, coarse: int) -> Sign
 
 
 def gamma_cells(a: float, t: FloatArray) -> FloatArray:
-    """Probabilities of a gamma variable between neighbouring values."""
-    lower, upper = special.gammainc(a, t), special.gammaincc(a, t)
-    return np.asarray(np.where(t[1:] < a, np.diff(lower), -np.diff(upper)))
+    """Probabilities of a gamma variable between neighbouring values, along the first axis."""
+    return _gamma_cells(a, t)[0]
+
+
+def _gamma_cells(a: float, t: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Probabilities of a gamma variable between neighbouring values, and the tails that they are differences of.
+
+    A difference of two numbers near 1 would cancel; the error is relative to the tail that was used.
+    """
+    low = t[1:] < a  # whether the lower tail is the smaller one
+    needed = np.zeros((2, *t.shape), dtype=bool)  # each tail at both ends of the cells that use it
+    for tail, used in zip(needed, (low, ~low), strict=True):
+        tail[1:] = used
+        tail[:-1] |= used
+    lower, upper = np.zeros((2, *t.shape))
+    lower[needed[0]], upper[needed[1]] = special.gammainc(a, t[needed[0]]), special.gammaincc(a, t[needed[1]])
+    inside = np.where(low, np.diff(lower, axis=0), -np.diff(upper, axis=0))
+    return np.maximum(inside, 0.0), np.where(low, lower[1:], upper[:-1])
 
 
 def log_norm_density(u: FloatArray, a: float) -> FloatArray:

@@ -194,7 +194,7 @@ def test_codes_over_a_channel_of_one_state_tell_more_than_zeros(monkeypatch: pyt
     one = system(dimension=10, alignment=1.0, noise_variance=[0.1, 0.05, 0.2, 0.1], weight=[0.6, 0.9, 0.5, 0.7], clip=2.0)
     channel = Channel(model="complex", looks=_table(3, 1, 4, 2, parts=True))
     found = channel_privacy.bracket(one, channel, observer="signal")
-    monkeypatch.setattr(signal_lower_bound.SignalTest, "tilted", lambda self, steepest: [self])
+    monkeypatch.setattr(signal_lower_bound.SignalTest, "tilted", lambda self, *_: [self])
     zero = channel_privacy.bracket(one, channel, observer="signal")
     assert np.all(zero.lower <= found.lower * 1.001) and np.all(found.lower <= found.upper)
     assert np.sum(found.lower > 1.2 * zero.lower) >= 2

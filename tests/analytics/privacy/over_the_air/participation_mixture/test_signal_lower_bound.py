@@ -1,18 +1,20 @@
 """The lower bound for a server that sees y alone, beside the densities of y for the codes that it stands for."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import special, stats
 from support.systems import unlike
 
 from airtight.analytics.guarantee import Observer
 from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy.mechanisms.discrete_pair import Discrete
 from airtight.analytics.privacy.over_the_air import observers, rounds
-from airtight.analytics.privacy.over_the_air.participation_mixture import signal_lower_bound
+from airtight.analytics.privacy.over_the_air.participation_mixture import build, signal_lower_bound
 
 SYSTEM = InferenceSystem(
     devices=4, participation=[0.6, 0.4, 0.7, 0.3], noise_variance=[0.2, 0.05, 0.3, 0.6], weight=1.0, clip=[0.8, 0.1, 0.9, 1.5],
@@ -22,7 +24,7 @@ SYSTEM = InferenceSystem(
 
 def tried(system, device=0):
     part = rounds.query(system, device, Observer.OTHERS)._part(0.0)
-    return signal_lower_bound.SignalTest.of(part, 0).tilted(signal_lower_bound.steepest(system, device))
+    return signal_lower_bound.SignalTest.of(part, 0).tilted(signal_lower_bound.steepest(system, device), 1e-12)
 
 
 def densities(system, theta, mesh, code):
@@ -123,3 +125,167 @@ def test_an_error_of_the_means_is_taken_off():
     )  # fmt: skip
     assert steep._mean_error >= 1e4 * 0.2 * 1e-6 / np.sqrt(0.2)
     assert steep._moved(0.1) > 0.2 * steep._mean_error
+
+
+def of_whole_law(devices, adjacency="silent", dimension=50, cells=None, seed=0):
+    """The test of one device with every value of the noise that the law has."""
+    system = unlike(devices, seed, adjacency, dimension)
+    equivalent, model = observers.mixture_model(system, "others")
+    (part,) = build.participations(equivalent, np.array([0]), 0.0, model, cells)
+    return system, signal_lower_bound.SignalTest.of(part, 0)
+
+
+def of_sets(test):
+    """Probabilities given each value of the noise of balls, of their outsides and of half-spaces of the axis, a row a set.
+
+    Balls are about the mean of codes of zero.
+    """
+    v, r, means = test.v, test.dimension, test.slope * (test.v - 0.1)
+    for log_scale in (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0):
+        half = np.exp(log_scale) * r / 2 / v
+        if not test.slope:
+            yield special.gammainc(r / 2, half)
+            yield special.gammaincc(r / 2, half)
+        yield special.ndtr((means - np.exp(log_scale)) / np.sqrt(v))
+        yield special.ndtr((means + np.exp(log_scale) - 1) / np.sqrt(v))
+
+
+@pytest.mark.parametrize("pieces", [1, 2, 4, 16])
+@pytest.mark.parametrize(("dimension", "slope"), [(1, 0.0), (4, -3.0), (50, 0.0), (50, -8.0), (784, 0.0)])
+def test_no_set_changes_by_more_than_rules_may_miss(dimension, slope, pieces, monkeypatch):
+    """Also on few pieces, where they do miss: the truth is the mean over all 2048 values."""
+    _, whole = of_whole_law(12, dimension=dimension)
+    whole = replace(whole, slope=slope)
+    monkeypatch.setattr(signal_lower_bound, "_MOST_PIECES", pieces)
+    few = whole.ruled(1e-200)
+    assert few.v.size <= 1 + 16 * pieces and few.half > 0
+    missed = []
+    for of_all, of_few in zip(of_sets(whole), of_sets(few), strict=True):
+        truth, m = float(of_all @ whole.weights), float(of_few @ few.weights)
+        if m > 1e-290:
+            bound = (1 + signal_lower_bound._BELOW) * m * few._missed(signal_lower_bound._BELOW * m)
+            missed.append(abs(truth - m) / m)
+            assert abs(truth - m) <= bound + 1e-13 * m
+    assert pieces > 1 or dimension < 50 or max(missed) > 1e-9
+
+
+def test_what_rules_may_miss_is_about_what_they_miss():
+    """A tail that is analytic as far as the densities are: bounds that are a few hundred times lower would be none."""
+    _, whole = of_whole_law(12, dimension=784)
+    few = whole.ruled(1e-3)
+    narrow = replace(few, half=few.half / 4, deviation=0.0)
+    assert few._missed(1e-9) > 1e3 * narrow._missed(1e-9) > 0
+
+
+@pytest.mark.parametrize("cells", [256, 512, 1024])
+@pytest.mark.parametrize(("dimension", "slope"), [(1, 0.0), (50, 0.0), (50, -8.0), (784, 0.0)])
+def test_no_set_changes_by_more_than_a_grid_may_move(dimension, slope, cells):
+    """The truth is the mean over all 2048 values, and a coarse grid moves it."""
+    _, whole = of_whole_law(12, dimension=dimension)
+    _, grid = of_whole_law(12, dimension=dimension, cells=cells)
+    assert whole.grid is None and grid.grid is not None and grid.v.size < whole.v.size
+    whole, grid = (replace(each, slope=slope) for each in (whole, grid))
+    moved = []
+    for of_all, of_few in zip(of_sets(whole), of_sets(grid), strict=True):
+        of_values = of_few * grid.weights
+        truth, m = float(of_all @ whole.weights), float(np.sum(of_values))
+        if m > 1e-290:
+            moved.append(abs(truth - m) / m)
+            assert abs(truth - m) <= grid._on_grid(of_values) + 1e-9 * m
+    assert cells > 256 or max(moved) > 1e-4
+
+
+@pytest.mark.parametrize("adjacency", ["absent", "silent", "replace"])
+def test_few_values_tell_what_all_tell(adjacency):
+    system, whole = of_whole_law(9, adjacency)
+    steepest = signal_lower_bound.steepest(system, 0)
+    for epsilon in (0.1, 0.5):
+        for few in whole.tilted(steepest, 1e-9):
+            every = replace(whole, slope=few.slope, _across_of={}, _doublings={})
+            value, truth = few.delta(epsilon, 1e-9, 0), every.delta(epsilon, 1e-9, 0)
+            assert few.v.size < every.v.size and truth * (1 - 1e-3) <= value <= truth * (1 + 1e-3)
+
+
+@pytest.mark.parametrize(
+    ("devices", "adjacency"), [(12, "absent"), (13, "silent"), (40, "absent"), (40, "silent"), (700, "absent")]
+)
+def test_among_many_devices_the_lower_end_is_no_longer_nothing(devices, adjacency):
+    """From twelve unlike devices on it was 0."""
+    system = unlike(devices, 0, adjacency, dimension=20)
+    lower, upper = observers.signal_bracket(system, device=0)
+    assert (0.05 if adjacency == "absent" else 0.6) * upper < lower < upper
+
+
+def test_a_grid_tells_no_more_than_the_values_of_the_noise():
+    _, whole = of_whole_law(13)
+    _, grid = of_whole_law(13, cells=2048)
+    exact, few = (each.trimmed(1e-12).tilted(0.0, 1e-9)[0].delta(0.2, 1e-9, 0) for each in (whole, grid))
+    assert 0.5 * exact < few <= exact * (1 + 1e-6)
+
+
+def test_what_a_grid_may_move_is_taken_off(monkeypatch):
+    _, grid = of_whole_law(13, cells=2048)
+    few = grid.trimmed(1e-12).tilted(0.0, 1e-9)[0]
+    alone, (_, _, doubt) = few.delta(0.2, 1e-9, 0), few.outcomes(1e-11, 4)
+    bent = signal_lower_bound.SignalTest._bent
+    monkeypatch.setattr(signal_lower_bound.SignalTest, "_bent", lambda self, least: 2 * bent(self, least))
+    assert few.delta(0.2, 1e-9, 0) < alone and few.outcomes(1e-11, 4)[2] > doubt
+
+
+def test_values_that_are_left_out_are_missing():
+    _, whole = of_whole_law(40, dimension=4)
+    some = whole.trimmed(1e-12)
+    assert some.v.size < whole.v.size and some.missing == pytest.approx(1 - np.sum(some.weights), rel=1e-6)
+    assert whole.trimmed(1e-40) is whole and whole.trimmed(0.6) is whole
+    assert some.grid[0].size == some.v.size
+    assert 0 < some.ruled(1e-9).delta(0.01, 1e-9, 0) <= whole.ruled(1e-9).delta(0.01, 1e-9, 0) * 1.001
+
+
+@pytest.mark.parametrize(("devices", "least"), [(12, 0.9), (40, 0.7)])
+def test_many_devices_over_rounds(devices, least):
+    system = unlike(devices, 0, "silent", dimension=20)
+    lower, upper = rounds.bracket(system, rounds=10, device=0, observer="signal")
+    assert least * upper < lower < upper
+
+
+def test_the_two_laws_of_few_values_are_those_of_all():
+    """Each probability within the error that is said, and no two ranges of losses are one that neither law can tell."""
+    system, whole = of_whole_law(9)
+    few = whole.tilted(signal_lower_bound.steepest(system, 0), 1e-15)[0]
+    every = replace(whole, slope=few.slope, _across_of={}, _doublings={})
+    pairs = [rounds.PrivacyCurve.of(each.released(1e-5)).compose(20) for each in (few, every)]
+    (low, high), (exact, _) = (pair.bracket(delta=1e-5) for pair in pairs)
+    assert 0.99 * exact < low <= high and low <= exact * 1.001
+
+
+def test_outcomes_that_are_unsure_join_the_likeliest():
+    p, q = np.array([0.9, 0.05, 0.05, 1e-30, 1e-9]), np.array([0.8, 0.15, 0.05, 1e-9, 1e-30])
+    groups = signal_lower_bound._groups(p, q, 1e-20, np.array([False, False, True, False, False]))
+    assert groups[2] == groups[0] != groups[1] and groups[4] == groups[0] and groups[3] == groups[1]
+    assert np.all(signal_lower_bound._groups(p, q, 1.0, np.zeros(5, dtype=bool)) == 0)
+
+
+def test_a_pair_that_is_too_unsure_tells_nothing(monkeypatch):
+    _, whole = of_whole_law(9)
+    few = whole.ruled(1e-15)
+    monkeypatch.setattr(signal_lower_bound.SignalTest, "_missed", lambda self, least: 0.01)
+    assert few.released(1e-5) == Discrete((1.0,), (1.0,))
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_of_many_unlike_devices_the_worst_have_a_lower_end(count, monkeypatch):
+    monkeypatch.setattr(observers, "TESTED", 2)
+    system = unlike(3, 0, dimension=1)
+    lower, upper = rounds.bracket(system, rounds=count, observer="signal")
+    assert np.array_equal(lower > 0, upper >= np.sort(upper)[1]) and np.all(lower <= upper)
+    if count == 1:
+        low, high = observers.exact_delta_bracket(system, 0.5, observer="signal")
+        assert np.array_equal(low > 0, high >= np.sort(high)[1])
+
+
+@pytest.mark.parametrize("a", [0.5, 3.0, 400.0])
+def test_cells_of_a_gamma_variable_add_up(a):
+    ends = np.linspace(0, 3 * a, 40)[:, None] * np.array([0.5, 1.0])
+    inside, tail = signal_lower_bound._gamma_cells(a, ends)
+    assert np.sum(inside, axis=0) == pytest.approx(special.gammainc(a, ends[-1]), rel=1e-12)
+    assert np.all(inside == signal_lower_bound.gamma_cells(a, ends)) and np.all(tail <= 1)
