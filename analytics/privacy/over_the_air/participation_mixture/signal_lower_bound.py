@@ -135,6 +135,7 @@ _MOST_REACHED = 0.75  # share of the greatest distance of two laws at which they
 _ATOMS, _MOST_PIECES = 64, 63  # values of the others' noise from which Gauss rules replace them; pieces of these, at most
 # width of a piece in log v, over 1 / sqrt(I) of the module's notes: at the probability there its rule errs by 1e-5 of it, or less
 _WIDTH = 10.0
+_VAST = 1e290  # a bound that says nothing
 _BELOW = 1e-2  # m_0 of the module's notes, over the probability at hand
 _ANGLES = np.geomspace(1e-3, 1.2, 40)  # arguments of ellipses that are tried for the bound of the remainder
 
@@ -474,19 +475,21 @@ class SignalTest:
             largest = growth * cosine ** (-r / 2) * np.exp(shift**2 * np.exp(distance) * sine / 2)
             missed = np.nanmin(4 * largest * rho ** (1.0 - degrees) / (rho - 1), initial=np.inf)
             greatest = np.exp(2 * self.half * np.sqrt(_mean_square(low, r, shift * np.exp(self.half))))
-            return float(missed + degrees * self.deviation * greatest) * 1.001  # with the roundings of the shares
+            return min(float(missed + degrees * self.deviation * greatest) * 1.001, _VAST)  # with the roundings of the shares
 
     def _bent(self, least: float) -> FloatArray:
         """What a law on a grid changes in the probability of a set given each value, over this probability and `least`."""
         if self.grid is None:
             return np.zeros(self.v.shape)
         slack, spread = self.grid
-        moving = self._steepness / np.sqrt(1 - slack)
-        square = _mean_square(max(least, _LOST), self.dimension, moving)
-        growth = np.exp(-np.log1p(-slack) * np.sqrt(square))
-        bend = (np.sqrt(square) + 1) ** 2 + self.dimension / 2 + moving**2
-        # the mean on a piece of the law errs as that of the rule
-        return np.asarray(spread / 2 * growth * bend * (1 + self._missed(least)) * (1 + 1e-9))
+        with np.errstate(over="ignore"):
+            moving = self._steepness / np.sqrt(1 - slack)
+            square = _mean_square(max(least, _LOST), self.dimension, moving)
+            growth = np.exp(-np.log1p(-slack) * np.sqrt(square))
+            bend = (np.sqrt(square) + 1) ** 2 + self.dimension / 2 + moving**2
+            # the mean on a piece of the law errs as that of the rule
+            changed = spread / 2 * growth * bend * (1 + self._missed(least)) * (1 + 1e-9)
+        return np.asarray(np.minimum(changed, _VAST))
 
     def _on_grid(self, of_values: FloatArray) -> float:
         """Bound of what a law on a grid changes in the probability of a set, given its parts for the values."""
