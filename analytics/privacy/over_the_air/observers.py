@@ -43,7 +43,7 @@ from airtight.analytics.rounding import UNIT
 
 _TRIMMED = 1e-6  # share of delta that the lower bound may lose with rare values of the others' noise
 TESTED = 16  # of more unlike devices so many have a lower bound for `signal`: those with the greatest upper ones
-_RARE = 1e-4  # share of delta that a bound may lose with the values of the noise that are left out
+_RARE = 1e-7  # share of delta that a bound may lose with the values of the noise that are left out
 
 
 def exact_delta(

@@ -172,7 +172,8 @@ class Query(Mechanism):
         if alone is None or alone.d + alone.s == 0:
             return ()
         rare = signal_lower_bound.rarest_of(signal_lower_bound.BEYOND_CELLS * level)
-        tests = alone.trimmed(_TRIMMED * level).tilted(signal_lower_bound.steepest(system, self.device), rare)
+        many = alone if alone.few else alone.trimmed(_TRIMMED * level)
+        tests = many.tilted(signal_lower_bound.steepest(system, self.device), rare)
         return ((signal_lower_bound.most_telling(tests, level, _COARSE_CELLS).released(level, self.unit), 1),)
 
     def parameters(self) -> dict[str, Any]:
@@ -584,7 +585,8 @@ def epsilon(
         return np.where(delta_at(system, 0.0, device=device, observer=observer) > delta, np.inf, 0.0)[()]
     if count == 1:
         return observers.exact_epsilon(system, delta=delta, device=device, observer=observer)
-    return bracket(system, delta=delta, rounds=rounds, device=device, observer=observer, progress=progress)[1]
+    seen = observers.resolved(system, observer).seeing_others  # the upper bound for `signal` is that for `others`
+    return bracket(system, delta=delta, rounds=rounds, device=device, observer=seen, progress=progress)[1]
 
 
 def bracket(

@@ -16,8 +16,9 @@ at most
 .. math:: m\,\Bigl(\frac{4M\rho^{-31}}{\rho-1} + 32\,G\,\text{deviation}\Bigr),
 
 where the deviation bounds the difference of the computed means of the Chebyshev polynomials :math:`T_0, \ldots, T_{31}`, with
-its own rounding: a sum of A terms errs by A units, the argument by 2 units and by 2 over the half width, :math:`|T_k'| \le k^2`,
-and the recurrence of :math:`T_k` by :math:`4k^2` units.
+its own rounding: a sum of A terms errs by A units, and for law and rule alike the argument by :math:`3 + 2(e^h-1)/h` units on a
+half width h, as that of v over the middle, less 1, is relative, :math:`|T_k'| \le k^2`, and the recurrence of :math:`T_k` by
+:math:`4k^2` units. Errors of the middle and of h move the piece of both by some units over h.
 
 A rule for the law of u serves that of v = u - s, with s taken off its nodes. As a function of log u the divergence has the slope
 :math:`fu`, which is at most :math:`|vf|/(1-|s|/|u|)`. The modulus of v is within :math:`|s|` of that of u, and its argument
@@ -211,6 +212,8 @@ def _rule(v: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray, f
     """Nodes, their weights, and the deviation, of more values than a rule has nodes."""
     mass, middle = np.sum(weights), np.sqrt(v[0]) * np.sqrt(v[-1])
     half = np.log(v[-1] / v[0]) / 2
+    if half == 0:
+        return np.full(NODES, v[-1]), np.append(mass, np.zeros(NODES - 1)), v.size * float(UNIT)
     x = np.log1p((v - middle) / middle) / half
     diagonal, beside = _lanczos(x, np.sqrt(weights / mass))
     places, vectors = linalg.eigh_tridiagonal(diagonal, beside)

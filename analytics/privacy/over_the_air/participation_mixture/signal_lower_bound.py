@@ -28,7 +28,8 @@ is each direction of the divergence, where :math:`(c_1, c_2, c_3)` is, for ``sil
 loss is of second order in the width of the cells and on the safe side. The rounding error of the sum is bounded
 relative to the magnitudes of its terms, and subtracted, and so are what underflows and the effect of rounded variances and means.
 Mass of the law of S that was left out or moved costs at most
-:math:`2(1 + \lambda)` times its amount. What fewer values of the noise change is subtracted too.
+:math:`2(1 + \lambda)` times its amount, on a grid a thousand times that (:mod:`airtight.analytics.distributions.weighted_sum`).
+What fewer values of the noise change is subtracted too.
 
 *Fewer values.* The law of :math:`v_S` has thousands of values, or is known on a grid. :meth:`SignalTest.ruled` replaces
 it by Gauss rules (:mod:`.gauss_rule`). Let :math:`f(v)` be the probability m of a set A where the law of y has the
@@ -94,6 +95,7 @@ is subtracted.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -103,6 +105,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from airtight.analytics.checks import FloatArray, IntArray
+from airtight.analytics.distributions import weighted_sum
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.inference.system import HomogeneousSystems, InferenceSystem
 from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
@@ -128,14 +131,15 @@ _LOSSES = 500  # ranges of privacy losses
 _RAREST, _RARE, _CLEAR = 1e-280, 1e-4, 1e-7
 _BLURRED_CELL = 1e-3  # of what the grid of the law may change in the probability of an outcome whose loss is computed
 BLURRED = 1e-3  # error of the loss of an outcome from which a test is of no use over rounds
+_LEAST_CELL = 1e-3  # width of a cell, in deviations, from which the error of its probability is below the next bound
 LOSS_ERROR = 1e-9  # absolute error, by rounding, of the privacy loss of one outcome
 _NEAR, _COARSE = 1e-5, 1e-3  # relative length of the interval of epsilon at which the search ends; on the first cells
 BEYOND_CELLS = 1e-6  # share of delta that may lie outside the fine cells
 _MOST_REACHED = 0.75  # share of the greatest distance of two laws at which they are compared, at most
 _ATOMS, _MOST_PIECES = 64, 63  # values of the others' noise from which Gauss rules replace them; pieces of these, at most
+_ALIKE = 1e-8  # relative distance of values that are one
 # width of a piece in log v, over 1 / sqrt(I) of the module's notes: at the probability there its rule errs by 1e-5 of it, or less
 _WIDTH = 10.0
-_VAST = 1e290  # a bound that says nothing
 _BELOW = 1e-2  # m_0 of the module's notes, over the probability at hand
 _ANGLES = np.geomspace(1e-3, 1.2, 40)  # arguments of ellipses that are tried for the bound of the remainder
 
@@ -162,7 +166,8 @@ class SignalTest:
     grid : pair of ndarray, shape (A,), optional
         Of a law on a grid: its slack over each value, and its spread over the square of the least value within the slack.
     half, deviation : float
-        Of Gauss rules: greatest half width of a piece in log v, and their deviation; 0 where the values are those of the law.
+        Of Gauss rules: greatest half width of a piece in log v, and their deviation, which is positive; 0 where the values are
+        those of the law.
     """
 
     v: FloatArray
@@ -210,17 +215,24 @@ class SignalTest:
         )
 
     def trimmed(self, share: float) -> SignalTest:
-        """Without the least and the greatest values, of up to this probability at either end, which is missing then."""
+        """Without the least and the greatest values, of up to this probability at either end, which is missing then.
+
+        For a law on a grid more is missing: on cells whose mass is left out its curvature is not known
+        (:mod:`airtight.analytics.distributions.weighted_sum`).
+        """
         below, above = np.cumsum(self.weights), np.cumsum(self.weights[::-1])[::-1]
         kept = (below > share) & (above > share)
         if np.all(kept) or not np.any(kept):
             return self
+        missing, grid = float(np.sum(self.weights[~kept])) * (1 + 1e-9), self.grid
+        if grid is not None:  # as weighted_sum.allowing_for_missing
+            missing, grid = missing / weighted_sum.RARE, (grid[0][kept], grid[1][kept] / (1 - 2 * weighted_sum.RARE))
         return replace(
             self,
             v=self.v[kept],
             weights=self.weights[kept],
-            missing=self.missing + float(np.sum(self.weights[~kept])) * (1 + 1e-9),
-            grid=None if self.grid is None else (self.grid[0][kept], self.grid[1][kept]),
+            missing=self.missing + missing,
+            grid=grid,
             _across_of={},
             _doublings={},
         )
@@ -235,8 +247,15 @@ class SignalTest:
 
     def ruled(self, rare: float) -> SignalTest:
         """The same test with the values of Gauss rules, where it has many more (*fewer values* in the module's notes)."""
-        if self.v.size <= _ATOMS:
+        if self.few:
             return self
+        if self.v[-1] <= self.v[1] * (1 + _ALIKE):  # beside the least value all are one, up to an error that is counted
+            weights = np.array([self.weights[0], np.sum(self.weights[1:])])
+            grid = None if self.grid is None else (self.grid[0][:2], self.grid[1][:2])
+            error = self.variance_error + float(self.v[-1] / self.v[1] - 1) + 4 * float(UNIT)
+            return replace(
+                self, v=self.v[:2], weights=weights, grid=grid, variance_error=error, _across_of={}, _doublings={}
+            )
         width = _WIDTH / np.sqrt(_mean_square(max(_BELOW * rare, _LOST), self.dimension, self._steepness))
         pieces = int(np.clip(np.ceil(np.log(self.v[-1] / self.v[1]) / width), 1, _MOST_PIECES))
         nodes, shares, rules = gauss_rule.rules_of(self.v[None], self.weights[None], pieces)
@@ -247,7 +266,7 @@ class SignalTest:
         if grid is not None:  # of the values of a piece the least has the greatest bounds
             least = nodes[0].copy()
             least[1:][np.repeat(replaced, gauss_rule.NODES)] = np.repeat(np.exp(rules.low[0][replaced]), gauss_rule.NODES)
-            place = np.minimum(np.searchsorted(self.v, least[used] * (1 - 8 * UNIT)), self.v.size - 1)
+            place = np.minimum(np.searchsorted(self.v, least[used] * (1 - 1e-12)), self.v.size - 1)
             grid = grid[0][place], grid[1][place]
         return replace(
             self,
@@ -261,9 +280,14 @@ class SignalTest:
         )
 
     @property
+    def few(self) -> bool:
+        """Whether the values are so few that each is used."""
+        return self.v.size <= _ATOMS
+
+    @property
     def _steepness(self) -> float:
         """Deviations by which the others' codes move for a unit of log v, at most."""
-        return -self.slope * float(np.sqrt(self.v[-1]))
+        return -self.slope * float(np.sqrt(self.v[-1])) * math.exp(self.half)  # the last node is within its piece
 
     @cached_property
     def means(self) -> FloatArray:
@@ -325,11 +349,14 @@ class SignalTest:
         half = self.d / 2 if self.adjacency is Adjacency.REPLACE else 0.0
         # the outermost cells reach to infinity, so that the cells are a partition
         centres = [mean + offset for mean in (self.d - half, -half) for offset in self._offsets]
-        axis = np.concatenate([[-np.inf], self._axis(reach, narrowest, widest, centres, coarse), [np.inf]])
+        inner = self._axis(reach, narrowest, widest, centres, coarse)
+        axis = np.concatenate([[-np.inf], _apart(inner, np.full(inner.size, _LEAST_CELL * narrowest)), [np.inf]])
         squares = self._squares(level, coarse)
 
         rarest = self._rarest(level)
         bent = self._bent(_BELOW * rarest)
+        if not np.all(np.isfinite(bent)):
+            return np.ones(1), np.ones(1), np.inf
 
         def law(mean: float, adds_own: bool) -> FloatArray:
             """Probabilities, and what the grid of the law changes in them."""
@@ -378,7 +405,7 @@ class SignalTest:
         ends = [special.gammaincinv(a, tails), special.gammainccinv(a, tails)]
         ends.append(special.gammaincinv(a, np.linspace(0.03, 0.97, 2 * radial)))
         inner = np.unique(np.outer(2 * scales, np.concatenate(ends)))
-        return np.concatenate([[0.0], inner, [np.inf]])
+        return np.concatenate([[0.0], _apart(inner, _LEAST_CELL * inner / np.sqrt(a + 1)), [np.inf]])
 
     def _best(self, plus: list[_Term], minus: list[_Term], level: float, doublings: int) -> float:
         """Lower bound of the integral of the positive part of the sum of `plus` minus the sum of `minus`."""
@@ -458,24 +485,26 @@ class SignalTest:
         r, level = self.dimension, 1 - np.log(max(probability, _LOST))
         of_variances = self.variance_error * (r + np.sqrt(r * level) + level)
         of_means = self._mean_error * (np.sqrt(2 * level) + 1)
-        of_rules = (1 + _BELOW) * self._missed(_BELOW * probability)
-        return float(probability * (2 * (of_variances + of_means) + of_rules))
+        least = max(_BELOW * probability, _LOST)
+        of_rules = min((probability + least) * self._missed(least), 1.0)
+        return float(2 * probability * (of_variances + of_means)) + of_rules
 
     def _missed(self, least: float) -> float:
         """What Gauss rules change in the probability of a set, over this probability and `least`, m_0 of the module's notes."""
-        if not self.half:
+        if not self.deviation:
             return 0.0
         low, shift, r, degrees = max(least, _LOST), self._steepness, self.dimension, 2 * gauss_rule.NODES
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             sine, cosine = np.sin(_ANGLES) ** 2, np.cos(_ANGLES)
-            rho = _ANGLES / self.half + np.sqrt(1 + (_ANGLES / self.half) ** 2)
+            height = _ANGLES / max(self.half, 1e-12)
+            rho = height + np.sqrt(1 + height**2)
             distance = self.half + np.sqrt(self.half**2 + _ANGLES**2) - np.log(cosine)
             moving = shift * np.exp(distance / 2) * (np.expm1(distance) + np.exp(distance) * sine) / distance
             growth = np.exp(distance * np.sqrt(_mean_square(low, r, moving)))
             largest = growth * cosine ** (-r / 2) * np.exp(shift**2 * np.exp(distance) * sine / 2)
             missed = np.nanmin(4 * largest * rho ** (1.0 - degrees) / (rho - 1), initial=np.inf)
             greatest = np.exp(2 * self.half * np.sqrt(_mean_square(low, r, shift * np.exp(self.half))))
-            return min(float(missed + degrees * self.deviation * greatest) * 1.001, _VAST)  # with the roundings of the shares
+            return float(missed + degrees * self.deviation * greatest) * 1.001  # with the roundings of the shares
 
     def _bent(self, least: float) -> FloatArray:
         """What a law on a grid changes in the probability of a set given each value, over this probability and `least`."""
@@ -488,15 +517,14 @@ class SignalTest:
             growth = np.exp(-np.log1p(-slack) * np.sqrt(square))
             bend = (np.sqrt(square) + 1) ** 2 + self.dimension / 2 + moving**2
             # the mean on a piece of the law errs as that of the rule
-            changed = spread / 2 * growth * bend * (1 + self._missed(least)) * (1 + 1e-9)
-        return np.asarray(np.minimum(changed, _VAST))
+            return np.asarray(spread / 2 * growth * bend * (1 + self._missed(least)) * (1 + 1e-9))
 
     def _on_grid(self, of_values: FloatArray) -> float:
         """Bound of what a law on a grid changes in the probability of a set, given its parts for the values."""
         if self.grid is None:
             return 0.0
         least = max(_BELOW * float(np.sum(of_values)), _LOST)
-        return float((of_values + least * self.weights) @ self._bent(least))
+        return min(float((of_values + least * self.weights) @ self._bent(least)), 1.0)
 
     @cached_property
     def _mean_error(self) -> float:
@@ -512,7 +540,8 @@ class SignalTest:
 
     def _rarest(self, level: float) -> float:
         """The least probability of an outcome whose loss is computed."""
-        return _RAREST if self.grid is None and self._loss_error(_RAREST) <= _CLEAR else rarest_of(level)
+        known = self.grid is None and self.missing == 0 and self._loss_error(_RAREST) <= _CLEAR
+        return _RAREST if known else rarest_of(level)
 
     def _loss_error(self, rarest: float) -> float:
         return LOSS_ERROR + self.weight_error + 2 * self._moved(rarest) / rarest
@@ -557,6 +586,11 @@ class SignalTest:
             return np.zeros((u.size, self.v.size))
         v = self.v + (self.s if adds_own else 0.0)
         return log_norm_density(u[:, None] / np.sqrt(v), a) - np.log(v) / 2
+
+
+def _apart(ends: FloatArray, least: FloatArray) -> FloatArray:
+    """Increasing ends of cells without those that are too near the one before: of a narrow cell much is rounding."""
+    return np.asarray(ends[np.append(True, np.diff(ends) > least[1:])])
 
 
 def rarest_of(level: float) -> float:
