@@ -138,6 +138,6 @@ def _noises(
         blur = (((2 * response + response_error) * response_error * s) @ present.T) / device_response[:, None] ** 2 / v
         error = np.max(blur, axis=1) + 4 * response_error[:, device] / device_response + (K + L + 16) * UNIT
         # an error of v by a share changes the loss of an outcome by this share of the squared norm and the dimension
-        trusted = solvable & np.all(np.isfinite(v) & (v > 0), axis=1) & (error * (dimension + _REACH) < LOSS_ERROR / 4)
+        trusted = solvable & np.all(np.isfinite(v) & (v > 0), axis=1) & (error * (dimension + _REACH) < LOSS_ERROR / 40)
         ratio = response / device_response[:, None]
     return np.where(trusted[:, None], v, 1.0), ratio, error, trusted
