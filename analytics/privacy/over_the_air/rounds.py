@@ -46,8 +46,9 @@ SHORTENED = 1.01 / _SHORT  # bound of the relative change of epsilon by this rou
 _NATS = 24.0  # -log of the quadrature error of a curve: below the error of any loss grid
 _TOLERATED = 7.5e-6  # relative error of a divergence in a composition, however many releases it has (Query.in_composition)
 _MORE_NATS = 6.0  # by which the quadrature is more accurate than this
+# of the pair for `signal`: share of delta that may be left out; cells of the law on a grid, for as many devices at most
+_TRIMMED, _MANY_CELLS, _FINELY = 1e-20, 1 << 14, 64
 # for as many devices at most, cells of the law of the others' noise over rounds (`_fine_cells`)
-_TRIMMED, _MANY_CELLS, _FINELY = 1e-20, 1 << 14, 64  # of attained: share of delta left out; cells, for so many devices
 _FINE_CELLS = {64: 1 << 15, 256: 1 << 14}
 _PIECES = 8, 64  # pieces of the law of the others' noise with a Gauss rule each, tried in this order
 _AT_ONCE = 1 << 20  # epsilons times values of the others' noise that are computed at a time
@@ -163,17 +164,20 @@ class Query(Mechanism):
         return self._attained[level]
 
     def _of_cells(self, level: float) -> Factors:
-        part = self._part(0.0)
+        """The pair of :meth:`attained`, if there is one."""
         system, model = observers.mixture_model(self.system, self.observer)
-        if part.slack:  # a finer grid, and no more of its range than matters
+        if self._part(NEGLIGIBLE).slack:  # a finer grid, and no more of its range than matters
             cells = _MANY_CELLS if system.devices <= _FINELY else None
             (part,) = participations(system, np.array([self.device]), _TRIMMED * level, model, cells, together=False)
-        alone = signal_lower_bound.SignalTest.of(part, 0)
-        if alone is None or alone.d + alone.s == 0:
+        else:
+            part = self._part(0.0)
+        test = signal_lower_bound.SignalTest.of(part, 0)
+        if test is None or test.d + test.s == 0:
             return ()
+        if not test.few:
+            test = test.trimmed(_TRIMMED * level)
         rare = signal_lower_bound.rarest_of(signal_lower_bound.BEYOND_CELLS * level)
-        many = alone if alone.few else alone.trimmed(_TRIMMED * level)
-        tests = many.tilted(signal_lower_bound.steepest(system, self.device), rare)
+        tests = test.tilted(signal_lower_bound.steepest(system, self.device), rare)
         return ((signal_lower_bound.most_telling(tests, level, _COARSE_CELLS).released(level, self.unit), 1),)
 
     def parameters(self) -> dict[str, Any]:
@@ -616,8 +620,8 @@ def bracket(
     def bounds(devices: IntArray, observer: Observer) -> FloatArray:
         laws = Laws.of(system, observer, devices)
         curves = [PrivacyCurve.of(query(system, int(k), observer, laws)).compose(count) for k in devices]
-        told = counted(curves, len(curves), "kinds of devices", progress=progress)
-        return np.array([composed.bracket(delta=allowed_delta, width=width) for composed in told]).reshape(-1, 2)
+        reported = counted(curves, len(curves), "kinds of devices", progress=progress)
+        return np.array([composed.bracket(delta=allowed_delta, width=width) for composed in reported]).reshape(-1, 2)
 
     if seen is Observer.SIGNAL and representatives.size > observers.TESTED:
         brackets = bounds(representatives, seen.seeing_others)

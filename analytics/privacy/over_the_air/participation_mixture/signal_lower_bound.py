@@ -188,7 +188,10 @@ class SignalTest:
     _across_of: dict[tuple[float, int, bool], tuple[FloatArray, FloatArray, FloatArray]] = field(
         default_factory=dict, compare=False, repr=False
     )
-    _doublings: dict[tuple[float, tuple[float, bool]], int] = field(default_factory=dict, compare=False, repr=False)
+    # by level and first term, how often the cells are doubled
+    _doublings: dict[tuple[float, tuple[float, bool]], int] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
 
     @classmethod
     def of(cls, part: NoiseMixture, row: int) -> SignalTest | None:
@@ -234,7 +237,6 @@ class SignalTest:
             missing=self.missing + missing,
             grid=grid,
             _across_of={},
-            _doublings={},
         )
 
     def tilted(self, steepest: float, rare: float) -> list[SignalTest]:
@@ -243,7 +245,7 @@ class SignalTest:
         What takes the place of many values is precise for sets of this probability (:meth:`ruled`).
         """
         shares = _SHARES if steepest > 0 else (0.0,)
-        return [replace(self, slope=-share * steepest, _doublings={}).ruled(rare) for share in shares]
+        return [replace(self, slope=-share * steepest).ruled(rare) for share in shares]
 
     def ruled(self, rare: float) -> SignalTest:
         """The same test with the values of Gauss rules, where it has many more (*fewer values* in the module's notes)."""
@@ -254,7 +256,7 @@ class SignalTest:
             grid = None if self.grid is None else (self.grid[0][:2], self.grid[1][:2])
             error = self.variance_error + float(self.v[-1] / self.v[1] - 1) + 4 * float(UNIT)
             return replace(
-                self, v=self.v[:2], weights=weights, grid=grid, variance_error=error, _across_of={}, _doublings={}
+                self, v=self.v[:2], weights=weights, grid=grid, variance_error=error, _across_of={}
             )
         width = _WIDTH / np.sqrt(_mean_square(max(_BELOW * rare, _LOST), self.dimension, self._steepness))
         pieces = int(np.clip(np.ceil(np.log(self.v[-1] / self.v[1]) / width), 1, _MOST_PIECES))
@@ -276,7 +278,6 @@ class SignalTest:
             half=float(np.max((rules.high - rules.low)[0][replaced], initial=0.0)) / 2,
             deviation=float(np.max(rules.deviation[0][replaced], initial=0.0)),
             _across_of={},
-            _doublings={},
         )
 
     @property
@@ -381,16 +382,15 @@ class SignalTest:
         groups = _groups(both[0, 0], both[0, 1], rarest, unsure)
         p, q, *changes = (np.asarray(np.bincount(groups, each), dtype=float) for each in both.reshape(4, -1))
         extra = _BELOW * rarest * float(self.weights @ bent) + 2 * self.missing
-        doubt = max(float(np.max((change + extra) / each)) for change, each in zip(changes, (p, q), strict=True))
-        return p, q, self.loss_error(level) + doubt
+        relative_error = max(float(np.max((change + extra) / each)) for change, each in zip(changes, (p, q), strict=True))
+        return p, q, self.loss_error(level) + relative_error
 
     def released(self, delta: float, unit: str = "", coarse: int = 1) -> Discrete:
         """The two laws of :meth:`outcomes` as a mechanism, with cells for this delta."""
-        p, q, doubt = self.outcomes(BEYOND_CELLS * delta, coarse)
-        if not doubt <= BLURRED:  # nothing is known
-            p = q = np.ones(1)
-            doubt = 0.0
-        return discrete(p / np.sum(p), q / np.sum(q), unit, doubt)
+        p, q, relative_error = self.outcomes(BEYOND_CELLS * delta, coarse)
+        if not relative_error <= BLURRED:
+            return discrete(np.ones(1), np.ones(1), unit)  # nothing is known
+        return discrete(p / np.sum(p), q / np.sum(q), unit, relative_error)
 
     def _squares(self, level: float, coarse: int) -> FloatArray:
         """Ends of the cells of the squared norm across the axis."""
