@@ -97,7 +97,7 @@ def exact_delta_bracket(
 
     Against `signal` delta is the supremum over the others' codes: the upper bound is that of `others`, and the lower
     bound is the delta for some codes of the others (:mod:`.signal_lower_bound`).
-    The lower bound is the trivial 0 where the others' noise may vanish, and for all but the 16 devices with the greatest upper
+    The lower bound is the trivial 0 where the others' noise may almost vanish, and for all but the 16 devices with the greatest upper
     bounds, if more are unlike.
 
     The bounds are proved where they are those of
@@ -301,7 +301,7 @@ def signal_bracket(
     lower, upper : ndarray or float
         The upper bound is that of `others`; a guarantee uses this bound. At the lower bound, delta is already exceeded
         for some codes of the others (:mod:`.signal_lower_bound`). The lower bound is the trivial 0 where the others' noise may
-        vanish, and for all but the 16 devices with the greatest upper bounds, if more are unlike.
+        almost vanish, and for all but the 16 devices with the greatest upper bounds, if more are unlike.
 
     Notes
     -----
