@@ -97,8 +97,8 @@ def exact_delta_bracket(
 
     Against `signal` delta is the supremum over the others' codes: the upper bound is that of `others`, and the lower
     bound is the delta for some codes of the others (:mod:`.signal_lower_bound`).
-    The lower bound is the trivial 0 where the others' noise may almost vanish, and for all but the 16 devices with the greatest upper
-    bounds, if more are unlike.
+    The lower bound is the trivial 0 where the others' noise may almost vanish, and for all but the 16 devices with the
+    greatest upper bounds, if more are unlike.
 
     The bounds are proved where they are those of
     :func:`.system_privacy.delta_bracket`. For a ``silent`` or ``replace``
