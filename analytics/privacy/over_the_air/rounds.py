@@ -50,14 +50,13 @@ _MORE_NATS = 6.0  # by which the quadrature is more accurate than this
 _TRIMMED, _MANY_CELLS, _FINELY = 1e-20, 1 << 14, 64
 # for as many devices at most, cells of the law of the others' noise over rounds (`_fine_cells`)
 _FINE_CELLS = {64: 1 << 15, 256: 1 << 14}
-_PIECES = 8, 64  # pieces of the law of the others' noise with a Gauss rule each, tried in this order
 _AT_ONCE = 1 << 20  # epsilons times values of the others' noise that are computed at a time
 _WORTH_A_SERIES = 24  # epsilons asked at a time from which a series in epsilon is tried
 _MOST_OF_A_SERIES = 64  # epsilons that are read from one series
 _PROBES = 7  # of them at which it is seen first how far one may reach
 _ATTEMPTS = 2  # to find one for an order, in vain
 _NOTHING = -746.0  # log of a positive number that underflows to 0
-_BULK, _BULK_NATS = 1e-6, 25.0  # relative error of the interpolation in the bulk, and minus log delta beyond the bulk
+_BULK = 1e-6  # relative error of the interpolation in the bulk
 _EDGES = (96, 160)  # least and greatest number of them at which it is computed otherwise, for one device
 _DIRECT = 240  # values of the others' noise up to which the divergence is computed at each of them
 _FEW = 8  # points in a decade of epsilon at which a costly curve is first evaluated
@@ -83,6 +82,7 @@ class Query(Mechanism):
     _composed: list[Query] = field(default_factory=list, compare=False, repr=False)
     _curves: dict[float, SharedCurves | None] = field(default_factory=dict, compare=False, repr=False)
     _laws_of_all: Laws | None = field(default=None, compare=False, repr=False)
+    _at_zero: dict[bool, BracketArrays] = field(default_factory=dict, compare=False, repr=False)
     # None for an attempt in vain
     _series: dict[tuple[bool, float], list[_Series | None]] = field(default_factory=dict, compare=False, repr=False)
     costly = True
@@ -211,6 +211,15 @@ class Query(Mechanism):
     def _divergences(self, eps: FloatArray, reverse: bool) -> BracketArrays:
         lower, upper = np.zeros(eps.shape), np.full(eps.shape, SMALLEST)
         relevant = (self._log_greatest(eps) > _NOTHING) | np.isinf(eps)
+        if self.tolerance and isinstance(part := self._part(NEGLIGIBLE), HiddenParticipationMixture) and not part.interpolating:
+            if reverse not in self._at_zero:
+                self._at_zero[reverse] = self._ends(np.zeros(1), reverse, NEGLIGIBLE)
+            # delta falls in exp(epsilon), at most as this rises: up to a small epsilon it is nearly that at 0
+            (least,), (most,) = self._at_zero[reverse]
+            fall = np.expm1(np.minimum(eps, 1.0)) * (1 + 2 * SHORTENED)
+            near = fall <= self.tolerance * least
+            lower[near], upper[near] = least - fall[near] - UNIT, most
+            relevant &= ~near
         lower[relevant], upper[relevant] = self._ends(eps[relevant], reverse, NEGLIGIBLE)
         doubtful = np.flatnonzero(relevant & (upper * _DOUBTFUL < NEGLIGIBLE))
         if doubtful.size and self._part(NEGLIGIBLE).missing[0] > 0:
@@ -254,7 +263,7 @@ class Query(Mechanism):
         if self._part(NEGLIGIBLE).weights.shape[1] < noise_interpolant.ESTIMATED_FROM or self.tolerance:
             return self
         if not self._composed:
-            empty: dict[str, Any] = {"_rules": {}, "_seen": {}, "_composed": [], "_series": {}}
+            empty: dict[str, Any] = {"_rules": {}, "_seen": {}, "_composed": [], "_series": {}, "_at_zero": {}}
             self._composed.append(replace(self, tolerance=_TOLERATED, **empty))
         return self._composed[0]
 
@@ -265,7 +274,7 @@ class Query(Mechanism):
     def _laws(self, negligible: float) -> Iterator[NoiseMixture]:
         """The others' noise on few values, in a composition, and then on all: for divergences too steep for the few."""
         part = self._part(negligible)
-        for pieces in _PIECES if self.tolerance and part.interpolating else ():
+        for pieces in part.ruling if self.tolerance else ():
             key = negligible, pieces
             if key not in self._rules:
                 self._rules[key] = part.ruled(pieces)
@@ -294,7 +303,7 @@ class Query(Mechanism):
         if (curves := self._at_cells(negligible)) is not None:
             lower, upper = curves.delta_bracket(eps, 0, reverse=reverse, doubt=SHORTENED)
             with np.errstate(divide="ignore", invalid="ignore"):
-                rough = ~(np.log(upper / lower) <= _tolerated(_BULK, -np.log(upper))) & (upper > SMALLEST)
+                rough = ~(np.log(upper / lower) <= evaluate.tolerated(_BULK, -np.log(upper))) & (upper > SMALLEST)
             if np.any(rough):
                 other_lower, other_upper = self._summed_ends(eps[rough], reverse, negligible)
                 lower[rough], upper[rough] = np.maximum(lower[rough], other_lower), np.minimum(upper[rough], other_upper)
@@ -370,15 +379,6 @@ class Query(Mechanism):
 
 
 register(Query, "system")
-
-
-def _tolerated(bulk: float, nats: FloatArray) -> FloatArray:
-    """Error of log delta that a composition can stand, where delta is exp(-nats).
-
-    It costs less epsilon where log delta changes faster, and log delta changes in proportion to itself. In the bulk it counts
-    once for each round.
-    """
-    return np.asarray(bulk + evaluate.COARSE * nats * np.minimum(nats / _BULK_NATS, 1.0) ** 2)
 
 
 @dataclass(frozen=True)

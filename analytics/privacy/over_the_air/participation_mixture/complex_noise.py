@@ -39,7 +39,7 @@ are widened by 64 units of the magnitudes of these terms.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from scipy import special
@@ -63,12 +63,45 @@ class Boxes(NamedTuple):
     last: FloatArray
 
 
+class Analytic(NamedTuple):
+    """What is known of divergences about pieces of log v, shape (problems, pieces).
+
+    On a piece a divergence differs by the doubt at most from a function that is analytic in the Bernstein ellipse rho, and there
+    this function differs from some constant by the largest at most. Both are logarithms; infinite where nothing is proved.
+    """
+
+    rho: FloatArray
+    log_largest: FloatArray
+    log_doubt: FloatArray
+
+
+class Smooth(Protocol):
+    """Divergences about which something is known at complex v."""
+
+    def on_pieces(self, low: FloatArray, high: FloatArray, offset: FloatArray, log_slight: FloatArray) -> Analytic:
+        """About [low, high] in the logarithm of v plus an `offset` for each problem, where a doubt of exp(log_slight) is none."""
+
+
 class Steepness(NamedTuple):
     """How steep a divergence may be at complex v."""
 
     # of problems' indices and boxes, shape (problems, pieces, arcs): log of an upper bound of |v f|
     log_slope: Callable[[IntArray, Boxes], FloatArray]
     opening: float  # greatest argument in an ellipse
+
+    def on_pieces(self, low: FloatArray, high: FloatArray, offset: FloatArray, log_slight: FloatArray) -> Analytic:
+        """See :class:`Smooth`."""
+        half = np.maximum((high - low) / 2, 1e-300)
+        rho = opened(half, self.opening)
+        boxes, share = widened(arcs(low, high, rho), np.abs(offset)[:, None, None])
+        log_slope = np.max(self.log_slope(np.arange(low.shape[0]), boxes) - np.log1p(-share), axis=-1)
+        return Analytic(rho, log_slope + np.log(half * (rho + 1 / rho) / 2), np.full(low.shape, -np.inf))
+
+
+def opened(half: FloatArray, opening: float) -> FloatArray:
+    """The parameter rho of the ellipses about pieces of these half widths whose greatest argument is `opening`."""
+    height = np.minimum(opening / half, 1e3)
+    return np.asarray(height + np.sqrt(1 + height * height))
 
 
 def opening(r: float) -> float:

@@ -46,7 +46,7 @@ from airtight.analytics.checks import ConvergenceError, FloatArray, IntArray
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.privacy.mechanisms import gaussian, gaussian_pair, subsampling
 from airtight.analytics.privacy.over_the_air.participation_mixture import complex_noise, gauss_rule, noise_interpolant
-from airtight.analytics.privacy.over_the_air.participation_mixture.complex_noise import Boxes, Steepness
+from airtight.analytics.privacy.over_the_air.participation_mixture.complex_noise import Boxes, Smooth, Steepness
 from airtight.analytics.privacy.over_the_air.participation_mixture.noise_interpolant import (
     Component,
     NoiseInterpolant,
@@ -64,6 +64,8 @@ _STEPS = 300  # Newton or bisection steps at most; a dozen suffice unless the in
 _PATIENCE = 8  # steps of pure Newton's method; with a very weak signal each changes epsilon by only 1e-3
 _GROWTH = 16  # greatest factor of epsilon in one step while no upper bound is known
 COARSE = 1e-3  # relative error of delta by curvature from which the noise is lowered instead
+_PIECES = 8, 64  # pieces of the law of the others' noise with a Gauss rule each, in a composition
+_BULK_NATS = 25.0  # minus log delta beyond the bulk
 _WORTH_RULING = 0.6  # share of the atoms that Gauss rules may have
 _WIDER = 1e-9  # relative widening of cells, more than the rounding of values
 _FAR = 1e100  # an epsilon beyond this is reported as infinite
@@ -179,6 +181,11 @@ class NoiseMixture:
             variance, rules = (nodes - offset[:, None]) * (1 - 4 * UNIT), rules.shifted(offset)
             weights = np.broadcast_to(weights, variance.shape)
         return replace(self, variance=variance, weights=weights, rules=rules)
+
+    @property
+    def ruling(self) -> tuple[int, ...]:
+        """Numbers of pieces that are tried in a composition, in this order, before the law itself."""
+        return _PIECES if self.interpolating else ()
 
     @property
     def pieces(self) -> int:
@@ -417,12 +424,12 @@ class NoiseMixture:
             return Vanishing(at, -2 / r * (1 + 1 / growth), r / 2 + 1)
 
     def _expected(
-        self, component: Component, rows: IntArray, bend: Curvature, steep: Steepness | None = None
+        self, component: Component, rows: IntArray, bend: Curvature, smooth: Smooth | None = None
     ) -> Values:
         """log of (missing mass + sum over columns of weight times the component's divergence), its slope and errors.
 
         For a law on a grid, the errors include the curvature of the divergence in v times the variance that the grid
-        has added. For Gauss rules they include what these may miss, which is estimated without `steep`.
+        has added. For Gauss rules they include what these may miss, which is estimated without `smooth`.
         """
         weights, missing = self.weights[rows], self.missing[rows]
         # atoms of weight 0 in every row would cost a divergence each
@@ -438,10 +445,12 @@ class NoiseMixture:
             terms = np.exp(exponents - safe[:, None])
             remainder = np.zeros(rows.size)
             if self.rules is not None:
-                missed = self._missed(component, values, errors, weights, rows, steep) - safe[:, None]
+                missed = self._missed(component, values, errors, weights, rows, smooth) - safe[:, None]
                 remainder = np.sum(np.exp(missed), axis=1)
                 if self.interpolated:  # in a composition the caller takes another law
-                    terms[~(remainder <= self.tolerance * np.sum(terms, axis=1)) & (peak > -np.inf)] = np.nan
+                    total = np.sum(terms, axis=1)
+                    allowed = self._allowed(np.log(total) + safe, smooth)
+                    terms[~(remainder <= allowed * total) & (peak > -np.inf)] = np.nan
             missing_mass = np.exp(np.log(missing) - safe)
             scaled_mean = np.sum(terms, axis=1) + missing_mass
             slope = np.sum(np.where(terms > 0, terms * slopes, 0.0), axis=1) / scaled_mean
@@ -461,7 +470,7 @@ class NoiseMixture:
             above += remainder * np.exp(safe - upper_peak)
             # grid: E f(V) <= E f(V') + spread / 2 E b(V') where f'' >= -b, and likewise below (weighted_sum)
             if self.spread:
-                proved = self.rules if steep is not None else None
+                proved = self.rules if smooth is not None else None
                 if proved is not None:  # bounds on cells of the law
                     low, high, mass = (cells[rows] for cells in proved.cells)
                     low, high = low * (1 - _WIDER), high * (1 + _WIDER) + self.lost
@@ -500,7 +509,7 @@ class NoiseMixture:
                         lost = np.sum(each * np.where(np.isfinite(their_errors), np.minimum(their_errors, 1.0), 1.0), axis=1)
                         lost += rounding * raised_mean + 2 * missing_mass
                         if self.rules is not None:
-                            missed = self._missed(component, raised, their_errors, weights, rows, steep)
+                            missed = self._missed(component, raised, their_errors, weights, rows, smooth)
                             lost += np.sum(np.exp(missed - safe[:, None]), axis=1)
                         closer = scaled_mean - raised_mean + lost < below
                         below = np.where(closer, scaled_mean - raised_mean + lost, below)
@@ -525,7 +534,7 @@ class NoiseMixture:
         errors: FloatArray,
         weights: FloatArray,
         rows: IntArray,
-        steep: Steepness | None,
+        smooth: Smooth | None,
     ) -> FloatArray:
         """Log of what each Gauss rule may miss of the mean, shape (problems, pieces)."""
         assert self.rules is not None
@@ -537,16 +546,22 @@ class NoiseMixture:
         at_nodes = np.add.reduceat(weights * np.exp(most - unit), first, axis=1)
         greatest = np.log(np.maximum(before, at_nodes) * (1 + _WIDER)) + unit
         greatest = np.where(self.rules.mass[rows] > 0, greatest, -np.inf)
-        if steep is not None:
-            missed = self.rules.log_remainder(steep, rows, most[:, first - 1])
+        if smooth is not None:
+            mean = np.log(np.sum(at_nodes, axis=1) + weights[:, 0] * np.exp(most[:, 0] - unit[:, 0])) + unit[:, 0]
+            slight = mean + np.log(self._allowed(mean, smooth))
+            missed = self.rules.log_remainder(smooth, rows, most[:, first - 1], slight)
         else:
             missed = gauss_rule.log_remainder(values[:, first] - values[:, np.append(first[1:], 0) - 1])
             missed = missed + np.log(np.add.reduceat(weights, first, axis=1)) + values[:, first]
         missed = np.fmin(missed, greatest)  # an estimate is not a number where D is 0 from the first node on
-        if steep is None:  # where the divergence is no smooth series, nothing is known
-            smooth = component.fitted(np.arange(rows.size)) if isinstance(component, NoiseInterpolant) else False
-            missed = np.where(np.reshape(smooth, (-1, 1)), missed, np.inf)
+        if smooth is None:  # where the divergence is no smooth series, nothing is known
+            fitted = component.fitted(np.arange(rows.size)) if isinstance(component, NoiseInterpolant) else False
+            missed = np.where(np.reshape(fitted, (-1, 1)), missed, np.inf)
         return np.where(unit > -np.inf, missed, -np.inf)  # D is 0 at the least v, and so everywhere
+
+    def _allowed(self, log_mean: FloatArray, smooth: Smooth | None) -> FloatArray | float:
+        """Relative error that Gauss rules may make in a mean; an estimate of it does not count as more where that is greater."""
+        return tolerated(self.tolerance, -log_mean) if self.interpolated and smooth is not None else self.tolerance
 
     def least_epsilon(self, delta: float | FloatArray, *, convex: bool = False) -> FloatArray:
         """Least epsilon of each kind, at one delta or at one delta per kind, rounded up.
@@ -740,6 +755,15 @@ class NoiseMixture:
         silent = np.sum(np.where(self.variance == 0, self.weights, 0.0), axis=1)
         singular = self.missing + np.where(apart, silent, 0.0)
         return self.participation * singular
+
+
+def tolerated(bulk: float, nats: FloatArray) -> FloatArray:
+    """Error of log delta that a composition can stand, where delta is exp(-nats).
+
+    It costs less epsilon where log delta changes faster, and log delta changes in proportion to itself. In the bulk it counts
+    once for each round.
+    """
+    return np.asarray(bulk + COARSE * nats * np.minimum(nats / _BULK_NATS, 1.0) ** 2)
 
 
 def _log_upper(p: FloatArray) -> FloatArray:

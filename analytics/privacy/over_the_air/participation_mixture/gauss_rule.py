@@ -49,6 +49,7 @@ _ENDED = 1e-13  # norm below which Lanczos's vectors have ended
 _CELLS, _MOST_CELLS = 32, 128  # of a law, for bounds of the curvature: for each piece, and at most
 _WIDTH = 1.25  # of a piece in log v, in units of the greatest argument in its ellipse
 _MOST = 64  # pieces
+_DOUBTS = 5.0  # on both sides for a rule, on both for a grid, and for the series of which deviations take a share
 LOST = 1e-8  # share of the least noise that its rounding may be: less than the widening of boxes
 
 
@@ -116,23 +117,20 @@ class Rules:
         lost = (np.cumsum(mass, axis=1) - mass)[rows] * greatest[:, None]
         return np.asarray(np.min(curved + lost, axis=1) * (1 + 1e-9))
 
-    def log_remainder(self, steep: complex_noise.Steepness, rows: IntArray, log_greatest: FloatArray) -> FloatArray:
+    def log_remainder(
+        self, smooth: complex_noise.Smooth, rows: IntArray, log_greatest: FloatArray, log_slight: FloatArray
+    ) -> FloatArray:
         """Log of the proved error of the mean on each piece, one problem in each of `rows`; infinite where none is known.
 
-        `log_greatest` is that of an upper bound of the divergence on each piece.
+        `log_greatest` is that of an upper bound of the divergence on each piece, `log_slight` that of an error of each problem's
+        mean that is none.
         """
-        low, high = self.low[rows], self.high[rows]
-        half = np.maximum((high - low) / 2, 1e-300)
         with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
-            height = np.minimum(steep.opening / half, 1e3)
-            rho = height + np.sqrt(1 + height * height)
-            ellipse, offset = complex_noise.arcs(low, high, rho), np.abs(self.offset[rows])[:, None, None]
-            boxes, share = complex_noise.widened(ellipse, offset)
-            log_slope = np.max(steep.log_slope(np.arange(rows.size), boxes) - np.log1p(-share), axis=-1)
-            log_largest = log_slope + np.log(half * (rho + 1 / rho) / 2)
-            missed = np.log(4 / (rho - 1)) - float(_DEGREES[-1]) * np.log(rho) + log_largest
+            log_mass = np.log(self.mass[rows])
+            known = smooth.on_pieces(self.low[rows], self.high[rows], self.offset[rows], log_slight[:, None] - log_mass)
+            missed = log_missed(known.rho) + known.log_largest
             deviating = np.log(_DEGREES.size * self.deviation[rows]) + log_greatest
-            error = np.log(self.mass[rows]) + np.logaddexp(missed, deviating)
+            error = log_mass + np.logaddexp(np.logaddexp(missed, deviating), np.log(_DOUBTS) + known.log_doubt)
         return np.where(self.mass[rows] > 0, error, -np.inf)
 
 
@@ -197,9 +195,19 @@ def rules_of(v: FloatArray, weights: FloatArray, pieces: int, slack: float = 0.0
 
 def pieces_for(v: FloatArray, weights: FloatArray, opening: float) -> int:
     """How many pieces serve ellipses whose greatest argument is `opening`."""
+    return pieces_of_width(v, weights, _WIDTH * opening)
+
+
+def pieces_of_width(v: FloatArray, weights: FloatArray, width: float) -> int:
+    """How many pieces are no wider than this in log v."""
     with np.errstate(divide="ignore"):
         log_v = np.log(np.where((weights > 0) & (v > 0), v, np.nan))
-    return int(np.clip(np.ceil(np.nanmax(np.nanmax(log_v, axis=1) - np.nanmin(log_v, axis=1)) / (_WIDTH * opening)), 1, _MOST))
+    return int(np.clip(np.ceil(np.nanmax(np.nanmax(log_v, axis=1) - np.nanmin(log_v, axis=1)) / width), 1, _MOST))
+
+
+def log_missed(rho: FloatArray) -> FloatArray:
+    """Log of the proved error of a rule, in units of M and of the probability of its piece (module's notes)."""
+    return np.asarray(np.log(4 / (rho - 1)) - float(_DEGREES[-1]) * np.log(rho))
 
 
 def log_remainder(fall: FloatArray) -> FloatArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from airtight.analytics.checks import FloatArray, IntArray
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.privacy.over_the_air.participation_mixture import (
     complex_noise,
+    gauss_rule,
     hidden_divergence,
     noise_interpolant,
 )
@@ -33,7 +35,34 @@ _TOLERANCE = 3e-11  # relative error of the quadrature and of the interpolation
 _VARIED = 2.0  # factor by which an estimated curvature is assumed to vary at most within the slack
 _PLACES = 128  # values of the others' noise at which the contributions to the mean are compared
 _LEAST_EPSILON = 1e-15  # for which the divergence is bounded at complex noise
+# of a piece with a Gauss rule: greatest half width in log v, and less in fewer dimensions than their product; greatest argument
+# in its ellipse
+_HALF, _NARROWER, _OPENING = 0.45, 800.0, {500: 0.3, 0: 0.2}
+_WIDER = 1e-6  # by which a piece is widened on either side, for roundings of values
+_DOUBTED = 16.0  # panels that may each add a doubt
 _JUDGED = 9  # values of the divergence that show what contributes to its mean
+
+
+class _AboutPieces(NamedTuple):
+    """Divergences about pieces with a Gauss rule each (:class:`.complex_noise.Smooth`)."""
+
+    largest: Largest
+    opening: float  # greatest argument in an ellipse
+
+    def on_pieces(self, low: FloatArray, high: FloatArray, offset: FloatArray, log_slight: FloatArray) -> complex_noise.Analytic:
+        """See :class:`.complex_noise.Smooth`; no law with an offset has such rules."""
+        rho = complex_noise.opened((high - low) / 2 + _WIDER, self.opening)
+        asked = low - _WIDER, high + _WIDER, rho, log_slight - np.log(_DOUBTED), log_slight - gauss_rule.log_missed(rho)
+        problem = np.repeat(np.arange(low.shape[0]), low.shape[1])
+        log_bound, log_doubt = self.largest(problem, *(each.ravel() for each in asked))
+        return complex_noise.Analytic(rho, log_bound.reshape(low.shape), log_doubt.reshape(low.shape))
+
+
+def _unknown(
+    low: FloatArray, high: FloatArray, i: IntArray, values: FloatArray, log_unit: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """No bound of the curvature: an exact law needs none."""
+    return np.full(low.shape, np.inf), np.full(low.shape, np.inf)
 
 
 class HiddenParticipationMixture(NoiseMixture):
@@ -58,14 +87,31 @@ class HiddenParticipationMixture(NoiseMixture):
 
     @property
     def interpolating(self) -> bool:
-        return self.estimating and int(self.dimension[0]) < PROVED_FROM
+        return self.estimating and not self._proved
+
+    @property
+    def _proved(self) -> bool:
+        return int(self.dimension[0]) >= PROVED_FROM
 
     def ruled(self, pieces: int) -> NoiseMixture | None:
-        return super().ruled(pieces) if int(self.dimension[0]) < PROVED_FROM else None
+        return super().ruled(pieces) if self.ruling or not self._proved else None
+
+    @property
+    def ruling(self) -> tuple[int, ...]:
+        if not self._proved:
+            return super().ruling
+        # on a grid the curvature would have to be known; for one round the rules would need as many nodes as the interpolation
+        if self.slack or self.offset is not None or not self.interpolated:
+            return ()
+        variance, weights = self._widest  # but for the least value, which stays by itself
+        half = min(_HALF, int(self.dimension[0]) / _NARROWER)
+        few = gauss_rule.pieces_of_width(variance[:, 1:], weights[:, 1:], 2 * half)
+        return few, 2 * few
 
     @property
     def _opening(self) -> float:
-        return complex_noise.opening(float(self.dimension[0]))
+        dimension = int(self.dimension[0])
+        return (_OPENING[0] if dimension < 500 else _OPENING[500]) if self._proved else complex_noise.opening(float(dimension))
 
     def _directions(self) -> list[Curve]:
         return [self._hidden]
@@ -74,14 +120,17 @@ class HiddenParticipationMixture(NoiseMixture):
         return partial(self._hidden, reverse=reverse)
 
     def _hidden(self, epsilon: FloatArray, rows: IntArray, *, reverse: bool = False) -> Values:
-        component, proved = self._component(epsilon, rows, reverse=reverse), int(self.dimension[0]) >= PROVED_FROM
+        component, largest = self._component(epsilon, rows, reverse=reverse), self._largest(epsilon, rows, reverse=reverse)
+        if self._proved and self.rules is not None:
+            value, slope, up, down = self._expected(component, rows, _unknown, _AboutPieces(largest, self._opening))
+            return np.log(self.participation[rows]) + value, slope, up, down
         at = NoiseInterpolant(
             component,
-            self._largest(epsilon, rows, reverse=reverse) if proved else None,
+            largest if self._proved else None,
             self.tolerance,
             self.slack,
             int(self.dimension[0]),
-            self._matters(component, rows) if proved else None,
+            self._matters(component, rows) if self._proved else None,
             self._fewest,
             third_cost=self.spread * self.slack,
         )
@@ -136,7 +185,12 @@ class HiddenParticipationMixture(NoiseMixture):
 
     def _largest(self, epsilon: FloatArray, rows: IntArray, *, reverse: bool) -> Largest:
         def largest(
-            i: IntArray, low: FloatArray, high: FloatArray, rho: float, log_negligible: FloatArray
+            i: IntArray,
+            low: FloatArray,
+            high: FloatArray,
+            rho: FloatArray,
+            log_negligible: FloatArray,
+            log_enough: FloatArray | None,
         ) -> tuple[FloatArray, FloatArray]:
             row, asked = rows[i], epsilon[i]
             log_bound, doubt = np.full((2, i.size), np.inf)
@@ -153,8 +207,9 @@ class HiddenParticipationMixture(NoiseMixture):
                     self.own_noise[row],
                     low[regular],
                     high[regular],
-                    rho,
+                    rho[regular],
                     log_negligible[regular],
+                    enough=None if log_enough is None else log_enough[regular],
                     dimension=int(self.dimension[0]),
                     replace=self.adjacency is Adjacency.REPLACE,
                     reverse=reverse,

@@ -89,6 +89,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from typing import NamedTuple
 
 import numpy as np
 from scipy import special
@@ -111,16 +112,28 @@ _PANELS = 32  # panels that share the tolerance; a problem seldom ends with more
 _SMALL = -40.0  # log of a divergence below which the guess of it is made with more care
 _NOTHING = -800.0  # least log of a divergence to which tolerances are relative; exp(-800) underflows
 _BEYOND = 8.0  # the integral outside the window may be exp(-8) of the tolerance
-_PIECES = 5  # pieces of an interval of log v; half an ellipse has twice as many arcs
-# panels of zeta: nats by which the Gaussian factor falls to their end; number of equal ones; of smaller ones at 0
-_TAIL, _EVEN, _OCTAVES = 60.0, 20, 13
-# cuts of each of them where they are too wide for either branch, which a bound of B beyond so many nats shows; nats by which the
-# whole of a panel that is left out is below the doubt that it may add
-_CUTS, _SLIGHTER = {4: 5.0, 16: 30.0}, 6.0
+_TAIL = 60.0  # nats by which the Gaussian factor falls to the end of the panels of zeta
+_SMALLEST, _SMALL_UP_TO = 4.0**-13 / 20, 1 / 20  # end of the first panel, and of the smaller ones at 0; shares of the whole
+_SLIGHTER = 6.0  # nats by which the whole of a panel that is left out is below the doubt that it may add
+
+
+class _Cuts(NamedTuple):
+    """How finely log v and zeta are cut for a bound at complex v."""
+
+    pieces: int  # of an interval of log v; half an ellipse has twice as many arcs
+    small: int  # panels of zeta near 0, in a geometric progression
+    equal: int  # panels beyond
+
+
+# tried in this order until the bound is close enough; or, for a close bound, while that of B is beyond so many nats, which shows
+# that panels are too wide for either branch
+_TRIED = _Cuts(3, 7, 9), _Cuts(5, 13, 19)
+_CLOSE = {_Cuts(5, 13, 19): -np.inf, _Cuts(5, 52, 76): 5.0, _Cuts(5, 208, 304): 30.0}
 _STEEPEST = 1.5  # radians: greatest argument in the box of an ellipse; below pi/2
 _TABLED = 20.0  # shape of a gamma variable from which a table replaces SciPy's function
 _LEAST_VALUE = 1e-290  # least value in the table: a normal double with a margin
-_TABLE_CELLS, _TABLE_DEGREE = 256, 7  # table places per sqrt(a), and degree of the Taylor polynomials
+_TABLE_CELLS = 256  # table places per sqrt(a)
+_DEGREE, _COARSE_DEGREE, _COARSE_FROM = 7, 4, 1e-7  # of the Taylor polynomials; the second from this tolerance on
 _VANISHING, _FAR_OUT = 1e-300, 600.0  # a value below which this function counts as underflowed, and x of any such one
 _LARGEST_EXPONENT = 700.0  # exp overflows from 709 on
 _CHUNK = 1 << 14  # nodes evaluated at a time: few enough for the processor's cache
@@ -192,7 +205,7 @@ def log_curve(
         ):
             if problems.size:
                 problem = _Problem.of(
-                    eps[problems], p[problems], m[problems], (s / v)[problems], dimension, replace, backwards
+                    eps[problems], p[problems], m[problems], (s / v)[problems], dimension, replace, backwards, tolerance
                 )
                 out[problems], slope[problems], error[problems] = evaluate(problem, tolerance)
         integrated = finite[~closed]
@@ -215,9 +228,10 @@ def log_largest(
     s: FloatArray,
     low: FloatArray,
     high: FloatArray,
-    rho: float,
+    rho: FloatArray,
     slight: FloatArray,
     *,
+    enough: FloatArray | None = None,
     dimension: int,
     replace: bool,
     reverse: bool = False,
@@ -227,7 +241,7 @@ def log_largest(
 
     On the interval itself the divergence differs from a function that is analytic in the ellipse by at most the doubt.
     Both are infinite where nothing is proved. All arguments have shape (N,), d and s are positive; `slight` is the log
-    of the doubt that one panel may add.
+    of the doubt that one panel may add, `enough` that of bounds that need not be closer; without it they are close.
 
     Notes
     -----
@@ -245,15 +259,15 @@ def log_largest(
     of the kink, where :math:`\Re\tau > 0` on all arcs, by means of :math:`|1-e^{-\eta t}| \le
     (|\eta|/\Re\eta)(1-e^{-t\Re\eta})` for complex :math:`\eta`. The other branch is used where its bound is less and it
     differs from B by less than the doubt `slight` on the whole interval, and 0 where B itself contributes much less than
-    that. Where these bounds of B are great beside 1, the panels are cut.
+    that. Where these bounds of B are great beside 1, the panels are cut further.
     Right of the last panel, the terms of the exponents that rise with g are dominated by the term in :math:`g^2`, and a
     Gaussian tail bounds both parts.
     """
-    on_panels = partial(_largest_on_panels, rho=rho, dimension=dimension, replace=replace, reverse=reverse)
-    problems = np.stack([eps, p, d, s, low, high, slight])
-    log_bound, doubt, growth = on_panels(problems, cuts=1)
-    for cuts, growth_allowed in _CUTS.items():
-        rough = np.flatnonzero(~(growth <= growth_allowed))
+    on_panels = partial(_largest_on_panels, dimension=dimension, replace=replace, reverse=reverse)
+    problems = np.stack([eps, p, d, s, low, high, rho, slight])
+    log_bound, doubt, growth = np.full((3, eps.size), np.inf)
+    for cuts, growth_allowed in _CLOSE.items() if enough is None else dict.fromkeys(_TRIED, -np.inf).items():
+        rough = np.flatnonzero(~(growth <= growth_allowed) & (enough is None or ~(log_bound <= enough)))
         if not rough.size:
             break
         log_bound[rough], doubt[rough], growth[rough] = on_panels(problems[:, rough], cuts=cuts)
@@ -261,10 +275,10 @@ def log_largest(
 
 
 def _largest_on_panels(
-    problems: FloatArray, *, rho: float, dimension: int, replace: bool, reverse: bool, cuts: int
+    problems: FloatArray, *, dimension: int, replace: bool, reverse: bool, cuts: _Cuts
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Both results of :func:`log_largest` on panels each cut in so many, and by how much the bound exceeds that for B = 1."""
-    eps, p, d, s, low, high, slight = problems
+    """Both results of :func:`log_largest` on such panels, and by how much the bound exceeds that for B = 1."""
+    eps, p, d, s, low, high, rho, slight = problems
     with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
         a = (dimension - 1) / 2
         # kappa: mean of the coordinates of x and x' on the axis, whose origin is the common component
@@ -273,7 +287,7 @@ def _largest_on_panels(
         zeta = _panel_ends(eps, d, np.exp(low) + s, slight, cuts)
         # Real v: where B and its branch right of the kink differ, by E[(exp(eta (tau - S)) - 1)_+] at most P(a, tau)
         # (exp(eta tau) - 1). The greatest tau and eta of each piece of the interval are taken.
-        on_axis = _Arcs.on_axis(low, high, s)
+        on_axis = _Arcs.on_axis(low, high, s, cuts.pieces)
         log_factors, _, tau, _, _ = on_axis.terms(eps, d, s, mean, log_odds, zeta, a)
         width = np.log(np.diff(zeta, axis=1))[:, None, :]
         above = special.gammainc(a, np.maximum(tau, 0.0)) if a else (tau > 0).astype(float)
@@ -286,7 +300,7 @@ def _largest_on_panels(
         # whole interval, and so may 0
         right, left_out = doubt <= slight[:, None], whole <= slight[:, None] - _SLIGHTER
         # complex v: by the maximum principle the boundary of the ellipse suffices, and its upper half by symmetry
-        arcs = _Arcs.around((low + high) / 2, (high - low) / 2, rho, s)
+        arcs = _Arcs.around((low + high) / 2, (high - low) / 2, rho, s, 2 * cuts.pieces)
         log_factors, tau, _, imaginary, log_right = arcs.terms(eps, d, s, mean, log_odds, zeta, a)
         # Re tau > 0 on the whole box: |tau + t| <= (Re tau + t) sqrt(1 + slant^2)
         left_of_kink = tau > 0
@@ -310,8 +324,8 @@ def _largest_on_panels(
         return np.where(log_bound == log_bound, log_bound, np.inf), doubt, growth
 
 
-def _panel_ends(eps: FloatArray, d: FloatArray, w: FloatArray, slight: FloatArray, cuts: int) -> FloatArray:
-    """Ends of panels of zeta, each cut in so many, from 0 to where the remaining integral at the variance w is negligible."""
+def _panel_ends(eps: FloatArray, d: FloatArray, w: FloatArray, slight: FloatArray, cuts: _Cuts) -> FloatArray:
+    """Ends of panels of zeta, from 0 to where the remaining integral at the variance w is negligible."""
     m = d / np.sqrt(w)
     start = eps / m - m / 2
     # alpha^2 / 2 at the end exceeds its least value by _TAIL nats, and what is left is no more than `slight` where B makes the
@@ -320,8 +334,8 @@ def _panel_ends(eps: FloatArray, d: FloatArray, w: FloatArray, slight: FloatArra
     nats = np.maximum(_TAIL, np.where(slight > -np.inf, -slight, 0.0) - nearest**2 / 2)
     length = np.sqrt(nearest**2 + 2 * nats) - start
     # L behaves like log zeta near 0, hence the ever smaller panels there
-    near_zero = 4.0 ** (np.arange(-_OCTAVES * cuts, 0) / cuts) / _EVEN
-    places = np.concatenate([[0.0], near_zero, np.arange(cuts, _EVEN * cuts + 1) / (_EVEN * cuts)])
+    near_zero = np.geomspace(_SMALLEST, _SMALL_UP_TO, cuts.small + 1)[:-1]
+    places = np.concatenate([[0.0], near_zero, np.linspace(_SMALL_UP_TO, 1.0, cuts.equal + 1)])
     return np.asarray((m * length)[:, None] * places)
 
 
@@ -370,20 +384,20 @@ class _Arcs:
         return cls(v, inverse, whole, logarithm, ratio, high, cosine)
 
     @classmethod
-    def on_axis(cls, low: FloatArray, high: FloatArray, s: FloatArray) -> _Arcs:
-        ends = low[:, None] + (high - low)[:, None] * np.linspace(0, 1, _PIECES + 1)
-        return cls.of(ends[:, :-1], ends[:, 1:], np.zeros((low.size, _PIECES)), s)
+    def on_axis(cls, low: FloatArray, high: FloatArray, s: FloatArray, pieces: int) -> _Arcs:
+        ends = low[:, None] + (high - low)[:, None] * np.linspace(0, 1, pieces + 1)
+        return cls.of(ends[:, :-1], ends[:, 1:], np.zeros((low.size, pieces)), s)
 
     @classmethod
-    def around(cls, middle: FloatArray, half: FloatArray, rho: float, s: FloatArray) -> _Arcs:
+    def around(cls, middle: FloatArray, half: FloatArray, rho: FloatArray, s: FloatArray, arcs: int) -> _Arcs:
         """The upper half of a Bernstein ellipse in log v."""
-        turn = np.linspace(0, np.pi, 2 * _PIECES + 1)
+        turn = np.linspace(0, np.pi, arcs + 1)
         # real part of log v on the ellipse: semi-axis half (rho + 1 / rho) / 2
-        across = middle[:, None] + half[:, None] * (rho + 1 / rho) / 2 * np.cos(turn)
+        across = middle[:, None] + (half * (rho + 1 / rho) / 2)[:, None] * np.cos(turn)
         height = np.maximum(np.sin(turn[:-1]), np.sin(turn[1:]))
-        # the imaginary part of log v is the argument of v; pieces are at most 0.6 wide (noise_interpolant), so that it
-        # is below 0.4 and the limit is not reached
-        angle = np.minimum(half[:, None] * (rho - 1 / rho) / 2 * height, _STEEPEST)
+        # the imaginary part of log v is the argument of v; it is at most 0.4 (noise_interpolant, hidden), so that the limit is
+        # not reached
+        angle = np.minimum((half * (rho - 1 / rho) / 2)[:, None] * height, _STEEPEST)
         return cls.of(across[:, 1:], across[:, :-1], angle, s)
 
     def terms(
@@ -481,31 +495,33 @@ class _Problem:
     m: FloatArray
     eta: FloatArray
     near: FloatArray  # b, the coordinate of x
+    start: FloatArray  # alpha at zeta = 0
+    log_odds: FloatArray  # log p / (lambda - 1)(1 - p)
+    level: FloatArray  # the terms of L that do not depend on zeta
     a: float
+    degree: int  # of the table of gamma functions
 
     @classmethod
     def of(
-        cls, eps: FloatArray, p: FloatArray, m: FloatArray, eta: FloatArray, r: int, replace: bool, backwards: bool
+        cls,
+        eps: FloatArray,
+        p: FloatArray,
+        m: FloatArray,
+        eta: FloatArray,
+        r: int,
+        replace: bool,
+        backwards: bool,
+        tolerance: float,
     ) -> _Problem:
-        return cls(eps, p, m, eta, m / 2 if replace else 0 * m if backwards else m, a=(r - 1) / 2)
+        near = m / 2 if replace else 0 * m if backwards else m
+        log_odds = np.log(p) - np.log1p(-p) - eps - np.log(-np.expm1(-eps))
+        level = log_odds - near**2 / 2 - r / 2 * np.log1p(eta)
+        degree = _DEGREE if tolerance < _COARSE_FROM else _COARSE_DEGREE
+        return cls(eps, p, m, eta, near, eps / m - m / 2, log_odds, level, (r - 1) / 2, degree)
 
     def __getitem__(self, rows: IntArray) -> _Problem:
-        return _Problem(self.eps[rows], self.p[rows], self.m[rows], self.eta[rows], self.near[rows], self.a)
-
-    @property
-    def start(self) -> FloatArray:
-        """The value of alpha at zeta = 0."""
-        return np.asarray(self.eps / self.m - self.m / 2)
-
-    @property
-    def log_odds(self) -> FloatArray:
-        r""":math:`\log\,p/(\lambda-1)(1-p)`."""
-        return np.asarray(np.log(self.p) - np.log1p(-self.p) - self.eps - np.log(-np.expm1(-self.eps)))
-
-    @property
-    def level(self) -> FloatArray:
-        """The terms of L that do not depend on zeta."""
-        return np.asarray(self.log_odds - self.near**2 / 2 - (self.a + 0.5) * np.log1p(self.eta))
+        each = (self.eps, self.p, self.m, self.eta, self.near, self.start, self.log_odds, self.level)
+        return _Problem(*(column[rows] for column in each), self.a, self.degree)
 
 
 def _on_a_line(problem: _Problem, tolerance: float) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -615,11 +631,11 @@ class _UpperGamma:
 
     Notes
     -----
-    Taylor polynomials of degree 7 are used, about places that are :math:`\sqrt a/256` apart. The coefficients of the
+    Taylor polynomials of degree n are used, about places that are :math:`\sqrt a/256` apart. The coefficients of the
     density :math:`\gamma = -Q'` follow from :math:`\tau\gamma' = (a - 1 - \tau)\gamma`. On the circle of radius
     :math:`R = \sqrt a/4` about a place :math:`\tau`, at least 2R, :math:`|\gamma(\tau + z)| \le
     \gamma(\tau)\,e^{R|a-1-\tau|/\tau + (a-1)R^2/\tau^2}`, as :math:`|\log(1+z) - z| \le |z|^2` for :math:`|z| \le 1/2`;
-    with :math:`|z| \le R/128` and Cauchy's estimates the remainder is at most :math:`R\,128^{-8}/(1-1/128)` times that.
+    with :math:`|z| \le R/128` and Cauchy's estimates the remainder is at most :math:`R\,128^{-n-1}/(1-1/128)` times that.
     `error` is the greatest ratio of this remainder to Q, plus that of rounding in Horner's rule. Left of the first
     place, Q is replaced by 1, and 1 - Q is at most its value at the first place, which is added to `error`. The coefficients
     err as SciPy's functions do, which is counted where the table is used.
@@ -628,12 +644,12 @@ class _UpperGamma:
     a: float
     first: float
     step: float
-    coefficients: FloatArray  # one row per power
+    coefficients: FloatArray  # one row per place, a column per power
     error: float
 
     @classmethod
     @lru_cache(maxsize=4)
-    def of(cls, a: float) -> _UpperGamma:
+    def of(cls, a: float, degree: int = _DEGREE) -> _UpperGamma:
         # at most R / 128 from the nearest place, R = sqrt(a) / 4
         step = np.sqrt(a) / _TABLE_CELLS
         # nine deviations left of the mean, where 1 - Q is negligible, and right of 2 R, where the bound of the notes
@@ -645,16 +661,16 @@ class _UpperGamma:
         # coefficients of gamma from tau gamma' = (a - 1 - tau) gamma: (j + 1) tau c_{j+1} = (a - 1 - tau - j) c_j -
         # c_{j-1}
         density = [np.exp((a - 1) * np.log(places) - places - special.gammaln(a))]
-        for j in range(_TABLE_DEGREE - 1):
+        for j in range(degree - 1):
             previous = density[j - 1] if j else 0.0
             density.append(((a - 1 - places - j) * density[j] - previous) / (places * (j + 1)))
         radius = np.sqrt(a) / 4
         # Cauchy's estimate on the circle of radius R, over the least Q of the cell; 1.1 is more than 1 / (1 - 1 / 128)
         growth = np.exp(radius * np.abs(a - 1 - places) / places + (a - 1) * (radius / places) ** 2)
-        remainder = density[0] * growth * radius * (_TABLE_CELLS / 2) ** -(_TABLE_DEGREE + 1) * 1.1
+        remainder = density[0] * growth * radius * (_TABLE_CELLS / 2) ** -(degree + 1) * 1.1
         remainder = remainder / special.gammaincc(a, places + step / 2)
         # Q' = -gamma
-        coefficients = np.stack([value, *(-each / (j + 1) for j, each in enumerate(density))])
+        coefficients = np.stack([value, *(-each / (j + 1) for j, each in enumerate(density))], axis=1)
         below_first = float(special.gammainc(a, first))
         return cls(a, first, float(step), coefficients, float(np.max(remainder)) + below_first + 64 * UNIT)
 
@@ -670,24 +686,24 @@ class _UpperGamma:
         # index of the nearest place; values outside of the table are computed at place 0 and replaced below
         offset = (tau - self.first) / self.step + 0.5
         with np.errstate(invalid="ignore"):
-            tabled = (offset >= 0) & (offset < self.coefficients.shape[1])
+            tabled = (offset >= 0) & (offset < self.coefficients.shape[0])
         offset[~tabled] = 0.0
         cell = offset.astype(np.int64)
         offset = np.where(tabled, tau - (self.first + self.step * cell), 0.0)
-        coefficient = np.empty(tau.shape)
-        np.take(self.coefficients[-1], cell, out=out, mode="clip")
+        coefficients = self.coefficients.take(cell, axis=0)
         # Horner's rule in place: the array is the cost
-        for power in self.coefficients[-2::-1]:
+        out[:] = coefficients[:, -1]
+        for power in coefficients.T[-2::-1]:
             out *= offset
-            out += np.take(power, cell, out=coefficient, mode="clip")
+            out += power
         out[tau < self.first] = 1.0
-        far = tau >= self.first + self.step * (self.coefficients.shape[1] - 0.5)
+        far = tau >= self.first + self.step * (self.coefficients.shape[0] - 0.5)
         if np.any(far):
             out[far] = special.gammaincc(self.a, tau[far])
 
 
-def _upper_gamma(a: float, tau: FloatArray) -> FloatArray:
-    return _UpperGamma.of(a)(tau) if a >= _TABLED else np.asarray(special.gammaincc(a, tau))
+def _upper_gamma(a: float, tau: FloatArray, degree: int) -> FloatArray:
+    return _UpperGamma.of(a, degree)(tau) if a >= _TABLED else np.asarray(special.gammaincc(a, tau))
 
 
 def _log_far_upper_gamma(a: float, x: FloatArray) -> FloatArray:
@@ -700,8 +716,10 @@ def _log_far_upper_gamma(a: float, x: FloatArray) -> FloatArray:
     return np.asarray((a - 1) * np.log(x) - x - special.gammaln(a) + np.log(total))
 
 
-def _log_remainder(log_excess: FloatArray, eta: FloatArray, a: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """B at L = log_excess, and its two terms: B = first - second."""
+def _log_remainder(
+    log_excess: FloatArray, eta: FloatArray, a: float, degree: int = _DEGREE
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """B at L = log_excess, and its two terms: B = first - second; from a table of this degree."""
     tau = np.maximum(-log_excess / eta, 0.0)
     # one dimension: S = 0, so that B = (1 - exp(-L))_+
     if a == 0:
@@ -709,9 +727,9 @@ def _log_remainder(log_excess: FloatArray, eta: FloatArray, a: float) -> tuple[F
         second = np.where(log_excess > 0, np.exp(-np.maximum(log_excess, 0.0)), 0.0)
     else:
         # B = Q(a, tau) - exp(-L) (1 + eta)^-a Q(a, (1 + eta) tau); for tau = 0 both Q are 1
-        first = _upper_gamma(a, tau)
+        first = _upper_gamma(a, tau, degree)
         farther = (1 + eta) * tau
-        at_farther, exponent = _upper_gamma(a, farther), -log_excess - a * np.log1p(eta)
+        at_farther, exponent = _upper_gamma(a, farther, degree), -log_excess - a * np.log1p(eta)
         second = np.exp(np.minimum(exponent, _LARGEST_EXPONENT)) * at_farther
         # where the exponential overflows or Q underflows; NaN where L = -inf meets Q = 0, and then the term vanishes
         extreme = (exponent > _LARGEST_EXPONENT) | ((at_farther < _VANISHING) & (first >= _VANISHING))
@@ -755,7 +773,7 @@ def _by_points(problem: _Problem, step: float) -> FloatArray:
     zeta = m * np.sort(np.concatenate([np.where(around > 0, around, 1e-3), near_zero], axis=1), axis=1)
     y = np.log(zeta)
     zeta, alpha, _, excess = _at(problem, y)
-    remainder = _log_remainder(excess, problem.eta[:, None], problem.a)[0]
+    remainder = _log_remainder(excess, problem.eta[:, None], problem.a, problem.degree)[0]
     log_each = -alpha * alpha / 2 - _LOG_SQRT_2PI + np.log(-np.expm1(-zeta)) + np.log(remainder) + y - np.log(m)
     # trapezoidal weights in y = log zeta; a factor of two either way does no harm
     log_integral = special.logsumexp(log_each + np.log(np.gradient(y, axis=1)), axis=1)
@@ -830,7 +848,7 @@ def _summed(
     y = centre[:, None] + half[:, None] * nodes
     zeta, alpha, chi, excess = _at(problem, y)
     m, eta = problem.m[:, None], problem.eta[:, None]
-    remainder, first, second = _log_remainder(excess, eta, problem.a)
+    remainder, first, second = _log_remainder(excess, eta, problem.a, problem.degree)
     # phi(alpha) d zeta / m at each node
     density = np.exp(y - np.log(m) - alpha * alpha / 2 - _LOG_SQRT_2PI - unit[:, None]) * (half[:, None] * weights)
     weight = density * -np.expm1(-zeta)
@@ -847,7 +865,7 @@ def _summed(
     # in units of rounding: what is assumed of SciPy, and the error of the table
     gamma_error = 256 + 64 * problem.a if problem.a else 4.0
     if problem.a >= _TABLED:
-        gamma_error = gamma_error + _UpperGamma.of(problem.a).error / UNIT
+        gamma_error = gamma_error + _UpperGamma.of(problem.a, problem.degree).error / UNIT
     tau = np.max(np.maximum(-excess / eta, 0.0) * (first > 0), axis=1)
     rounding = value * (32 + 8 * alpha_most * whole + y_most + np.abs(unit))
     rounding = rounding + of_first * (gamma_error + 4 * (tau + problem.a)) + of_second * (gamma_error + 8 * magnitude)

@@ -59,9 +59,9 @@ from airtight.analytics.rounding import UNIT
 
 Triple = tuple[FloatArray, FloatArray, FloatArray]  # log of a divergence, its slope in epsilon, its error
 Component = Callable[[FloatArray, IntArray], Triple]  # of v, one row per problem, and of the problems' indices
-# of problems' indices, low, high, rho and the log of a negligible doubt: log of an upper bound of the divergence on the
+# of problems' indices, low, high, rho, the logs of a negligible doubt and of a bound that is close enough, or None: log of an upper bound of the divergence on the
 # Bernstein ellipse rho of the piece [low, high] of log v, and log of its doubt
-Largest = Callable[[IntArray, FloatArray, FloatArray, float, FloatArray], tuple[FloatArray, FloatArray]]
+Largest = Callable[[IntArray, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray | None], tuple[FloatArray, FloatArray]]
 
 _RHO = 3.0  # parameter of the Bernstein ellipses
 _NODES = (11, 13, 15, 17, 19, 21, 23, 26)  # numbers of nodes of a piece, tried in this order
@@ -469,7 +469,12 @@ class NoiseInterpolant:
             wide_low = np.log(np.where(self.margin < NARROW * v_low, v_low - self.margin, v_low))
             wide_high = np.log(v_high + self.margin)
             largest, doubt = bound(
-                i[row], np.minimum(low, wide_low) - UNIT, np.maximum(high, wide_high) + UNIT, _RHO, log_goal
+                i[row],
+                np.minimum(low, wide_low) - UNIT,
+                np.maximum(high, wide_high) + UNIT,
+                np.full(row.size, _RHO),
+                log_goal,
+                None,
             )
             # theorem 8.2 for each number of nodes, in logarithms
             error = np.log(4 / (_RHO - 1)) + largest[:, None] - (np.array(_NODES) - 1) * np.log(_RHO)
