@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +16,7 @@ from airtight.analytics.rounding import SMALLEST, UNIT
 
 _AT_ONCE = 1 << 18  # outcomes times epsilons that one batch evaluates
 _ROUGH = 1e-7  # doubt from which it, rather than a grid, keeps the bounds of a composition apart
+_ROUNDED = 1e-12  # more than any rounding of a loss, absolute and relative
 _GREATEST = 700.0  # from this epsilon on, exp(epsilon) may overflow (at 709)
 
 
@@ -48,51 +50,65 @@ class Discrete(Mechanism):
     def rough(self) -> bool:  # type: ignore[override]
         return self.doubt > _ROUGH
 
-    def _pair(self, reverse: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """p, q and p - q, with the missing mass of each law added to its likeliest outcome."""
-        p, q = np.array((self.q, self.p) if reverse else (self.p, self.q))
+    @cached_property
+    def _completed(self) -> FloatArray:
+        """p, q and p - q, with the missing mass of each law added to its likeliest outcome, and the loss; losses ascend."""
+        p, q = np.array((self.p, self.q))
         difference, likeliest = p - q, (int(np.argmax(p)), int(np.argmax(q)))
         missing = [math.fsum([1.0, *-law]) for law in (p, q)]
         p[likeliest[0]] += missing[0]
         q[likeliest[1]] += missing[1]
         difference[likeliest[0]] += missing[0]
         difference[likeliest[1]] -= missing[1]
-        return p, q, difference
-
-    @property
-    def laws(self) -> tuple[FloatArray, FloatArray]:
-        """p and q, with the missing mass of each added to its likeliest outcome."""
-        return self._pair(False)[:2]
-
-    def greatest_loss(self, *, reverse: bool = False) -> float:
-        p, q, difference = (part[np.array(self.q if reverse else self.p) > 0] for part in self._pair(reverse))
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             near = np.log1p(difference / q)
             far = np.where(p / q < np.inf, np.log(p / q), np.log(p) - np.log(q))
-        return float(np.max(np.where(np.abs(difference) < 0.5 * q, near, far), initial=0.0)) + 3 * self.doubt
+            loss = np.where(np.abs(difference) < 0.5 * q, near, far)
+        possible = np.maximum(p, q) > 0
+        order = np.flatnonzero(possible)[np.argsort(loss[possible], kind="stable")]
+        return np.stack([p, q, difference, loss])[:, order]
+
+    def _pair(self, reverse: bool) -> FloatArray:
+        """The same for the laws in this order."""
+        if not reverse:
+            return self._completed
+        p, q, difference, loss = self._completed[:, ::-1]
+        return np.stack([q, p, -difference, -loss])
+
+    @property
+    def laws(self) -> tuple[FloatArray, FloatArray]:
+        """p and q on the outcomes that are possible, with the missing mass of each added to its likeliest outcome."""
+        p, q, _, _ = self._completed
+        return p, q
+
+    def greatest_loss(self, *, reverse: bool = False) -> float:
+        p, _, _, loss = self._pair(reverse)
+        return float(np.max(loss[p > 0], initial=0.0)) + 3 * self.doubt
 
     def reached_loss(self, *, reverse: bool = False) -> float:
         return max(self.greatest_loss(reverse=reverse) - 6 * self.doubt, 0.0)
 
     def delta_bracket(self, epsilon: FloatArray, *, reverse: bool = False) -> BracketArrays:
-        p, q, difference = self._pair(reverse)
+        laws = self._pair(reverse)
+        loss = laws[3]
         flat, loss_error = np.ravel(epsilon), 3 * self.doubt  # at first order a loss errs by 2 doubt
         lower, upper = np.empty(flat.size), np.empty(flat.size)
-        block = max(_AT_ONCE // p.size, 1)
+        block = max(_AT_ONCE // loss.size, 1)
         for i in range(0, flat.size, block):
             for bound, sign in ((lower, -1), (upper, 1)):
                 shifted = np.maximum(flat[i : i + block] - sign * loss_error, 0.0)
-                bound[i : i + block] = _hockey_stick(p, q, difference, shifted, sign * 16 * UNIT)
+                # only losses above epsilon have a share in delta, also where they are rounded
+                first = int(np.searchsorted(loss, np.min(shifted) * (1 - _ROUNDED) - _ROUNDED))
+                bound[i : i + block] = _hockey_stick(laws[:3, first:], shifted, sign * 16 * UNIT)
         if loss_error:
             lower *= 1 - loss_error
             upper = upper * (1 + loss_error) + np.maximum(loss_error - flat, 0.0)
         return lower.reshape(np.shape(epsilon)), np.minimum(upper, 1.0).reshape(np.shape(epsilon))
 
 
-def _hockey_stick(
-    p: FloatArray, q: FloatArray, difference: FloatArray, epsilon: FloatArray, rounding: float
-) -> FloatArray:
-    """The sum of (p - exp(epsilon) q)_+, rounded up for a positive `rounding`, down for a negative one."""
+def _hockey_stick(laws: FloatArray, epsilon: FloatArray, rounding: float) -> FloatArray:
+    """The sum of (p - exp(epsilon) q)_+, rounded up for a positive `rounding`, down for a negative one; of p, q and p - q."""
+    p, q, difference = laws
     with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
         growth = np.expm1(epsilon)[:, None] * (1 - rounding)
         near = difference + rounding * np.abs(difference) - np.where(q > 0, growth * q, 0.0)

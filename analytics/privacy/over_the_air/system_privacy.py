@@ -22,7 +22,7 @@ law of the others' noise       cells: a spread times a curvature, or noise lower
 rare noise left out            divergence 1 above, twice below (`rounds`)
 divergence of a pair           quadrature on an ellipse, its tail, rounding (`gaussian_pair`, `hidden_divergence`)
 interpolation in the noise     proved for hidden devices from 100 dimensions on, else an *estimate* (`noise_interpolant`)
-Gauss rules in the noise       proved for one round, where participation is seen and for `absent` (`complex_noise`)
+Gauss rules in the noise       proved as the interpolation is, and for one round (`gauss_rule`, `complex_noise`)
 grid of losses, few nodes      chords above, tangents below (`accounting.connect_the_dots`, `convex_band`)
 tails, aliasing, transform     Chernoff's bound, the error of an FFT (`accounting.loss_distribution`)
 delta to epsilon               any tilt is valid; the target is lowered, the result raised (`numerical_composition`)

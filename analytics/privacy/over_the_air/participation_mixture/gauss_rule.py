@@ -6,14 +6,15 @@ least value, which decides far tails, stays by itself.
 
 Notes
 -----
-*Proved.* On a piece of probability m let the divergence D less its value in the middle be analytic in log v in the Bernstein
-ellipse :math:`\rho` and at most M there (:mod:`.complex_noise`). Its Chebyshev series to degree 2n - 1 = 31 errs by
-:math:`2M\rho^{-31}/(\rho-1)` at most on the piece (Trefethen, Approximation Theory and Approximation Practice, theorem 8.2). Each
-coefficient of the series of D is at most the greatest value G of D on the piece, as D has values from 0 to G: that of
-:math:`T_k`, k > 0, is 2 times a mean of :math:`(D - G/2)T_k`. Rule and law have positive weights, so their means of D differ by
-at most
+*Proved.* On a piece of probability m let the divergence D differ by a doubt :math:`\kappa` at most from a function that is
+analytic in log v in the Bernstein ellipse :math:`\rho`, and from a constant by at most M there: for hidden devices
+:func:`.hidden_divergence.log_largest`, else without a doubt :mod:`.complex_noise`. The Chebyshev series of this function to
+degree 2n - 1 = 31 errs by :math:`2M\rho^{-31}/(\rho-1)` at most on the piece (Trefethen, Approximation Theory and Approximation
+Practice, theorem 8.2). Each coefficient of the series is at most :math:`G + 2\kappa`, with G the greatest value of D on the
+piece, as the function has values from :math:`-\kappa` to :math:`G + \kappa`: that of :math:`T_k`, k > 0, is 2 times a mean of
+the function less the middle of these, times :math:`T_k`. Rule and law have positive weights: their means of D differ by at most
 
-.. math:: m\,\Bigl(\frac{4M\rho^{-31}}{\rho-1} + 32\,G\,\text{deviation}\Bigr),
+.. math:: m\,\Bigl(\frac{4M\rho^{-31}}{\rho-1} + 32\,G\,\text{deviation} + 3\kappa\Bigr),
 
 where the deviation bounds the difference of the computed means of the Chebyshev polynomials :math:`T_0, \ldots, T_{31}`, with
 its own rounding: a sum of A terms errs by A units, and for law and rule alike the argument by :math:`3 + 2(e^h-1)/h` units on a
@@ -49,7 +50,7 @@ _ENDED = 1e-13  # norm below which Lanczos's vectors have ended
 _CELLS, _MOST_CELLS = 32, 128  # of a law, for bounds of the curvature: for each piece, and at most
 _WIDTH = 1.25  # of a piece in log v, in units of the greatest argument in its ellipse
 _MOST = 64  # pieces
-_DOUBTS = 5.0  # on both sides for a rule, on both for a grid, and for the series of which deviations take a share
+_DOUBTS = 3.0  # at the values, at the nodes, and in the coefficients of the series
 LOST = 1e-8  # share of the least noise that its rounding may be: less than the widening of boxes
 
 

@@ -35,9 +35,10 @@ _TOLERANCE = 3e-11  # relative error of the quadrature and of the interpolation
 _VARIED = 2.0  # factor by which an estimated curvature is assumed to vary at most within the slack
 _PLACES = 128  # values of the others' noise at which the contributions to the mean are compared
 _LEAST_EPSILON = 1e-15  # for which the divergence is bounded at complex noise
-# of a piece with a Gauss rule: greatest half width in log v, and less in fewer dimensions than their product; greatest argument
-# in its ellipse
-_HALF, _NARROWER, _OPENING = 0.45, 800.0, {500: 0.3, 0: 0.2}
+# of a piece with a Gauss rule: greatest half width in log v, and that for each dimension where these are few; greatest argument
+# in its ellipse, and the dimension from which on it is the greater one
+_HALF, _HALF_PER_DIMENSION = 0.45, 1 / 800
+_OPENINGS, _MANY_DIMENSIONS = (0.2, 0.3), 500
 _WIDER = 1e-6  # by which a piece is widened on either side, for roundings of values
 _DOUBTED = 16.0  # panels that may each add a doubt
 _JUDGED = 9  # values of the divergence that show what contributes to its mean
@@ -74,6 +75,9 @@ class HiddenParticipationMixture(NoiseMixture):
 
     Notes
     -----
+    In a composition the mean over an exact law of the others' noise is that of Gauss rules, whose errors rest on
+    :func:`.hidden_divergence.log_largest`; where these are too great, and for a law on a grid, the divergence is interpolated.
+
     On a grid of the others' noise, the second difference with step :math:`\sigma`, the slack, is a mean of the second
     derivative within :math:`\sigma` of v. There the second derivative differs from this mean by at most :math:`2\sigma`
     times the greatest third derivative (:meth:`NoiseInterpolant.log_derivatives`). Where a bound of the second derivative
@@ -104,14 +108,14 @@ class HiddenParticipationMixture(NoiseMixture):
         if self.slack or self.offset is not None or not self.interpolated:
             return ()
         variance, weights = self._widest  # but for the least value, which stays by itself
-        half = min(_HALF, int(self.dimension[0]) / _NARROWER)
+        half = min(_HALF, int(self.dimension[0]) * _HALF_PER_DIMENSION)
         few = gauss_rule.pieces_of_width(variance[:, 1:], weights[:, 1:], 2 * half)
         return few, 2 * few
 
     @property
     def _opening(self) -> float:
         dimension = int(self.dimension[0])
-        return (_OPENING[0] if dimension < 500 else _OPENING[500]) if self._proved else complex_noise.opening(float(dimension))
+        return _OPENINGS[dimension >= _MANY_DIMENSIONS] if self._proved else complex_noise.opening(float(dimension))
 
     def _directions(self) -> list[Curve]:
         return [self._hidden]

@@ -87,6 +87,7 @@ no more than that, absolutely.
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import NamedTuple
@@ -520,8 +521,8 @@ class _Problem:
         return cls(eps, p, m, eta, near, eps / m - m / 2, log_odds, level, (r - 1) / 2, degree)
 
     def __getitem__(self, rows: IntArray) -> _Problem:
-        each = (self.eps, self.p, self.m, self.eta, self.near, self.start, self.log_odds, self.level)
-        return _Problem(*(column[rows] for column in each), self.a, self.degree)
+        columns = ("eps", "p", "m", "eta", "near", "start", "log_odds", "level")
+        return dataclasses.replace(self, **{name: getattr(self, name)[rows] for name in columns})
 
 
 def _on_a_line(problem: _Problem, tolerance: float) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -59,8 +59,8 @@ from airtight.analytics.rounding import UNIT
 
 Triple = tuple[FloatArray, FloatArray, FloatArray]  # log of a divergence, its slope in epsilon, its error
 Component = Callable[[FloatArray, IntArray], Triple]  # of v, one row per problem, and of the problems' indices
-# of problems' indices, low, high, rho, the logs of a negligible doubt and of a bound that is close enough, or None: log of an upper bound of the divergence on the
-# Bernstein ellipse rho of the piece [low, high] of log v, and log of its doubt
+# of problems' indices, low, high, rho, the logs of a negligible doubt and of a bound that is close enough, or None: log of an
+# upper bound of the divergence on the Bernstein ellipse rho of the piece [low, high] of log v, and log of its doubt
 Largest = Callable[[IntArray, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray | None], tuple[FloatArray, FloatArray]]
 
 _RHO = 3.0  # parameter of the Bernstein ellipses

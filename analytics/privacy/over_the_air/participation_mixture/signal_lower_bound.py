@@ -367,8 +367,8 @@ class SignalTest:
             with np.errstate(over="ignore"):
                 # given v, the squared norm across over 2v is a gamma variable of shape (r - 1) / 2, independent of the
                 # axis
-                halves = squares / (2 * v[:, None])
-            across = np.array([gamma_cells(a, each) for each in halves]) if a else np.ones((v.size, 1))
+                halves = squares[:, None] / (2 * v)
+            across = gamma_cells(a, halves).T if a else np.ones((v.size, 1))
             probabilities = np.maximum((along * self.weights) @ across, 0.0).ravel()
             changes = np.maximum((along * self.weights * bent) @ across, 0.0).ravel() if self.grid else 0 * probabilities
             return np.stack([probabilities, changes])

@@ -10,7 +10,7 @@ from support.systems import unlike
 
 import airtight
 from airtight.analytics.privacy.over_the_air import observers, rounds
-from airtight.analytics.privacy.over_the_air.participation_mixture import build, complex_noise, gauss_rule
+from airtight.analytics.privacy.over_the_air.participation_mixture import build, complex_noise, evaluate, gauss_rule
 from airtight.analytics.privacy.over_the_air.participation_mixture.evaluate import NoiseMixture
 from airtight.analytics.privacy.over_the_air.participation_mixture.noise_interpolant import NoiseInterpolant
 
@@ -91,6 +91,27 @@ def test_proved_rules_hold_the_mean_over_every_value(adjacency, dimension, devic
     assert widths[-1] < 1e-6 and widths[0] > 10 * widths[-1]
 
 
+@pytest.mark.parametrize(("adjacency", "dimension"), [("silent", 784), ("replace", 784), ("silent", 150), ("silent", 3000)])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_rules_hold_the_mean_of_hidden_devices_in_many_dimensions(adjacency, dimension, reverse):
+    """Where the bound of the rule's error is too great, as on one piece, the mean is NaN."""
+    query = rounds.query(unlike(11, 2, adjacency, dimension=dimension), 3, "others").in_composition(2)
+    part = query._part(0.0)
+    summed = replace(part, interpolated=0.0, nats=26.0)
+    epsilon = np.append(0.0, np.geomspace(1e-3, 0.5, 7))
+    rows = np.zeros(epsilon.size, dtype=np.int64)
+    truth, _, above, below = summed.order(reverse)(epsilon, rows)
+    known = np.zeros(epsilon.size, dtype=bool)
+    for pieces in (1, *part.ruling):
+        value, _, up, down = part.ruled(pieces).order(reverse)(epsilon, rows)
+        sure = ~np.isnan(value)
+        assert np.all((value - down <= truth + above)[sure]) and np.all((truth - below <= value + up)[sure])
+        assert np.all((up + down <= 3 * evaluate.tolerated(part.tolerance, -truth))[sure])
+        assert sure[0] <= (pieces > 1) and np.mean(sure) >= np.mean(known)
+        known |= sure
+    assert np.all(known[1:])
+
+
 @pytest.mark.parametrize(("adjacency", "observer"), [("absent", "others"), ("silent", "others"), ("silent", "participants")])
 def test_both_ends_from_rules_overlap_those_of_every_value(adjacency, observer, monkeypatch):
     system, device = unlike(40, 2, adjacency), [0, 7]
@@ -120,7 +141,10 @@ def test_a_rule_of_an_exact_law_serves_where_it_is_exact_too(dimension, delta, m
 
 @pytest.mark.parametrize(
     ("adjacency", "dimension", "devices"),
-    [("absent", 3, 9), ("absent", 400, 12), ("absent", 50, 14), ("silent", 20, 10), ("replace", 50, 10), ("silent", 50, 14)],
+    [
+        ("absent", 3, 9), ("absent", 400, 12), ("absent", 50, 14), ("silent", 20, 10), ("replace", 50, 10), ("silent", 50, 14),
+        ("silent", 784, 12),
+    ],
 )
 @pytest.mark.parametrize("reverse", [False, True])
 def test_a_composed_query_holds_the_mean_over_every_value_of_the_noise(adjacency, dimension, devices, reverse):
@@ -161,6 +185,22 @@ def test_mass_is_moved_down_over_an_empty_piece():
     assert rules.moved_down(falling(nodes), np.zeros(1, dtype=int))[0, -1] >= np.sum((weights * falling(v))[0, last])
 
 
+def test_a_doubt_counts_at_the_values_and_at_the_nodes():
+    """0, but for a doubt of one sign at the values of the law and of the other at the nodes of the rule."""
+    v, weights = law()
+    _, shares, rules = rules_of(v, weights, 3)
+    doubt = 1e-3
+
+    class Doubted:
+        def on_pieces(self, low, high, offset, log_slight):
+            one = np.ones(low.shape)
+            return complex_noise.Analytic(3 * one, -800 * one, np.log(doubt) * one)
+
+    missed = np.exp(rules.log_remainder(Doubted(), np.zeros(1, dtype=int), np.full((1, 3), np.log(doubt)), np.zeros(1)))
+    error = doubt * (np.sum(shares[1:]) + np.sum(weights[1:]))
+    assert error <= np.sum(missed) <= 3 * error
+
+
 @pytest.mark.parametrize("pole", [0.7, 0.85, 1.0])
 def test_the_remainder_is_some_nats_above_an_error(pole):
     """1 / (a^2 + x^2) has its nearest poles at +-ia, x from -1 to 1: bounds that are nats lower would be none."""
@@ -177,7 +217,8 @@ def test_the_remainder_is_some_nats_above_an_error(pole):
 
     steep = complex_noise.Steepness(log_slope, 0.9 * pole * half)
     rules = replace(rules, deviation=np.zeros_like(rules.deviation))
-    proved = rules.log_remainder(steep, np.zeros(1, dtype=int), np.log(np.full((1, 1), 1 / pole**2)))[0, 0]
+    asked = np.zeros(1, dtype=int), np.log(np.full((1, 1), 1 / pole**2)), np.full(1, -40.0)
+    proved = rules.log_remainder(steep, *asked)[0, 0]
     error = np.log(abs(bump(nodes[0]) @ shares[0] - np.mean(bump(v))))
     assert error <= proved <= error + 11
 
