@@ -361,7 +361,9 @@ class Composition:
 
     def _curves(self, i: int) -> tuple[connect_the_dots.Curve, connect_the_dots.Curve]:
         """The curve of a release in the order of this composition, and the curve in the other order."""
-        release = self.factors[i][0] if self.single else self._composed(i)
+        return self._both_orders(self.factors[i][0] if self.single else self._composed(i))
+
+    def _both_orders(self, release: Mechanism) -> tuple[connect_the_dots.Curve, connect_the_dots.Curve]:
         return (
             lambda epsilon: release.delta_bracket(epsilon, reverse=self.reverse),
             lambda epsilon: release.delta_bracket(epsilon, reverse=not self.reverse),
@@ -519,8 +521,13 @@ class Composition:
     def _sketches(self) -> list[_Sketch]:
         releases = [self._composed(i) for i in range(len(self.factors))]
         return [
-            _Sketch.of(*self._curves(i), each.sketched, sparing=each.sketched < Mechanism.sketched, fine=not each.costly)
-            for i, each in enumerate(releases)
+            _Sketch.of(
+                *self._both_orders(each.roughly()),
+                each.sketched,
+                sparing=each.sketched < Mechanism.sketched,
+                fine=not each.costly,
+            )
+            for each in releases
         ]
 
     def _cumulant(self, tilt: float, level: float = 0.0) -> tuple[float, float, float]:

@@ -59,6 +59,8 @@ _NOTHING = -746.0  # log of a positive number that underflows to 0
 _BULK = 1e-6  # relative error of the interpolation in the bulk
 _EDGES = (96, 160)  # least and greatest number of them at which it is computed otherwise, for one device
 _DIRECT = 240  # values of the others' noise up to which the divergence is computed at each of them
+# of a sketch: width in log v of a piece with a Gauss rule, and minus the logarithm of the quadrature error
+_SKETCH_WIDTH, _SKETCH_NATS = 3.0, 12.0
 _FEW = 8  # points in a decade of epsilon at which a costly curve is first evaluated
 _COARSE_CELLS = 4  # so many times fewer cells in either direction, to compare codes
 _HUGE = 1e100  # a squared ratio from which on a release counts as one without noise, above
@@ -80,6 +82,7 @@ class Query(Mechanism):
     _parts: dict[float, NoiseMixture] = field(default_factory=dict, compare=False, repr=False)
     _rules: dict[tuple[float, int], NoiseMixture | None] = field(default_factory=dict, compare=False, repr=False)
     _composed: list[Query] = field(default_factory=list, compare=False, repr=False)
+    _rough: list[Query] = field(default_factory=list, compare=False, repr=False)
     _curves: dict[float, SharedCurves | None] = field(default_factory=dict, compare=False, repr=False)
     _laws_of_all: Laws | None = field(default=None, compare=False, repr=False)
     _at_zero: dict[bool, BracketArrays] = field(default_factory=dict, compare=False, repr=False)
@@ -263,9 +266,21 @@ class Query(Mechanism):
         if self._part(NEGLIGIBLE).weights.shape[1] < noise_interpolant.ESTIMATED_FROM or self.tolerance:
             return self
         if not self._composed:
-            empty: dict[str, Any] = {"_rules": {}, "_seen": {}, "_composed": [], "_series": {}, "_at_zero": {}}
+            empty: dict[str, Any] = {"_rules": {}, "_seen": {}, "_composed": [], "_rough": [], "_series": {}, "_at_zero": {}}
             self._composed.append(replace(self, tolerance=_TOLERATED, **empty))
         return self._composed[0]
+
+    def roughly(self) -> Mechanism:
+        """The same query with few values of the others' noise, where each costs an integral."""
+        part = self._part(NEGLIGIBLE)
+        integrated = part.interpolating or isinstance(part, HiddenParticipationMixture)
+        if not self.tolerance or not integrated:
+            return self
+        if not self._rough:
+            few = replace(part.few(_SKETCH_WIDTH, _SKETCH_NATS), estimating=False, interpolated=0.0)
+            empty: dict[str, Any] = {"_rules": {}, "_seen": {}, "_series": {}, "_at_zero": {}}
+            self._rough.append(replace(self, tolerance=0.0, _parts=dict.fromkeys((NEGLIGIBLE, 0.0), few), **empty))
+        return self._rough[0]
 
     def _at_cells(self, negligible: float) -> SharedCurves | None:
         """The divergence at few values of the others' noise, in a composition."""

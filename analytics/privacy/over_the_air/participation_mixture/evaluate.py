@@ -64,7 +64,7 @@ _STEPS = 300  # Newton or bisection steps at most; a dozen suffice unless the in
 _PATIENCE = 8  # steps of pure Newton's method; with a very weak signal each changes epsilon by only 1e-3
 _GROWTH = 16  # greatest factor of epsilon in one step while no upper bound is known
 COARSE = 1e-3  # relative error of delta by curvature from which the noise is lowered instead
-_PIECES = 8, 64  # pieces of the law of the others' noise with a Gauss rule each, in a composition
+_PIECES = 12, 32  # pieces of the law of the others' noise with a Gauss rule each, in a composition
 _BULK_NATS = 25.0  # minus log delta beyond the bulk
 _WORTH_RULING = 0.6  # share of the atoms that Gauss rules may have
 _WIDER = 1e-9  # relative widening of cells, more than the rounding of values
@@ -149,7 +149,7 @@ class NoiseMixture:
         # delta <= p (Pr(v below v_j) + D(v_j)) for every column j. The greatest j whose first term uses at most half of
         # delta leaves the other half to the divergence.
         below = np.cumsum(self.weights, axis=1) - self.weights + self.missing[:, None]
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):
             budget = np.where(self.participation > 0, delta / (2 * self.participation), np.inf)
         quantile_column = np.sum(below <= budget[:, None], axis=1, keepdims=True) - 1
         # the mass below the quantile counts as missing, with divergence 1
@@ -217,6 +217,12 @@ class NoiseMixture:
         """Nearly the same law on few columns, used only to find an initial guess of the root."""
         variance, weights = _paired(self.variance, self.weights, columns)
         return replace(self, variance=variance, weights=weights, nats=nats)
+
+    def few(self, width: float, nats: float) -> NoiseMixture:
+        """The law of Gauss rules on pieces of this width in log v, without their errors: where nothing is proved."""
+        pieces = gauss_rule.pieces_of_width(self.variance, self.weights, width)
+        variance, weights, _ = gauss_rule.rules_of(self.variance, self.weights, pieces)
+        return replace(self, variance=variance, weights=weights, slack=0.0, spread=0.0, nats=nats)
 
     def rough(self) -> NoiseMixture:
         """The law of Gauss rules on even fewer columns, without its errors: for initial guesses too."""

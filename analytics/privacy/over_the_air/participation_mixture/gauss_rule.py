@@ -46,6 +46,7 @@ from airtight.analytics.rounding import UNIT
 
 NODES = 16  # of a rule
 _DEGREES = np.arange(2 * NODES)
+_LEAST_SHARE = 1e-40  # of the probability of a piece that a value must have to count in its rule
 _ENDED = 1e-13  # norm below which Lanczos's vectors have ended
 _CELLS, _MOST_CELLS = 32, 128  # of a law, for bounds of the curvature: for each piece, and at most
 _WIDTH = 1.25  # of a piece in log v, in units of the greatest argument in its ellipse
@@ -223,14 +224,15 @@ def _rule(v: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray, f
     half = np.log(v[-1] / v[0]) / 2
     if half == 0:
         return np.full(NODES, v[-1]), np.append(mass, np.zeros(NODES - 1)), v.size * float(UNIT)
-    x = np.log1p((v - middle) / middle) / half
-    diagonal, beside = _lanczos(x, np.sqrt(weights / mass))
+    counts = weights > _LEAST_SHARE * mass  # what does not is far below the rounding that is counted, and slow: it underflows
+    x, used = np.log1p((v[counts] - middle) / middle) / half, weights[counts]
+    diagonal, beside = _lanczos(x, np.sqrt(used / mass))
     places, vectors = linalg.eigh_tridiagonal(diagonal, beside)
     # where fewer vectors suffice, the last node stands for the rest, with no weight
     nodes, shares = np.full(NODES, v[-1]), np.zeros(NODES)
     nodes[: places.size] = np.clip(middle * np.exp(half * places), v[0], v[-1])
     shares[: places.size] = vectors[0] ** 2 * mass
-    difference = _means(np.log1p((nodes - middle) / middle) / half, shares) - _means(x, weights)
+    difference = _means(np.log1p((nodes - middle) / middle) / half, shares) - _means(x, used)
     rounding = (v.size + 32 + (2 * NODES) ** 2 * (14 + 4 * np.expm1(half) / half)) * UNIT
     return nodes, shares, float(np.max(np.abs(difference)) / mass + rounding)
 
