@@ -112,9 +112,11 @@ def _hockey_stick(laws: FloatArray, epsilon: FloatArray, rounding: float) -> Flo
     with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
         growth = np.expm1(epsilon)[:, None] * (1 - rounding)
         near = difference + rounding * np.abs(difference) - np.where(q > 0, growth * q, 0.0)
-        loss = (np.log(p) - np.log(q)) * (1 + rounding)
-        far = p * -np.expm1(epsilon[:, None] - loss) * (1 + rounding)
-        term = np.where(epsilon[:, None] < _GREATEST, near, np.where(q > 0, np.nan_to_num(far, nan=0.0), p))
+        term = near
+        if np.any(great := epsilon[:, None] >= _GREATEST):
+            loss = (np.log(p) - np.log(q)) * (1 + rounding)
+            far = p * -np.expm1(epsilon[:, None] - loss) * (1 + rounding)
+            term = np.where(great, np.where(q > 0, np.nan_to_num(far, nan=0.0), p), near)
         total = np.sum(np.maximum(term, 0.0), axis=1) * (1 + rounding * p.size)
     return np.asarray(total + (SMALLEST * p.size if rounding > 0 else 0.0) * (total > 0))
 

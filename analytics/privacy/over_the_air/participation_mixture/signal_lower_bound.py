@@ -362,7 +362,7 @@ class SignalTest:
         def law(mean: float, adds_own: bool) -> FloatArray:
             """Probabilities, and what the grid of the law changes in them."""
             v = self.v + (self.s if adds_own else 0.0)
-            along = _between(axis[:-1, None], axis[1:, None], mean + self.means, np.sqrt(v))
+            along = _in_cells(axis, mean + self.means, np.sqrt(v))
             a = (self.dimension - 1) / 2
             with np.errstate(over="ignore"):
                 # given v, the squared norm across over 2v is a gamma variable of shape (r - 1) / 2, independent of the
@@ -681,10 +681,20 @@ def _between(left: FloatArray, right: FloatArray, mean: FloatArray, sigma: Float
     out = np.zeros((left.shape[0], sigma.size))
     for start, end in zip(left.T, right.T, strict=True):
         a, b = (start[:, None] - mean) / sigma, (end[:, None] - mean) / sigma
-        # the tail beyond each end that does not hold the interval: the smaller one, where both are; so nothing cancels
-        at_a, at_b = special.ndtr(-np.abs(a)), special.ndtr(-np.abs(b))
-        out += np.where(a > 0, at_a - at_b, np.where(b < 0, at_b - at_a, 1 - at_a - at_b))
+        out += _normal_mass(a, b, special.ndtr(-np.abs(a)), special.ndtr(-np.abs(b)))
     return out
+
+
+def _in_cells(ends: FloatArray, mean: FloatArray, sigma: FloatArray) -> FloatArray:
+    """Probability of the cells between neighbouring ends under normal laws, one column per mean and sigma."""
+    at = (ends[:, None] - mean) / sigma
+    tails = special.ndtr(-np.abs(at))
+    return _normal_mass(at[:-1], at[1:], tails[:-1], tails[1:])
+
+
+def _normal_mass(a: FloatArray, b: FloatArray, at_a: FloatArray, at_b: FloatArray) -> FloatArray:
+    """Probability of [a, b], from that of the smaller tail beyond each end: so nothing cancels."""
+    return np.where(a > 0, at_a - at_b, np.where(b < 0, at_b - at_a, 1 - at_a - at_b))
 
 
 def best_delta(tests: Sequence[SignalTest], eps: float, level: float) -> float:
