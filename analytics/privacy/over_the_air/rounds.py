@@ -221,7 +221,7 @@ class Query(Mechanism):
             (least,), (most,) = self._at_zero[reverse]
             fall = np.expm1(np.minimum(eps, 1.0)) * (1 + 2 * SHORTENED)
             near = fall <= self.tolerance * least
-            lower[near], upper[near] = least - fall[near] - UNIT, most
+            lower[near], upper[near] = (least - fall[near]) * (1 - 4 * UNIT), most
             relevant &= ~near
         lower[relevant], upper[relevant] = self._ends(eps[relevant], reverse, NEGLIGIBLE)
         doubtful = np.flatnonzero(relevant & (upper * _DOUBTFUL < NEGLIGIBLE))

@@ -1015,6 +1015,20 @@ def test_a_rough_query_shows_where_the_losses_are(adjacency, dimension, devices,
     assert np.all(planned.lower <= slowly.upper) and np.all(slowly.lower <= planned.upper)
 
 
+@pytest.mark.parametrize("participation", [0.5, 1e-20])
+def test_a_tiny_epsilon_has_nearly_the_delta_of_0(participation):
+    """Of a hidden device in many dimensions, however rare: from no value but that at 0, and within the bounds of it."""
+    system = unlike(11, 4, "silent", dimension=784)
+    p = np.array(system.participation)
+    p[2] = participation
+    query, epsilon = rounds.query(system.replace(participation=p), 2, "others"), np.append(0.0, np.geomspace(1e-30, 1e-4, 14))
+    for reverse in (False, True):
+        low, high = query.in_composition(200).delta_bracket(epsilon, reverse=reverse)
+        least, most = query.delta_bracket(epsilon, reverse=reverse)
+        assert np.all((low > 0) & (low <= most) & (least <= high) & (high <= low * (1 + 1e-3)))
+        assert high[0] == high[1] and low[0] >= low[1]
+
+
 def test_a_query_of_few_values_is_its_own_sketch():
     assert (query := rounds.query(unlike(3, 0, "silent"), 0, "others").in_composition(2)).roughly() is query
     assert (query := rounds.query(unlike(30, 0, "silent"), 0, "participants").in_composition(2)).roughly() is query
