@@ -239,6 +239,10 @@ def _factor(claimed: float, epsilon: float, side: int) -> float:
         return np.inf
     if claimed == np.inf:
         return 0.0
-    logarithm = epsilon - claimed + np.log(np.expm1(-epsilon) / np.expm1(-claimed))
     with np.errstate(over="ignore", under="ignore"):
-        return float(np.exp(logarithm + side * 16 * UNIT * (1 + epsilon + claimed + abs(logarithm))))
+        ratio = np.expm1(-epsilon) / np.expm1(-claimed)
+        regular = 0 < ratio < np.inf
+        log_ratio = np.log(ratio) if regular else np.log(-np.expm1(-epsilon)) - np.log(-np.expm1(-claimed))
+        logarithm = epsilon - claimed + log_ratio
+        factor = float(np.exp(logarithm + side * 16 * UNIT * (1 + epsilon + claimed + abs(logarithm))))
+    return factor if side > 0 else min(factor, np.finfo(float).max)

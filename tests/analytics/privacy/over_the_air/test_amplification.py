@@ -888,3 +888,12 @@ def test_the_search_ends_where_neighbouring_doubles_are_relatively_far_apart():
     )  # fmt: skip
     found = float(system_privacy.epsilon(rare, observer="others", device=0))
     assert 0 < found < 1e-309 and float(system_privacy.delta(rare, found, observer="others", device=0)) <= 1e-311
+
+
+def test_a_participation_below_the_normal_doubles():
+    """Its quantile of the others' noise may use all of delta, which over twice this probability overflows."""
+    system = InferenceSystem(
+        devices=3, participation=[1e-310, 0.5, 0.9], noise_variance=0.1, weight=0.3, clip=1.0, alignment=1.0,
+        receiver_noise_variance=0.1, dimension=20, delta=1e-5, delta_prime=1e-5, adjacency="silent",
+    )  # fmt: skip
+    assert list(amplification.proven(system).epsilon == 0) == [True, False, False]

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from airtight.analytics.checks import ParameterError
@@ -47,6 +47,7 @@ def test_the_greatest_dimension_by_a_rigorous_series():
     signal=st.floats(0.0, 2.0),
     delta_prime=st.sampled_from([1e-12, 1e-5, 0.01, 0.2]),
 )
+@example(p=1.0, noise=1.0, receiver=1.0, signal=5e-324, delta_prime=1e-12)
 def test_both_inequalities_enclose_the_greatest_dimension(p, noise, receiver, signal, delta_prime):
     system = one_random_device(p, noise, receiver, signal, delta_prime=delta_prime, devices=20)
     region = theorem1_region(system, form="eq23", observer="others", device=0)
