@@ -271,10 +271,10 @@ class Query(Mechanism):
         return self._composed[0]
 
     def roughly(self) -> Mechanism:
-        """The same query with few values of the others' noise, where each costs an integral."""
+        """The same query with few values of the others' noise, where a mean over all of them costs much more."""
         part = self._part(NEGLIGIBLE)
-        integrated = part.interpolating or isinstance(part, HiddenParticipationMixture)
-        if not self.tolerance or not integrated:
+        costs = isinstance(part, HiddenParticipationMixture) or (part.interpolating and part.slack)
+        if not self.tolerance or not costs:
             return self
         if not self._rough:
             few = replace(part.few(_SKETCH_WIDTH, _SKETCH_NATS), estimating=False, interpolated=0.0)
