@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, ParameterError
 from airtight.analytics.privacy.mechanisms.mechanism import BracketArrays, Mechanism, register
-from airtight.analytics.rounding import SMALLEST, UNIT
+from airtight.analytics.rounding import NORMAL, SMALLEST, UNIT
 
 _AT_ONCE = 1 << 18  # outcomes times epsilons that one batch evaluates
 _ROUGH = 1e-7  # doubt from which it, rather than a grid, keeps the bounds of a composition apart
@@ -60,9 +60,10 @@ class Discrete(Mechanism):
         q[likeliest[1]] += missing[1]
         difference[likeliest[0]] += missing[0]
         difference[likeliest[1]] -= missing[1]
-        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            near = np.log1p(difference / q)
-            far = np.where(p / q < np.inf, np.log(p / q), np.log(p) - np.log(q))
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
+            near, ratio = np.log1p(difference / q), p / q
+            # a ratio that overflows or is subnormal has no precise logarithm
+            far = np.where((ratio >= NORMAL) & (ratio < np.inf), np.log(ratio), np.log(p) - np.log(q))
             loss = np.where(np.abs(difference) < 0.5 * q, near, far)
         possible = np.maximum(p, q) > 0
         order = np.flatnonzero(possible)[np.argsort(loss[possible], kind="stable")]

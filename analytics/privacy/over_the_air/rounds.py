@@ -220,7 +220,7 @@ class Query(Mechanism):
             # delta falls in exp(epsilon), at most as this rises: up to a small epsilon it is nearly that at 0
             (least,), (most,) = self._at_zero[reverse]
             fall = np.expm1(np.minimum(eps, 1.0)) * (1 + 2 * SHORTENED)
-            near = fall <= self.tolerance * least
+            near = (eps > 0) & (fall <= self.tolerance * least) & (most * _DOUBTFUL >= NEGLIGIBLE)
             lower[near], upper[near] = (least - fall[near]) * (1 - 4 * UNIT), most
             relevant &= ~near
         lower[relevant], upper[relevant] = self._ends(eps[relevant], reverse, NEGLIGIBLE)

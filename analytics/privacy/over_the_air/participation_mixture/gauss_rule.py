@@ -202,9 +202,10 @@ def pieces_for(v: FloatArray, weights: FloatArray, opening: float) -> int:
 
 def pieces_of_width(v: FloatArray, weights: FloatArray, width: float) -> int:
     """How many pieces are no wider than this in log v."""
-    with np.errstate(divide="ignore"):
-        log_v = np.log(np.where((weights > 0) & (v > 0), v, np.nan))
-    return int(np.clip(np.ceil(np.nanmax(np.nanmax(log_v, axis=1) - np.nanmin(log_v, axis=1)) / width), 1, _MOST))
+    used = (weights > 0) & (v > 0)
+    log_v = np.log(np.where(used, v, 1.0))
+    ends = (np.max(log_v, axis=1, initial=-np.inf, where=used), np.min(log_v, axis=1, initial=np.inf, where=used))
+    return int(np.clip(np.ceil(np.max(ends[0] - ends[1]) / width), 1, _MOST))
 
 
 def log_missed(rho: FloatArray) -> FloatArray:
