@@ -364,6 +364,7 @@ class Composition:
         return self._both_orders(self.factors[i][0] if self.single else self._composed(i))
 
     def _both_orders(self, release: Mechanism) -> tuple[connect_the_dots.Curve, connect_the_dots.Curve]:
+        """The curves of a mechanism in the order of this composition and in the other order."""
         return (
             lambda epsilon: release.delta_bracket(epsilon, reverse=self.reverse),
             lambda epsilon: release.delta_bracket(epsilon, reverse=not self.reverse),
@@ -522,7 +523,7 @@ class Composition:
         releases = [self._composed(i) for i in range(len(self.factors))]
         return [
             _Sketch.of(
-                *self._both_orders(each.roughly()),
+                *self._both_orders(each.for_sketch()),
                 each.sketched,
                 sparing=each.sketched < Mechanism.sketched,
                 fine=not each.costly,
@@ -597,7 +598,7 @@ class Composition:
         if bands:
             least_step = max(span / (_ROUGH_CELLS if rough else _CELLS), 20 * self._deviation(tilt, cut) / _POINTS)
             step = max(step / _CHEAPER, least_step)
-        # a curve that is only known roughly is not worth a fine grid
+        # a curve that is only known for_sketch is not worth a fine grid
         cells, best, allowed = _ROUGH_CELLS if rough else _MANY_CELLS, (0.0, np.inf), _BAND_SHARE * log_width
         log_moments = {i: self._sketches_to(cut)[i].cumulant(tilt)[0] for i in bands}
         deviation = self._deviation(tilt, cut)

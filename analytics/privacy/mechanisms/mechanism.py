@@ -125,8 +125,8 @@ class Mechanism(ABC):
         """Mechanisms whose composition is dominated by a pair of the family: lower bounds; empty if none is known."""
         return ((self, 1),)
 
-    def roughly(self) -> Mechanism:
-        """Nearly this mechanism, whose curve costs less: what a sketch shows need be no bound."""
+    def for_sketch(self) -> Mechanism:
+        """A mechanism with nearly the same curve that costs less to evaluate; sketches use it, and no bound rests on it."""
         return self
 
     def in_composition(self, releases: int) -> Mechanism:

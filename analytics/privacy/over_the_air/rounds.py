@@ -220,7 +220,7 @@ class Query(Mechanism):
             # delta falls in exp(epsilon), at most as this rises: up to a small epsilon it is nearly that at 0
             (least,), (most,) = self._at_zero[reverse]
             fall = np.expm1(np.minimum(eps, 1.0)) * (1 + 2 * SHORTENED)
-            near = (eps > 0) & (fall <= self.tolerance * least) & (most * _DOUBTFUL >= NEGLIGIBLE)
+            near = (fall <= self.tolerance * least) & (most * _DOUBTFUL >= NEGLIGIBLE)
             lower[near], upper[near] = (least - fall[near]) * (1 - 4 * UNIT), most
             relevant &= ~near
         lower[relevant], upper[relevant] = self._ends(eps[relevant], reverse, NEGLIGIBLE)
@@ -270,14 +270,14 @@ class Query(Mechanism):
             self._composed.append(replace(self, tolerance=_TOLERATED, **empty))
         return self._composed[0]
 
-    def roughly(self) -> Mechanism:
+    def for_sketch(self) -> Mechanism:
         """The same query with few values of the others' noise, where a mean over all of them costs much more."""
         part = self._part(NEGLIGIBLE)
         costs = isinstance(part, HiddenParticipationMixture) or (part.interpolating and part.slack)
         if not self.tolerance or not costs:
             return self
         if not self._rough:
-            few = replace(part.few(_SKETCH_WIDTH, _SKETCH_NATS), estimating=False, interpolated=0.0)
+            few = replace(part.sketch_by_rules(_SKETCH_WIDTH, _SKETCH_NATS), estimating=False, interpolated=0.0)
             empty: dict[str, Any] = {"_rules": {}, "_seen": {}, "_series": {}, "_at_zero": {}}
             self._rough.append(replace(self, tolerance=0.0, _parts=dict.fromkeys((NEGLIGIBLE, 0.0), few), **empty))
         return self._rough[0]
@@ -289,7 +289,7 @@ class Query(Mechanism):
     def _laws(self, negligible: float) -> Iterator[NoiseMixture]:
         """The others' noise on few values, in a composition, and then on all: for divergences too steep for the few."""
         part = self._part(negligible)
-        for pieces in part.ruling if self.tolerance else ():
+        for pieces in part.tried_pieces if self.tolerance else ():
             key = negligible, pieces
             if key not in self._rules:
                 self._rules[key] = part.ruled(pieces)

@@ -63,11 +63,12 @@ class Boxes(NamedTuple):
     last: FloatArray
 
 
-class Analytic(NamedTuple):
-    """What is known of divergences about pieces of log v, shape (problems, pieces).
+class AnalyticBound(NamedTuple):
+    """Bounds of divergences about pieces of log v, shape (problems, pieces).
 
-    On a piece a divergence differs by the doubt at most from a function that is analytic in the Bernstein ellipse rho, and there
-    this function differs from some constant by the largest at most. Both are logarithms; infinite where nothing is proved.
+    On a piece a divergence differs by at most the doubt from a function that is analytic in the Bernstein ellipse rho. In this
+    ellipse the function differs from a constant by at most M. The logarithms of M and of the doubt are infinite where nothing is
+    proved.
     """
 
     rho: FloatArray
@@ -76,10 +77,13 @@ class Analytic(NamedTuple):
 
 
 class Smooth(Protocol):
-    """Divergences about which something is known at complex v."""
+    """Divergences that are bounded at complex v."""
 
-    def on_pieces(self, low: FloatArray, high: FloatArray, offset: FloatArray, log_slight: FloatArray) -> Analytic:
-        """About [low, high] in the logarithm of v plus an `offset` for each problem, where a doubt of exp(log_slight) is none."""
+    def on_pieces(self, low: FloatArray, high: FloatArray, offset: FloatArray, log_slight: FloatArray) -> AnalyticBound:
+        """Bounds about pieces [low, high] of the logarithm of v plus the `offset` of each problem.
+
+        A doubt of exp(log_slight) does not matter.
+        """
 
 
 class Steepness(NamedTuple):
@@ -89,13 +93,13 @@ class Steepness(NamedTuple):
     log_slope: Callable[[IntArray, Boxes], FloatArray]
     opening: float  # greatest argument in an ellipse
 
-    def on_pieces(self, low: FloatArray, high: FloatArray, offset: FloatArray, log_slight: FloatArray) -> Analytic:
+    def on_pieces(self, low: FloatArray, high: FloatArray, offset: FloatArray, log_slight: FloatArray) -> AnalyticBound:
         """See :class:`Smooth`."""
         half = np.maximum((high - low) / 2, 1e-300)
         rho = opened(half, self.opening)
         boxes, share = widened(arcs(low, high, rho), np.abs(offset)[:, None, None])
         log_slope = np.max(self.log_slope(np.arange(low.shape[0]), boxes) - np.log1p(-share), axis=-1)
-        return Analytic(rho, log_slope + np.log(half * (rho + 1 / rho) / 2), np.full(low.shape, -np.inf))
+        return AnalyticBound(rho, log_slope + np.log(half * (rho + 1 / rho) / 2), np.full(low.shape, -np.inf))
 
 
 def opened(half: FloatArray, opening: float) -> FloatArray:

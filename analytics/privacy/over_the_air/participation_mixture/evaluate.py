@@ -183,7 +183,7 @@ class NoiseMixture:
         return replace(self, variance=variance, weights=weights, rules=rules)
 
     @property
-    def ruling(self) -> tuple[int, ...]:
+    def tried_pieces(self) -> tuple[int, ...]:
         """Numbers of pieces that are tried in a composition, in this order, before the law itself."""
         return _PIECES if self.interpolating else ()
 
@@ -218,7 +218,7 @@ class NoiseMixture:
         variance, weights = _paired(self.variance, self.weights, columns)
         return replace(self, variance=variance, weights=weights, nats=nats)
 
-    def few(self, width: float, nats: float) -> NoiseMixture:
+    def sketch_by_rules(self, width: float, nats: float) -> NoiseMixture:
         """The law of Gauss rules on pieces of this width in log v, without their errors: where nothing is proved."""
         pieces = gauss_rule.pieces_of_width(self.variance, self.weights, width)
         variance, weights, _ = gauss_rule.rules_of(self.variance, self.weights, pieces)
@@ -455,7 +455,7 @@ class NoiseMixture:
                 remainder = np.sum(np.exp(missed), axis=1)
                 if self.interpolated:  # in a composition the caller takes another law
                     total = np.sum(terms, axis=1)
-                    allowed = self._allowed(np.log(total) + safe, smooth)
+                    allowed = self._allowed_error(np.log(total) + safe, smooth)
                     terms[~(remainder <= allowed * total) & (peak > -np.inf)] = np.nan
             missing_mass = np.exp(np.log(missing) - safe)
             scaled_mean = np.sum(terms, axis=1) + missing_mass
@@ -554,7 +554,7 @@ class NoiseMixture:
         greatest = np.where(self.rules.mass[rows] > 0, greatest, -np.inf)
         if smooth is not None:
             mean = np.log(np.sum(at_nodes, axis=1) + weights[:, 0] * np.exp(most[:, 0] - unit[:, 0])) + unit[:, 0]
-            slight = mean + np.log(self._allowed(mean, smooth))
+            slight = mean + np.log(self._allowed_error(mean, smooth))
             missed = self.rules.log_remainder(smooth, rows, most[:, first - 1], slight)
         else:
             missed = gauss_rule.log_remainder(values[:, first] - values[:, np.append(first[1:], 0) - 1])
@@ -565,7 +565,7 @@ class NoiseMixture:
             missed = np.where(np.reshape(fitted, (-1, 1)), missed, np.inf)
         return np.where(unit > -np.inf, missed, -np.inf)  # D is 0 at the least v, and so everywhere
 
-    def _allowed(self, log_mean: FloatArray, smooth: Smooth | None) -> FloatArray | float:
+    def _allowed_error(self, log_mean: FloatArray, smooth: Smooth | None) -> FloatArray | float:
         """Relative error that Gauss rules may make in a mean; an estimate of it does not count as more where that is greater."""
         return tolerated(self.tolerance, -log_mean) if self.interpolated and smooth is not None else self.tolerance
 

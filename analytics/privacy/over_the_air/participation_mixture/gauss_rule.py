@@ -14,7 +14,7 @@ Practice, theorem 8.2). Each coefficient of the series is at most :math:`G + 2\k
 piece, as the function has values from :math:`-\kappa` to :math:`G + \kappa`: that of :math:`T_k`, k > 0, is 2 times a mean of
 the function less the middle of these, times :math:`T_k`. Rule and law have positive weights: their means of D differ by at most
 
-.. math:: m\,\Bigl(\frac{4M\rho^{-31}}{\rho-1} + 32\,G\,\text{deviation} + 3\kappa\Bigr),
+.. math:: m\,\Bigl(\frac{4M\rho^{-31}}{\rho-1} + 32\,(G + 2\kappa)\,\text{deviation} + 2\kappa\Bigr),
 
 where the deviation bounds the difference of the computed means of the Chebyshev polynomials :math:`T_0, \ldots, T_{31}`, with
 its own rounding: a sum of A terms errs by A units, and for law and rule alike the argument by :math:`3 + 2(e^h-1)/h` units on a
@@ -51,7 +51,6 @@ _ENDED = 1e-13  # norm below which Lanczos's vectors have ended
 _CELLS, _MOST_CELLS = 32, 128  # of a law, for bounds of the curvature: for each piece, and at most
 _WIDTH = 1.25  # of a piece in log v, in units of the greatest argument in its ellipse
 _MOST = 64  # pieces
-_DOUBTS = 3.0  # at the values, at the nodes, and in the coefficients of the series
 LOST = 1e-8  # share of the least noise that its rounding may be: less than the widening of boxes
 
 
@@ -124,15 +123,16 @@ class Rules:
     ) -> FloatArray:
         """Log of the proved error of the mean on each piece, one problem in each of `rows`; infinite where none is known.
 
-        `log_greatest` is that of an upper bound of the divergence on each piece, `log_slight` that of an error of each problem's
-        mean that is none.
+        `log_greatest` is the logarithm of an upper bound of the divergence on each piece, `log_slight` that of an error of each
+        problem's mean that does not matter.
         """
         with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
             log_mass = np.log(self.mass[rows])
             known = smooth.on_pieces(self.low[rows], self.high[rows], self.offset[rows], log_slight[:, None] - log_mass)
             missed = log_missed(known.rho) + known.log_largest
-            deviating = np.log(_DEGREES.size * self.deviation[rows]) + log_greatest
-            error = log_mass + np.logaddexp(np.logaddexp(missed, deviating), np.log(_DOUBTS) + known.log_doubt)
+            coefficients = np.logaddexp(log_greatest, np.log(2) + known.log_doubt)
+            deviating = np.log(_DEGREES.size * self.deviation[rows]) + coefficients
+            error = log_mass + np.logaddexp(np.logaddexp(missed, deviating), np.log(2) + known.log_doubt)
         return np.where(self.mass[rows] > 0, error, -np.inf)
 
 

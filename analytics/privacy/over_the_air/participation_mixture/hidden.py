@@ -15,6 +15,7 @@ from airtight.analytics.privacy.over_the_air.participation_mixture import (
     hidden_divergence,
     noise_interpolant,
 )
+from airtight.analytics.privacy.over_the_air.participation_mixture.complex_noise import AnalyticBound
 from airtight.analytics.privacy.over_the_air.participation_mixture.evaluate import (
     Curvature,
     Curve,
@@ -45,24 +46,24 @@ _JUDGED = 9  # values of the divergence that show what contributes to its mean
 
 
 class _AboutPieces(NamedTuple):
-    """Divergences about pieces with a Gauss rule each (:class:`.complex_noise.Smooth`)."""
+    """Bounds of divergences about the pieces of Gauss rules (:class:`.complex_noise.Smooth`)."""
 
     largest: Largest
     opening: float  # greatest argument in an ellipse
 
-    def on_pieces(self, low: FloatArray, high: FloatArray, offset: FloatArray, log_slight: FloatArray) -> complex_noise.Analytic:
+    def on_pieces(self, low: FloatArray, high: FloatArray, offset: FloatArray, log_slight: FloatArray) -> AnalyticBound:
         """See :class:`.complex_noise.Smooth`; no law with an offset has such rules."""
         rho = complex_noise.opened((high - low) / 2 + _WIDER, self.opening)
         asked = low - _WIDER, high + _WIDER, rho, log_slight - np.log(_DOUBTED), log_slight - gauss_rule.log_missed(rho)
         problem = np.repeat(np.arange(low.shape[0]), low.shape[1])
         log_bound, log_doubt = self.largest(problem, *(each.ravel() for each in asked))
-        return complex_noise.Analytic(rho, log_bound.reshape(low.shape), log_doubt.reshape(low.shape))
+        return AnalyticBound(rho, log_bound.reshape(low.shape), log_doubt.reshape(low.shape))
 
 
-def _unknown(
+def _unknown_curvature(
     low: FloatArray, high: FloatArray, i: IntArray, values: FloatArray, log_unit: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """No bound of the curvature: an exact law needs none."""
+    """No bound of the curvature is known, and the mean over an exact law needs none."""
     return np.full(low.shape, np.inf), np.full(low.shape, np.inf)
 
 
@@ -98,14 +99,21 @@ class HiddenParticipationMixture(NoiseMixture):
         return int(self.dimension[0]) >= PROVED_FROM
 
     def ruled(self, pieces: int) -> NoiseMixture | None:
-        return super().ruled(pieces) if self.ruling or not self._proved else None
+        return super().ruled(pieces) if self._rules_serve or not self._proved else None
 
     @property
-    def ruling(self) -> tuple[int, ...]:
+    def _rules_serve(self) -> bool:
+        """Whether proved rules save time.
+
+        On a grid the curvature would have to be known; for one round a rule would need as many nodes as the interpolation.
+        """
+        return not self.slack and self.offset is None and self.interpolated > 0
+
+    @property
+    def tried_pieces(self) -> tuple[int, ...]:
         if not self._proved:
-            return super().ruling
-        # on a grid the curvature would have to be known; for one round the rules would need as many nodes as the interpolation
-        if self.slack or self.offset is not None or not self.interpolated:
+            return super().tried_pieces
+        if not self._rules_serve:
             return ()
         variance, weights = self._widest  # but for the least value, which stays by itself
         half = min(_HALF, int(self.dimension[0]) * _HALF_PER_DIMENSION)
@@ -126,7 +134,7 @@ class HiddenParticipationMixture(NoiseMixture):
     def _hidden(self, epsilon: FloatArray, rows: IntArray, *, reverse: bool = False) -> Values:
         component, largest = self._component(epsilon, rows, reverse=reverse), self._largest(epsilon, rows, reverse=reverse)
         if self._proved and self.rules is not None:
-            value, slope, up, down = self._expected(component, rows, _unknown, _AboutPieces(largest, self._opening))
+            value, slope, up, down = self._expected(component, rows, _unknown_curvature, _AboutPieces(largest, self._opening))
             return np.log(self.participation[rows]) + value, slope, up, down
         at = NoiseInterpolant(
             component,

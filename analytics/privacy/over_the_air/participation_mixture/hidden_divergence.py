@@ -126,15 +126,16 @@ class _Cuts(NamedTuple):
     equal: int  # panels beyond
 
 
-# tried in this order until the bound is close enough; or, for a close bound, while that of B is beyond so many nats, which shows
-# that panels are too wide for either branch
-_TRIED = _Cuts(3, 7, 9), _Cuts(5, 13, 19)
-_CLOSE = {_Cuts(5, 13, 19): -np.inf, _Cuts(5, 52, 76): 5.0, _Cuts(5, 208, 304): 30.0}
+# tried in this order, each while the bound of B on the cuts before is beyond so many nats, which shows that panels are too wide
+# for either branch: for a bound that may be close enough soon, and for a close one
+_FEW_CUTS = (_Cuts(3, 7, 9), -np.inf), (_Cuts(5, 13, 19), -np.inf)
+_MANY_CUTS = (_Cuts(5, 13, 19), -np.inf), (_Cuts(5, 52, 76), 5.0), (_Cuts(5, 208, 304), 30.0)
 _STEEPEST = 1.5  # radians: greatest argument in the box of an ellipse; below pi/2
 _TABLED = 20.0  # shape of a gamma variable from which a table replaces SciPy's function
 _LEAST_VALUE = 1e-290  # least value in the table: a normal double with a margin
 _TABLE_CELLS = 256  # table places per sqrt(a)
-_DEGREE, _COARSE_DEGREE, _COARSE_FROM = 7, 4, 1e-7  # of the Taylor polynomials; the second from this tolerance on
+# degree of the Taylor polynomials, and that where the error of its table is at most this share of the tolerance
+_DEGREE, _COARSE_DEGREE, _COARSE_SHARE = 7, 4, 0.03
 _VANISHING, _FAR_OUT = 1e-300, 600.0  # a value below which this function counts as underflowed, and x of any such one
 _LARGEST_EXPONENT = 700.0  # exp overflows from 709 on
 _CHUNK = 1 << 14  # nodes evaluated at a time: few enough for the processor's cache
@@ -261,13 +262,12 @@ def log_largest(
     (|\eta|/\Re\eta)(1-e^{-t\Re\eta})` for complex :math:`\eta`. The other branch is used where its bound is less and it
     differs from B by less than the doubt `slight` on the whole interval, and 0 where B itself contributes much less than
     that. Where these bounds of B are great beside 1, the panels are cut further.
-    Right of the last panel, the terms of the exponents that rise with g are dominated by the term in :math:`g^2`, and a
-    Gaussian tail bounds both parts.
+    Right of the last panel 0 is used: B is at most 1 there, and the doubt is a normal tail.
     """
     on_panels = partial(_largest_on_panels, dimension=dimension, replace=replace, reverse=reverse)
     problems = np.stack([eps, p, d, s, low, high, rho, slight])
     log_bound, doubt, growth = np.full((3, eps.size), np.inf)
-    for cuts, growth_allowed in _CLOSE.items() if enough is None else dict.fromkeys(_TRIED, -np.inf).items():
+    for cuts, growth_allowed in _MANY_CUTS if enough is None else _FEW_CUTS:
         rough = np.flatnonzero(~(growth <= growth_allowed) & (enough is None or ~(log_bound <= enough)))
         if not rough.size:
             break
@@ -319,8 +319,11 @@ def _largest_on_panels(
         of_left, of_right = (np.max(log_factors + width + each, axis=1) for each in (of_left, of_right))
         right &= ~(of_left <= of_right)
         each = np.where(left_out, -np.inf, np.where(right, of_right, of_left))
-        log_bound = np.logaddexp(special.logsumexp(each, axis=1), arcs.tail(eps, d, s, mean, log_odds, zeta[:, -1], a))
+        log_bound = special.logsumexp(each, axis=1)
         doubt = special.logsumexp(np.where(left_out, whole, np.where(right, doubt, -np.inf)), axis=1)
+        # beyond the last panel 0 is used; as B is at most 1, what is left out is a normal tail, greatest at the least v
+        root = np.sqrt(np.exp(low) + s)
+        doubt = np.logaddexp(doubt, special.log_ndtr(d / (2 * root) - (eps + zeta[:, -1]) * root / d))
         growth = log_bound - special.logsumexp(np.max(log_factors + width, axis=1), axis=1)
         return np.where(log_bound == log_bound, log_bound, np.inf), doubt, growth
 
@@ -456,36 +459,6 @@ class _Arcs:
         real_low = real_low + np.where(of_inverse[0] > 0, self.inverse[0], self.inverse[1]) * of_inverse[0]
         return size, tau_low, tau_high, side, self.logarithm[1] / 2 - real_low
 
-    def tail(
-        self,
-        eps: FloatArray,
-        d: FloatArray,
-        s: FloatArray,
-        mean: FloatArray,
-        log_odds: FloatArray,
-        zeta: FloatArray,
-        a: float,
-    ) -> FloatArray:
-        """Upper bound of the log of the integral right of zeta."""
-        dd, ss, k, g = (x[:, None] for x in (d, s, mean, eps + zeta))
-        v, inverse, whole, logarithm = (
-            tuple(x[:, :, 0] for x in each) for each in (self.v, self.inverse, self.whole, self.logarithm)
-        )
-        common = np.log(self.largest[:, :, 0] + ss) / 2 - np.log(dd) - _LOG_SQRT_2PI
-        weight = (v[0] + ss) / (dd * dd)
-        # the exponent is -q(g) with q convex, so its tail is at most its value over its slope; first the Gaussian
-        # factor alone
-        near_tail = common - (weight * g * g - g + dd * dd / 4 * whole[0]) / 2 - np.log(weight * g - 0.5)
-        # then the Gaussian factor times exp(-Re L), where B is at most 1 + |exp(-L)|; terms linear in g are at most
-        # `pull` g
-        weight = weight + (ss + ss * ss * inverse[0]) / (dd * dd)
-        pull = np.abs(k) / dd * (1 + ss * inverse[1])
-        far_tail = common - log_odds[:, None] - weight * g * g / 2 + pull * g + logarithm[1] / 2
-        far_tail = far_tail - k * k / 2 * inverse[0] - np.log(weight * g - pull)
-        # a NaN comes from the logarithm of a slope that is not positive: no bound
-        log_tail = np.max(np.logaddexp(near_tail, far_tail), axis=1)
-        return np.where(log_tail == log_tail, log_tail, np.inf)
-
 
 @dataclass(frozen=True)
 class _Problem:
@@ -517,8 +490,10 @@ class _Problem:
         near = m / 2 if replace else 0 * m if backwards else m
         log_odds = np.log(p) - np.log1p(-p) - eps - np.log(-np.expm1(-eps))
         level = log_odds - near**2 / 2 - r / 2 * np.log1p(eta)
-        degree = _DEGREE if tolerance < _COARSE_FROM else _COARSE_DEGREE
-        return cls(eps, p, m, eta, near, eps / m - m / 2, log_odds, level, (r - 1) / 2, degree)
+        a, degree = (r - 1) / 2, _DEGREE
+        if a >= _TABLED and _UpperGamma.of(a, _COARSE_DEGREE).error <= _COARSE_SHARE * tolerance:
+            degree = _COARSE_DEGREE
+        return cls(eps, p, m, eta, near, eps / m - m / 2, log_odds, level, a, degree)
 
     def __getitem__(self, rows: IntArray) -> _Problem:
         columns = ("eps", "p", "m", "eta", "near", "start", "log_odds", "level")

@@ -999,8 +999,8 @@ def test_a_rough_query_shows_where_the_losses_are(adjacency, dimension, devices,
     """Its curve is within a percent or so where delta counts; both ends of epsilon agree with those planned from all values."""
     system = unlike(devices, 4, adjacency, dimension=dimension)
     query = rounds.query(system, 1, "others").in_composition(2)
-    rough, epsilon = query.roughly(), np.geomspace(1e-3, 3.0, 12)
-    assert rough is not query and rough is query.roughly() and rough._part(0.0).weights.shape[1] < 60
+    rough, epsilon = query.for_sketch(), np.geomspace(1e-3, 3.0, 12)
+    assert rough is not query and rough is query.for_sketch() and rough._part(0.0).weights.shape[1] < 60
     for reverse in (False, True):
         low, high = query.delta_bracket(epsilon, reverse=reverse)
         nearly = rough.delta_bracket(epsilon, reverse=reverse)[1]
@@ -1008,7 +1008,7 @@ def test_a_rough_query_shows_where_the_losses_are(adjacency, dimension, devices,
         assert np.any(counts) and np.all(np.abs(nearly - high)[counts] < 0.02 * high[counts])
     asked = {"rounds": 2, "observer": "others", "device": [1]}
     planned = system_privacy.epsilon_bracket(system, **asked)
-    monkeypatch.setattr(rounds.Query, "roughly", lambda self: self)
+    monkeypatch.setattr(rounds.Query, "for_sketch", lambda self: self)
     slowly = system_privacy.epsilon_bracket(system, **asked)
     for bounds in (planned, slowly):
         assert np.all(bounds.upper - bounds.lower <= 1.001e-3 * bounds.upper)
@@ -1029,6 +1029,24 @@ def test_a_tiny_epsilon_has_nearly_the_delta_of_0(participation):
         assert participation < 0.5 or (high[0] == high[1] and low[0] >= low[1])
 
 
+def test_delta_falls_from_that_at_0_by_no_more_than_a_tiny_epsilon():
+    """With the exact delta at 0, both bounds of the shortcut are within a few roundings of being wrong by a tenth of the fall."""
+    query = rounds.query(unlike(11, 4, "silent", dimension=784), 2, "others")
+    composed = query.in_composition(200)
+    for reverse in (False, True):
+        at_zero = query.delta_bracket(np.zeros(1), reverse=reverse)
+        assert at_zero[1] - at_zero[0] < 1e-8 * at_zero[0]
+        composed._at_zero[reverse] = at_zero
+        epsilon = 0.99 * composed.tolerance * at_zero[0] * np.array([0.3, 1.0])
+        low, high = composed.delta_bracket(epsilon, reverse=reverse)
+        least, most = query.delta_bracket(epsilon, reverse=reverse)
+        fall = at_zero[0] - least
+        assert np.all(fall > 0.05 * epsilon) and np.all(low <= most) and np.all(least <= high)
+        assert np.all(low > at_zero[0] - 1.01 * epsilon)
+        beyond = composed.delta_bracket(20 * epsilon[-1:], reverse=reverse)
+        assert beyond[1][0] < at_zero[0][0]  # no shortcut: delta itself
+
+
 def test_a_query_of_few_values_is_its_own_sketch():
-    assert (query := rounds.query(unlike(3, 0, "silent"), 0, "others").in_composition(2)).roughly() is query
-    assert (query := rounds.query(unlike(30, 0, "silent"), 0, "participants").in_composition(2)).roughly() is query
+    assert (query := rounds.query(unlike(3, 0, "silent"), 0, "others").in_composition(2)).for_sketch() is query
+    assert (query := rounds.query(unlike(30, 0, "silent"), 0, "participants").in_composition(2)).for_sketch() is query

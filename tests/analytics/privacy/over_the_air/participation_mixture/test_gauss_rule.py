@@ -10,7 +10,13 @@ from support.systems import unlike
 
 import airtight
 from airtight.analytics.privacy.over_the_air import observers, rounds
-from airtight.analytics.privacy.over_the_air.participation_mixture import build, complex_noise, evaluate, gauss_rule
+from airtight.analytics.privacy.over_the_air.participation_mixture import (
+    build,
+    complex_noise,
+    evaluate,
+    gauss_rule,
+    hidden,
+)
 from airtight.analytics.privacy.over_the_air.participation_mixture.evaluate import NoiseMixture
 from airtight.analytics.privacy.over_the_air.participation_mixture.noise_interpolant import NoiseInterpolant
 
@@ -102,7 +108,7 @@ def test_rules_hold_the_mean_of_hidden_devices_in_many_dimensions(adjacency, dim
     rows = np.zeros(epsilon.size, dtype=np.int64)
     truth, _, above, below = summed.order(reverse)(epsilon, rows)
     known = np.zeros(epsilon.size, dtype=bool)
-    for pieces in (1, *part.ruling):
+    for pieces in (1, *part.tried_pieces):
         value, _, up, down = part.ruled(pieces).order(reverse)(epsilon, rows)
         sure = ~np.isnan(value)
         assert np.all((value - down <= truth + above)[sure]) and np.all((truth - below <= value + up)[sure])
@@ -194,11 +200,57 @@ def test_a_doubt_counts_at_the_values_and_at_the_nodes():
     class Doubted:
         def on_pieces(self, low, high, offset, log_slight):
             one = np.ones(low.shape)
-            return complex_noise.Analytic(3 * one, -800 * one, np.log(doubt) * one)
+            return complex_noise.AnalyticBound(3 * one, -800 * one, np.log(doubt) * one)
 
     missed = np.exp(rules.log_remainder(Doubted(), np.zeros(1, dtype=int), np.full((1, 3), np.log(doubt)), np.zeros(1)))
     error = doubt * (np.sum(shares[1:]) + np.sum(weights[1:]))
     assert error <= np.sum(missed) <= 3 * error
+
+
+def test_the_first_polynomial_that_a_rule_misses_is_within_its_bound():
+    """A rule of 16 nodes is exact up to degree 31: the error of degree 32 is at most 4 M rho^-31 / (rho - 1), not far below."""
+    v = np.exp(np.linspace(0.0, 0.5, 4001))
+    nodes, shares, rules = rules_of(v, np.full(v.size, 1 / v.size), 1)
+    middle, half = (rules.low[0, 0] + rules.high[0, 0]) / 2, (rules.high[0, 0] - rules.low[0, 0]) / 2
+
+    class Polynomial:
+        def on_pieces(self, low, high, offset, log_slight):
+            rho = np.full(low.shape, 3.0)
+            return complex_noise.AnalyticBound(rho, np.log((3.0**32 + 3.0**-32) / 2) + 0 * low, -np.inf + 0 * low)
+
+    def mean(at, weights):
+        return np.cos(32 * np.arccos(np.clip((np.log(at) - middle) / half, -1, 1))) @ weights
+
+    error = abs(mean(nodes[1:], shares[1:]) - mean(v[1:], np.full(v.size - 1, 1 / v.size)))
+    missed = np.exp(rules.log_remainder(Polynomial(), np.zeros(1, dtype=int), np.zeros((1, 1)), np.zeros(1)))[0, 0]
+    assert error <= missed <= 10 * error
+
+
+def test_a_piece_of_hidden_devices_is_bounded_beyond_its_rounded_ends():
+    asked = []
+
+    def largest(i, low, high, rho, log_negligible, log_enough):
+        asked[:] = low, high, rho
+        return np.zeros((2, i.size))
+
+    low, high = np.array([[0.0, 0.8], [0.1, 0.9]]), np.array([[0.8, 1.5], [0.9, 1.6]])
+    known = hidden._AboutPieces(largest, 0.3).on_pieces(low, high, np.zeros(2), np.zeros((2, 2)))
+    assert np.all(asked[0] < low.ravel() - 10 * gauss_rule.LOST) and np.all(asked[1] > high.ravel() + 10 * gauss_rule.LOST)
+    assert np.array_equal(asked[2], known.rho.ravel())
+    argument = (asked[1] - asked[0]) / 2 * (asked[2] - 1 / asked[2]) / 2
+    np.testing.assert_allclose(argument, 0.3, rtol=1e-12)
+
+
+def test_rules_of_one_value_are_none():
+    """All other devices are rarer than what is left out: the law of their noise is one value."""
+    system = unlike(11, 2, "silent", dimension=784)
+    participation = np.full(11, 1e-26)
+    participation[3] = 0.5
+    system = system.replace(participation=participation)
+    part = rounds.query(system, 3, "others").in_composition(10)._part(rounds.NEGLIGIBLE)
+    assert part.ruled(1) is None
+    bounds = rounds.bracket(system, delta=1e-5, rounds=10, device=[3], observer="others")
+    assert bounds.lower[0] == pytest.approx(2.8134, abs=2e-3) and bounds.upper[0] == pytest.approx(2.8145, abs=2e-3)
 
 
 @pytest.mark.parametrize("pole", [0.7, 0.85, 1.0])

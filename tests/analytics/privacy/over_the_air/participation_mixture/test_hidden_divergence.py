@@ -90,3 +90,35 @@ def test_where_the_window_is_narrower_than_rounding():
 def test_a_narrow_peak_far_out_is_found(problem, dimension, log_value):
     value, _, error = hidden_divergence.log_curve(*(np.array([x]) for x in problem), dimension=dimension, replace=True)
     assert value[0] == pytest.approx(log_value, abs=1e-3) and error[0] < 1e-8
+
+
+def test_what_lies_beyond_the_last_panel_is_doubted():
+    """The panels end at 60 nats and the integral beyond is e^-66, which no panel's doubt shows."""
+    one = np.ones(1)
+    _, doubt = hidden_divergence.log_largest(
+        0.141701326 * one, 0.060151724 * one, 0.13197035 * one, 0.00482116 * one, -0.30731233 * one, 0.30731233 * one,
+        2.3736952 * one, -57.02 * one, dimension=784, replace=True,
+    )  # fmt: skip
+    assert -66.5 < doubt[0] < -57
+
+
+@pytest.mark.parametrize("dimension", [100, 784])
+def test_the_error_of_a_coarse_table_counts(dimension, monkeypatch):
+    """Polynomials of degree 2 in place of 4 err by more than all else, and by no more than they claim."""
+    rng = np.random.default_rng(2)
+    eps, v, one = rng.uniform(0.01, 0.3, 300), np.exp(rng.uniform(-1.5, 0.5, 300)), np.ones(300)
+    problem = eps, 0.3 * one, 0.1 * one, v, 0.07 * one
+    truth, _, own_error = hidden_divergence.log_curve(*problem, dimension=dimension, replace=False)
+    monkeypatch.setattr(hidden_divergence, "_COARSE_DEGREE", 2)
+    monkeypatch.setattr(hidden_divergence, "_COARSE_SHARE", np.inf)
+    value, _, error = hidden_divergence.log_curve(*problem, dimension=dimension, replace=False, tolerance=1e-10)
+    sure = np.isfinite(error) & np.isfinite(own_error)
+    apart = np.abs(value - truth)[sure]
+    assert np.all(apart <= (error + own_error)[sure]) and np.max(apart) > 1e-9
+
+
+def test_a_coarse_table_serves_only_where_it_is_fine_enough():
+    one = np.ones(1)
+    asked = {"eps": one, "p": one / 2, "m": one, "eta": one, "replace": False, "backwards": False}
+    cases = (784, 5e-7), (784, 3e-11), (10**5, 5e-7)
+    assert [hidden_divergence._Problem.of(**asked, r=r, tolerance=t).degree for r, t in cases] == [4, 7, 7]
