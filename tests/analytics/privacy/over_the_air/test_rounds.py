@@ -1050,3 +1050,16 @@ def test_delta_falls_from_that_at_0_by_no_more_than_a_tiny_epsilon():
 def test_a_query_of_few_values_is_its_own_sketch():
     assert (query := rounds.query(unlike(3, 0, "silent"), 0, "others").in_composition(2)).for_sketch() is query
     assert (query := rounds.query(unlike(30, 0, "silent"), 0, "participants").in_composition(2)).for_sketch() is query
+
+
+@pytest.mark.parametrize(("adjacency", "dimension"), [("silent", 150), ("replace", 784)])
+@pytest.mark.parametrize(("number", "delta"), [(200, 1e-5), (2, 1e-40)])
+def test_a_hidden_device_that_nearly_always_sends_is_a_visible_one(adjacency, dimension, number, delta):
+    """Gauss rules beside the mean of Gaussian curves that an observer of the participants sees."""
+    system = unlike(11, 5, adjacency, dimension=dimension)
+    participation = np.array(system.participation)
+    participation[4] = 1 - 1e-13
+    system = system.replace(participation=participation, delta=delta)
+    asked = {"rounds": number, "device": [4]}
+    hidden, seen = (system_privacy.epsilon_bracket(system, observer=each, **asked) for each in ("others", "participants"))
+    assert hidden.upper >= seen.lower and seen.upper >= hidden.lower and hidden.width < 1e-3
