@@ -98,7 +98,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -125,7 +125,8 @@ _LOST = 1e-309  # absolute error of a probability that underflows: SciPy's tails
 _SHARES = 1.0, 0.5, 0.25, 0.125, 0.0  # of the greatest theta that are tried
 _APART, _CENTRES = 6.0, (2, 64)  # deviations between places about which the axis has points, for the others' codes; their number
 _SPARSE = 41  # points about each of many of them
-_SCALES, _RADIAL = 12, 20  # for the norm across: scales, and ends of cells in each of the two tails
+_SCALES, _RADIAL = 12, 20  # for the norm across: scales, and quantiles in each of the two tails
+_QUANTILES_OF_A_CELL = 4  # a cell of the norm across spans so many of them, of all scales
 _LOSSES = 500  # ranges of privacy losses
 # least probability of an outcome whose loss is computed: the first if this error of the loss is kept, or the second, over `level`
 _RAREST, _RARE, _CLEAR = 1e-280, 1e-4, 1e-7
@@ -359,16 +360,19 @@ class SignalTest:
         if not np.all(np.isfinite(bent)):
             return np.ones(1), np.ones(1), np.inf
 
-        def law(mean: float, adds_own: bool) -> FloatArray:
-            """Probabilities, and what the grid of the law changes in them."""
-            v = self.v + (self.s if adds_own else 0.0)
-            along = _in_cells(axis, mean + self.means, np.sqrt(v))
+        @cache
+        def across_of(adds_own: bool) -> FloatArray:
             a = (self.dimension - 1) / 2
+            if a == 0:
+                return np.ones((self.v.size, 1))
             with np.errstate(over="ignore"):
                 # given v, the squared norm across over 2v is a gamma variable of shape (r - 1) / 2, independent of the
                 # axis
-                halves = squares[:, None] / (2 * v)
-            across = gamma_cells(a, halves).T if a else np.ones((v.size, 1))
+                return gamma_cells(a, squares[:, None] / (2 * (self.v + adds_own * self.s))).T
+
+        def law(mean: float, adds_own: bool) -> FloatArray:
+            """Probabilities, and what the grid of the law changes in them."""
+            along, across = _in_cells(axis, mean + self.means, np.sqrt(self.v + adds_own * self.s)), across_of(adds_own)
             probabilities = np.maximum((along * self.weights) @ across, 0.0).ravel()
             changes = np.maximum((along * self.weights * bent) @ across, 0.0).ravel() if self.grid else 0 * probabilities
             return np.stack([probabilities, changes])
@@ -398,13 +402,12 @@ class SignalTest:
             return np.array([0.0, np.inf])
         a = (self.dimension - 1) / 2
         # quantiles of all variances: cells fine enough for each of the concentric shells
-        scales = np.quantile(np.concatenate([self.v, self.v + self.s]), np.linspace(0, 1, _SCALES // coarse))
-        radial = _RADIAL // coarse
-        # ends at geometric probabilities in both tails of the gamma law and at equal ones between
-        tails = np.geomspace(level, 0.02, radial)
-        ends = [special.gammaincinv(a, tails), special.gammainccinv(a, tails)]
-        ends.append(special.gammaincinv(a, np.linspace(0.03, 0.97, 2 * radial)))
-        inner = np.unique(np.outer(2 * scales, np.concatenate(ends)))
+        scales = np.quantile(np.concatenate([self.v, self.v + self.s]), np.linspace(0, 1, _SCALES))
+        # geometric probabilities in both tails of the gamma law and equal ones between
+        tails = np.geomspace(level, 0.02, _RADIAL)
+        quantiles = [special.gammaincinv(a, tails), special.gammainccinv(a, tails)]
+        quantiles.append(special.gammaincinv(a, np.linspace(0.03, 0.97, 2 * _RADIAL)))
+        inner = np.unique(np.outer(2 * scales, np.concatenate(quantiles)))[:: _QUANTILES_OF_A_CELL * coarse]
         return np.concatenate([[0.0], _apart(inner, _LEAST_CELL * inner / np.sqrt(a + 1)), [np.inf]])
 
     def _best(self, plus: list[_Term], minus: list[_Term], level: float, doublings: int) -> float:
@@ -746,7 +749,11 @@ def most_telling(tests: Sequence[SignalTest], delta: float, coarse: int) -> Sign
     curves = [PrivacyCurve.of(test.released(delta, coarse=coarse)) for test in tests]
     # delta may be an upper bound, which these curves do not reach at any epsilon
     reached = min(delta, _MOST_REACHED * max(float(curve.delta(0.0)) for curve in curves))
-    return tests[int(np.argmax([curve.epsilon(reached) for curve in curves]))]
+    best, greatest = 0, curves[0].epsilon(reached)
+    for place, curve in enumerate(curves):
+        if curve.delta(greatest) > reached:  # its epsilon is greater
+            best, greatest = place, curve.epsilon(reached)
+    return tests[best]
 
 
 def gamma_cells(a: float, t: FloatArray) -> FloatArray:
