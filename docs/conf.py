@@ -1,9 +1,12 @@
 """Sphinx configuration."""
 
+import posixpath as _posixpath
 import sys
+from functools import partial as _partial
 from importlib.metadata import version as _version
 from pathlib import Path as _Path
 
+from bs4 import BeautifulSoup as _BeautifulSoup
 from sphinx.ext import autosummary as _autosummary
 
 sys.path.insert(0, str(_Path(__file__).parent))
@@ -72,15 +75,35 @@ html_js_files = ["narrow.js", "ledger.js"]
 html_extra_path = [name for name in ("_extra",) if _Path(__file__).parent.joinpath(name).exists()]  # the live report
 _autosummary.WELL_KNOWN_ABBREVIATIONS += ("Sec.", "Eq.", "Eqs.", "Fig.", "Figs.", "Lemma.", "resp.")
 
-_beside_modules = []  # the menu that all pages of modules have
+_parsed = _partial(_BeautifulSoup, features="html.parser")
+_pages = {}  # of the menu: its links from the root, no page marked, and what it links
+_menus = {}  # by page, or by folder for those that it does not link
 
 
 def _short_menu(app, pagename, templatename, context, doctree):
-    """Show the main pages alone beside a module: all modules beside each of them took a third of the time of the build."""
-    if pagename.startswith("api/"):
-        if not _beside_modules:
-            _beside_modules.append(context["toctree"](maxdepth=1, titles_only=True, includehidden=True, collapse=False))
-        context["toctree"] = lambda **options: _beside_modules[0]
+    """Show the main pages and those right below them: to resolve all modules beside each page took a third of the build."""
+    if "toctree" not in context:
+        return
+    folder, this = _posixpath.dirname(pagename), f"{pagename}.html"
+    if not _pages:
+        menu = _parsed(context["toctree"](maxdepth=2, titles_only=True, includehidden=True, collapse=False))
+        for tag in menu.select(".current"):
+            tag["class"].remove("current")
+        for link in menu.select("a"):
+            link["href"] = this if link["href"] == "#" else _posixpath.normpath(_posixpath.join(folder, link["href"]))
+        _pages["menu"], _pages["links"] = str(menu), {link["href"] for link in menu.select("a")}
+    key = this if this in _pages["links"] else folder
+    if key not in _menus:
+        menu = _parsed(_pages["menu"])
+        for link in menu.select("a"):
+            if link["href"] == this:
+                link["href"] = "#"
+                for tag in (link, *link.find_parents(["li", "ul"])):
+                    tag["class"] = [*tag.get("class", []), "current"]
+            else:
+                link["href"] = _posixpath.relpath(link["href"], folder or ".")
+        _menus[key] = str(menu)
+    context["toctree"] = lambda **options: _menus[key]
 
 
 def setup(app):
