@@ -73,7 +73,8 @@ def derived() -> dict[str, sp.Expr]:
     by_j = sp.diff(lagrangian(), j) / (A * P_cp)
     by_Z = sp.diff(lagrangian(), Z) * Z**2 / (V * b * ((Z - 1) * sp.exp(Z) - c))
     only_delay = {L2: 0, L3: 0, L4: 0, L5: 0}
-    multiplier = sp.solve(sp.diff(lagrangian(), Z).subs(only_delay), L1)[0]
+    by_delay = sp.diff(lagrangian(), Z).subs(only_delay)  # linear in its multiplier
+    multiplier = sp.factor(-by_delay.subs(L1, 0)) / sp.factor(sp.diff(by_delay, L1))
     edge = by_j.subs(only_delay).subs(L1, multiplier).subs(j, j_on_the_edge())
     return {
         "69": by_j,

@@ -347,13 +347,18 @@ def one_each(expressions: Sequence[sp.Basic]) -> dict[str, sp.Symbol]:
     ParameterError
         When two parameters have the same name: points, boxes and certificates distinguish parameters by name only.
     """
+    return dict(_one_each(*expressions))
+
+
+@lru_cache(maxsize=1 << 12)  # the same sides are looked at when a claim is made, given to its paper, and proved
+def _one_each(*expressions: sp.Basic) -> dict[str, sp.Symbol]:
     inside = [part.function for expression in expressions for part in expression.atoms(sp.Sum, sp.Product)]
-    for scope in ([expression] for expression in inside):
+    for scope in inside:
         _symbols_by_name(scope)
-    return _symbols_by_name(expressions)
+    return _symbols_by_name(*expressions)
 
 
-def _symbols_by_name(expressions: Sequence[sp.Basic]) -> dict[str, sp.Symbol]:
+def _symbols_by_name(*expressions: sp.Basic) -> dict[str, sp.Symbol]:
     symbols: dict[str, sp.Symbol] = {}
     for symbol in sorted(
         set().union(*(expression.free_symbols for expression in expressions)), key=lambda s: (s.name, _range_text(s))
