@@ -50,6 +50,7 @@ _MORE_NATS = 6.0  # by which the quadrature is more accurate than this
 _TRIMMED, _MANY_CELLS, _FINELY = 1e-20, 1 << 14, 64
 # for as many devices at most, cells of the law of the others' noise over rounds (`_fine_cells`)
 _FINE_CELLS = {64: 1 << 15, 256: 1 << 14}
+_EXACT = 1 << 18  # values of a law up to which it has no grid, where Gauss rules take their place
 _AT_ONCE = 1 << 20  # epsilons times values of the others' noise that are computed at a time
 _WORTH_A_SERIES = 24  # epsilons asked at a time from which a series in epsilon is tried
 _MOST_OF_A_SERIES = 64  # epsilons that are read from one series
@@ -79,7 +80,7 @@ class Query(Mechanism):
     device: int
     observer: Observer
     tolerance: float = 0.0  # relative error that a divergence may have in a composition; 0 outside of one
-    _parts: dict[float, NoiseMixture] = field(default_factory=dict, compare=False, repr=False)
+    _parts: dict[tuple[float, int | None], NoiseMixture] = field(default_factory=dict, compare=False, repr=False)
     _rules: dict[tuple[float, int], NoiseMixture | None] = field(default_factory=dict, compare=False, repr=False)
     _composed: list[Query] = field(default_factory=list, compare=False, repr=False)
     _rough: list[Query] = field(default_factory=list, compare=False, repr=False)
@@ -242,12 +243,17 @@ class Query(Mechanism):
         value, _, error = gaussian.log_curve(eps, np.full(eps.shape, mu))
         return np.asarray(value + error)
 
+    @cached_property
+    def _cells(self) -> int | None:
+        _, model = observers.mixture_model(self.system, self.observer)
+        return _fine_cells(self.system, model, composed=self.tolerance > 0)
+
     def _part(self, negligible: float) -> NoiseMixture:
-        if negligible not in self._parts:
+        if (key := (negligible, self._cells)) not in self._parts:
             laws = self._laws_of_all or Laws(self.system, self.observer, np.array([self.device]))
-            part = laws.mixture(self.device, negligible)
-            self._parts[negligible] = replace(part, nats=min(part.nats, _NATS), estimating=True)
-        part = self._parts[negligible]
+            part = laws.mixture(self.device, negligible, self._cells)
+            self._parts[key] = replace(part, nats=min(part.nats, _NATS), estimating=True)
+        part = self._parts[key]
         if not self.tolerance:
             return part
         return replace(part, nats=min(part.nats, _MORE_NATS - math.log(self.tolerance)), interpolated=self.tolerance)
@@ -263,11 +269,13 @@ class Query(Mechanism):
         the saddle point :math:`nK(t) \approx t\epsilon + \log\delta`, less than the :math:`t\epsilon` by whose share :math:`\eta`
         log delta changes over a relative :math:`\eta` of epsilon.
         """
-        if self._part(NEGLIGIBLE).weights.shape[1] < noise_interpolant.ESTIMATED_FROM or self.tolerance:
+        if self.tolerance:
             return self
         if not self._composed:
             empty: dict[str, Any] = {"_rules": {}, "_seen": {}, "_composed": [], "_rough": [], "_series": {}, "_at_zero": {}}
-            self._composed.append(replace(self, tolerance=_TOLERATED, **empty))
+            composed = replace(self, tolerance=_TOLERATED, **empty)
+            few = composed._part(NEGLIGIBLE).weights.shape[1] < noise_interpolant.ESTIMATED_FROM
+            self._composed.append(self if few else composed)
         return self._composed[0]
 
     def for_sketch(self) -> Mechanism:
@@ -278,8 +286,10 @@ class Query(Mechanism):
             return self
         if not self._rough:
             few = replace(part.sketch_by_rules(_SKETCH_WIDTH, _SKETCH_NATS), estimating=False, interpolated=0.0)
-            empty: dict[str, Any] = {"_rules": {}, "_seen": {}, "_series": {}, "_at_zero": {}}
-            self._rough.append(replace(self, tolerance=0.0, _parts=dict.fromkeys((NEGLIGIBLE, 0.0), few), **empty))
+            empty: dict[str, Any] = {"_parts": {}, "_rules": {}, "_seen": {}, "_series": {}, "_at_zero": {}}
+            rough = replace(self, tolerance=0.0, **empty)
+            rough._parts.update(dict.fromkeys(((NEGLIGIBLE, rough._cells), (0.0, rough._cells)), few))
+            self._rough.append(rough)
         return self._rough[0]
 
     def _at_cells(self, negligible: float) -> SharedCurves | None:
@@ -430,32 +440,43 @@ class Laws:
     system: InferenceSystem
     observer: Observer
     devices: IntArray
-    _parts: dict[float, dict[int, NoiseMixture]] = field(default_factory=dict, compare=False, repr=False)
+    _parts: dict[tuple[float, int | None], dict[int, NoiseMixture]] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of(cls, system: InferenceSystem, observer: Observer | str, devices: IntArray) -> Laws:
         """The laws of the noise beside each of these devices."""
         return cls(system, observers.resolved(system, observer), np.sort(devices))
 
-    def mixture(self, device: int, negligible: float) -> NoiseMixture:
-        """The mixture of one device, up to this probability of the others' noise at either end of its law."""
-        if negligible not in self._parts:
+    def mixture(self, device: int, negligible: float, cells: int | None) -> NoiseMixture:
+        """The mixture of one device, up to this probability of the others' noise at either end of a law of so many cells."""
+        if (key := (negligible, cells)) not in self._parts:
             meant, model = observers.mixture_model(self.system, self.observer)
-            alone = participations(meant, self.devices, negligible, model, _fine_cells(self.system, model), together=False)
-            self._parts[negligible] = {int(k): part.only(part.kind[[i]]) for part in alone for i, k in enumerate(part.devices)}
-        return self._parts[negligible][device]
+            alone = participations(meant, self.devices, negligible, model, cells, together=False)
+            self._parts[key] = {int(k): part.only(part.kind[[i]]) for part in alone for i, k in enumerate(part.devices)}
+        return self._parts[key][device]
 
 
-def _fine_cells(system: InferenceSystem, model: type[NoiseMixture]) -> int | None:
+def _fine_cells(system: InferenceSystem, model: type[NoiseMixture], *, composed: bool) -> int | None:
     """How many cells the law of the others' noise has over rounds, where more than usual are worth their time.
 
     Hidden devices in few dimensions have close bounds anyway, and where no series in the noise is found each value costs one
-    divergence; in many dimensions each is read from a series, and half as many cells serve.
+    divergence. In many dimensions few values stand for all of an exact law in a composition; else each is read from a series,
+    and half as many cells serve.
     """
     hidden = model is HiddenParticipationMixture
     if system.idle_noise or (system.dimension < PROVED_FROM if hidden else system.adjacency is not Adjacency.ABSENT):
         return None
+    if hidden and composed and _most_values(system) <= _EXACT:
+        return _EXACT
     return next((cells // (1 + hidden) for most, cells in _FINE_CELLS.items() if system.devices <= most), None)
+
+
+def _most_values(system: InferenceSystem) -> float:
+    """How many values the noise of the others of a device has, at most."""
+    random = (system.participation > 0) & (system.participation < 1) & (system.noise_variance > 0)
+    alike = np.unique(system.received_noise_variance[random], return_counts=True)[1].astype(float)
+    left = np.max(alike / (alike + 1)) if np.all(random) else 1.0  # of the values of all devices, without one of them
+    return float(np.prod(alike + 1) * left)
 
 
 def _shortened(epsilon: FloatArray) -> FloatArray:

@@ -1063,3 +1063,32 @@ def test_a_hidden_device_that_nearly_always_sends_is_a_visible_one(adjacency, di
     asked = {"rounds": number, "device": [4]}
     hidden, seen = (system_privacy.epsilon_bracket(system, observer=each, **asked) for each in ("others", "participants"))
     assert hidden.upper >= seen.lower and seen.upper >= hidden.lower and hidden.width < 1e-3
+
+
+@pytest.mark.parametrize("adjacency", ["silent", "replace"])
+def test_an_exact_law_in_a_composition_agrees_with_that_on_a_grid(adjacency):
+    """Gauss rules for 2^16 values of the others' noise, beside a series that is read at each value of a grid."""
+    query = rounds.query(unlike(17, 1, adjacency, dimension=150), 3, "others")
+    composed = query.in_composition(2)
+    assert composed._part(rounds.NEGLIGIBLE).slack == 0 < query._part(rounds.NEGLIGIBLE).slack
+    epsilon = np.array([0.05, 0.4, 1.5])
+    for reverse in (False, True):
+        (low, high), (other_low, other_high) = (each.delta_bracket(epsilon, reverse=reverse) for each in (composed, query))
+        assert np.all((low <= other_high) & (other_low <= high) & (high < low * (1 + 2e-3)))
+
+
+@pytest.mark.parametrize(
+    "participation, noise",
+    [
+        ([0.5, 0.2, 0.7, 0.9], [1.0, 2.0, 4.1, 8.3]),
+        ([0.5, 0.5, 0.3, 0.3, 0.3, 0.9], [1.0, 1.0, 1.0, 2.2, 2.2, 5.0]),
+        ([0.0, 1.0, 0.5, 0.5, 0.3], [1.0, 2.0, 0.0, 4.0, 9.5]),
+        ([1.0, 1.0], [1.0, 2.0]),
+    ],
+)
+def test_how_many_values_the_noise_of_the_others_has(participation, noise):
+    system = unlike(len(noise), 0).replace(participation=participation, noise_variance=noise, weight=1.0)
+    values = [[0.0, x] if 0 < p < 1 else [p * x] for p, x in zip(participation, noise, strict=True)]
+    others = [values[:device] + values[device + 1 :] for device in range(len(noise))]
+    most = max(len({round(sum(each), 9) for each in itertools.product(*theirs)}) for theirs in others)
+    assert most <= rounds._most_values(system) <= 2 * most

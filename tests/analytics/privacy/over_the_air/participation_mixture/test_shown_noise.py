@@ -158,7 +158,7 @@ def test_a_law_of_the_noise_on_a_grid_holds_every_pair_of_sets(cells, adjacency)
     (part,) = participations(system, np.array([0]), 0.0, cells=cells)
     assert part.spread > 0
     query = rounds.query(system, 0, "participants")
-    query._parts[0.0] = query._parts[1e-25] = part
+    query._parts[0.0, query._cells] = query._parts[1e-25, query._cells] = part
     assert query.closed
     curve, _ = query.composed(((query, 2),))
     x, weights = _every_set(system)
