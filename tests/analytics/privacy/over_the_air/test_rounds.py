@@ -25,7 +25,7 @@ from airtight.analytics.privacy.mechanisms.discrete_pair import Discrete, discre
 from airtight.analytics.privacy.mechanisms.gaussian import Gaussian
 from airtight.analytics.privacy.mechanisms.laplace import Laplace
 from airtight.analytics.privacy.mechanisms.randomized_response import RandomizedResponse
-from airtight.analytics.privacy.over_the_air import rounds, system_privacy
+from airtight.analytics.privacy.over_the_air import observers, rounds, system_privacy
 from airtight.analytics.privacy.over_the_air.multi_antenna.shared_curves import SharedCurves, edges_of
 from airtight.analytics.privacy.over_the_air.participation_mixture import hidden_divergence, signal_lower_bound
 from airtight.analytics.privacy.over_the_air.participation_mixture.build import participations
@@ -1092,3 +1092,16 @@ def test_how_many_values_the_noise_of_the_others_has(participation, noise):
     others = [values[:device] + values[device + 1 :] for device in range(len(noise))]
     most = max(len({round(sum(each), 9) for each in itertools.product(*theirs)}) for theirs in others)
     assert most <= rounds._most_values(system) <= 2 * most
+
+
+def test_the_grid_of_rare_devices_is_finer():
+    """Of thirty rare hidden devices the bounds are as close as asked; on the grid of others they were .3 % apart."""
+    draw = np.random.default_rng(3).uniform
+    usual = unlike(30, 2, "replace", dimension=784)
+    rare = usual.replace(participation=draw(0.02, 0.2, 30))
+    _, model = observers.mixture_model(rare, "others")
+    cells, fine = (rounds._fine_cells(system, model, composed=True) for system in (usual, rare))
+    assert fine == 4 * cells
+    query = rounds.query(rare, 1, "others").in_composition(2)
+    low, high = query.delta_bracket(np.array([0.1]))
+    assert low < high < low * (1 + 1e-3)
