@@ -126,7 +126,7 @@ _SHARES = 1.0, 0.5, 0.25, 0.125, 0.0  # of the greatest theta that are tried
 _APART, _CENTRES = 6.0, (2, 64)  # deviations between places about which the axis has points, for the others' codes; their number
 _SPARSE = 41  # points about each of many of them
 _SCALES, _RADIAL = 12, 20  # for the norm across: scales, and quantiles in each of the two tails
-_QUANTILES_OF_A_CELL = 4  # a cell of the norm across spans so many of them, of all scales
+_QUANTILES_OF_A_CELL = 4  # a cell of the norm across spans so many of them, of all scales, where the noise has many values
 _LOSSES = 500  # ranges of privacy losses
 # least probability of an outcome whose loss is computed: the first if this error of the loss is kept, or the second, over `level`
 _RAREST, _RARE, _CLEAR = 1e-280, 1e-4, 1e-7
@@ -407,7 +407,8 @@ class SignalTest:
         tails = np.geomspace(level, 0.02, _RADIAL)
         quantiles = [special.gammaincinv(a, tails), special.gammainccinv(a, tails)]
         quantiles.append(special.gammaincinv(a, np.linspace(0.03, 0.97, 2 * _RADIAL)))
-        inner = np.unique(np.outer(2 * scales, np.concatenate(quantiles)))[:: _QUANTILES_OF_A_CELL * coarse]
+        step = coarse * (1 if self.few else _QUANTILES_OF_A_CELL)
+        inner = np.unique(np.outer(2 * scales, np.concatenate(quantiles)))[::step]
         return np.concatenate([[0.0], _apart(inner, _LEAST_CELL * inner / np.sqrt(a + 1)), [np.inf]])
 
     def _best(self, plus: list[_Term], minus: list[_Term], level: float, doublings: int) -> float:

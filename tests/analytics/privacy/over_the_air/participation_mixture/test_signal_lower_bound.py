@@ -382,3 +382,18 @@ def test_a_probability_that_underflows_is_not_free():
     _, whole = of_whole_law(9)
     few = whole.ruled(1e-15)
     assert few._missed(1e-309) == np.inf and few._moved(0.0) == 1.0
+
+
+@pytest.mark.parametrize("dimension", [2, 20, 784])
+@pytest.mark.parametrize("p", [0.4, 1.0])
+def test_cells_of_the_norm_tell_whose_noise_is_there(dimension, p):
+    """A device without a signal, which adds noise or does not: chi-square tails of its squared norm."""
+    own = 10 / dimension
+    test = signal_lower_bound.SignalTest(np.ones(1), np.ones(1), 0.0, p, 0.0, own, dimension, Adjacency.ABSENT)
+    pair = test.released(1e-6)
+    epsilon = np.array([0.1, 0.5, 1.0])
+    inner = 1 + np.expm1(epsilon) / p  # FDP-L4
+    square = 2 * (1 + own) / own * (np.log(inner) + dimension / 2 * np.log1p(own))
+    truth = p * (stats.chi2.sf(square / (1 + own), dimension) - inner * stats.chi2.sf(square, dimension))
+    low, _ = pair.delta_bracket(epsilon)
+    assert np.all((low <= truth * (1 + 1e-9)) & (low >= 0.99 * truth))
