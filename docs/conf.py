@@ -76,8 +76,7 @@ html_extra_path = [name for name in ("_extra",) if _Path(__file__).parent.joinpa
 _autosummary.WELL_KNOWN_ABBREVIATIONS += ("Sec.", "Eq.", "Eqs.", "Fig.", "Figs.", "Lemma.", "resp.")
 
 _parsed = _partial(_BeautifulSoup, features="html.parser")
-_pages = {}  # of the menu: its links from the root, no page marked, and what it links
-_menus = {}  # by page, or by folder for those that it does not link
+_menu = []  # that of all pages, its links from the root and no page marked
 
 
 def _short_menu(app, pagename, templatename, context, doctree):
@@ -85,25 +84,22 @@ def _short_menu(app, pagename, templatename, context, doctree):
     if "toctree" not in context:
         return
     folder, this = _posixpath.dirname(pagename), f"{pagename}.html"
-    if not _pages:
-        menu = _parsed(context["toctree"](maxdepth=2, titles_only=True, includehidden=True, collapse=False))
-        for tag in menu.select(".current"):
+    if not _menu:
+        first = _parsed(context["toctree"](maxdepth=2, titles_only=True, includehidden=True, collapse=False))
+        for tag in first.select(".current"):
             tag["class"].remove("current")
-        for link in menu.select("a"):
+        for link in first.select("a"):
             link["href"] = this if link["href"] == "#" else _posixpath.normpath(_posixpath.join(folder, link["href"]))
-        _pages["menu"], _pages["links"] = str(menu), {link["href"] for link in menu.select("a")}
-    key = this if this in _pages["links"] else folder
-    if key not in _menus:
-        menu = _parsed(_pages["menu"])
-        for link in menu.select("a"):
-            if link["href"] == this:
-                link["href"] = "#"
-                for tag in (link, *link.find_parents(["li", "ul"])):
-                    tag["class"] = [*tag.get("class", []), "current"]
-            else:
-                link["href"] = _posixpath.relpath(link["href"], folder or ".")
-        _menus[key] = str(menu)
-    context["toctree"] = lambda **options: _menus[key]
+        _menu.append(str(first))
+    menu = _parsed(_menu[0])
+    for link in menu.select("a"):
+        if link["href"] == this:
+            link["href"] = "#"
+            for tag in (link, *link.find_parents(["li", "ul"])):
+                tag["class"] = [*tag.get("class", []), "current"]
+        else:
+            link["href"] = _posixpath.relpath(link["href"], folder or ".")
+    context["toctree"] = lambda **options: str(menu)
 
 
 def setup(app):

@@ -598,7 +598,7 @@ class Composition:
         if bands:
             least_step = max(span / (_ROUGH_CELLS if rough else _CELLS), 20 * self._deviation(tilt, cut) / _POINTS)
             step = max(step / _CHEAPER, least_step)
-        # a curve that is only known for_sketch is not worth a fine grid
+        # a curve that is only known roughly is not worth a fine grid
         cells, best, allowed = _ROUGH_CELLS if rough else _MANY_CELLS, (0.0, np.inf), _BAND_SHARE * log_width
         log_moments = {i: self._sketches_to(cut)[i].cumulant(tilt)[0] for i in bands}
         deviation = self._deviation(tilt, cut)

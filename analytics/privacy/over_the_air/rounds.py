@@ -50,8 +50,9 @@ _MORE_NATS = 6.0  # by which the quadrature is more accurate than this
 _TRIMMED, _MANY_CELLS, _FINELY = 1e-20, 1 << 14, 64
 # for as many devices at most, cells of the law of the others' noise over rounds (`_fine_cells`)
 _FINE_CELLS = {64: 1 << 15, 256: 1 << 14}
-_USUAL_RANGE, _FINEST = 2.0, 2  # range of the noise over its mean for which they are; how often they are halved for a greater one
-_EXACT = 1 << 18  # values of a law up to which it has no grid, where Gauss rules take their place
+# greatest noise over the mean noise for which so many cells serve; how often they are halved, at most, where it is greater
+_USUAL_RANGE, _MOST_HALVINGS = 2.0, 2
+_EXACT = 1 << 18  # most values of an exact law that Gauss rules stand for; a law of more values is put on a grid
 _AT_ONCE = 1 << 20  # epsilons times values of the others' noise that are computed at a time
 _WORTH_A_SERIES = 24  # epsilons asked at a time from which a series in epsilon is tried
 _MOST_OF_A_SERIES = 64  # epsilons that are read from one series
@@ -470,24 +471,25 @@ def _fine_cells(system: InferenceSystem, model: type[NoiseMixture], *, composed:
     if hidden and composed and _most_values(system) <= _EXACT:
         return _EXACT
     cells = next((cells // (1 + hidden) for most, cells in _FINE_CELLS.items() if system.devices <= most), None)
-    return cells * _finer(system) if hidden and cells else cells
+    return cells * _refinement(system) if hidden and cells else cells
 
 
-def _finer(system: InferenceSystem) -> int:
-    """How many times finer a grid has to be where devices are rare: their noise is far below the end of the grid."""
+def _refinement(system: InferenceSystem) -> int:
+    """How many times as many cells rare devices need: most of their noise lies near the lower end of the grid."""
     scaled = system.normalised()
     noise = scaled.received_noise_variance
     mean = float(scaled.receiver_noise_variance + scaled.participation @ noise)
     times = float(np.sum(noise[scaled.participation > 0])) / mean / _USUAL_RANGE if mean > 0 else 1.0
-    return 2 ** int(np.clip(np.round(np.log2(max(times, 1.0))), 0, _FINEST)) if math.isfinite(times) else 1
+    return 2 ** int(np.clip(np.round(np.log2(max(times, 1.0))), 0, _MOST_HALVINGS)) if math.isfinite(times) else 1
 
 
 def _most_values(system: InferenceSystem) -> float:
-    """How many values the noise of the others of a device has, at most."""
+    """The greatest number of values that the noise of the others of any device has, or a little more."""
     random = (system.participation > 0) & (system.participation < 1) & (system.noise_variance > 0)
     alike = np.unique(system.received_noise_variance[random], return_counts=True)[1].astype(float)
     left = np.max(alike / (alike + 1)) if np.all(random) else 1.0  # of the values of all devices, without one of them
-    return float(np.prod(alike + 1) * left)
+    with np.errstate(over="ignore"):
+        return float(np.prod(alike + 1) * left)
 
 
 def _shortened(epsilon: FloatArray) -> FloatArray:

@@ -205,14 +205,14 @@ class HiddenParticipationMixture(NoiseMixture):
             log_enough: FloatArray | None,
         ) -> tuple[FloatArray, FloatArray]:
             row, asked = rows[i], epsilon[i]
-            log_bound, doubt = np.full((2, i.size), np.inf)
+            log_bound, log_doubt = np.full((2, i.size), np.inf)
             # epsilon = 0 has no bound of its own: D_1 differs from D_lambda by lambda - 1 at most
             positive = np.maximum(asked, _LEAST_EPSILON)
             regular = (asked < np.inf) & (self.participation[row] < 1)
             regular &= (self.own_noise[row] > 0) & (self.sensitivity[row] > 0)
             if np.any(regular):
                 row = row[regular]
-                log_bound[regular], doubt[regular] = hidden_divergence.log_largest(
+                log_bound[regular], log_doubt[regular] = hidden_divergence.log_largest(
                     positive[regular],
                     self.participation[row],
                     self.sensitivity[row],
@@ -228,8 +228,8 @@ class HiddenParticipationMixture(NoiseMixture):
                 )
                 with np.errstate(divide="ignore"):
                     moved = np.log(np.where(positive > asked, 2 * positive, 0.0)[regular] / self.participation[row])
-                doubt[regular] = np.logaddexp(doubt[regular], moved)
-            return log_bound, doubt
+                log_doubt[regular] = np.logaddexp(log_doubt[regular], moved)
+            return log_bound, log_doubt
 
         return largest
 

@@ -266,13 +266,13 @@ def log_largest(
     """
     on_panels = partial(_largest_on_panels, dimension=dimension, replace=replace, reverse=reverse)
     problems = np.stack([eps, p, d, s, low, high, rho, slight])
-    log_bound, doubt, growth = np.full((3, eps.size), np.inf)
+    log_bound, log_doubt, growth = np.full((3, eps.size), np.inf)
     for cuts, growth_allowed in _MANY_CUTS if enough is None else _FEW_CUTS:
         rough = np.flatnonzero(~(growth <= growth_allowed) & (enough is None or ~(log_bound <= enough)))
         if not rough.size:
             break
-        log_bound[rough], doubt[rough], growth[rough] = on_panels(problems[:, rough], cuts=cuts)
-    return log_bound, doubt
+        log_bound[rough], log_doubt[rough], growth[rough] = on_panels(problems[:, rough], cuts=cuts)
+    return log_bound, log_doubt
 
 
 def _largest_on_panels(
@@ -295,11 +295,11 @@ def _largest_on_panels(
         # exp overflows above 709; a factor of exp(700) suffices (module's notes, *right of the kink*)
         excess = np.log(np.expm1(np.clip(s[:, None, None] * np.exp(-low)[:, None, None] * tau, 0.0, 700.0)))
         # each v lies in one of the pieces
-        doubt = np.max(np.where(above > 0, log_factors + width + np.log(above) + excess, -np.inf), axis=1)
+        log_apart = np.max(np.where(above > 0, log_factors + width + np.log(above) + excess, -np.inf), axis=1)
         whole = np.max(log_factors + width, axis=1)  # the panel itself, as B is at most 1
         # the branch right of the kink is analytic: it may be used on a panel where it is right up to the doubt on the
         # whole interval, and so may 0
-        right, left_out = doubt <= slight[:, None], whole <= slight[:, None] - _SLIGHTER
+        right, left_out = log_apart <= slight[:, None], whole <= slight[:, None] - _SLIGHTER
         # complex v: by the maximum principle the boundary of the ellipse suffices, and its upper half by symmetry
         arcs = _Arcs.around((low + high) / 2, (high - low) / 2, rho, s, 2 * cuts.pieces)
         log_factors, tau, _, imaginary, log_right = arcs.terms(eps, d, s, mean, log_odds, zeta, a)
@@ -315,17 +315,16 @@ def _largest_on_panels(
         of_left = np.log(_log_remainder(-tau * eta, eta, a)[0]) - np.log(arcs.cosine)
         of_left = np.where(left_of_kink, of_left + max(a - 1, 0.0) / 2 * np.log1p(slant * slant), np.inf)
         of_right = np.logaddexp(0.0, log_right)
-        # the greatest of all arcs for each panel, then the sum over panels and the tail
+        # the greatest of all arcs for each panel, then the sum over panels
         of_left, of_right = (np.max(log_factors + width + each, axis=1) for each in (of_left, of_right))
         right &= ~(of_left <= of_right)
-        each = np.where(left_out, -np.inf, np.where(right, of_right, of_left))
-        log_bound = special.logsumexp(each, axis=1)
-        doubt = special.logsumexp(np.where(left_out, whole, np.where(right, doubt, -np.inf)), axis=1)
+        log_bound = special.logsumexp(np.where(left_out, -np.inf, np.where(right, of_right, of_left)), axis=1)
+        log_doubt = special.logsumexp(np.where(left_out, whole, np.where(right, log_apart, -np.inf)), axis=1)
         # beyond the last panel 0 is used; as B is at most 1, what is left out is a normal tail, greatest at the least v
         root = np.sqrt(np.exp(low) + s)
-        doubt = np.logaddexp(doubt, special.log_ndtr(d / (2 * root) - (eps + zeta[:, -1]) * root / d))
+        log_doubt = np.logaddexp(log_doubt, special.log_ndtr(d / (2 * root) - (eps + zeta[:, -1]) * root / d))
         growth = log_bound - special.logsumexp(np.max(log_factors + width, axis=1), axis=1)
-        return np.where(log_bound == log_bound, log_bound, np.inf), doubt, growth
+        return np.where(log_bound == log_bound, log_bound, np.inf), log_doubt, growth
 
 
 def _panel_ends(eps: FloatArray, d: FloatArray, w: FloatArray, slight: FloatArray, cuts: _Cuts) -> FloatArray:

@@ -362,6 +362,7 @@ class SignalTest:
 
         @cache
         def across_of(adds_own: bool) -> FloatArray:
+            """Probabilities of the cells of the norm, given each value of the noise."""
             a = (self.dimension - 1) / 2
             if a == 0:
                 return np.ones((self.v.size, 1))

@@ -1094,6 +1094,10 @@ def test_how_many_values_the_noise_of_the_others_has(participation, noise):
     assert most <= rounds._most_values(system) <= 2 * most
 
 
+def test_more_values_than_a_double_can_count_are_infinitely_many():
+    assert rounds._most_values(unlike(1100, 0)) == math.inf
+
+
 def test_the_grid_of_rare_devices_is_finer():
     """Of thirty rare hidden devices the bounds are as close as asked; on the grid of others they were .3 % apart."""
     draw = np.random.default_rng(3).uniform
