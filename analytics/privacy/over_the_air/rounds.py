@@ -462,8 +462,8 @@ def _fine_cells(system: InferenceSystem, model: type[NoiseMixture], *, composed:
     """How many cells the law of the others' noise has over rounds, where more than usual are worth their time.
 
     Hidden devices in few dimensions have close bounds anyway, and where no series in the noise is found each value costs one
-    divergence. In many dimensions few values stand for all of an exact law in a composition; else each is read from a series,
-    and half as many cells serve.
+    divergence. In many dimensions a composition keeps an exact law, for which Gauss rules stand. Otherwise the divergence at
+    each value is read from a series, and half as many cells serve.
     """
     hidden = model is HiddenParticipationMixture
     if system.idle_noise or (system.dimension < PROVED_FROM if hidden else system.adjacency is not Adjacency.ABSENT):
