@@ -34,7 +34,7 @@ from airtight.analytics.privacy.over_the_air.participation_mixture import (
     noise_interpolant,
     signal_lower_bound,
 )
-from airtight.analytics.privacy.over_the_air.participation_mixture.build import participations
+from airtight.analytics.privacy.over_the_air.participation_mixture.build import of_partial_sums, participations
 from airtight.analytics.privacy.over_the_air.participation_mixture.evaluate import NoiseMixture
 from airtight.analytics.privacy.over_the_air.participation_mixture.hidden import PROVED_FROM, HiddenParticipationMixture
 from airtight.analytics.privacy.over_the_air.participation_mixture.shown_noise import NEGLIGIBLE, Ratios, ShownNoise
@@ -52,7 +52,8 @@ _TRIMMED, _MANY_CELLS, _FINELY = 1e-20, 1 << 14, 64
 _FINE_CELLS = {64: 1 << 15, 256: 1 << 14}
 # greatest noise over the mean noise for which so many cells serve; how often they are halved, at most, where it is greater
 _USUAL_RANGE, _MOST_HALVINGS = 2.0, 2
-_EXACT = 1 << 18  # most values of an exact law that Gauss rules stand for; a law of more values is put on a grid
+_EXACT = 1 << 18  # most values of an exact law that Gauss rules stand for; for more, rules of partial sums or a grid
+_SAMPLED, _FAILING = 7, 5  # epsilons at which rules of partial sums are tried first, and how many of them may fail
 _AT_ONCE = 1 << 20  # epsilons times values of the others' noise that are computed at a time
 _WORTH_A_SERIES = 24  # epsilons asked at a time from which a series in epsilon is tried
 _MOST_OF_A_SERIES = 64  # epsilons that are read from one series
@@ -84,6 +85,7 @@ class Query(Mechanism):
     tolerance: float = 0.0  # relative error that a divergence may have in a composition; 0 outside of one
     _parts: dict[tuple[float, int | None], NoiseMixture] = field(default_factory=dict, compare=False, repr=False)
     _rules: dict[tuple[float, int], NoiseMixture | None] = field(default_factory=dict, compare=False, repr=False)
+    _summed: list[HiddenParticipationMixture | None] = field(default_factory=list, compare=False, repr=False)
     _composed: list[Query] = field(default_factory=list, compare=False, repr=False)
     _rough: list[Query] = field(default_factory=list, compare=False, repr=False)
     _curves: dict[float, SharedCurves | None] = field(default_factory=dict, compare=False, repr=False)
@@ -274,8 +276,7 @@ class Query(Mechanism):
         if self.tolerance:
             return self
         if not self._composed:
-            empty: dict[str, Any] = {"_rules": {}, "_seen": {}, "_composed": [], "_rough": [], "_series": {}, "_at_zero": {}}
-            composed = replace(self, tolerance=_TOLERATED, **empty)
+            composed = replace(self, tolerance=_TOLERATED, _composed=[], _rough=[], **_nothing_known())
             few = composed._part(NEGLIGIBLE).weights.shape[1] < noise_interpolant.ESTIMATED_FROM
             self._composed.append(self if few else composed)
         return self._composed[0]
@@ -288,8 +289,7 @@ class Query(Mechanism):
             return self
         if not self._rough:
             few = replace(part.sketch_by_rules(_SKETCH_WIDTH, _SKETCH_NATS), estimating=False, interpolated=0.0)
-            empty: dict[str, Any] = {"_parts": {}, "_rules": {}, "_seen": {}, "_series": {}, "_at_zero": {}}
-            rough = replace(self, tolerance=0.0, **empty)
+            rough = replace(self, tolerance=0.0, _parts={}, **_nothing_known())
             rough._parts.update(dict.fromkeys(((NEGLIGIBLE, rough._cells), (0.0, rough._cells)), few))
             self._rough.append(rough)
         return self._rough[0]
@@ -301,13 +301,23 @@ class Query(Mechanism):
     def _laws(self, negligible: float) -> Iterator[NoiseMixture]:
         """The others' noise on few values, in a composition, and then on all: for divergences too steep for the few."""
         part = self._part(negligible)
-        for pieces in part.tried_pieces if self.tolerance else ():
+        many = self._many(negligible) if self.tolerance else part
+        for pieces in many.tried_pieces if self.tolerance else ():
             key = negligible, pieces
             if key not in self._rules:
-                self._rules[key] = part.ruled(pieces)
+                self._rules[key] = many.ruled(pieces)
             if (law := self._rules[key]) is not None:
                 yield law
         yield part
+
+    def _many(self, negligible: float) -> NoiseMixture:
+        """The law for which rules stand; for hidden devices in many dimensions on nodes of partial sums instead of a grid."""
+        part = self._part(negligible)
+        if not (isinstance(part, HiddenParticipationMixture) and part.slack and not part.interpolating):
+            return part
+        if not self._summed:
+            self._summed.append(of_partial_sums(self.system.normalised(), part))
+        return self._summed[0] or part
 
     def _shared_curves(self, negligible: float) -> SharedCurves | None:
         """The divergence at few values of the others' noise, where these are many and its slope in the noise is known."""
@@ -383,16 +393,25 @@ class Query(Mechanism):
 
     def _summed_ends(self, eps: FloatArray, reverse: bool, negligible: float) -> BracketArrays:
         """Both bounds from the divergence at values of the others' noise."""
+
+        def log_ends(mixture: NoiseMixture, some: IntArray) -> BracketArrays:
+            rows = np.zeros(some.size, dtype=np.int64)
+            return evaluate.log_ends(mixture, eps[some], rows, reverse=reverse, doubt=SHORTENED)
+
         low, high = np.full(eps.shape, np.nan), np.full(eps.shape, np.nan)
         with np.errstate(under="ignore"):
             for mixture in self._laws(negligible):
                 left = np.flatnonzero(np.isnan(low) | np.isnan(high))
+                # few epsilons show whether the rules of partial sums mostly fail
+                if left.size > 2 * _SAMPLED and isinstance(mixture, HiddenParticipationMixture) and mixture.replaced is not None:
+                    sample = left[np.linspace(0, left.size - 1, _SAMPLED).astype(int)]
+                    low[sample], high[sample] = log_ends(mixture, sample)
+                    if np.sum(np.isnan(low[sample])) > _FAILING:
+                        continue
+                    left = np.setdiff1d(left, sample)
                 steps = -(-left.size * mixture.weights.shape[1] // _AT_ONCE)
                 for chunk in (left[start::steps] for start in range(steps)):
-                    rows = np.zeros(chunk.size, dtype=np.int64)
-                    low[chunk], high[chunk] = evaluate.log_ends(
-                        mixture, eps[chunk], rows, reverse=reverse, doubt=SHORTENED
-                    )
+                    low[chunk], high[chunk] = log_ends(mixture, chunk)
             upper = np.minimum(np.exp(high) * (1 + 2e-15) + SMALLEST, 1.0)
             return np.maximum(np.exp(low) * (1 - 2e-15) - NORMAL, 0.0), np.where(high == -np.inf, 0.0, upper)
 
@@ -403,6 +422,11 @@ class Query(Mechanism):
             return None
         v = float(mixture.variance[0][mixture.weights[0] > 0][0] + mixture.own_noise[0])
         return float(mixture.participation[0]), float(mixture.sensitivity[0]), v
+
+
+def _nothing_known() -> dict[str, Any]:
+    """Empty records of what depends on the tolerance of a query."""
+    return {"_rules": {}, "_summed": [], "_seen": {}, "_series": {}, "_at_zero": {}}
 
 
 register(Query, "system")

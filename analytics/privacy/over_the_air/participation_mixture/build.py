@@ -17,8 +17,9 @@ from airtight.analytics.checks import FloatArray, IntArray
 from airtight.analytics.distributions import poisson_binomial, weighted_sum
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.inference.system import HomogeneousSystems, InferenceSystem
-from airtight.analytics.privacy.over_the_air.participation_mixture import signal_lower_bound
+from airtight.analytics.privacy.over_the_air.participation_mixture import partial_sums, signal_lower_bound
 from airtight.analytics.privacy.over_the_air.participation_mixture.evaluate import NoiseMixture
+from airtight.analytics.privacy.over_the_air.participation_mixture.hidden import HiddenParticipationMixture
 from airtight.analytics.rounding import NORMAL, SMALLEST, UNIT
 
 Systems = InferenceSystem | HomogeneousSystems
@@ -339,6 +340,29 @@ def participations(
             batch, atoms = [], 0
     if batch:
         yield _participation(system, devices, class_of, classes, batch, negligible, model)
+
+
+def of_partial_sums(system: InferenceSystem, part: HiddenParticipationMixture) -> HiddenParticipationMixture | None:
+    """The mixture of one device with the others' noise on nodes of rules of partial sums; None where there are none."""
+    others = np.arange(system.devices) != part.devices[0]
+    keys = np.stack([system.participation, system.received_noise_variance])[:, others]
+    classes, multiplicity = np.unique(keys, axis=1, return_counts=True)
+    participation, noise = classes
+    law = partial_sums.law(participation, noise, multiplicity, float(part.receiver[0]), part.half)
+    if law is None:
+        return None
+    values, weights, replaced = law
+    return replace(
+        part,
+        variance=values[None] * (1 - (system.devices + 8) * UNIT),
+        weights=weights[None],
+        missing=np.full(1, weights.size * SMALLEST * bool(np.min(weights) < NORMAL)),
+        slack=0.0,
+        spread=0.0,
+        error=poisson_binomial.relative_error(system.devices, classes.shape[1]),
+        lost=0.0,
+        replaced=replaced,
+    )
 
 
 def _small(system: InferenceSystem, classes: FloatArray, total: weighted_sum.Law) -> NDArray[np.bool_]:

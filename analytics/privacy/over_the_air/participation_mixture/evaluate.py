@@ -65,6 +65,7 @@ _PATIENCE = 8  # steps of pure Newton's method; with a very weak signal each cha
 _GROWTH = 16  # greatest factor of epsilon in one step while no upper bound is known
 COARSE = 1e-3  # relative error of delta by curvature from which the noise is lowered instead
 _PIECES = 12, 32  # pieces of the law of the others' noise with a Gauss rule each, in a composition
+_OF_RULES = 3e-5  # such an error of Gauss rules, which comes and goes from one epsilon to the next
 _BULK_NATS = 25.0  # minus log delta beyond the bulk
 _WORTH_RULING = 0.6  # share of the atoms that Gauss rules may have
 _WIDER = 1e-9  # relative widening of cells, more than the rounding of values
@@ -567,7 +568,7 @@ class NoiseMixture:
 
     def _allowed_error(self, log_mean: FloatArray, smooth: Smooth | None) -> FloatArray | float:
         """Relative error that Gauss rules may make in a mean; an estimate of it does not count as more where that is greater."""
-        return tolerated(self.tolerance, -log_mean) if self.interpolated and smooth is not None else self.tolerance
+        return tolerated(self.tolerance, -log_mean, _OF_RULES) if self.interpolated and smooth is not None else self.tolerance
 
     def least_epsilon(self, delta: float | FloatArray, *, convex: bool = False) -> FloatArray:
         """Least epsilon of each kind, at one delta or at one delta per kind, rounded up.
@@ -763,13 +764,13 @@ class NoiseMixture:
         return self.participation * singular
 
 
-def tolerated(bulk: float, nats: FloatArray) -> FloatArray:
+def tolerated(bulk: float, nats: FloatArray, coarse: float = COARSE) -> FloatArray:
     """Error of log delta that a composition can stand, where delta is exp(-nats).
 
     It costs less epsilon where log delta changes faster, and log delta changes in proportion to itself. In the bulk it counts
     once for each round.
     """
-    return np.asarray(bulk + COARSE * nats * np.minimum(nats / _BULK_NATS, 1.0) ** 2)
+    return np.asarray(bulk + coarse * nats * np.minimum(nats / _BULK_NATS, 1.0) ** 2)
 
 
 def _log_upper(p: FloatArray) -> FloatArray:

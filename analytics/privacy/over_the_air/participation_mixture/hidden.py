@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from scipy import special
 
 from airtight.analytics.checks import FloatArray, IntArray
 from airtight.analytics.guarantee import Adjacency
@@ -14,8 +16,9 @@ from airtight.analytics.privacy.over_the_air.participation_mixture import (
     gauss_rule,
     hidden_divergence,
     noise_interpolant,
+    partial_sums,
 )
-from airtight.analytics.privacy.over_the_air.participation_mixture.complex_noise import AnalyticBound
+from airtight.analytics.privacy.over_the_air.participation_mixture.complex_noise import AnalyticBound, Smooth
 from airtight.analytics.privacy.over_the_air.participation_mixture.evaluate import (
     Curvature,
     Curve,
@@ -41,7 +44,7 @@ _LEAST_EPSILON = 1e-15  # for which the divergence is bounded at complex noise
 _HALF, _HALF_PER_DIMENSION = 0.45, 1 / 800
 _OPENINGS, _MANY_DIMENSIONS = (0.2, 0.3), 500
 _WIDER = 1e-6  # by which a piece is widened on either side, for roundings of values
-_DOUBTED = 16.0  # panels that may each add a doubt
+_DOUBTED = 64.0  # panels that may each add a doubt
 _JUDGED = 9  # values of the divergence that show what contributes to its mean
 
 
@@ -50,13 +53,14 @@ class _AboutPieces(NamedTuple):
 
     largest: Largest
     opening: float  # greatest argument in an ellipse
+    divided: bool  # whether panels are divided where the bounds are not close enough
 
     def on_pieces(self, low: FloatArray, high: FloatArray, offset: FloatArray, log_slight: FloatArray) -> AnalyticBound:
         """See :class:`.complex_noise.Smooth`; no law with an offset has such rules."""
         rho = complex_noise.opened((high - low) / 2 + _WIDER, self.opening)
         asked = low - _WIDER, high + _WIDER, rho, log_slight - np.log(_DOUBTED), log_slight - gauss_rule.log_missed(rho)
         problem = np.repeat(np.arange(low.shape[0]), low.shape[1])
-        log_bound, log_doubt = self.largest(problem, *(each.ravel() for each in asked))
+        log_bound, log_doubt = self.largest(problem, *(each.ravel() for each in asked), divided=self.divided)
         return AnalyticBound(rho, log_bound.reshape(low.shape), log_doubt.reshape(low.shape))
 
 
@@ -67,6 +71,7 @@ def _unknown_curvature(
     return np.full(low.shape, np.inf), np.full(low.shape, np.inf)
 
 
+@dataclass(frozen=True)
 class HiddenParticipationMixture(NoiseMixture):
     r"""``silent`` and ``replace`` without idle noise: :math:`E_S\,D_\lambda(P_S\|Q_S)` of
     :mod:`.hidden_divergence`.
@@ -76,8 +81,9 @@ class HiddenParticipationMixture(NoiseMixture):
 
     Notes
     -----
-    In a composition the mean over an exact law of the others' noise is that of Gauss rules, whose errors rest on
-    :func:`.hidden_divergence.log_largest`; where these are too great, and for a law on a grid, the divergence is interpolated.
+    In a composition the mean over an exact law of the others' noise, or over nodes of :mod:`.partial_sums`, is that of Gauss
+    rules, whose errors rest on :func:`.hidden_divergence.log_largest`. Where these are too great, and for a law on a grid, the
+    divergence is interpolated.
 
     On a grid of the others' noise, the second difference with step :math:`\sigma`, the slack, is a mean of the second
     derivative within :math:`\sigma` of v. There the second derivative differs from this mean by at most :math:`2\sigma`
@@ -88,6 +94,7 @@ class HiddenParticipationMixture(NoiseMixture):
     twice the second difference.
     """
 
+    replaced: partial_sums.Replaced | None = None  # of the one law, partial sums for which rules stand
     sketches_on_grid = 1  # the divergence costs more on the second, whose tolerance is less than that of the grid
 
     @property
@@ -116,9 +123,13 @@ class HiddenParticipationMixture(NoiseMixture):
         if not self._rules_serve:
             return ()
         variance, weights = self._widest  # but for the least value, which stays by itself
-        half = min(_HALF, int(self.dimension[0]) * _HALF_PER_DIMENSION)
-        few = gauss_rule.pieces_of_width(variance[:, 1:], weights[:, 1:], 2 * half)
+        few = gauss_rule.pieces_of_width(variance[:, 1:], weights[:, 1:], 2 * self.half)
         return few, 2 * few
+
+    @property
+    def half(self) -> float:
+        """The greatest half width in log v of a piece with a proved rule."""
+        return min(_HALF, int(self.dimension[0]) * _HALF_PER_DIMENSION)
 
     @property
     def _opening(self) -> float:
@@ -131,10 +142,33 @@ class HiddenParticipationMixture(NoiseMixture):
     def order(self, reverse: bool) -> Curve:
         return partial(self._hidden, reverse=reverse)
 
+    def _about_pieces(self, largest: Largest) -> _AboutPieces:
+        """Bounds for the rules of this law; panels are divided before the law itself would be used."""
+        assert self.rules is not None
+        last = self.rules.low.shape[1] > min(self.tried_pieces, default=0)
+        return _AboutPieces(largest, self._opening, last or self.dimension[0] < _MANY_DIMENSIONS)
+
+    def _missed(
+        self,
+        component: Component,
+        values: FloatArray,
+        errors: FloatArray,
+        weights: FloatArray,
+        rows: IntArray,
+        smooth: Smooth | None,
+    ) -> FloatArray:
+        missed = super()._missed(component, values, errors, weights, rows, smooth)
+        if self.replaced is None or not isinstance(smooth, _AboutPieces):
+            return missed
+        log_mean = special.logsumexp(values + np.where(np.isfinite(errors), errors, 0.0), b=weights, axis=1)
+        bounds = smooth._replace(opening=self.replaced.opening, divided=True)
+        remainder = self.replaced.log_remainder(bounds, log_mean + np.log(self._allowed_error(log_mean, smooth)))
+        return np.column_stack([missed, np.where(log_mean > -np.inf, remainder, -np.inf)])
+
     def _hidden(self, epsilon: FloatArray, rows: IntArray, *, reverse: bool = False) -> Values:
         component, largest = self._component(epsilon, rows, reverse=reverse), self._largest(epsilon, rows, reverse=reverse)
         if self._proved and self.rules is not None:
-            value, slope, up, down = self._expected(component, rows, _unknown_curvature, _AboutPieces(largest, self._opening))
+            value, slope, up, down = self._expected(component, rows, _unknown_curvature, self._about_pieces(largest))
             return np.log(self.participation[rows]) + value, slope, up, down
         at = NoiseInterpolant(
             component,
@@ -203,12 +237,14 @@ class HiddenParticipationMixture(NoiseMixture):
             rho: FloatArray,
             log_negligible: FloatArray,
             log_enough: FloatArray | None,
+            *,
+            divided: bool = False,
         ) -> tuple[FloatArray, FloatArray]:
             row, asked = rows[i], epsilon[i]
             log_bound, log_doubt = np.full((2, i.size), np.inf)
             # epsilon = 0 has no bound of its own: D_1 differs from D_lambda by lambda - 1 at most
             positive = np.maximum(asked, _LEAST_EPSILON)
-            regular = (asked < np.inf) & (self.participation[row] < 1)
+            regular = (asked < np.inf) & ((asked > 0) | (log_enough is None)) & (self.participation[row] < 1)
             regular &= (self.own_noise[row] > 0) & (self.sensitivity[row] > 0)
             if np.any(regular):
                 row = row[regular]
@@ -222,6 +258,7 @@ class HiddenParticipationMixture(NoiseMixture):
                     rho[regular],
                     log_negligible[regular],
                     enough=None if log_enough is None else log_enough[regular],
+                    divided=divided,
                     dimension=int(self.dimension[0]),
                     replace=self.adjacency is Adjacency.REPLACE,
                     reverse=reverse,

@@ -129,6 +129,7 @@ class _Cuts(NamedTuple):
 # tried in this order, each while the bound of B on the cuts before is beyond so many nats, which shows that panels are too wide
 # for either branch: for a bound that may be close enough soon, and for a close one
 _FEW_CUTS = (_Cuts(3, 7, 9), -np.inf), (_Cuts(5, 13, 19), -np.inf)
+_DIVISIONS, _GREAT, _PARTS = 3, 8, 4  # how often panels are divided, how many each time, and into how many parts
 _MANY_CUTS = (_Cuts(5, 13, 19), -np.inf), (_Cuts(5, 52, 76), 5.0), (_Cuts(5, 208, 304), 30.0)
 _STEEPEST = 1.5  # radians: greatest argument in the box of an ellipse; below pi/2
 _TABLED = 20.0  # shape of a gamma variable from which a table replaces SciPy's function
@@ -234,6 +235,7 @@ def log_largest(
     slight: FloatArray,
     *,
     enough: FloatArray | None = None,
+    divided: bool = False,
     dimension: int,
     replace: bool,
     reverse: bool = False,
@@ -243,7 +245,8 @@ def log_largest(
 
     On the interval itself the divergence differs from a function that is analytic in the ellipse by at most the doubt.
     Both are infinite where nothing is proved. All arguments have shape (N,), d and s are positive; `slight` is the log
-    of the doubt that one panel may add, `enough` that of bounds that need not be closer; without it they are close.
+    of the doubt that one panel may add, `enough` that of bounds that need not be closer; without it they are close. If
+    `divided`, panels are divided where bounds are not close enough.
 
     Notes
     -----
@@ -261,31 +264,48 @@ def log_largest(
     of the kink, where :math:`\Re\tau > 0` on all arcs, by means of :math:`|1-e^{-\eta t}| \le
     (|\eta|/\Re\eta)(1-e^{-t\Re\eta})` for complex :math:`\eta`. The other branch is used where its bound is less and it
     differs from B by less than the doubt `slight` on the whole interval, and 0 where B itself contributes much less than
-    that. Where these bounds of B are great beside 1, the panels are cut further.
+    that. Where these bounds of B are great beside 1, the panels are cut further, or those on which they are greatest are
+    `divided`: a panel about the kink must be narrow for either branch.
     Right of the last panel 0 is used: B is at most 1 there, and the doubt is a normal tail.
     """
     on_panels = partial(_largest_on_panels, dimension=dimension, replace=replace, reverse=reverse)
     problems = np.stack([eps, p, d, s, low, high, rho, slight])
     log_bound, log_doubt, growth = np.full((3, eps.size), np.inf)
+    rough = np.arange(eps.size)
     for cuts, growth_allowed in _MANY_CUTS if enough is None else _FEW_CUTS:
         rough = np.flatnonzero(~(growth <= growth_allowed) & (enough is None or ~(log_bound <= enough)))
         if not rough.size:
             break
-        log_bound[rough], log_doubt[rough], growth[rough] = on_panels(problems[:, rough], cuts=cuts)
+        zeta = _panel_ends(eps[rough], d[rough], s[rough], low[rough], slight[rough], cuts)
+        log_bound[rough], log_doubt[rough], growth[rough], panels = on_panels(problems[:, rough], zeta, cuts=cuts)
+    for _ in range(_DIVISIONS if divided and rough.size else 0):
+        still = ~(log_bound[rough] <= (-np.inf if enough is None else enough[rough]))
+        if not np.any(still):
+            break
+        rough, zeta = rough[still], _divided_where_great(zeta[still], panels[still])
+        log_bound[rough], log_doubt[rough], growth[rough], panels = on_panels(problems[:, rough], zeta, cuts=cuts)
     return log_bound, log_doubt
 
 
+def _divided_where_great(zeta: FloatArray, panels: FloatArray) -> FloatArray:
+    """Ends of panels, of which in each row those with the greatest values are divided into equal parts."""
+    greatest = np.argpartition(panels, -_GREAT, axis=1)[:, -_GREAT:]
+    start, end = (np.take_along_axis(zeta, greatest + k, axis=1)[:, :, None] for k in (0, 1))
+    inside = start + (end - start) * (np.arange(1, _PARTS) / _PARTS)
+    return np.sort(np.hstack([zeta, inside.reshape(zeta.shape[0], -1)]), axis=1)
+
+
 def _largest_on_panels(
-    problems: FloatArray, *, dimension: int, replace: bool, reverse: bool, cuts: _Cuts
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Both results of :func:`log_largest` on such panels, and by how much the bound exceeds that for B = 1."""
+    problems: FloatArray, zeta: FloatArray, *, dimension: int, replace: bool, reverse: bool, cuts: _Cuts
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Both results of :func:`log_largest` on panels of zeta with these ends; by how much the bound exceeds that for B = 1; and
+    what each panel adds to the bound."""
     eps, p, d, s, low, high, rho, slight = problems
     with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
         a = (dimension - 1) / 2
         # kappa: mean of the coordinates of x and x' on the axis, whose origin is the common component
         mean = np.zeros(d.shape) if replace else -d / 2 if reverse else d / 2
         log_odds = np.log(p) - np.log1p(-p) - eps - np.log(-np.expm1(-eps))
-        zeta = _panel_ends(eps, d, np.exp(low) + s, slight, cuts)
         # Real v: where B and its branch right of the kink differ, by E[(exp(eta (tau - S)) - 1)_+] at most P(a, tau)
         # (exp(eta tau) - 1). The greatest tau and eta of each piece of the interval are taken.
         on_axis = _Arcs.on_axis(low, high, s, cuts.pieces)
@@ -318,18 +338,21 @@ def _largest_on_panels(
         # the greatest of all arcs for each panel, then the sum over panels
         of_left, of_right = (np.max(log_factors + width + each, axis=1) for each in (of_left, of_right))
         right &= ~(of_left <= of_right)
-        log_bound = special.logsumexp(np.where(left_out, -np.inf, np.where(right, of_right, of_left)), axis=1)
+        panels = np.where(left_out, -np.inf, np.where(right, of_right, of_left))
+        log_bound = special.logsumexp(panels, axis=1)
         log_doubt = special.logsumexp(np.where(left_out, whole, np.where(right, log_apart, -np.inf)), axis=1)
         # beyond the last panel 0 is used; as B is at most 1, what is left out is a normal tail, greatest at the least v
         root = np.sqrt(np.exp(low) + s)
         log_doubt = np.logaddexp(log_doubt, special.log_ndtr(d / (2 * root) - (eps + zeta[:, -1]) * root / d))
         growth = log_bound - special.logsumexp(np.max(log_factors + width, axis=1), axis=1)
-        return np.where(log_bound == log_bound, log_bound, np.inf), log_doubt, growth
+        return np.where(log_bound == log_bound, log_bound, np.inf), log_doubt, growth, np.where(panels == panels, panels, np.inf)
 
 
-def _panel_ends(eps: FloatArray, d: FloatArray, w: FloatArray, slight: FloatArray, cuts: _Cuts) -> FloatArray:
-    """Ends of panels of zeta, from 0 to where the remaining integral at the variance w is negligible."""
-    m = d / np.sqrt(w)
+def _panel_ends(
+    eps: FloatArray, d: FloatArray, s: FloatArray, low: FloatArray, slight: FloatArray, cuts: _Cuts
+) -> FloatArray:
+    """Ends of panels of zeta, from 0 to where the remaining integral at the least log v is negligible."""
+    m = d / np.sqrt(np.exp(low) + s)
     start = eps / m - m / 2
     # alpha^2 / 2 at the end exceeds its least value by _TAIL nats, and what is left is no more than `slight` where B makes the
     # divergence small; zeta = m (alpha - start)

@@ -182,6 +182,24 @@ def test_a_band_whose_values_err_stops_where_cells_no_longer_matter():
     assert np.all(exact(at)[0] <= np.exp(-at) / 2)
 
 
+def test_a_band_is_not_refined_in_vain_for_ever():
+    """Errors of the values that come and go keep the sides apart, however many nodes there are."""
+    asked = []
+
+    def curve(epsilon):
+        asked.append(epsilon.size)
+        value = np.exp(-epsilon) / 2
+        error = np.where(np.modf(epsilon * 1e6)[0] < 0.5, 1e-3, 1e-9)
+        return value * (1 - error), np.minimum(value * (1 + error), 1.0)
+
+    band = ConvexBand(curve, np.linspace(0, 4, 33))
+    for allowed in 0.2 ** np.arange(1, 12):
+        band.refine(np.ones_like, allowed)
+    before = len(asked)
+    band.refine(np.ones_like, 1e-13)
+    assert len(asked) == before and band.nodes.size < 2000
+
+
 @pytest.mark.parametrize("step", [0.5, 30.0, 500.0, 5e4])
 def test_laws_on_coarse_grids_are_on_their_sides(step):
     """Under P five losses of some steps; Q has a part that P never has: the laws' curves are on either side."""

@@ -99,15 +99,16 @@ def test_a_few_nodes_serve_the_dimension_of_the_paper():
 @pytest.mark.parametrize(
     ("eps", "near", "v"), [(0.3, 1.0, 0.8 + 0.15j), (0.05, 0.0, 0.7 - 0.1j), (0.5, 0.5, 0.75 + 0.1j)]
 )
-@pytest.mark.parametrize("enough", [None, 1e3])
-def test_the_bound_on_an_ellipse_bounds_complex_values(eps, near, v, enough):
-    """The integral at a complex v, by mpmath, at a place that lies in the ellipse; also a bound that need not be close."""
+@pytest.mark.parametrize(("enough", "divided"), [(None, False), (1e3, False), (-1e3, True)])
+def test_the_bound_on_an_ellipse_bounds_complex_values(eps, near, v, enough, divided):
+    """The integral at a complex v, by mpmath, at a place that lies in the ellipse; also a bound that need not be close, and one
+    whose panels are divided."""
     p, d, s, r = 0.7, 0.27, 0.1, 120
     low, high, rho = math.log(0.6), math.log(0.9), 3.0
     one = np.ones(1)
     found, _ = hidden_divergence.log_largest(
         eps * one, p * one, d * one, s * one, low * one, high * one, rho * one, -20 * one,
-        enough=enough and enough * one, dimension=r, replace=near == 0.5, reverse=near == 0.0,
+        enough=enough and enough * one, divided=divided, dimension=r, replace=near == 0.5, reverse=near == 0.0,
     )  # fmt: skip
     x = (2 * complex(mp.log(v)) - low - high) / (high - low)
     assert abs(x + complex(mp.sqrt(x - 1)) * complex(mp.sqrt(x + 1))) < rho
@@ -127,7 +128,22 @@ def test_the_bound_on_an_ellipse_bounds_complex_values(eps, near, v, enough):
             return mp.exp(-alpha * alpha / 2) / mp.sqrt(2 * mp.pi) * -mp.expm1(-zeta) * rest / m
 
         value = mp.quad(integrand, [0, 0.01, 0.1, 0.3, 0.6, 1.0, 1.4])
-    assert mp.log(abs(value)) <= found[0] < mp.log(abs(value)) + (60 if enough else 30)
+    assert mp.log(abs(value)) <= found[0] < mp.log(abs(value)) + (60 if enough == 1e3 else 30)
+
+
+def test_panels_are_divided_where_the_bound_is_great():
+    """A sharp kink: a bound beyond e^100 becomes one that serves a rule."""
+    one = np.ones(1)
+    problem = (1e-4 * one, 0.48 * one, 0.0116 * one, 0.08 * one, 1.2 * one, 2.1 * one, 1.875 * one, -17 * one)
+    options = {"enough": np.zeros(1), "dimension": 784, "replace": False}
+    (rough,), _ = hidden_divergence.log_largest(*problem, **options)
+    (close,), (doubt,) = hidden_divergence.log_largest(*problem, **options, divided=True)
+    assert rough > 100 and close < 0 and doubt < -13
+    zeta, panels = np.array([[0.0, 1.0, 2.0, *range(4, 24, 2)]]), np.zeros((1, 12))
+    panels[0, [0, 3]] = 1.0
+    divided = hidden_divergence._divided_where_great(zeta, panels)
+    assert divided.shape == (1, 13 + 8 * 3) and np.all(np.diff(divided) > 0) and np.isin(zeta, divided).all()
+    assert np.isin([0.25, 0.5, 0.75, 4.5, 5.0, 5.5], divided).all()
 
 
 @pytest.mark.parametrize("eps", [1e-10, 1e-3, 0.03, 0.0749])
