@@ -85,7 +85,7 @@ def test_unlike_hidden(benchmark, devices, adjacency):
 
 
 @pytest.mark.parametrize("adjacency", ["silent", "absent"])
-@pytest.mark.parametrize("devices", [12, 18, 30])
+@pytest.mark.parametrize("devices", [12, 18, 30, 300])
 def test_unlike_hidden_rounds(benchmark, devices, adjacency):
     benchmark.group = f"a device among {devices} unlike hidden ones, r = 784, 200 rounds, {adjacency}"
     system = unlike(devices, adjacency)
