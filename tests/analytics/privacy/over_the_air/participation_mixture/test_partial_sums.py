@@ -135,6 +135,59 @@ def test_the_noise_that_follows_is_rounded_down(few_values, monkeypatch):
     np.testing.assert_allclose([coarse[-1], usual[-1]], fine[-1], rtol=1e-9)
 
 
+class Known:
+    """Bounds and doubts that are stated for each band; what has been asked is kept."""
+
+    def __init__(self, log_largest, log_doubt):
+        self.log_largest, self.log_doubt, self.asked = np.array(log_largest), np.array(log_doubt), None
+
+    def on_pieces(self, low, high, offset, log_slight):
+        self.asked = low, log_slight
+        last = low.shape[1]
+        return AnalyticBound(
+            np.full(low.shape, 3.0),
+            *(np.tile(x[x.size - last :], (low.shape[0], 1)) for x in (self.log_largest, self.log_doubt)),
+        )
+
+
+def test_a_band_counts_the_greatest_bound_above_it_and_no_band_of_slight_weight_is_asked_for():
+    low, weights = np.arange(4.0), np.array([1e-9, 1e-3, 0.25, 0.5])
+    replaced = partial_sums.Replaced(low, low + 1, weights / 8, weights, 0.2)
+    known = Known([5.0, -3.0, 1.0, 0.0], [-30.0, -7.0, -9.0, -8.0])
+    (every,) = np.exp(replaced.log_remainder(known, np.array([-60.0])))
+    bound, doubt = np.exp([5.0, 1.0, 1.0, 0.0]), np.exp([-7.0, -7.0, -8.0, -8.0])
+    assert every == pytest.approx(weights / 8 @ bound + weights @ doubt) and known.asked[0].shape == (1, 4)
+    np.testing.assert_allclose(known.asked[1][0], -60 - np.log(np.cumsum(weights)))
+    (some,) = np.exp(replaced.log_remainder(known, np.array([-10.0])))
+    assert some == pytest.approx(weights[1:] / 8 @ bound[1:] + weights[1:] @ doubt[1:] + weights[0])
+    np.testing.assert_array_equal(known.asked[0], [low[1:]])
+    assert replaced.log_remainder(known, np.array([10.0])) == pytest.approx(np.log(weights.sum()))
+
+
+def test_each_piece_counts_its_error_and_its_doubt_once(few_values, monkeypatch):
+    p, noise, receiver = random_devices(7, 12)
+    kept = []
+    ruled = partial_sums._ruled
+    monkeypatch.setattr(partial_sums, "_ruled", lambda *each: kept.append(ruled(*each)) or kept[-1])
+    _, _, replaced = partial_sums.law(p, noise, np.ones(12, dtype=int), receiver, 0.45)
+    bound = doubt = 0.0
+    for _, _, rules in kept:
+        half, used = (rules.high - rules.low) / 2, rules.mass > 0
+        rho = complex_noise.opened(np.maximum(half, 1e-12), 0.22 * 0.45)
+        bound += np.sum(np.where(used, rules.mass * (4 * rho**-31 / (rho - 1) + 32 * rules.deviation), 0.0))
+        doubt += np.sum(rules.mass * (2 + 96 * rules.deviation))
+    np.testing.assert_allclose([replaced.of_bound.sum(), replaced.of_doubt.sum()], [bound, doubt], rtol=1e-6)
+
+
+def test_what_underflows_is_missing():
+    system = unlike(14, 5, "silent", 784)
+    exact = rounds.query(system, 2, "others").in_composition(3)._part(0.0)
+    assert rounds.of_partial_sums(system.normalised(), exact).missing[0] == 0
+    rare = system.replace(participation=np.where(np.arange(14) > 10, 1e-200, np.array(system.participation)))
+    exact = rounds.query(rare, 2, "others").in_composition(3)._part(0.0)
+    assert 0 < rounds.of_partial_sums(rare.normalised(), exact).missing[0] < 1e-300
+
+
 @pytest.mark.parametrize(("adjacency", "reverse"), [("silent", False), ("silent", True), ("replace", False)])
 @pytest.mark.parametrize(("dimension", "kind"), [(100, "usual"), (784, "usual"), (784, "loud"), (300, "rare"), (784, "alike")])
 def test_a_hidden_device_beside_every_value_of_the_noise(adjacency, reverse, dimension, kind, few_values):
