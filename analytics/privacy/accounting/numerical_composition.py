@@ -36,7 +36,7 @@ place. This is assumed of the library. The error of the masses, each of which is
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -84,6 +84,9 @@ _MISSING = 1.5  # factor by which bands are narrowed by more than they are too w
 _CHEAPER = 4  # divisor of the step where a curve is costly: a finer grid costs less than more nodes of a band
 _SEARCHES = 60  # greatest number of rounds of the search for the epsilon of one release
 _CLOSE = 1e-13  # relative length of an interval at which this search ends
+# relative distances before the end above at which that below is tried; share of the distance of the bounds of log delta, and of
+# what counts of it, that a search may leave
+_BEFORE, _SHARE, _APART = (1e-3, 1e-6, 1e-9), 0.01, 1e-3
 _EVERY = 3.0  # decades of delta for which many points share a grid
 _GREATEST_TILT = 1e12  # a greater one is needed where no finite loss comes near epsilon
 _TILTS = 150  # tilts at which the sketches tell the level of delta at an epsilon
@@ -258,7 +261,7 @@ class Composition:
         if delta == 0:
             return self._pure()
         if self.single:
-            return self._inverse(delta)
+            return self._inverse(delta, floor)
         # the sum of the greatest losses is an upper bound already
         if 0 < (greatest := self._greatest()) <= floor:
             return 0.0, greatest
@@ -438,10 +441,12 @@ class Composition:
             low[i], high[i] = self.delta(float(epsilon[i]), width)
         return np.minimum(low, high), high
 
-    def epsilons(self, delta: FloatArray, width: float = DEFAULT_RELATIVE_WIDTH) -> BracketArrays:
+    def epsilons(
+        self, delta: FloatArray, width: float = DEFAULT_RELATIVE_WIDTH, floor: ArrayLike = 0.0
+    ) -> BracketArrays:
         """As :meth:`epsilon` at each of many deltas: the bounds are read from grids that neighbours share."""
         if self.single and np.all((delta > 0) & (delta < 1)):
-            return self._inverses(delta)
+            return self._inverses(delta, np.broadcast_to(floor, delta.shape))
         low, high = np.zeros(delta.shape), np.where(delta >= 1, 0.0, np.inf)
         inside = (delta > 0) & (delta < 1) & (len(self.factors) > 0) & (not self.single)
         # level 0 marks deltas of 0 and 1, which have no grid
@@ -497,22 +502,25 @@ class Composition:
                 del self._grids[next(iter(self._grids))]  # the oldest
         return self._grids[level, width]
 
-    def _inverse(self, delta: float) -> tuple[float, float]:
-        """Lower and upper bound of the epsilon of one release at delta, from its curve."""
-        low, high = self._inverses(np.array([delta]))
+    def _inverse(self, delta: float, floor: float = 0.0) -> tuple[float, float]:
+        """Lower and upper bound of the epsilon of one release at delta, from its curve; they are not narrowed below the floor."""
+        low, high = self._inverses(np.array([delta]), np.array([floor]))
         return float(low[0]), float(high[0])
 
-    def _inverses(self, delta: FloatArray) -> BracketArrays:
+    def _inverses(self, delta: FloatArray, floor: FloatArray) -> BracketArrays:
         """As :meth:`_inverse` at each delta."""
         direct = self.factors[0][0].epsilons(delta, reverse=self.reverse)
         if direct is not None:
             return direct
         curve = self._curves(0)[0]
-        # The lower bound of the curve gives the lower end of epsilon, the upper bound the upper end. The safe one of
-        # both neighbours is taken.
-        lower, _ = _crossings(lambda epsilon: curve(epsilon)[0], delta)
-        _, upper = _crossings(lambda epsilon: curve(epsilon)[1], delta)
-        return lower, upper
+        low, high = np.zeros(delta.shape), np.array(floor)
+        above = floor == 0
+        if not np.all(above):
+            above[~above] = curve(floor[~above])[1] > delta[~above]
+        # the lower bound of the curve gives the lower end of epsilon, the upper bound the upper end
+        if np.any(above):
+            low[above], high[above] = _crossings(curve, delta[above])
+        return low, high
 
     @property
     def _releases(self) -> int:
@@ -828,43 +836,75 @@ def _level_below(log_delta: FloatArray) -> FloatArray:
     return np.asarray(10.0 ** -np.clip(decades, _EVERY, -_LEAST_LOG / np.log(10.0)))
 
 
-def _crossings(curve: Callable[[FloatArray], FloatArray], delta: FloatArray) -> BracketArrays:
-    """Close neighbours between which a decreasing curve falls to each delta: above it at the first, not at the second."""
+def _crossings(curve: Callable[[FloatArray], BracketArrays], delta: FloatArray) -> BracketArrays:
+    """Where the lower and the upper bound of a decreasing curve fall to each delta: the lower one is above it at the first, the
+    upper one not at the second.
+    """
     grid = np.concatenate([[0.0], _DECADES, [1e8, 1e16, 1e100, np.inf]])
-    # one evaluation for all deltas: the first point of a wide grid that is safe
-    at_grid = curve(grid)
-    safe = at_grid <= delta[:, None]
+    at_grid = np.stack(curve(grid))  # one evaluation for all deltas
+    upper = _crossing(curve, delta, grid, at_grid, 1, ())[1]
+    # the lower bound falls to delta a little before
+    inside = (upper > 0) & (upper < np.inf)
+    near = [np.where(inside, upper * (1 - share), 0.0) for share in (*_BEFORE, 0.0)]
+    return _crossing(curve, delta, grid, at_grid, 0, near)[0], upper
+
+
+def _crossing(
+    curve: Callable[[FloatArray], BracketArrays],
+    delta: FloatArray,
+    grid: FloatArray,
+    at_grid: FloatArray,
+    side: int,
+    near: Sequence[FloatArray],
+) -> BracketArrays:
+    """Close neighbours between which a bound falls to each delta: above it at the first, not at the second.
+
+    Bounds at a grid are known; `side` is that of the bound that falls, and `near` has points for each delta to try first.
+    """
+    safe = at_grid[side] <= delta[:, None]
     # first == 0: safe at 0 already; first == size: nowhere safe
     first = np.where(np.any(safe, axis=1), np.argmax(safe, axis=1), grid.size)
-    lower, upper = np.maximum(first - 1, 0), np.minimum(first, grid.size - 1)
-    low, high = grid[lower], grid[upper]
-    at_low, at_high = at_grid[lower], at_grid[upper]
+    ends = np.stack([np.maximum(first - 1, 0), np.minimum(first, grid.size - 1)])
+    low, high = grid[ends]
+    at_low, at_high = at_grid[:, ends[0]], at_grid[:, ends[1]]
     unsettled = np.flatnonzero((first > 0) & (first < grid.size) & (high < np.inf))
-    for _ in range(_SEARCHES):
+    for search in range(_SEARCHES):
         if not unsettled.size:
             break
         a, b, target = low[unsettled], high[unsettled], delta[unsettled]
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            fall_a, fall_b = np.log(at_low[unsettled] / target), np.log(at_high[unsettled] / target)
+            fall_a, fall_b = np.log(at_low[side, unsettled] / target), np.log(at_high[side, unsettled] / target)
             # log delta is close to linear; two points on either side of its root end most searches at once
-            secant = a + (b - a) * (fall_a / (fall_a - fall_b))
+            along = (b - a) / (fall_a - fall_b)
+            secant = a + along * fall_a
+            reach = np.fmax(_CLOSE / 4 * secant, _SHARE / 2 * _distance(*at_high[:, unsettled]) * along)
         # a geometric mean where the interval spans many octaves
         middle = np.where(b > 4 * a, np.sqrt(np.maximum(a, 1e-4 * b) * b), (a + b) / 2)
-        secant = np.where(np.isfinite(secant), secant, middle)
-        points = np.stack([secant * (1 - _CLOSE / 4), secant * (1 + _CLOSE / 4), middle], axis=1)
+        secant, reach = np.where(np.isfinite(secant + reach), (secant, reach), (middle, 0.0 * middle))
+        tried = [each[unsettled] for each in near] if near and search == 0 else None
+        points = np.stack(tried or [secant - reach, secant + reach, middle], axis=1)
         points = np.sort(np.clip(points, a[:, None], b[:, None]), axis=1)
-        values = curve(points.ravel()).reshape(points.shape)
+        values = np.stack(curve(points.ravel())).reshape(2, *points.shape)
         points = np.column_stack([a, points, b])
-        values = np.column_stack([at_low[unsettled], values, at_high[unsettled]])
+        values = np.concatenate([at_low[:, unsettled, None], values, at_high[:, unsettled, None]], axis=2)
         # the ends of the interval keep their signs, whatever rounding does inside
-        safe = values <= target[:, None]
+        safe = values[side] <= target[:, None]
         safe[:, 0], safe[:, -1] = False, True
         crossing = np.argmax(safe, axis=1)
         rows = np.arange(unsettled.size)
         low[unsettled], high[unsettled] = points[rows, crossing - 1], points[rows, crossing]
-        at_low[unsettled], at_high[unsettled] = values[rows, crossing - 1], values[rows, crossing]
-        unsettled = unsettled[high[unsettled] - low[unsettled] > _CLOSE * high[unsettled]]
+        at_low[:, unsettled], at_high[:, unsettled] = values[:, rows, crossing - 1], values[:, rows, crossing]
+        # where the bounds are apart, a place much closer than they are needs no other
+        with np.errstate(divide="ignore", invalid="ignore"):
+            bounds = (at_high if side else at_low)[:, unsettled]
+            close = np.abs(np.log(bounds[side] / target)) <= _SHARE * _distance(*bounds)
+        unsettled = unsettled[(high[unsettled] - low[unsettled] > _CLOSE * high[unsettled]) & ~close]
     return low, np.where(first == grid.size, np.inf, high)
+
+
+def _distance(lower: FloatArray, upper: FloatArray) -> FloatArray:
+    """Distance of the bounds of log delta, as far as it counts; 0 where there is no lower bound."""
+    return np.where(lower > 0, np.minimum(np.log(upper / lower), _APART), 0.0)
 
 
 @dataclass(frozen=True)

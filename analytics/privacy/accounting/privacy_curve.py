@@ -161,10 +161,12 @@ class OneSidedCurve:
             return self._above(1.0).deltas(epsilon, width, floor)
         return _each(epsilon, lambda x: self.delta(x, width))
 
-    def epsilons(self, delta: FloatArray, width: float = DEFAULT_RELATIVE_WIDTH) -> tuple[FloatArray, FloatArray]:
-        """As :meth:`epsilon` at each of many deltas >= 0."""
+    def epsilons(
+        self, delta: FloatArray, width: float = DEFAULT_RELATIVE_WIDTH, floor: ArrayLike = 0.0
+    ) -> tuple[FloatArray, FloatArray]:
+        """As :meth:`epsilon` at each of many deltas >= 0; below the floor the bounds need not be narrowed."""
         if self._of_pairs:
-            return self._above(1.0).epsilons(delta, width)
+            return self._above(1.0).epsilons(delta, width, floor)
         return _each(delta, lambda x: self.epsilon(x, width))
 
     def is_tight(self, epsilon: float, low: float, high: float, width: float = DEFAULT_RELATIVE_WIDTH) -> bool:
@@ -450,7 +452,9 @@ class PrivacyCurve(tidy.Tabular):
             if deltas.size <= _FEW:
                 ends = _each(deltas.ravel(), lambda x: _greatest_epsilon(orders, x, goal))
             else:
-                ends = _greatest([order.epsilons(deltas.ravel(), goal) for order in orders])
+                ends = np.zeros(deltas.size), np.zeros(deltas.size)
+                for order in orders:  # an order below what another one reaches is not refined
+                    ends = _greatest([ends, order.epsilons(deltas.ravel(), goal, ends[0])])
             return Bracket.of(ends[0].reshape(deltas.shape)[()], ends[1].reshape(deltas.shape)[()], goal)
         eps = real("epsilon", epsilon if epsilon is not None else 0.0, "[-inf, inf]")
         lower, upper = self._deltas(orders, eps.ravel(), goal)

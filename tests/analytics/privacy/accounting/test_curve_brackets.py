@@ -7,9 +7,11 @@ import flint
 import numpy as np
 import pytest
 from hunt.curves import between, on_a_line, signal, subsampled_aggregate, subsampled_pair, subsampled_signal, together
+from support.systems import unlike
 
 import airtight
 from airtight.analytics.forms.balls.ball import ball
+from airtight.analytics.privacy.accounting import numerical_composition
 from airtight.analytics.privacy.accounting.numerical_composition import Joint
 from airtight.analytics.privacy.accounting.subsampled import Subsampled
 from airtight.analytics.privacy.mechanisms import laplace
@@ -278,3 +280,52 @@ def test_a_curve_of_a_mechanism_takes_a_count():
     for mechanism in ("gaussian", airtight.gaussian(0.5), Gaussian, None):
         with pytest.raises(airtight.ParameterError, match=r"mechanism(: missing; | = .*: )must be a Mechanism"):
             airtight.PrivacyCurve.of(mechanism)
+
+
+@pytest.mark.parametrize("apart", [0.0, 1e-9, 1e-4, 0.3, np.inf])
+@pytest.mark.parametrize("power", [0.5, 1.0, 2.0])
+def test_few_values_of_a_bracketed_curve_show_where_it_falls(apart, power):
+    """A costly curve whose bounds are apart, with errors that come and go: both ends are on their sides, and as close as that."""
+    asked = []
+
+    def curve(epsilon):
+        asked.append(epsilon.size)
+        with np.errstate(over="ignore", under="ignore"):
+            log_value = -(np.minimum(3 * epsilon, 1e4) ** power) - 1
+            if apart == np.inf:
+                return np.zeros(epsilon.shape), np.exp(log_value)
+            log_value = log_value + apart / 200 * np.sin(np.minimum(epsilon, 1e4) * 1e7)
+            return np.exp(log_value - apart / 2), np.exp(log_value + apart / 2)
+
+    delta = np.array([0.9, 0.1, 1e-3, 1e-10, 1e-30])
+    low, high = numerical_composition._crossings(curve, delta)
+    assert low[0] == high[0] == 0
+    assert np.all(curve(high)[1] <= delta) and np.all((curve(low)[0] > delta) | (low == 0))
+    if apart < np.inf:
+        narrowest = [((-1 - np.log(delta[1:]) + sign * apart / 2) ** (1 / power)) / 3 for sign in (-1, 1)]
+        slack = 1e-12 * narrowest[1] + 0.03 * (narrowest[1] - narrowest[0])
+        assert np.all(low[1:] >= narrowest[0] - slack) and np.all(high[1:] <= narrowest[1] + slack)
+    else:  # no lower bound: the upper end is as close as for a curve that is known
+        assert np.all(low == 0)
+        np.testing.assert_allclose(high[1:], (-1 - np.log(delta[1:])) ** (1 / power) / 3, rtol=1e-12)
+    assert sum(asked[:-2]) < 26 + 5 * (60 if 0 < apart < 1 else 120)
+
+
+def test_an_order_below_another_one_is_not_searched(monkeypatch):
+    """The epsilon of one release in the lesser order: below what the greater one reaches, one value of the curve suffices."""
+    curve = rounds.curve(unlike(5, 0, "silent", 300), device=1, observer="others")
+    deltas = [1e-3, 1e-5, 1e-7, 1e-9]
+    forward, reverse, worst = (curve.bracket(delta=deltas, direction=each) for each in ("forward", "reverse", "worst"))
+    asked = {False: 0, True: 0}
+    divergences = rounds.Query._divergences
+
+    def counted(query, eps, order):
+        asked[order] += eps.size
+        return divergences(query, eps, order)
+
+    monkeypatch.setattr(rounds.Query, "_divergences", counted)
+    again = rounds.curve(unlike(5, 0, "silent", 300), device=1, observer="others").bracket(delta=deltas)
+    np.testing.assert_array_equal(again, worst)
+    np.testing.assert_array_equal(worst.lower, np.maximum(forward.lower, reverse.lower))
+    assert np.all(worst.upper <= np.maximum(forward.upper, reverse.upper)) and np.all(forward.lower > reverse.upper)
+    assert asked[True] <= len(deltas) + 2 < asked[False]
