@@ -84,8 +84,8 @@ _MISSING = 1.5  # factor by which bands are narrowed by more than they are too w
 _CHEAPER = 4  # divisor of the step where a curve is costly: a finer grid costs less than more nodes of a band
 _SEARCHES = 60  # greatest number of rounds of the search for the epsilon of one release
 _CLOSE = 1e-13  # relative length of an interval at which this search ends
-# relative distances before the end above at which that below is tried; share of the distance of the bounds of log delta, and of
-# what counts of it, that a search may leave
+# relative distances before the end above at which that below is tried; share of the distance of the bounds of log delta by which
+# they may fall between neighbours, and what counts of it
 _BEFORE, _SHARE, _APART = (1e-3, 1e-6, 1e-9), 0.01, 1e-3
 _EVERY = 3.0  # decades of delta for which many points share a grid
 _GREATEST_TILT = 1e12  # a greater one is needed where no finite loss comes near epsilon
@@ -513,10 +513,10 @@ class Composition:
         if direct is not None:
             return direct
         curve = self._curves(0)[0]
-        low, high = np.zeros(delta.shape), np.array(floor)
+        low, high = np.zeros(delta.shape), np.array(floor, dtype=float)
         above = floor == 0
         if not np.all(above):
-            above[~above] = curve(floor[~above])[1] > delta[~above]
+            above[~above] = ~(curve(high[~above])[1] <= delta[~above])
         # the lower bound of the curve gives the lower end of epsilon, the upper bound the upper end
         if np.any(above):
             low[above], high[above] = _crossings(curve, delta[above])
@@ -861,7 +861,7 @@ def _crossing(
 
     Bounds at a grid are known; `side` is that of the bound that falls, and `near` has points for each delta to try first.
     """
-    safe = at_grid[side] <= delta[:, None]
+    safe = _has_fallen(at_grid[side], delta, side)
     # first == 0: safe at 0 already; first == size: nowhere safe
     first = np.where(np.any(safe, axis=1), np.argmax(safe, axis=1), grid.size)
     ends = np.stack([np.maximum(first - 1, 0), np.minimum(first, grid.size - 1)])
@@ -888,18 +888,23 @@ def _crossing(
         points = np.column_stack([a, points, b])
         values = np.concatenate([at_low[:, unsettled, None], values, at_high[:, unsettled, None]], axis=2)
         # the ends of the interval keep their signs, whatever rounding does inside
-        safe = values[side] <= target[:, None]
+        safe = _has_fallen(values[side], target, side)
         safe[:, 0], safe[:, -1] = False, True
         crossing = np.argmax(safe, axis=1)
         rows = np.arange(unsettled.size)
         low[unsettled], high[unsettled] = points[rows, crossing - 1], points[rows, crossing]
         at_low[:, unsettled], at_high[:, unsettled] = values[:, rows, crossing - 1], values[:, rows, crossing]
-        # where the bounds are apart, a place much closer than they are needs no other
+        # where the bounds are apart, neighbours between which a bound falls by much less are close enough
         with np.errstate(divide="ignore", invalid="ignore"):
-            bounds = (at_high if side else at_low)[:, unsettled]
-            close = np.abs(np.log(bounds[side] / target)) <= _SHARE * _distance(*bounds)
+            fall = np.log(at_low[side, unsettled] / at_high[side, unsettled])
+            close = fall <= _SHARE * _distance(*at_high[:, unsettled])
         unsettled = unsettled[(high[unsettled] - low[unsettled] > _CLOSE * high[unsettled]) & ~close]
     return low, np.where(first == grid.size, np.inf, high)
+
+
+def _has_fallen(values: FloatArray, delta: FloatArray, side: int) -> NDArray[np.bool_]:
+    """Whether an upper bound is not above delta, or whether a lower one is not proved to be above it."""
+    return np.asarray(values <= delta[:, None] if side else ~(values > delta[:, None]))
 
 
 def _distance(lower: FloatArray, upper: FloatArray) -> FloatArray:

@@ -406,7 +406,7 @@ class Query(Mechanism):
                 if left.size > 2 * _SAMPLED and isinstance(mixture, HiddenParticipationMixture) and mixture.replaced is not None:
                     sample = left[np.linspace(0, left.size - 1, _SAMPLED).astype(int)]
                     low[sample], high[sample] = log_ends(mixture, sample)
-                    if np.sum(np.isnan(low[sample])) > _FAILING:
+                    if np.sum(np.isnan(low[sample]) | np.isnan(high[sample])) > _FAILING:
                         continue
                     left = np.setdiff1d(left, sample)
                 steps = -(-left.size * mixture.weights.shape[1] // _AT_ONCE)

@@ -351,12 +351,12 @@ def of_partial_sums(system: InferenceSystem, part: HiddenParticipationMixture) -
     law = partial_sums.law(participation, noise, multiplicity, float(part.receiver[0]), part.half)
     if law is None:
         return None
-    values, weights, replaced = law
+    values, weights, replaced, missing = law
     return replace(
         part,
         variance=values[None] * (1 - (system.devices + 8) * UNIT),
         weights=weights[None],
-        missing=np.full(1, weights.size * SMALLEST * bool(np.min(weights) < NORMAL)),
+        missing=np.full(1, missing),
         slack=0.0,
         spread=0.0,
         error=poisson_binomial.relative_error(system.devices, classes.shape[1]),

@@ -133,6 +133,7 @@ class Rules:
             coefficients = np.logaddexp(log_greatest, np.log(2) + known.log_doubt)
             deviating = np.log(_DEGREES.size * self.deviation[rows]) + coefficients
             error = log_mass + np.logaddexp(np.logaddexp(missed, deviating), np.log(2) + known.log_doubt)
+            error = error + np.log1p(self.deviation[rows])  # the rule's own probability may be that much more
         return np.where(self.mass[rows] > 0, error, -np.inf)
 
 

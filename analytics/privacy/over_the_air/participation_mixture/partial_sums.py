@@ -36,6 +36,7 @@ from airtight.analytics.checks import FloatArray, IntArray
 from airtight.analytics.distributions import poisson_binomial
 from airtight.analytics.privacy.over_the_air.participation_mixture import complex_noise, gauss_rule
 from airtight.analytics.privacy.over_the_air.participation_mixture.complex_noise import Smooth
+from airtight.analytics.rounding import NORMAL, SMALLEST
 
 _MOST_VALUES, _MOST = 1 << 14, 1 << 18  # of a partial sum, before rules take the place of its law, and after a summand
 # in units of the half width of the pieces for which rules are proved: that of a band, the greatest argument in its ellipse, and
@@ -77,7 +78,8 @@ class Replaced:
             # the doubt of a band may count for all bands below
             log_weight = np.log(np.cumsum(self.of_doubt))
             # D is at most 1, and the weight of a doubt at least twice the probability
-            first = int(np.searchsorted(log_weight, np.min(log_slight, initial=np.inf) - _SLIGHTER))
+            least = np.min(log_slight, initial=np.inf, where=np.isfinite(log_slight))
+            first = int(np.searchsorted(log_weight, least - _SLIGHTER))
             slight = log_slight[:, None] - log_weight[first:]
             low, high = (np.broadcast_to(each[first:], slight.shape) for each in (self.low, self.high))
             known = smooth.on_pieces(low, high, np.zeros(log_slight.size), slight)
@@ -91,9 +93,10 @@ class Replaced:
 
 def law(
     p: FloatArray, noise: FloatArray, multiplicity: IntArray, receiver: float, half: float
-) -> tuple[FloatArray, FloatArray, Replaced] | None:
-    """Values of the noise at the receiver, their probabilities, and what these miss; None where bands would be too narrow,
-    or many devices alike have too many values.
+) -> tuple[FloatArray, FloatArray, Replaced, float] | None:
+    """Values of the noise at the receiver, their probabilities, what these miss, and the probability that underflows.
+
+    None where bands would be too narrow, or many devices alike have too many values.
 
     Parameters
     ----------
@@ -108,7 +111,7 @@ def law(
     Examples
     --------
     >>> noise = np.linspace(0.1, 0.2, 40)
-    >>> values, weights, replaced = law(np.full(40, 0.5), noise, np.ones(40, dtype=int), 0.1, 0.45)
+    >>> values, weights, replaced, missing = law(np.full(40, 0.5), noise, np.ones(40, dtype=int), 0.1, 0.45)
     >>> values.size < 10_000, round(float(values @ weights), 12), replaced.low.size
     (True, 3.1, 9)
     """
@@ -116,8 +119,9 @@ def law(
     summands = []
     for x, count, probability in zip(noise[order], multiplicity[order], p[order], strict=True):
         block = poisson_binomial.binomial(int(count), float(probability))
-        summands.append((x * (block.start + np.arange(block.weights.size)), block.weights))
-    values, weights = np.array([receiver]), np.ones(1)
+        if x * (block.start + block.weights.size - 1) > 0:
+            summands.append((x * (block.start + np.arange(block.weights.size)), block.weights))
+    values, weights, missing = np.array([receiver]), np.ones(1), 0.0
     rules: list[tuple[int, gauss_rule.Rules]] = []
     for place, (more, their_weights) in enumerate(summands):
         if values.size * more.size > _MOST_VALUES and values.size > 1:
@@ -126,18 +130,23 @@ def law(
         if values.size * more.size > _MOST:
             return None
         values, weights = (values[:, None] + more).ravel(), (weights[:, None] * their_weights).ravel()
+        missing += SMALLEST * weights.size if np.min(weights) < NORMAL else 0.0
     replaced = _replaced(rules, _following(summands, [place for place, _ in rules]), half)
-    return None if replaced is None else (*_sorted(values, weights), replaced)
+    return None if replaced is None else (*_increasing(values, weights), replaced, missing)
 
 
-def _sorted(values: FloatArray, weights: FloatArray) -> Summand:
+def _increasing(values: FloatArray, weights: FloatArray) -> Summand:
+    """The different values and their probabilities."""
     order = np.argsort(values)
-    return values[order], weights[order]
+    values, weights = values[order], weights[order]
+    first = np.flatnonzero(np.append(True, np.diff(values) > 0))
+    with np.errstate(under="ignore"):
+        return values[first], np.add.reduceat(weights, first)
 
 
 def _ruled(values: FloatArray, weights: FloatArray, width: float) -> tuple[FloatArray, FloatArray, gauss_rule.Rules]:
     """The rules of a law on pieces no wider than this in log v, without the nodes of no weight."""
-    values, weights = (each[None] for each in _sorted(values, weights))
+    values, weights = (each[None] for each in _increasing(values, weights))
     pieces = gauss_rule.pieces_of_width(values[:, 1:], weights[:, 1:], width)
     nodes, shares, rules = gauss_rule.rules_of(values, weights, pieces)
     used = shares[0] > 0
@@ -187,7 +196,7 @@ def _replaced(rules: list[tuple[int, gauss_rule.Rules]], following: dict[int, Su
     # a band holds the pieces that start between `before` below its middle and `step` above this place
     before = min(half, reach - longer)
     step = before + min(half - width, reach - longer - width) - _WIDER
-    if step <= _WORTH * half:
+    if not step > _WORTH * half:
         return None
     start = np.concatenate(starts)
     lowest = float(np.min(start, initial=np.inf))

@@ -329,3 +329,24 @@ def test_an_order_below_another_one_is_not_searched(monkeypatch):
     np.testing.assert_array_equal(worst.lower, np.maximum(forward.lower, reverse.lower))
     assert np.all(worst.upper <= np.maximum(forward.upper, reverse.upper)) and np.all(forward.lower > reverse.upper)
     assert asked[True] <= len(deltas) + 2 < asked[False]
+
+
+def test_a_value_that_is_not_a_number_proves_nothing():
+    """Neither a place where delta is above its target nor one where it is not; a floor of whole numbers stays a floor."""
+
+    def curve(epsilon):
+        value = np.exp(-epsilon)
+        unknown = (epsilon > 0.5) & (epsilon < 3)
+        return np.where(unknown, np.nan, value * 0.9), np.where(unknown & (epsilon < 1), np.nan, value * 1.1)
+
+    delta = np.exp([-1.0, -2.0])
+    low, high = numerical_composition._crossings(curve, delta)
+    assert np.all(low <= -np.log(delta)) and np.all(high >= -np.log(delta)) and np.all(low > 0)
+
+
+def test_a_floor_may_be_a_whole_number():
+    one, delta = numerical_composition.Composition(((Subsampled(Gaussian(1.0, ""), 0.5), 1),)), np.array([0.1, 1e-3])
+    low, high = one.epsilons(delta, floor=0)
+    np.testing.assert_array_equal((low, high), one.epsilons(delta))
+    assert np.all((low <= high) & (high < low * (1 + 1e-9))) and low[0] < 1 < low[1]
+    np.testing.assert_array_equal(one.epsilons(delta, floor=np.array([1, 1])), [[0.0, low[1]], [1.0, high[1]]])

@@ -57,7 +57,7 @@ def test_the_error_of_a_mean_is_within_its_bound(seed, devices, k):
     p, noise, receiver = random_devices(seed, devices)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(partial_sums, "_MOST_VALUES", 128)
-        values, weights, replaced = partial_sums.law(p, noise, np.ones(devices, dtype=int), receiver, 0.45)
+        values, weights, replaced, _ = partial_sums.law(p, noise, np.ones(devices, dtype=int), receiver, 0.45)
     every, their_weights = every_sum(p, noise, receiver)
     truth = their_weights @ every**-k
     bound = np.exp(float(replaced.log_remainder(Power(k), np.full(1, -40.0))[0]))
@@ -68,18 +68,20 @@ def test_the_error_of_a_mean_is_within_its_bound(seed, devices, k):
     assert np.all(np.diff(values) >= 0) and np.all(weights > 0)
 
 
-def test_devices_alike_and_those_that_always_or_never_send(few_values):
-    p, noise, count = np.array([0.3, 1.0, 0.0, 0.7, 0.4]), np.array([0.1, 0.2, 5.0, 0.3, 0.25]), np.array([6, 2, 1, 5, 4])
-    values, weights, replaced = partial_sums.law(p, noise, count, 0.05, 0.45)
-    every, their_weights = every_sum(np.repeat(p, count), np.repeat(noise, count), 0.05)
-    assert values[0] == pytest.approx(0.45) and replaced.low.size
+def test_devices_alike_and_those_that_always_or_never_send(monkeypatch):
+    p, noise, count = np.array([0.3, 1.0, 0.0, 0.7, 0.4]), np.array([0.1, 0.2, 5.0, 0.31, 0.257]), np.array([30, 2, 1, 5, 30])
+    every, their_weights, nothing, _ = partial_sums.law(p, noise, count, 0.05, 0.45)
+    monkeypatch.setattr(partial_sums, "_MOST_VALUES", 1024)
+    values, weights, replaced, _ = partial_sums.law(p, noise, count, 0.05, 0.45)
+    assert every.size > 5000 > values.size and replaced.low.size and not nothing.low.size
+    assert values[0] == pytest.approx(0.45) and np.all(np.diff(values) > 0)
     for k in (0.5, 3.0):
         assert weights @ values**-k == pytest.approx(their_weights @ every**-k, rel=1e-12)
 
 
 def test_few_devices_are_summed():
     p, noise, receiver = random_devices(3, 8)
-    values, weights, replaced = partial_sums.law(p, noise, np.ones(8, dtype=int), receiver, 0.45)
+    values, weights, replaced, _ = partial_sums.law(p, noise, np.ones(8, dtype=int), receiver, 0.45)
     order = np.argsort(every_sum(p, noise, receiver)[0])
     for one, other in zip((values, weights), every_sum(p, noise, receiver), strict=True):
         np.testing.assert_allclose(one, other[order], rtol=1e-13)
@@ -101,7 +103,7 @@ def test_a_sum_with_what_follows_lies_in_a_band(half, few_values, monkeypatch):
     kept = []
     ruled = partial_sums._ruled
     monkeypatch.setattr(partial_sums, "_ruled", lambda *each: kept.append(ruled(*each)) or kept[-1])
-    _, _, replaced = partial_sums.law(p, noise, np.ones(12, dtype=int), receiver, half)
+    _, _, replaced, _ = partial_sums.law(p, noise, np.ones(12, dtype=int), receiver, half)
     order = np.argsort(noise)
     assert len(kept) >= 2
     angle = np.linspace(0, np.pi, 33)
@@ -169,7 +171,7 @@ def test_each_piece_counts_its_error_and_its_doubt_once(few_values, monkeypatch)
     kept = []
     ruled = partial_sums._ruled
     monkeypatch.setattr(partial_sums, "_ruled", lambda *each: kept.append(ruled(*each)) or kept[-1])
-    _, _, replaced = partial_sums.law(p, noise, np.ones(12, dtype=int), receiver, 0.45)
+    _, _, replaced, _ = partial_sums.law(p, noise, np.ones(12, dtype=int), receiver, 0.45)
     bound = doubt = 0.0
     for _, _, rules in kept:
         half, used = (rules.high - rules.low) / 2, rules.mass > 0
@@ -180,12 +182,42 @@ def test_each_piece_counts_its_error_and_its_doubt_once(few_values, monkeypatch)
 
 
 def test_what_underflows_is_missing():
-    system = unlike(14, 5, "silent", 784)
-    exact = rounds.query(system, 2, "others").in_composition(3)._part(0.0)
-    assert rounds.of_partial_sums(system.normalised(), exact).missing[0] == 0
-    rare = system.replace(participation=np.where(np.arange(14) > 10, 1e-200, np.array(system.participation)))
+    p, noise = np.append(np.full(50, 1 - 2**-53), np.full(10, 0.5)), np.linspace(0.1, 0.2, 60)
+    assert 0 < partial_sums.law(p, noise, np.ones(60, dtype=int), 0.0, 0.45)[3] < 1e-300
+    assert partial_sums.law(np.full(60, 0.5), noise, np.ones(60, dtype=int), 0.0, 0.45)[3] == 0
+    rare = unlike(14, 5, "silent", 784)
+    rare = rare.replace(participation=np.where(np.arange(14) > 10, 1e-200, np.array(rare.participation)))
     exact = rounds.query(rare, 2, "others").in_composition(3)._part(0.0)
     assert 0 < rounds.of_partial_sums(rare.normalised(), exact).missing[0] < 1e-300
+
+
+def test_devices_without_noise_and_a_receiver_without_noise(few_values):
+    """A value of 0 that has several devices: once in the law, by itself."""
+    p, noise = np.full(14, 0.4), np.append(np.zeros(4), np.linspace(0.1, 0.2, 10))
+    values, weights, replaced, _ = partial_sums.law(p, noise, np.ones(14, dtype=int), 0.0, 0.45)
+    assert values[0] == 0 < values[1] and weights[0] == pytest.approx(0.6**10) and replaced.low.size
+    system = unlike(24, 0, "silent", 784).replace(receiver_noise_variance=0.0)
+    system = system.replace(noise_variance=np.where(np.arange(24) == 5, 0.0, np.array(system.noise_variance)))
+    epsilon = np.array([0.05, 0.2])
+    few, grid = (list(rounds.query(system, 3, "others").in_composition(5)._laws(1e-25))[i] for i in (1, -1))
+    rows = np.zeros(2, dtype=int)
+    with np.errstate(divide="ignore"):
+        low, high = evaluate.log_ends(few, epsilon, rows, reverse=False, doubt=0.0)
+        grid_low, grid_high = evaluate.log_ends(grid, epsilon, rows, reverse=False, doubt=0.0)
+    assert few.rules is not None and np.all(low <= grid_high) and np.all(grid_low <= high)
+    nothing = partial_sums.law(p, np.zeros(14), np.ones(14, dtype=int), 0.3, 0.45)
+    np.testing.assert_array_equal(nothing[0], [0.3])
+
+
+def test_an_infinite_epsilon_does_not_spoil_the_others(few_values):
+    system = unlike(14, 5, "silent", 784)
+    exact = rounds.query(system, 2, "others").in_composition(3)._part(0.0)
+    mixture = rounds.of_partial_sums(system.normalised(), exact)
+    few, rows = mixture.ruled(mixture.tried_pieces[1]), np.zeros(3, dtype=int)
+    ends = np.array(evaluate.log_ends(few, np.array([0.05, 0.1, np.inf]), rows, reverse=False, doubt=0.0))
+    alone = np.array(evaluate.log_ends(few, np.array([0.05, 0.1]), rows[:2], reverse=False, doubt=0.0))
+    np.testing.assert_allclose(ends[:, :2], alone, rtol=1e-5)
+    assert np.all(np.isneginf(ends[:, 2]))
 
 
 @pytest.mark.parametrize(("adjacency", "reverse"), [("silent", False), ("silent", True), ("replace", False)])
