@@ -220,8 +220,13 @@ def test_an_infinite_epsilon_does_not_spoil_the_others(few_values):
     assert np.all(np.isneginf(ends[:, 2]))
 
 
-@pytest.mark.parametrize(("adjacency", "reverse"), [("silent", False), ("silent", True), ("replace", False)])
-@pytest.mark.parametrize(("dimension", "kind"), [(100, "usual"), (784, "usual"), (784, "loud"), (300, "rare"), (784, "alike")])
+@pytest.mark.parametrize(
+    ("adjacency", "reverse", "dimension", "kind"),
+    [
+        ("silent", False, 100, "usual"), ("silent", True, 784, "usual"), ("replace", False, 300, "rare"),
+        ("silent", False, 784, "loud"), ("silent", True, 300, "alike"), ("replace", False, 784, "alike"),
+    ],
+)  # fmt: skip
 def test_a_hidden_device_beside_every_value_of_the_noise(adjacency, reverse, dimension, kind, few_values):
     system = unlike(14, 5, adjacency, dimension)
     noise = np.array(system.noise_variance)
