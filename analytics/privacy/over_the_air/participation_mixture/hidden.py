@@ -33,6 +33,7 @@ from airtight.analytics.privacy.over_the_air.participation_mixture.noise_interpo
     NoiseInterpolant,
     Triple,
 )
+from airtight.analytics.rounding import SMALLEST
 
 PROVED_FROM = 100  # dimensions from which an error bound is proved; below, kinks in v are too near the real axis
 _TOLERANCE = 3e-11  # relative error of the quadrature and of the interpolation
@@ -43,6 +44,8 @@ _LEAST_EPSILON = 1e-15  # for which the divergence is bounded at complex noise
 # in its ellipse, and the dimension from which on it is the greater one
 _HALF, _HALF_PER_DIMENSION = 0.45, 1 / 800
 _OPENINGS, _MANY_DIMENSIONS = (0.2, 0.3), 500
+# share of the mean noise, times the root of the dimension, from which a device is loud; least share of a width for such a device
+_LOUD, _NARROWEST = 2.0, 0.27
 _WIDER = 1e-6  # by which a piece is widened on either side, for roundings of values
 _DOUBTED = 64.0  # panels that may each add a doubt
 _JUDGED = 9  # values of the divergence that show what contributes to its mean
@@ -129,12 +132,25 @@ class HiddenParticipationMixture(NoiseMixture):
     @property
     def half(self) -> float:
         """The greatest half width in log v of a piece with a proved rule."""
-        return min(_HALF, int(self.dimension[0]) * _HALF_PER_DIMENSION)
+        return min(_HALF, int(self.dimension[0]) * _HALF_PER_DIMENSION) * self._narrowing
+
+    @property
+    def _narrowing(self) -> float:
+        """Share of the usual width that a piece has in many dimensions, where a loud device makes kinks turn fast with v."""
+        dimension = int(self.dimension[0])
+        if dimension < _MANY_DIMENSIONS:
+            return 1.0
+        mean = np.sum(self.weights * self.variance, axis=1)
+        loudness = float(np.max(self.own_noise / np.maximum(mean, SMALLEST))) * np.sqrt(dimension)
+        return float(np.clip(_LOUD / max(loudness, SMALLEST), _NARROWEST, 1.0))
 
     @property
     def _opening(self) -> float:
-        dimension = int(self.dimension[0])
-        return _OPENINGS[dimension >= _MANY_DIMENSIONS] if self._proved else complex_noise.opening(float(dimension))
+        dimension = float(self.dimension[0])
+        least = complex_noise.opening(dimension)
+        if not self._proved:
+            return least
+        return max(_OPENINGS[1] * self._narrowing, least) if dimension >= _MANY_DIMENSIONS else _OPENINGS[0]
 
     def _directions(self) -> list[Curve]:
         return [self._hidden]
@@ -146,7 +162,8 @@ class HiddenParticipationMixture(NoiseMixture):
         """Bounds for the rules of this law; panels are divided before the law itself would be used."""
         assert self.rules is not None
         last = self.rules.low.shape[1] > min(self.tried_pieces, default=0)
-        return _AboutPieces(largest, self._opening, last or self.dimension[0] < _MANY_DIMENSIONS)
+        hard = self.dimension[0] < _MANY_DIMENSIONS or self._narrowing < 1
+        return _AboutPieces(largest, self._opening, last or hard)
 
     def _missed(
         self,

@@ -169,6 +169,26 @@ def test_a_composed_query_holds_the_mean_over_every_value_of_the_noise(adjacency
         assert high[place] <= low[place] * (1 + 5e-5) + 1e-300 or part.spread
 
 
+@pytest.mark.parametrize(("loudness", "half"), [(0.1, 0.45), (1.0, 0.1215), (12.0, 0.1215)])
+def test_a_loud_device_has_narrow_pieces(loudness, half):
+    """Its kinks turn fast with the others' noise; rules on narrow pieces hold the mean over every value of this noise."""
+    system = unlike(11, 5, "silent", 784)
+    noise = np.where(np.arange(11) == 2, loudness, 1.0) * np.array(system.noise_variance)
+    composed = rounds.query(system.replace(noise_variance=noise), 2, "others").in_composition(3)
+    part = composed._part(0.0)
+    width = np.log(part.variance[0, -1] / part.variance[0, 1])
+    assert part.half == pytest.approx(half) and part.tried_pieces[0] >= width / (2 * half)
+    rows, epsilon = np.zeros(4, dtype=int), np.array([0.02, 0.05, 0.1, 0.2])
+    every_low, every_high = evaluate.log_ends(part, epsilon, rows, reverse=False, doubt=0.0)
+    laws = [part.ruled(pieces) for pieces in part.tried_pieces]
+    ends = [evaluate.log_ends(law, epsilon, rows, reverse=False, doubt=0.0) for law in laws if law is not None]
+    served = np.any([np.isfinite(low) for low, _ in ends], axis=0)
+    assert np.sum(served) >= 3
+    for low, high in ends:
+        known = np.isfinite(low)
+        assert np.all((low <= every_high)[known]) and np.all((every_low <= high)[known]) and np.all((high - low)[known] < 1e-2)
+
+
 def test_a_divergence_too_steep_for_the_rules_is_summed():
     query = rounds.query(unlike(12, 1, "absent", dimension=50), 0, "others").in_composition(2)
     few = query._part(0.0).ruled(1)
