@@ -44,8 +44,8 @@ _LEAST_EPSILON = 1e-15  # for which the divergence is bounded at complex noise
 # in its ellipse, and the dimension from which on it is the greater one
 _HALF, _HALF_PER_DIMENSION = 0.45, 1 / 800
 _OPENINGS, _MANY_DIMENSIONS = (0.2, 0.3), 500
-# share of the mean noise, times the root of the dimension, from which a device is loud; least share of a width for such a device
-_LOUD, _NARROWEST = 2.0, 0.27
+# share of the mean noise, times the root of the dimension, from which a device is loud, and of a width for such a device
+_LOUD, _NARROW_PIECES = 8.0, 0.27
 _WIDER = 1e-6  # by which a piece is widened on either side, for roundings of values
 _DOUBTED = 64.0  # panels that may each add a doubt
 _JUDGED = 9  # values of the divergence that show what contributes to its mean
@@ -142,7 +142,7 @@ class HiddenParticipationMixture(NoiseMixture):
             return 1.0
         mean = np.sum(self.weights * self.variance, axis=1)
         loudness = float(np.max(self.own_noise / np.maximum(mean, SMALLEST))) * np.sqrt(dimension)
-        return float(np.clip(_LOUD / max(loudness, SMALLEST), _NARROWEST, 1.0))
+        return _NARROW_PIECES if loudness > _LOUD else 1.0
 
     @property
     def _opening(self) -> float:
