@@ -895,7 +895,7 @@ def _crossing(
         low[unsettled], high[unsettled] = points[rows, crossing - 1], points[rows, crossing]
         at_low[:, unsettled], at_high[:, unsettled] = values[:, rows, crossing - 1], values[:, rows, crossing]
         # where the bounds are apart, neighbours between which a bound falls by much less are close enough
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             fall = np.log(at_low[side, unsettled] / at_high[side, unsettled])
             close = fall <= _SHARE * _distance(*at_high[:, unsettled])
         unsettled = unsettled[(high[unsettled] - low[unsettled] > _CLOSE * high[unsettled]) & ~close]
