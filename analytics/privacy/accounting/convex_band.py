@@ -64,7 +64,7 @@ _ROUNDING = 64 * UNIT  # of the values that the band returns; see the module
 _UNDERFLOW = 1e-300  # below it products lose more than a share of them: a lower bound counts as 0
 _BENT = 16 * UNIT  # share of its height by which a corner of the hull lies below the chord of its neighbours
 _MANY = 0.02  # share of points above the chords of their neighbours from which they are left out together
-_IN_VAIN = 1  # such refinements, after which no more nodes are added: errors of the values themselves keep the sides apart
+_IN_VAIN = 1  # refinements in vain, one after the other, beyond which errors of the values are what keeps the sides apart
 _STEEP = 1e3  # times what remains: greater costs of cells count as much
 _PLACES = 4  # in a cell at which the width of the band is computed
 _BESIDES = 0.25  # share that suffices for what cells add, where errors of the values alone exceed the allowed integral;
@@ -100,7 +100,7 @@ class ConvexBand:
     _lower: FloatArray = field(init=False)
     _upper: FloatArray = field(init=False)
     _least: float = field(init=False)
-    _in_vain: int = field(init=False, default=0)  # refinements whose last division gained little, one after the other
+    _in_vain: int = field(init=False, default=0)  # refinements so far, one after the other, whose last division gained little
     _corners: tuple[FloatArray, FloatArray] = field(init=False)  # of the lower side: epsilons and values
 
     def __post_init__(self) -> None:
@@ -123,6 +123,8 @@ class ConvexBand:
 
     def refine(self, weight: Callable[[FloatArray], FloatArray], allowed: float) -> None:
         """Add nodes until the integral over epsilon of `weight` times the width is at most `allowed`, if they gain much."""
+        if self._in_vain > _IN_VAIN:
+            return
         before, nodes = np.inf, 1
         for _ in range(_ROUNDS):
             cell_cost, node_cost = self._costs(weight)
@@ -132,7 +134,7 @@ class ConvexBand:
             worth = from_cells <= before * (nodes / self.nodes.size) ** _GAIN
             if before < np.inf:
                 self._in_vain = 0 if worth else self._in_vain + 1
-            if from_cells <= remaining or not worth or self._in_vain > _IN_VAIN or self.nodes.size > _MOST:
+            if from_cells <= remaining or not worth or self.nodes.size > _MOST:
                 return
             before, nodes = from_cells, self.nodes.size
             # cost / parts^2 adds up to a share of what remains, with the least number of parts; the cost of a chord over a steep

@@ -84,9 +84,10 @@ _MISSING = 1.5  # factor by which bands are narrowed by more than they are too w
 _CHEAPER = 4  # divisor of the step where a curve is costly: a finer grid costs less than more nodes of a band
 _SEARCHES = 60  # greatest number of rounds of the search for the epsilon of one release
 _CLOSE = 1e-13  # relative length of an interval at which this search ends
-# relative distances before the end above at which that below is tried; share of the distance of the bounds of log delta by which
-# they may fall between neighbours, and what counts of it
-_BEFORE, _SHARE, _APART = (1e-3, 1e-6, 1e-9), 0.01, 1e-3
+_BEFORE = 1e-3, 1e-6, 1e-9  # relative distances before the upper end of epsilon at which the lower end is tried
+# the search also ends between neighbours where a bound of log delta falls by this share of the distance of both bounds, of which
+# so much counts
+_SHARE, _APART = 0.01, 1e-3
 _EVERY = 3.0  # decades of delta for which many points share a grid
 _GREATEST_TILT = 1e12  # a greater one is needed where no finite loss comes near epsilon
 _TILTS = 150  # tilts at which the sketches tell the level of delta at an epsilon

@@ -450,11 +450,13 @@ class PrivacyCurve(tidy.Tabular):
         if delta is not None:
             deltas = real("delta", delta, "[0, inf]")
             if deltas.size <= _FEW:
-                ends = _each(deltas.ravel(), lambda x: _greatest_epsilon(orders, x, goal))
+
+                def greatest(x: float) -> tuple[FloatArray, FloatArray]:
+                    return _greatest_epsilon(orders, lambda order, floor: order.epsilon(x, goal, float(floor)))
+
+                ends = _each(deltas.ravel(), greatest)
             else:
-                ends = np.zeros(deltas.size), np.zeros(deltas.size)
-                for order in orders:  # an order below what another one reaches is not refined
-                    ends = _greatest([ends, order.epsilons(deltas.ravel(), goal, ends[0])])
+                ends = _greatest_epsilon(orders, lambda order, floor: order.epsilons(deltas.ravel(), goal, floor))
             return Bracket.of(ends[0].reshape(deltas.shape)[()], ends[1].reshape(deltas.shape)[()], goal)
         eps = real("epsilon", epsilon if epsilon is not None else 0.0, "[-inf, inf]")
         lower, upper = self._deltas(orders, eps.ravel(), goal)
@@ -915,7 +917,7 @@ class PrivacyCurve(tidy.Tabular):
         return plots.finish(axes, title=title, x="false alarms (share)", y="missed detections (share)")
 
 
-def _each(values: FloatArray, bounds_at: Callable[[float], tuple[float, float]]) -> tuple[FloatArray, FloatArray]:
+def _each(values: FloatArray, bounds_at: Callable[[float], tuple[ArrayLike, ArrayLike]]) -> tuple[FloatArray, FloatArray]:
     """Lower and upper bounds at each value."""
     pairs = np.array([bounds_at(float(x)) for x in values]).reshape(-1, 2)
     return pairs[:, 0], pairs[:, 1]
@@ -928,18 +930,17 @@ def _reflected(epsilon: ArrayLike, ends: tuple[ArrayLike, ArrayLike]) -> tuple[F
     return (rest + share * low) * (1 - 1e-15), np.minimum((rest + share * high) * (1 + 1e-15), 1.0)
 
 
-def _greatest(bounds: Sequence[tuple[FloatArray, FloatArray]]) -> tuple[FloatArray, FloatArray]:
-    """Bounds of the greater of the orders, at each point."""
-    lower, upper = zip(*bounds, strict=True)
-    return np.max(lower, axis=0), np.max(upper, axis=0)
+def _greatest_epsilon(
+    orders: Iterable[OneSidedCurve], bounds_above: Callable[[OneSidedCurve, FloatArray], tuple[ArrayLike, ArrayLike]]
+) -> tuple[FloatArray, FloatArray]:
+    """Bounds of the greatest epsilon of the orders; an order below what another one reaches is not refined.
 
-
-def _greatest_epsilon(orders: Iterable[OneSidedCurve], delta: float, width: float) -> tuple[float, float]:
-    """Bounds of the greatest epsilon of the orders; an order below what another one reaches is not refined."""
-    low = high = 0.0
+    `bounds_above` gives the bounds of an order, not narrowed below a floor.
+    """
+    low = high = np.zeros(())
     for order in orders:
-        bounds = order.epsilon(delta, width, low)
-        low, high = max(low, bounds[0]), max(high, bounds[1])
+        order_low, order_high = bounds_above(order, low)
+        low, high = np.maximum(low, order_low), np.maximum(high, order_high)
     return low, high
 
 

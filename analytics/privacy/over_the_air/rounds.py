@@ -85,7 +85,6 @@ class Query(Mechanism):
     tolerance: float = 0.0  # relative error that a divergence may have in a composition; 0 outside of one
     _parts: dict[tuple[float, int | None], NoiseMixture] = field(default_factory=dict, compare=False, repr=False)
     _rules: dict[tuple[float, int], NoiseMixture | None] = field(default_factory=dict, compare=False, repr=False)
-    _summed: list[HiddenParticipationMixture | None] = field(default_factory=list, compare=False, repr=False)
     _composed: list[Query] = field(default_factory=list, compare=False, repr=False)
     _rough: list[Query] = field(default_factory=list, compare=False, repr=False)
     _curves: dict[float, SharedCurves | None] = field(default_factory=dict, compare=False, repr=False)
@@ -301,23 +300,22 @@ class Query(Mechanism):
     def _laws(self, negligible: float) -> Iterator[NoiseMixture]:
         """The others' noise on few values, in a composition, and then on all: for divergences too steep for the few."""
         part = self._part(negligible)
-        many = self._many(negligible) if self.tolerance else part
-        for pieces in many.tried_pieces if self.tolerance else ():
-            key = negligible, pieces
-            if key not in self._rules:
-                self._rules[key] = many.ruled(pieces)
-            if (law := self._rules[key]) is not None:
-                yield law
+        if self.tolerance:
+            law = self._of_partial_sums or part
+            for pieces in law.tried_pieces:
+                if (key := (negligible, pieces)) not in self._rules:
+                    self._rules[key] = law.ruled(pieces)
+                if (ruled := self._rules[key]) is not None:
+                    yield ruled
         yield part
 
-    def _many(self, negligible: float) -> NoiseMixture:
-        """The law for which rules stand; for hidden devices in many dimensions on nodes of partial sums instead of a grid."""
-        part = self._part(negligible)
-        if not (isinstance(part, HiddenParticipationMixture) and part.slack and not part.interpolating):
-            return part
-        if not self._summed:
-            self._summed.append(of_partial_sums(self.system.normalised(), part))
-        return self._summed[0] or part
+    @cached_property
+    def _of_partial_sums(self) -> HiddenParticipationMixture | None:
+        """The law on nodes of partial sums, for hidden devices in many dimensions whose law is on a grid otherwise."""
+        part = self._part(NEGLIGIBLE)
+        if isinstance(part, HiddenParticipationMixture) and part.slack and not part.interpolating:
+            return of_partial_sums(self.system.normalised(), part)
+        return None
 
     def _shared_curves(self, negligible: float) -> SharedCurves | None:
         """The divergence at few values of the others' noise, where these are many and its slope in the noise is known."""
@@ -426,7 +424,7 @@ class Query(Mechanism):
 
 def _nothing_known() -> dict[str, Any]:
     """Empty records of what depends on the tolerance of a query."""
-    return {"_rules": {}, "_summed": [], "_seen": {}, "_series": {}, "_at_zero": {}}
+    return {"_rules": {}, "_seen": {}, "_series": {}, "_at_zero": {}}
 
 
 register(Query, "system")

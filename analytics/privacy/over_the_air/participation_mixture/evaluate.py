@@ -564,7 +564,13 @@ class NoiseMixture:
         if smooth is None:  # where the divergence is no smooth series, nothing is known
             fitted = component.fitted(np.arange(rows.size)) if isinstance(component, NoiseInterpolant) else False
             missed = np.where(np.reshape(fitted, (-1, 1)), missed, np.inf)
+        else:
+            missed = np.hstack([missed, self._missed_before(smooth, slight)])
         return np.where(unit > -np.inf, missed, -np.inf)  # D is 0 at the least v, and so everywhere
+
+    def _missed_before(self, smooth: Smooth, log_slight: FloatArray) -> FloatArray:
+        """Log of what the values of the law miss before any rule, a column; no column where they are the noise itself."""
+        return np.empty((log_slight.size, 0))
 
     def _allowed_error(self, log_mean: FloatArray, smooth: Smooth | None) -> FloatArray | float:
         """Relative error that Gauss rules may make in a mean; an estimate of it does not count as more where that is greater."""

@@ -7,7 +7,6 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from scipy import special
 
 from airtight.analytics.checks import FloatArray, IntArray
 from airtight.analytics.guarantee import Adjacency
@@ -55,15 +54,15 @@ class _AboutPieces(NamedTuple):
     """Bounds of divergences about the pieces of Gauss rules (:class:`.complex_noise.Smooth`)."""
 
     largest: Largest
+    closer: Largest  # the same bounds with more effort, where they are not close enough
     opening: float  # greatest argument in an ellipse
-    divided: bool  # whether panels are divided where the bounds are not close enough
 
     def on_pieces(self, low: FloatArray, high: FloatArray, offset: FloatArray, log_slight: FloatArray) -> AnalyticBound:
         """See :class:`.complex_noise.Smooth`; no law with an offset has such rules."""
         rho = complex_noise.opened((high - low) / 2 + _WIDER, self.opening)
         asked = low - _WIDER, high + _WIDER, rho, log_slight - np.log(_DOUBTED), log_slight - gauss_rule.log_missed(rho)
         problem = np.repeat(np.arange(low.shape[0]), low.shape[1])
-        log_bound, log_doubt = self.largest(problem, *(each.ravel() for each in asked), divided=self.divided)
+        log_bound, log_doubt = self.largest(problem, *(each.ravel() for each in asked))
         return AnalyticBound(rho, log_bound.reshape(low.shape), log_doubt.reshape(low.shape))
 
 
@@ -158,38 +157,29 @@ class HiddenParticipationMixture(NoiseMixture):
     def order(self, reverse: bool) -> Curve:
         return partial(self._hidden, reverse=reverse)
 
-    def _about_pieces(self, largest: Largest) -> _AboutPieces:
-        """Bounds for the rules of this law; panels are divided before the law itself would be used."""
+    def _about_pieces(self, epsilon: FloatArray, rows: IntArray, *, reverse: bool) -> _AboutPieces:
+        """Bounds for the rules of this law: close ones where they are hard to find, or the law itself would be next."""
         assert self.rules is not None
+        rough, close = (self._largest(epsilon, rows, reverse=reverse, divided=divided) for divided in (False, True))
         last = self.rules.low.shape[1] > min(self.tried_pieces, default=0)
         hard = self.dimension[0] < _MANY_DIMENSIONS or self._narrowing < 1
-        return _AboutPieces(largest, self._opening, last or hard)
+        return _AboutPieces(close if last or hard else rough, close, self._opening)
 
-    def _missed(
-        self,
-        component: Component,
-        values: FloatArray,
-        errors: FloatArray,
-        weights: FloatArray,
-        rows: IntArray,
-        smooth: Smooth | None,
-    ) -> FloatArray:
-        missed = super()._missed(component, values, errors, weights, rows, smooth)
+    def _missed_before(self, smooth: Smooth, log_slight: FloatArray) -> FloatArray:
         if self.replaced is None or not isinstance(smooth, _AboutPieces):
-            return missed
-        log_mean = special.logsumexp(values + np.where(np.isfinite(errors), errors, 0.0), b=weights, axis=1)
-        bounds = smooth._replace(opening=self.replaced.opening, divided=True)
-        remainder = self.replaced.log_remainder(bounds, log_mean + np.log(self._allowed_error(log_mean, smooth)))
-        return np.column_stack([missed, np.where(log_mean > -np.inf, remainder, -np.inf)])
+            return super()._missed_before(smooth, log_slight)
+        closer = smooth._replace(largest=smooth.closer, opening=self.replaced.opening)
+        return self.replaced.log_remainder(closer, log_slight)[:, None]
 
     def _hidden(self, epsilon: FloatArray, rows: IntArray, *, reverse: bool = False) -> Values:
-        component, largest = self._component(epsilon, rows, reverse=reverse), self._largest(epsilon, rows, reverse=reverse)
+        component = self._component(epsilon, rows, reverse=reverse)
         if self._proved and self.rules is not None:
-            value, slope, up, down = self._expected(component, rows, _unknown_curvature, self._about_pieces(largest))
+            smooth = self._about_pieces(epsilon, rows, reverse=reverse)
+            value, slope, up, down = self._expected(component, rows, _unknown_curvature, smooth)
             return np.log(self.participation[rows]) + value, slope, up, down
         at = NoiseInterpolant(
             component,
-            largest if self._proved else None,
+            self._largest(epsilon, rows, reverse=reverse) if self._proved else None,
             self.tolerance,
             self.slack,
             int(self.dimension[0]),
@@ -246,7 +236,7 @@ class HiddenParticipationMixture(NoiseMixture):
 
         return component
 
-    def _largest(self, epsilon: FloatArray, rows: IntArray, *, reverse: bool) -> Largest:
+    def _largest(self, epsilon: FloatArray, rows: IntArray, *, reverse: bool, divided: bool = False) -> Largest:
         def largest(
             i: IntArray,
             low: FloatArray,
@@ -254,8 +244,6 @@ class HiddenParticipationMixture(NoiseMixture):
             rho: FloatArray,
             log_negligible: FloatArray,
             log_enough: FloatArray | None,
-            *,
-            divided: bool = False,
         ) -> tuple[FloatArray, FloatArray]:
             row, asked = rows[i], epsilon[i]
             log_bound, log_doubt = np.full((2, i.size), np.inf)

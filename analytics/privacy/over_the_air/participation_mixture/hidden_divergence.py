@@ -298,8 +298,9 @@ def _divided_where_great(zeta: FloatArray, panels: FloatArray) -> FloatArray:
 def _largest_on_panels(
     problems: FloatArray, zeta: FloatArray, *, dimension: int, replace: bool, reverse: bool, cuts: _Cuts
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Both results of :func:`log_largest` on panels of zeta with these ends; by how much the bound exceeds that for B = 1; and
-    what each panel adds to the bound."""
+    """Both results of :func:`log_largest` on panels of zeta with these ends, by how much the bound exceeds that for B = 1, and
+    the log of what each panel adds to the bound.
+    """
     eps, p, d, s, low, high, rho, slight = problems
     with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
         a = (dimension - 1) / 2

@@ -48,7 +48,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +59,9 @@ from airtight.analytics.rounding import UNIT
 
 Triple = tuple[FloatArray, FloatArray, FloatArray]  # log of a divergence, its slope in epsilon, its error
 Component = Callable[[FloatArray, IntArray], Triple]  # of v, one row per problem, and of the problems' indices
+# of problems' indices, low, high, rho, the logs of a negligible doubt and of a bound that is close enough, or None: log of an
+# upper bound of the divergence on the Bernstein ellipse rho of the piece [low, high] of log v, and log of its doubt
+Largest = Callable[[IntArray, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray | None], tuple[FloatArray, FloatArray]]
 
 _RHO = 3.0  # parameter of the Bernstein ellipses
 _NODES = (11, 13, 15, 17, 19, 21, 23, 26)  # numbers of nodes of a piece, tried in this order
@@ -107,26 +109,6 @@ class Vanishing:
         share = v / self.at.reshape(-1, *[1] * (v.ndim - 1))
         rate = self.rate.reshape(-1, *[1] * (v.ndim - 1))
         return self.power * np.log1p(-share), self.power * share * rate / (1 - share)
-
-
-class Largest(Protocol):
-    """Bounds of divergences at complex noise (:func:`.hidden_divergence.log_largest`)."""
-
-    def __call__(
-        self,
-        i: IntArray,
-        low: FloatArray,
-        high: FloatArray,
-        rho: FloatArray,
-        log_negligible: FloatArray,
-        log_enough: FloatArray | None,
-        *,
-        divided: bool = False,
-    ) -> tuple[FloatArray, FloatArray]:
-        """Log of an upper bound on the Bernstein ellipse rho of the piece [low, high] of log v, and log of its doubt.
-
-        Doubts may be negligible, and bounds need not be closer than one that is enough.
-        """
 
 
 

@@ -176,9 +176,8 @@ def _following(summands: list[Summand], places: list[int]) -> dict[int, Summand]
 def _replaced(rules: list[tuple[int, gauss_rule.Rules]], following: dict[int, Summand], half: float) -> Replaced | None:
     """The bands of log v with the weights that the rules have in each; None where they would be too narrow."""
     argument, opening, half = _NARROW * half, _OPENING * half, _BAND * half
-    # half the width of a box of half height `argument` in the ellipse of a band, whose semi-axes have the ratio tanh
-    height = np.arcsinh(opening / half)
-    reach = float(half * np.cosh(height) * np.sqrt(1 - (argument / opening) ** 2))
+    # half the width of a box of half height `argument` in the ellipse of a band
+    reach = float(np.hypot(half, opening) * np.sqrt(1 - (argument / opening) ** 2))
     starts, of_bound, of_doubt = ([np.zeros(0)] for _ in range(3))
     width, longer = 0.0, 0.0  # of a piece, and by how much its box is longer at either end, at most
     for place, each in rules:

@@ -249,12 +249,12 @@ def test_the_first_polynomial_that_a_rule_misses_is_within_its_bound():
 def test_a_piece_of_hidden_devices_is_bounded_beyond_its_rounded_ends():
     asked = []
 
-    def largest(i, low, high, rho, log_negligible, log_enough, *, divided):
+    def largest(i, low, high, rho, log_negligible, log_enough):
         asked[:] = low, high, rho
         return np.zeros((2, i.size))
 
     low, high = np.array([[0.0, 0.8], [0.1, 0.9]]), np.array([[0.8, 1.5], [0.9, 1.6]])
-    known = hidden._AboutPieces(largest, 0.3, False).on_pieces(low, high, np.zeros(2), np.zeros((2, 2)))
+    known = hidden._AboutPieces(largest, largest, 0.3).on_pieces(low, high, np.zeros(2), np.zeros((2, 2)))
     assert np.all(asked[0] < low.ravel() - 10 * gauss_rule.LOST) and np.all(asked[1] > high.ravel() + 10 * gauss_rule.LOST)
     assert np.array_equal(asked[2], known.rho.ravel())
     argument = (asked[1] - asked[0]) / 2 * (asked[2] - 1 / asked[2]) / 2
