@@ -982,11 +982,13 @@ class _Sketch:
 
         If `fine`, more where the curve is steep; if `sparing`, only decades are evaluated in the far tail.
         """
+        decades: FloatArray = np.append(_DECADES, np.inf)
+        ends = [curve(decades) for curve in (forward, reverse)]
         # the lower bound at the last decade above the upper one at infinity: finite losses lie beyond
-        far_ends = np.array([_DECADES[-1], np.inf])
-        has_far_losses = any(values[0][0] > values[1][1] for values in (forward(far_ends), reverse(far_ends)))
-        decades: FloatArray = np.asarray(_FAR_DECADES if has_far_losses else _DECADES, dtype=np.float64)
-        decade_curves = forward(decades)[1], reverse(decades)[1]
+        if any(lower[-2] > upper[-1] for lower, upper in ends):
+            decades = np.append(_FAR_DECADES, np.inf)
+            ends = [curve(decades) for curve in (forward, reverse)]
+        decades, decade_curves = decades[:-1], [upper[:-1] for _, upper in ends]
         # from the decade before the first one at which a curve has fallen by a thousandth
         start = min(int(np.argmax(side < 0.999 * side[0])) if side[0] > 0 else 0 for side in decade_curves)
         # to the first decade where the curve has reached its limit
@@ -1068,11 +1070,10 @@ def _tail_filled(
         return np.log(np.maximum(-np.log(np.maximum(values, _LEAST_SKETCHED)), _LEAST_SKETCHED))
 
     values, last = np.zeros(0), 0  # of the points up to the first few in the far tail
-    # evaluate until the curve is below exp(-_FAR_TAIL)
+    # evaluate until the curve is below exp(-_FAR_TAIL): at first to where the decades say so
+    stop = int(np.sum(np.interp(np.log(np.maximum(eps, decades[0])), np.log(decades), logs(decade_values)) < np.log(_FAR_TAIL)))
     while last < eps.size and not (last and values[-1] <= np.exp(-_FAR_TAIL)):
-        stop = last + (
-            points if last else max(points, int(np.sum(eps <= decades[np.sum(decade_values > np.exp(-_FAR_TAIL)) - 1])))
-        )
+        stop = max(stop, last) + points
         values, last = np.append(values, curve(eps[last:stop])[1]), min(stop, eps.size)
     if last == eps.size:
         return values

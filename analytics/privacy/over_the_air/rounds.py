@@ -63,8 +63,7 @@ _NOTHING = -746.0  # log of a positive number that underflows to 0
 _BULK = 1e-6  # relative error of the interpolation in the bulk
 _EDGES = (96, 160)  # least and greatest number of them at which it is computed otherwise, for one device
 _DIRECT = 240  # values of the others' noise up to which the divergence is computed at each of them
-# of a sketch: width in log v of a piece with a Gauss rule, and minus the logarithm of the quadrature error
-_SKETCH_WIDTH, _SKETCH_NATS = 3.0, 12.0
+_SKETCH_NATS = 12.0  # minus the logarithm of the quadrature error of a sketch
 _FEW = 8  # points in a decade of epsilon at which a costly curve is first evaluated
 _COARSE_CELLS = 4  # so many times fewer cells in either direction, to compare codes
 _HUGE = 1e100  # a squared ratio from which on a release counts as one without noise, above
@@ -283,11 +282,11 @@ class Query(Mechanism):
     def for_sketch(self) -> Mechanism:
         """The same query with few values of the others' noise, where a mean over all of them costs much more."""
         part = self._part(NEGLIGIBLE)
-        costs = isinstance(part, HiddenParticipationMixture) or (part.interpolating and part.slack)
+        costs = isinstance(part, HiddenParticipationMixture) or part.interpolating
         if not self.tolerance or not costs:
             return self
         if not self._rough:
-            few = replace(part.sketch_by_rules(_SKETCH_WIDTH, _SKETCH_NATS), estimating=False, interpolated=0.0)
+            few = replace(part.sketch_by_rule(_SKETCH_NATS), estimating=False, interpolated=0.0)
             rough = replace(self, tolerance=0.0, _parts={}, **_nothing_known())
             rough._parts.update(dict.fromkeys(((NEGLIGIBLE, rough._cells), (0.0, rough._cells)), few))
             self._rough.append(rough)

@@ -219,10 +219,9 @@ class NoiseMixture:
         variance, weights = _paired(self.variance, self.weights, columns)
         return replace(self, variance=variance, weights=weights, nats=nats)
 
-    def sketch_by_rules(self, width: float, nats: float) -> NoiseMixture:
-        """The law of Gauss rules on pieces of this width in log v, without their errors: where nothing is proved."""
-        pieces = gauss_rule.pieces_of_width(self.variance, self.weights, width)
-        variance, weights, _ = gauss_rule.rules_of(self.variance, self.weights, pieces)
+    def sketch_by_rule(self, nats: float) -> NoiseMixture:
+        """The law of one Gauss rule of few nodes, without its error: where nothing is proved."""
+        variance, weights = gauss_rule.sketched(self.variance, self.weights)
         return replace(self, variance=variance, weights=weights, slack=0.0, spread=0.0, nats=nats)
 
     def rough(self) -> NoiseMixture:
