@@ -39,7 +39,7 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -114,6 +114,7 @@ _BAND_SHARE, _GRID_SHARE, _COARSE_SHARE = 0.5, 0.08, 0.25
 _WIDENING = 0.25  # of a cell's width, over as long a way: a cell is at most e^(1/4) times as wide as allowed at its ends
 
 _Band = tuple[ConvexBand, ConvexBand]
+SketchedCurves = tuple[FloatArray, FloatArray, FloatArray]  # epsilons, and a curve there in either order
 
 
 def _sharpness(tilt: float, epsilon: float) -> float:
@@ -159,6 +160,7 @@ class Composition:
 
     factors: Factors
     reverse: bool = False
+    _sketched: dict[Mechanism, SketchedCurves] = field(default_factory=dict, compare=False, repr=False)  # of both orders
     _grids: dict[tuple[float, float], _SharedGrid | None] = field(default_factory=dict, compare=False, repr=False)
     _cut_sketches: dict[float, list[_Sketch]] = field(default_factory=dict, compare=False, repr=False)
 
@@ -529,16 +531,14 @@ class Composition:
 
     @cached_property
     def _sketches(self) -> list[_Sketch]:
-        releases = [self._composed(i) for i in range(len(self.factors))]
-        return [
-            _Sketch.of(
-                *self._both_orders(each.for_sketch()),
-                each.sketched,
-                sparing=each.sketched < Mechanism.sketched,
-                fine=not each.costly,
-            )
-            for each in releases
-        ]
+        sketches = []
+        for i in range(len(self.factors)):
+            release = self._composed(i)
+            if release not in self._sketched:
+                self._sketched[release] = _sketched_curves(release)
+            eps, forward, reverse = self._sketched[release]
+            sketches.append(_Sketch.of(eps, *((reverse, forward) if self.reverse else (forward, reverse))))
+        return sketches
 
     def _cumulant(self, tilt: float, level: float = 0.0) -> tuple[float, float, float]:
         """Cumulant generating function of the sketched total loss, and its first and second derivative.
@@ -969,43 +969,8 @@ class _Sketch:
     infinite: float
 
     @classmethod
-    def of(
-        cls,
-        forward: connect_the_dots.Curve,
-        reverse: connect_the_dots.Curve,
-        points: int,
-        *,
-        sparing: bool = False,
-        fine: bool = True,
-    ) -> _Sketch:
-        """From so many points in a decade.
-
-        If `fine`, more where the curve is steep; if `sparing`, only decades are evaluated in the far tail.
-        """
-        decades: FloatArray = np.append(_DECADES, np.inf)
-        ends = [curve(decades) for curve in (forward, reverse)]
-        # the lower bound at the last decade above the upper one at infinity: finite losses lie beyond
-        if any(lower[-2] > upper[-1] for lower, upper in ends):
-            decades = np.append(_FAR_DECADES, np.inf)
-            ends = [curve(decades) for curve in (forward, reverse)]
-        decades, decade_curves = decades[:-1], [upper[:-1] for _, upper in ends]
-        # from the decade before the first one at which a curve has fallen by a thousandth
-        start = min(int(np.argmax(side < 0.999 * side[0])) if side[0] > 0 else 0 for side in decade_curves)
-        # to the first decade where the curve has reached its limit
-        stops = [int(np.argmax(side <= max(side[-1], _VANISHED))) for side in decade_curves]
-        high = min(max(*stops, start + 1), decades.size - 1)
-        low = min(max(start - 1, 0), high - 1)
-        eps: FloatArray = np.append(0.0, np.geomspace(decades[low], decades[high], (high - low) * points + 1))
-        if fine:
-            # a tilt that matters is about the slope of log delta: a chord must not put mass farther than one over it
-            falls = np.maximum(*(-np.diff(np.log(np.maximum(side(eps)[1], _LEAST_SKETCHED))) for side in (forward, reverse)))
-            parts = np.clip(np.ceil(falls / _FALL), 1, _PARTS)
-            eps = np.interp(np.arange(parts.sum() + 1), np.append(0.0, np.cumsum(parts)), eps)
-        # `left` is the curve in the other order; x R(1/x) gives the masses left of 0
-        right, left = (
-            _tail_filled(side, eps, decades, decade_values, -(-points // 3)) if sparing else side(eps)[1]
-            for side, decade_values in zip((forward, reverse), decade_curves, strict=True)
-        )
+    def of(cls, eps: FloatArray, right: FloatArray, left: FloatArray) -> _Sketch:
+        """From the curve at epsilons, and that in the other order, `left`: x R(1/x) gives the masses left of 0."""
         # subnormal values are rounding; under a great tilt their mass, far out, would hide all other
         right, left = (np.where(side >= NORMAL, side, 0.0) for side in (right, left))
         with np.errstate(under="ignore", over="ignore"):
@@ -1055,6 +1020,40 @@ class _Sketch:
         below = np.cumsum(self.tilted(tilt)[0]) <= left_out
         last = int(np.sum(np.cumprod(below)))
         return min(float(self.losses[max(last - 1, 0)]), 0.0), top
+
+
+def _sketched_curves(release: Mechanism) -> SketchedCurves:
+    """Epsilons and, nearly, the curve of a release there, in either order.
+
+    So many points in a decade as the release wants: more where a curve is steep, unless it is costly. Where few are wanted, only
+    decades are evaluated in the far tail.
+    """
+    points, rough = release.sketched, release.for_sketch()
+    curves = [partial(rough.delta_bracket, reverse=order) for order in (False, True)]
+    decades: FloatArray = np.append(_DECADES, np.inf)
+    ends = [curve(decades) for curve in curves]
+    # the lower bound at the last decade above the upper one at infinity: finite losses lie beyond
+    if any(lower[-2] > upper[-1] for lower, upper in ends):
+        decades = np.append(_FAR_DECADES, np.inf)
+        ends = [curve(decades) for curve in curves]
+    decades, decade_curves = decades[:-1], [upper[:-1] for _, upper in ends]
+    # from the decade before the first one at which a curve has fallen by a thousandth
+    start = min(int(np.argmax(side < 0.999 * side[0])) if side[0] > 0 else 0 for side in decade_curves)
+    # to the first decade where the curve has reached its limit
+    stops = [int(np.argmax(side <= max(side[-1], _VANISHED))) for side in decade_curves]
+    high = min(max(*stops, start + 1), decades.size - 1)
+    low = min(max(start - 1, 0), high - 1)
+    eps: FloatArray = np.append(0.0, np.geomspace(decades[low], decades[high], (high - low) * points + 1))
+    if not release.costly:
+        # a tilt that matters is about the slope of log delta: a chord must not put mass farther than one over it
+        falls = np.maximum(*(-np.diff(np.log(np.maximum(curve(eps)[1], _LEAST_SKETCHED))) for curve in curves))
+        parts = np.clip(np.ceil(falls / _FALL), 1, _PARTS)
+        eps = np.interp(np.arange(parts.sum() + 1), np.append(0.0, np.cumsum(parts)), eps)
+    forward, reverse = (
+        _tail_filled(curve, eps, decades, decade_values, -(-points // 3)) if points < Mechanism.sketched else curve(eps)[1]
+        for curve, decade_values in zip(curves, decade_curves, strict=True)
+    )
+    return eps, forward, reverse
 
 
 def _tail_filled(

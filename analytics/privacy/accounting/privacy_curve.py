@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from html import escape
@@ -23,7 +23,11 @@ from airtight.analytics import checks, plots, tidy
 from airtight.analytics.checks import FloatArray, ParameterError, choice, flag, own_errstate, real
 from airtight.analytics.privacy.accounting import renyi
 from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution
-from airtight.analytics.privacy.accounting.numerical_composition import DEFAULT_RELATIVE_WIDTH, Composition
+from airtight.analytics.privacy.accounting.numerical_composition import (
+    DEFAULT_RELATIVE_WIDTH,
+    Composition,
+    SketchedCurves,
+)
 from airtight.analytics.privacy.accounting.subsampled import (
     ADDED,
     REPLACED,
@@ -117,6 +121,7 @@ class OneSidedCurve:
     factors: Factors
     reverse: bool = False
     _made: dict[tuple[str, float], list[Composition]] = field(default_factory=dict, compare=False, repr=False)
+    _sketched: dict[Mechanism, SketchedCurves] = field(default_factory=dict, compare=False, repr=False)  # of both orders
 
     @property
     def symmetric(self) -> bool:
@@ -211,9 +216,9 @@ class OneSidedCurve:
                 for mechanisms, count in bounding
                 for mechanism, repetitions in mechanisms
             )
-            compositions = [Composition(factors, self.reverse)]
+            compositions = [Composition(factors, self.reverse, self._sketched)]
             if bound == "attained" and self.symmetric and not all(mechanism.symmetric for mechanism, _ in factors):
-                compositions.append(Composition(factors, not self.reverse))
+                compositions.append(Composition(factors, not self.reverse, self._sketched))
             self._made[bound, level] = compositions
         return self._made[bound, level]
 
@@ -373,7 +378,7 @@ class PrivacyCurve(tidy.Tabular):
         forward = OneSidedCurve(merge_repeated(self.factors))
         if forward.symmetric:
             return {Direction.FORWARD: forward}
-        return {Direction.FORWARD: forward, Direction.REVERSE: OneSidedCurve(forward.factors, reverse=True)}
+        return {Direction.FORWARD: forward, Direction.REVERSE: replace(forward, reverse=True, _made={})}
 
     def _selected_orders(self, direction: Direction | str) -> list[OneSidedCurve]:
         """The orders that a direction stands for."""

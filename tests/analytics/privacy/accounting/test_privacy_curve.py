@@ -58,6 +58,17 @@ def test_a_point_does_not_depend_on_those_beside_it(name):
 
 
 @pytest.mark.parametrize("name", CURVES)
+def test_an_order_does_not_depend_on_the_other_one_being_asked_before(name):
+    """Both orders share the values of their sketches."""
+    asked, written = DELTAS[[4, 9, 14]], CURVES[name].to_json()
+    for direction, other in (("reverse", "forward"), ("forward", "reverse")):
+        first, second = (airtight.PrivacyCurve.from_json(written) for _ in range(2))
+        second.epsilon(asked[0], direction=other)
+        for delta in asked:
+            assert np.array_equal(*(each.bracket(delta=delta, direction=direction) for each in (first, second)))
+
+
+@pytest.mark.parametrize("name", CURVES)
 def test_many_points_keep_their_shape_and_order(name):
     curve = CURVES[name]
     assert curve.epsilon(DELTAS.reshape(4, 5)).shape == (4, 5) and curve.epsilon(np.empty((0,))).shape == (0,)
