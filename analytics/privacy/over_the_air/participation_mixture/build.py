@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -316,15 +317,21 @@ def participations(
     cells = cells if multiplicity.size <= cells // 16 else cells // 2  # the law of many devices is smoother
     rare = negligible * weighted_sum.RARE
     if together and multiplicity.size >= _MANY:
-        total = weighted_sum.law(system.participation, received_noise, cells=cells, negligible=rare)
+        total = _law_of_all(system.participation.tobytes(), received_noise.tobytes(), cells, rare)
         small = np.flatnonzero(_small(system, classes, total))
         law, offset = weighted_sum.without_one(total, *classes[:, small])
         served = np.isin(small, wanted)
         one_of_many, offset = small[served], offset[served]
-        for part in np.array_split(np.arange(one_of_many.size), -(-one_of_many.size // _MANY_ROWS) or 1):
-            if part.size:
-                batch = [(c, law) for c in one_of_many[part]]
-                yield _participation(system, devices, class_of, classes, batch, negligible, model, offset=offset[part])
+        parts = [slice(first, first + _MANY_ROWS) for first in range(0, one_of_many.size, _MANY_ROWS)]
+        part_of_class = np.full(multiplicity.size, -1)
+        for number, part in enumerate(parts):
+            part_of_class[one_of_many[part]] = number
+        part_of_device = part_of_class[class_of[devices]]
+        by_part = np.argsort(part_of_device, kind="stable")
+        _, *members = np.split(by_part, np.searchsorted(part_of_device[by_part], np.arange(len(parts))))
+        for part, places in zip(parts, members, strict=True):
+            batch = [(c, law) for c in one_of_many[part]]
+            yield _participation(system, devices[places], class_of, classes, batch, negligible, model, offset=offset[part])
         wanted = np.setdiff1d(wanted, small)
         if not wanted.size:
             return
@@ -340,6 +347,12 @@ def participations(
             batch, atoms = [], 0
     if batch:
         yield _participation(system, devices, class_of, classes, batch, negligible, model)
+
+
+@lru_cache(maxsize=1)  # a design asks for the same devices at other weights
+def _law_of_all(participation: bytes, noise: bytes, cells: int, negligible: float) -> weighted_sum.Law:
+    """The law of the noise of all devices, from their probabilities and variances."""
+    return weighted_sum.law(np.frombuffer(participation), np.frombuffer(noise), cells=cells, negligible=negligible)
 
 
 def of_partial_sums(system: InferenceSystem, part: HiddenParticipationMixture) -> HiddenParticipationMixture | None:

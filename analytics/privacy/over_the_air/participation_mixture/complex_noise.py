@@ -140,18 +140,14 @@ def widened(boxes: Boxes, distance: FloatArray) -> tuple[Boxes, FloatArray]:
     return Boxes(least, greatest, np.maximum(boxes.first - turn, 0.0), boxes.last + turn), share
 
 
-def _modulus_and_argument(modulus: FloatArray, argument: FloatArray, own_noise: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Of v + own; both rise in the argument of v and the modulus, the modulus falls in the argument."""
-    real, imaginary = modulus * np.cos(argument) + own_noise, modulus * np.sin(argument)
-    return np.hypot(real, imaginary), np.arctan2(imaginary, real)
-
-
 def log_slope_of_gaussian(epsilon: FloatArray, d: FloatArray, own_noise: FloatArray, boxes: Boxes) -> FloatArray:
     """log of an upper bound of ``|v f|`` for a visible device; infinite where nothing is proved."""
     with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
-        least = _modulus_and_argument(boxes.least, boxes.last, own_noise)[0]
-        greatest = _modulus_and_argument(boxes.greatest, boxes.first, own_noise)[0]
-        turn = _modulus_and_argument(boxes.greatest, boxes.last, own_noise)[1]
+        # modulus and argument of v + s rise in the modulus of v; the modulus falls in the argument of v, the argument rises
+        cosine, sine = np.cos(boxes.last), np.sin(boxes.last)
+        least = np.hypot(boxes.least * cosine + own_noise, boxes.least * sine)
+        greatest = np.hypot(boxes.greatest * np.cos(boxes.first) + own_noise, boxes.greatest * np.sin(boxes.first))
+        turn = np.arctan2(boxes.greatest * sine, boxes.greatest * cosine + own_noise)
         root = np.sqrt(np.clip(d * d / (2 * epsilon), least, greatest))
         nearest = epsilon * root / d - d / (2 * root)
         square = np.cos(turn) * nearest * nearest - 2 * epsilon * np.sin(turn / 2) ** 2

@@ -358,6 +358,19 @@ def test_the_law_of_all_devices_serves_each(adjacency, scale, monkeypatch):
                 assert adjacency == "absent" or epsilon > 1 or np.all((high - low)[alone[1]] < 0.04)
 
 
+def test_the_devices_asked_for_are_parted_among_the_classes_that_one_law_serves(monkeypatch):
+    system, asked = unlike(3000, 0).replace(weight=0.02), np.arange(5, 3000, 7)
+    (whole,) = build.participations(system, asked, 1e-20)
+    monkeypatch.setattr(build, "_MANY_ROWS", 100)
+    parts = list(build.participations(system, asked, 1e-20))
+    assert len(parts) == 5 and max(part.participation.size for part in parts) == 100
+    assert np.array_equal(np.sort(np.concatenate([part.devices for part in parts])), asked)
+    for part in parts:
+        place = np.searchsorted(whole.devices, part.devices)
+        for name in ("participation", "own_noise", "sensitivity"):
+            assert np.array_equal(getattr(part, name)[part.kind], getattr(whole, name)[whole.kind][place])
+
+
 def test_a_device_that_is_no_small_part_has_its_own_law():
     """Of many devices one is loud: the law of all serves the others only, and the answers are those of laws of their own."""
     system = unlike(3000, 0).replace(weight=0.02)
