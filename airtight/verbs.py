@@ -987,7 +987,7 @@ def frontier(
     >>> import airtight
     >>> from airtight.solvers.weights.weight_problem import _example
     >>> free = ["weight", "noise_variance", "decoder_gain"]
-    >>> airtight.frontier(*_example(), epsilon=[2.0, 4.0], error=[0.3, 0.6], free=free).energy.shape
+    >>> airtight.frontier(*_example(), epsilon=[2.0, 4.0], error=[0.3, 0.6], free=free, alike=True).energy.shape
     (2, 2)
     """
     from airtight.analytics import checks

@@ -291,7 +291,7 @@ def surface(
     --------
     >>> from airtight.solvers.weights.weight_problem import _example
     >>> free = ["weight", "noise_variance", "decoder_gain"]
-    >>> designs = surface(*_example(), epsilon=[4.0, 8.0], error=[0.95, 1.2], free=free)
+    >>> designs = surface(*_example(), epsilon=[4.0, 8.0], error=[0.95], free=free)
     >>> designs.energy.dims, bool(np.all(designs.energy_lower <= designs.energy))
     (('epsilon', 'error'), True)
     """
@@ -363,7 +363,7 @@ def plot(designs: xarray.Dataset, axes: Axes | None = None) -> Axes:
     --------
     >>> from airtight.solvers.weights.weight_problem import _example
     >>> free = ["weight", "noise_variance", "decoder_gain"]
-    >>> designs = surface(*_example(), epsilon=[2.0, 4.0], error=[0.3, 0.6], free=free)
+    >>> designs = surface(*_example(), epsilon=[2.0, 4.0], error=[0.3, 0.6], free=free, alike=True)
     >>> len(plot(designs).lines)
     2
     """
