@@ -77,7 +77,7 @@ def epsilon_at_least(first: ArrayLike, second: ArrayLike, *, delta: float, failu
     cuts = [int(_CHOOSING * x.size) for x in scores]
     chosen_on = [np.sort(x[:cut]) for x, cut in zip(scores, cuts, strict=True)]
     counted = [x[cut:] for x, cut in zip(scores, cuts, strict=True)]
-    pooled = np.sort(np.concatenate(chosen_on))
+    pooled = np.sort(np.concatenate(chosen_on), kind="stable")  # which merges two that are sorted
     places = np.unique(np.concatenate([_tail(pooled.size), pooled.size - 1 - _tail(pooled.size)]))
     thresholds = pooled[places]
     below = [np.searchsorted(x, thresholds, side="left") for x in chosen_on]

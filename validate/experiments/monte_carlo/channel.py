@@ -90,7 +90,7 @@ def estimate_delta(
         signal[:, device, 0] = 0.0 if truth is None else truth[0] * system.weight[device] * system.clip[device]
         y = receive(system, tau, signal, rng)
         known = tau.T[devices] == 1, _others_noise(system, tau.T, devices), (y[:, 0], np.sum(y * y, axis=1))
-        ratio = _log_density(system, devices, truth, *known) - _log_density(system, devices, other, *known)
+        ratio = _log_ratio(system, devices, truth, other, *known)
         with np.errstate(over="ignore"):
             intervals.append(mean_interval(-np.expm1(np.minimum(eps - ratio[0], 0.0)), failure / 2))
     return Interval(*(max(getattr(i, bound) for i in intervals) for bound in ("estimate", "lower", "upper")))
@@ -151,8 +151,7 @@ def log_ratios(
                 sends = tau[devices] & (truth is not None)
                 others = _others_noise(system, tau, devices)
                 seen = _received(system, devices, truth, sends, others, rng)
-                part += _log_density(system, devices, first, sends, others, seen)
-                part -= _log_density(system, devices, second, sends, others, seen)
+                part += _log_ratio(system, devices, first, second, sends, others, seen)
                 heard(part.size)
     return ratios
 
@@ -192,36 +191,56 @@ def _received(
     return along, along * along + v * across
 
 
-def _log_density(
+def _log_ratio(
     system: InferenceSystem,
     devices: IntArray,
-    signal: FloatArray | None,
+    first: FloatArray | None,
+    second: FloatArray | None,
     sends: NDArray[np.bool_],
     others: FloatArray,
     seen: tuple[FloatArray, FloatArray],
 ) -> FloatArray:
-    """Log density of y under a neighbour, up to a term that both neighbours share, for each device and round.
+    """Log of the ratio of the densities of y under two neighbours, for each device and round.
 
-    `seen` holds the component of y along the feature and the squared norm of y. `signal` is the devices' signal in
-    units of w C, or None when the device is absent.
+    `seen` holds the component of y along the feature and the squared norm of y; `first` and `second` are the devices' signals
+    in units of w C, or None when the device is absent.
     """
     own = _own_noise(system, devices)
-    absent = _isotropic(system, seen, 0.0, others + own if system.idle_noise else others)
-    if signal is None:
-        return absent
-    present = _isotropic(system, seen, _mean(system, devices, signal), others + own)
-    if system.adjacency is not Adjacency.ABSENT and not system.idle_noise:
-        return np.where(sends, present, absent)
-    # the observer does not see whether the device takes part: a mixture of both densities
-    p = system.participation[devices, None]
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.logaddexp(np.log(p) + present, np.log1p(-p) + absent))
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        if first is not None and second is not None and not system.idle_noise:  # the observer sees whether the device takes part
+            means = _mean(system, devices, first), _mean(system, devices, second)
+            shifted = (means[0] - means[1]) * (2 * seen[0] - (means[0] + means[1]))
+            return np.where(sends & (shifted != 0), shifted / (2 * (others + own)), 0.0)
+        # with and without the device: a mixture, unless it is absent
+        p, without = system.participation[devices, None], others + own if system.idle_noise else others
+        laws: list[list[tuple[FloatArray, FloatArray, FloatArray]]] = [
+            [(np.zeros(1), np.zeros(1), without)]
+            if signal is None
+            else [(np.log(p), _mean(system, devices, signal), others + own), (np.log1p(-p), np.zeros(1), without)]
+            for signal in (first, second)
+        ]
+        of_first, of_second = (
+            np.logaddexp.reduce([log_share + _isotropic(system, seen, *law) for log_share, *law in each]) for each in laws
+        )
+        ratio = np.asarray(of_first - of_second)
+        if np.any(without == 0):  # without any noise a law has an atom, beside which densities do not count
+            of_first, of_second = (
+                np.logaddexp.reduce([log_share + _log_atom(seen, *law) for log_share, *law in each]) for each in laws
+            )
+            ratio = np.where(np.maximum(of_first, of_second) > -np.inf, of_first - of_second, ratio)
+    return ratio
+
+
+def _log_atom(seen: tuple[FloatArray, FloatArray], mean: FloatArray, variance: FloatArray) -> FloatArray:
+    """0 where y is the mean of a Gaussian without noise, -inf elsewhere."""
+    along, square = seen
+    return np.where((variance == 0) & (along == mean) & (square == along * along), 0.0, -np.inf)
 
 
 def _isotropic(
-    system: InferenceSystem, seen: tuple[FloatArray, FloatArray], mean: FloatArray | float, variance: FloatArray
+    system: InferenceSystem, seen: tuple[FloatArray, FloatArray], mean: FloatArray, variance: FloatArray
 ) -> FloatArray:
-    """Log density, up to a constant, of a Gaussian with `variance` in every direction and `mean` along the feature."""
+    """Log density, up to a constant, of a Gaussian of `mean` along the feature and of one variance in every direction, if any."""
     along, square = seen
     distance = square - 2 * mean * along + mean * mean
-    return np.asarray(-distance / (2 * variance) - system.dimension / 2 * np.log(variance))
+    return np.where(variance > 0, -distance / (2 * variance) - system.dimension / 2 * np.log(variance), -np.inf)

@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from support.systems import unlike
 
 from airtight.analytics.estimate import mean_interval
 from airtight.analytics.guarantee import Adjacency
@@ -74,3 +75,27 @@ def test_empirical_bernstein_covers():
         interval = mean_interval((rng.random(200) < 0.05).astype(float), 0.05)
         misses += not interval.lower <= 0.05 <= interval.upper
     assert misses <= 15
+
+
+@pytest.mark.parametrize("adjacency", ["silent", "replace", "absent"])
+@pytest.mark.parametrize("idle_noise", [False, True])
+def test_without_any_noise_ratios_are_those_of_atoms(adjacency, idle_noise):
+    system = unlike(3, 0, adjacency).replace(idle_noise=idle_noise, noise_variance=0.0, receiver_noise_variance=0.0)
+    p = float(system.participation[1])
+    first, second = channel.log_ratios(system, devices=np.array([1]), samples=4000, rng=np.random.default_rng(0))[:, 0]
+    seen = adjacency != "absent" and not idle_noise  # whether the device sends
+    unsent = 0.0 if seen or adjacency == "replace" else np.log1p(-p)
+    assert set(first) == {np.inf, unsent} and abs(np.mean(first == np.inf) - p) < 0.03
+    sends_too = seen or adjacency == "replace"
+    assert set(second) == ({-np.inf, unsent} if sends_too else {unsent})
+    delta = channel.estimate_delta(system, 2.0, device=1, rounds=4000, rng=np.random.default_rng(1))
+    assert delta.lower <= p <= delta.upper
+
+
+def test_where_the_others_may_all_be_silent_a_device_that_leaves_is_sometimes_seen_for_certain():
+    system = unlike(3, 0, "absent").replace(receiver_noise_variance=0.0)
+    first, second = channel.log_ratios(system, devices=np.array([1]), samples=4000, rng=np.random.default_rng(0))[:, 0]
+    alone = float(np.prod(1 - system.participation[[0, 2]]))
+    assert abs(np.mean(first == np.inf) - alone * system.participation[1]) < 0.02
+    known = np.log1p(-system.participation[1])
+    assert abs(np.mean(second == known) - alone) < 0.02 and np.all(second < np.inf)
