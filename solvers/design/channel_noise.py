@@ -241,10 +241,13 @@ def _least(excess: Callable[[float], float], first: float) -> float | None:
             return keeping
     # epsilon is nearly a power of the scale, so that few secants of logarithms suffice
     low, high = float(np.log(exceeding)), float(np.log(keeping))
+    share = excess_there / (excess_there - excess(keeping))
+    start = low + (share if 0 < share < 1 else 0.5) * (high - low)  # no share where an excess is infinite
+    start = min(max(start, low + _NEAR / 2), high - _NEAR / 2)
     scales = {high: keeping}
 
     def at_log(log_scale: float) -> float:
         scales[log_scale] = float(np.exp(log_scale))
         return excess(scales[log_scale])
 
-    return scales[falling_root(at_log, low, excess_there, high, (low + high) / 2, lambda _: _NEAR)[1]]
+    return scales[falling_root(at_log, low, excess_there, high, start, lambda _: _NEAR)[1]]
