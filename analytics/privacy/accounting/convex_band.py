@@ -64,6 +64,7 @@ _ROUNDING = 64 * UNIT  # of the values that the band returns; see the module
 _UNDERFLOW = 1e-300  # below it products lose more than a share of them: a lower bound counts as 0
 _BENT = 16 * UNIT  # share of its height by which a corner of the hull lies below the chord of its neighbours
 _MANY = 0.02  # share of points above the chords of their neighbours from which they are left out together
+_IN_VAIN = 1  # refinements in vain, one after the other, beyond which errors of the values are what keeps the sides apart
 _STEEP = 1e3  # times what remains: greater costs of cells count as much
 _PLACES = 4  # in a cell at which the width of the band is computed
 _IRREDUCIBLE = 0.75  # times what errors at its nodes cause: so much of what a cell adds no division takes away
@@ -100,6 +101,7 @@ class ConvexBand:
     _lower: FloatArray = field(init=False)
     _upper: FloatArray = field(init=False)
     _least: float = field(init=False)
+    _in_vain: int = field(init=False, default=0)  # refinements so far, one after the other, whose last division gained little
     _corners: tuple[FloatArray, FloatArray] = field(init=False)  # of the lower side: epsilons and values
 
     def __post_init__(self) -> None:
@@ -122,15 +124,19 @@ class ConvexBand:
 
     def refine(self, weight: Callable[[FloatArray], FloatArray], allowed: float) -> None:
         """Add nodes until the integral over epsilon of `weight` times the width is at most `allowed`, if they gain much."""
+        if self._in_vain > _IN_VAIN:
+            return
         before, nodes = np.inf, 1
         for _ in range(_ROUNDS):
             cell_cost, node_cost = self._costs(weight)
             from_nodes = float(np.sum(node_cost))
             remaining = max(allowed - from_nodes, _BESIDES * max(allowed, from_nodes - _LARGE * allowed))
-            # secants magnify what errors of the values cause, in cells of any length
-            cell_cost = np.maximum(cell_cost - _IRREDUCIBLE * node_cost, 0.0)
+            if from_nodes <= allowed:  # secants magnify what errors of the values cause, in cells of any length
+                cell_cost = np.maximum(cell_cost - _IRREDUCIBLE * node_cost, 0.0)
             from_cells = float(np.sum(cell_cost))
             worth = from_cells <= before * (nodes / self.nodes.size) ** _GAIN
+            if before < np.inf:
+                self._in_vain = 0 if worth else self._in_vain + 1
             if from_cells <= remaining or not worth or self.nodes.size > _MOST:
                 return
             before, nodes = from_cells, self.nodes.size

@@ -220,8 +220,8 @@ class NoiseMixture:
         return replace(self, variance=variance, weights=weights, nats=nats)
 
     def sketch_by_rule(self, nats: float) -> NoiseMixture:
-        """The law of one Gauss rule of few nodes, without its error: where nothing is proved."""
-        variance, weights = gauss_rule.sketched(self.variance, self.weights)
+        """The law of one Gauss rule, without its error: where nothing is proved."""
+        variance, weights, _ = gauss_rule.rules_of(self.variance, self.weights, 1)
         return replace(self, variance=variance, weights=weights, slack=0.0, spread=0.0, nats=nats)
 
     def rough(self) -> NoiseMixture:

@@ -45,7 +45,6 @@ from airtight.analytics.privacy.over_the_air.participation_mixture import comple
 from airtight.analytics.rounding import UNIT
 
 NODES = 16  # of a rule
-_FEW_NODES = 8  # of one for a sketch
 _DEGREES = np.arange(2 * NODES)
 _LEAST_SHARE = 1e-40  # of the probability of a piece that a value must have to count in its rule
 _ENDED = 1e-13  # norm below which Lanczos's vectors have ended
@@ -221,62 +220,39 @@ def log_remainder(fall: FloatArray) -> FloatArray:
         return np.asarray(np.log(4) + 2 * NODES * np.log(fall / 4) - special.gammaln(2 * NODES + 1))
 
 
-def sketched(v: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The least value of each law and a rule of few nodes for all others, without its error: where nothing is proved.
-
-    Examples
-    --------
-    >>> v, weights = np.linspace(1, 2, 1001)[None, :], np.full((1, 1001), 1 / 1001)
-    >>> nodes, shares = sketched(v, weights)
-    >>> nodes.size, bool(abs(np.exp(-nodes[0]) @ shares[0] - np.exp(-v[0]) @ weights[0]) < 1e-9)
-    (9, True)
-    """
-    nodes, shares = np.empty((2, v.shape[0], 1 + _FEW_NODES))
-    for row, (values, probabilities) in enumerate(zip(v, weights, strict=True)):
-        used = np.flatnonzero(probabilities > 0)
-        nodes[row, 0], shares[row, 0], rest = values[used[0]], probabilities[used[0]], used[1:]
-        if rest.size > _FEW_NODES:
-            nodes[row, 1:], shares[row, 1:] = _rule(values[rest], probabilities[rest], _FEW_NODES)[:2]
-        else:
-            nodes[row, 1:], shares[row, 1:] = values[used[-1]], 0.0
-            nodes[row, 1 : used.size], shares[row, 1 : used.size] = values[rest], probabilities[rest]
-    return nodes, shares
-
-
-def _rule(v: FloatArray, weights: FloatArray, size: int = NODES) -> tuple[FloatArray, FloatArray, float]:
-    """Nodes, their weights, and the deviation, of more values than the rule has nodes."""
+def _rule(v: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+    """Nodes, their weights, and the deviation, of more values than a rule has nodes."""
     mass, middle = np.sum(weights), np.sqrt(v[0]) * np.sqrt(v[-1])
     half = np.log(v[-1] / v[0]) / 2
     if half == 0:
-        return np.full(size, v[-1]), np.append(mass, np.zeros(size - 1)), v.size * float(UNIT)
+        return np.full(NODES, v[-1]), np.append(mass, np.zeros(NODES - 1)), v.size * float(UNIT)
     counts = weights > _LEAST_SHARE * mass  # what does not is far below the rounding that is counted, and slow: it underflows
     x, used = np.log1p((v[counts] - middle) / middle) / half, weights[counts]
-    diagonal, beside = _lanczos(x, np.sqrt(used / mass), size)
+    diagonal, beside = _lanczos(x, np.sqrt(used / mass))
     places, vectors = linalg.eigh_tridiagonal(diagonal, beside)
     # where fewer vectors suffice, the last node stands for the rest, with no weight
-    nodes, shares = np.full(size, v[-1]), np.zeros(size)
+    nodes, shares = np.full(NODES, v[-1]), np.zeros(NODES)
     nodes[: places.size] = np.clip(middle * np.exp(half * places), v[0], v[-1])
     shares[: places.size] = vectors[0] ** 2 * mass
-    degrees = _DEGREES[: 2 * size]
-    difference = _means(np.log1p((nodes - middle) / middle) / half, shares, degrees) - _means(x, used, degrees)
-    rounding = (v.size + 32 + (2 * size) ** 2 * (14 + 4 * np.expm1(half) / half)) * UNIT
+    difference = _means(np.log1p((nodes - middle) / middle) / half, shares) - _means(x, used)
+    rounding = (v.size + 32 + (2 * NODES) ** 2 * (14 + 4 * np.expm1(half) / half)) * UNIT
     return nodes, shares, float(np.max(np.abs(difference)) / mass + rounding)
 
 
-def _means(x: FloatArray, weights: FloatArray, degrees: IntArray) -> FloatArray:
+def _means(x: FloatArray, weights: FloatArray) -> FloatArray:
     """Sums over the weights of the Chebyshev polynomials."""
-    polynomials = np.empty((degrees.size, x.size))
+    polynomials = np.empty((_DEGREES.size, x.size))
     polynomials[0], polynomials[1] = 1.0, x
-    for degree in degrees[2:]:
+    for degree in _DEGREES[2:]:
         polynomials[degree] = 2 * x * polynomials[degree - 1] - polynomials[degree - 2]
     return np.asarray(polynomials @ weights)
 
 
-def _lanczos(x: FloatArray, start: FloatArray, size: int) -> tuple[FloatArray, FloatArray]:
+def _lanczos(x: FloatArray, start: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Diagonal and side diagonal of the Jacobi matrix of the law with the square roots `start` of its probabilities."""
-    basis, diagonal, beside = np.zeros((size, x.size)), np.zeros(size), np.zeros(size)
+    basis, diagonal, beside = np.zeros((NODES, x.size)), np.zeros(NODES), np.zeros(NODES)
     vector = start / np.linalg.norm(start)
-    for step in range(size):
+    for step in range(NODES):
         basis[step] = vector
         image = x * vector
         diagonal[step] = vector @ image

@@ -54,26 +54,6 @@ def test_the_remainder_of_an_exponential_is_not_above_its_bound(fall, values):
     assert abs(nodes**-fall @ shares - v**-fall @ weights) <= bound + 1e-14
 
 
-def test_a_sketch_has_the_least_value_and_the_moments_that_eight_nodes_can_have():
-    v, weights = law()
-    weights[[0, -1]] = 0.0
-    nodes, shares = (each[0] for each in gauss_rule.sketched(v[None, :], weights[None, :]))
-    assert nodes.size == 9 and np.all(np.diff(nodes) > 0) and (nodes[0], shares[0]) == (v[1], weights[1])
-    for degree in range(16):
-        series = np.eye(16)[degree]
-        at_nodes, at_all = (np.polynomial.legendre.legval(np.log(x) / 2, series) for x in (nodes, v))
-        assert at_nodes @ shares == pytest.approx(at_all @ weights, abs=1e-13)
-
-
-@pytest.mark.parametrize("values", [1, 2, 8, 9])
-def test_a_sketch_of_few_values_is_all_of_them(values):
-    v = np.append(np.geomspace(1.0, 3.0, values), 4.0)
-    weights = np.append(np.full(values, 1 / values), 0.0)
-    nodes, shares = (each[0] for each in gauss_rule.sketched(v[None, :], weights[None, :]))
-    assert np.all(np.diff(nodes) >= 0) and np.array_equal(shares[:values], weights[:values]) and not np.any(shares[values:])
-    assert np.array_equal(nodes[:values], v[:values])
-
-
 def test_the_least_value_stays_by_itself_even_0():
     v, weights = law()
     nodes, shares, rules = rules_of(np.append(0.0, v), np.append(0.25, 0.75 * weights), 4)
