@@ -131,7 +131,7 @@ class ConvexBand:
             cell_cost, node_cost = self._costs(weight)
             from_nodes = float(np.sum(node_cost))
             remaining = max(allowed - from_nodes, _BESIDES * max(allowed, from_nodes - _LARGE * allowed))
-            if from_nodes <= allowed:  # secants magnify what errors of the values cause, in cells of any length
+            if from_nodes <= allowed or self._in_vain:  # secants magnify what errors of the values cause, in cells of any length
                 cell_cost = np.maximum(cell_cost - _IRREDUCIBLE * node_cost, 0.0)
             from_cells = float(np.sum(cell_cost))
             worth = from_cells <= before * (nodes / self.nodes.size) ** _GAIN
