@@ -67,7 +67,6 @@ _MANY = 0.02  # share of points above the chords of their neighbours from which 
 _IN_VAIN = 1  # refinements in vain, one after the other, beyond which errors of the values are what keeps the sides apart
 _STEEP = 1e3  # times what remains: greater costs of cells count as much
 _PLACES = 4  # in a cell at which the width of the band is computed
-_IRREDUCIBLE = 0.75  # times what errors at its nodes cause: so much of what a cell adds no division takes away
 _BESIDES = 0.25  # share that suffices for what cells add, where errors of the values alone exceed the allowed integral;
 _LARGE = 3.0  # of the integral of these errors, less so many times the allowed one
 Curve = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
@@ -131,8 +130,6 @@ class ConvexBand:
             cell_cost, node_cost = self._costs(weight)
             from_nodes = float(np.sum(node_cost))
             remaining = max(allowed - from_nodes, _BESIDES * max(allowed, from_nodes - _LARGE * allowed))
-            if from_nodes <= allowed or self._in_vain:  # secants magnify what errors of the values cause, in cells of any length
-                cell_cost = np.maximum(cell_cost - _IRREDUCIBLE * node_cost, 0.0)
             from_cells = float(np.sum(cell_cost))
             worth = from_cells <= before * (nodes / self.nodes.size) ** _GAIN
             if before < np.inf:
