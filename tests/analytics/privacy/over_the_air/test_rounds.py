@@ -1109,3 +1109,15 @@ def test_the_grid_of_rare_devices_is_finer():
     query = rounds.query(rare, 1, "others").in_composition(2)
     low, high = query.delta_bracket(np.array([0.1]))
     assert low < high < low * (1 + 1e-3)
+
+
+@pytest.mark.parametrize("adjacency", ["silent", "replace", "absent"])
+def test_an_infinite_epsilon_leaves_what_no_noise_hides(adjacency):
+    """Without noise at the receiver, the probability that nobody else sends; with it, nothing."""
+    system, alone = unlike(3, 0, adjacency), np.array([0.5, np.inf])
+    for release in (rounds.query(system, 1, "others"), rounds.query(system, 1, "others").in_composition(3)):
+        lower, upper = release.delta_bracket(alone)
+        assert lower[1] == upper[1] == 0 and 0 < lower[0] <= upper[0]
+    lower, upper = rounds.query(system.replace(receiver_noise_variance=0.0), 1, "others").delta_bracket(alone)
+    seen = float(system.participation[1] * np.prod(1 - system.participation[[0, 2]]))
+    assert lower[1] <= (seen if adjacency == "absent" else 0.0) <= upper[1] <= seen * (1 + 1e-12)
