@@ -230,18 +230,18 @@ def _least(excess: Callable[[float], float], first: float) -> float | None:
     if excess(0.0) <= 0:
         return 0.0
     keeping = first
-    while not excess(keeping) <= 0:
+    while not (excess_kept := excess(keeping)) <= 0:
         keeping *= _FACTOR
         if keeping > _RANGE * first:
             return None
     exceeding = keeping / _FACTOR
     while (excess_there := excess(exceeding)) <= 0:
-        keeping, exceeding = exceeding, exceeding / _FACTOR
+        keeping, excess_kept, exceeding = exceeding, excess_there, exceeding / _FACTOR
         if exceeding < first / _RANGE:
             return keeping
     # epsilon is nearly a power of the scale, so that few secants of logarithms suffice
     low, high = float(np.log(exceeding)), float(np.log(keeping))
-    share = excess_there / (excess_there - excess(keeping))
+    share = excess_there / (excess_there - excess_kept)
     start = low + (share if 0 < share < 1 else 0.5) * (high - low)  # no share where an excess is infinite
     start = min(max(start, low + _NEAR / 2), high - _NEAR / 2)
     scales = {high: keeping}

@@ -217,7 +217,7 @@ class Query(Mechanism):
     def _divergences(self, eps: FloatArray, reverse: bool) -> BracketArrays:
         lower, upper = np.zeros(eps.shape), np.full(eps.shape, SMALLEST)
         # nothing is left at infinity where the receiver has noise
-        relevant = np.where(eps < np.inf, self._log_greatest(eps) > _NOTHING, self._part(NEGLIGIBLE).infinite_loss()[0] > 0)
+        relevant = np.where(eps < np.inf, self._log_greatest(eps) > _NOTHING, self._part(NEGLIGIBLE).receiver[0] == 0)
         if self.tolerance and isinstance(part := self._part(NEGLIGIBLE), HiddenParticipationMixture) and not part.interpolating:
             if reverse not in self._at_zero:
                 self._at_zero[reverse] = self._ends(np.zeros(1), reverse, NEGLIGIBLE)

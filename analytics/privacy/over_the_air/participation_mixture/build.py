@@ -322,16 +322,13 @@ def participations(
         law, offset = weighted_sum.without_one(total, *classes[:, small])
         served = np.isin(small, wanted)
         one_of_many, offset = small[served], offset[served]
-        parts = [slice(first, first + _MANY_ROWS) for first in range(0, one_of_many.size, _MANY_ROWS)]
         part_of_class = np.full(multiplicity.size, -1)
-        for number, part in enumerate(parts):
-            part_of_class[one_of_many[part]] = number
+        part_of_class[one_of_many] = np.arange(one_of_many.size) // _MANY_ROWS
         part_of_device = part_of_class[class_of[devices]]
-        by_part = np.argsort(part_of_device, kind="stable")
-        _, *members = np.split(by_part, np.searchsorted(part_of_device[by_part], np.arange(len(parts))))
-        for part, places in zip(parts, members, strict=True):
+        for number, first in enumerate(range(0, one_of_many.size, _MANY_ROWS)):
+            part, inside = slice(first, first + _MANY_ROWS), devices[part_of_device == number]
             batch = [(c, law) for c in one_of_many[part]]
-            yield _participation(system, devices[places], class_of, classes, batch, negligible, model, offset=offset[part])
+            yield _participation(system, inside, class_of, classes, batch, negligible, model, offset=offset[part])
         wanted = np.setdiff1d(wanted, small)
         if not wanted.size:
             return

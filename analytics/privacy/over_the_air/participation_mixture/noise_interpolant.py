@@ -111,7 +111,6 @@ class Vanishing:
         return self.power * np.log1p(-share), self.power * share * rate / (1 - share)
 
 
-
 @dataclass(frozen=True)
 class Contributions:
     """An interval of v per problem outside of which the divergence hardly matters, and what each place contributes to the mean.
