@@ -367,14 +367,8 @@ class Composition:
 
     def _curves(self, i: int) -> tuple[connect_the_dots.Curve, connect_the_dots.Curve]:
         """The curve of a release in the order of this composition, and the curve in the other order."""
-        return self._both_orders(self.factors[i][0] if self.single else self._composed(i))
-
-    def _both_orders(self, release: Mechanism) -> tuple[connect_the_dots.Curve, connect_the_dots.Curve]:
-        """The curves of a mechanism in the order of this composition and in the other order."""
-        return (
-            lambda epsilon: release.delta_bracket(epsilon, reverse=self.reverse),
-            lambda epsilon: release.delta_bracket(epsilon, reverse=not self.reverse),
-        )
+        forward, reverse = _both_orders(self.factors[i][0] if self.single else self._composed(i))
+        return (reverse, forward) if self.reverse else (forward, reverse)
 
     def _composed(self, i: int) -> Mechanism:
         """A release as it is computed in this composition."""
@@ -1022,6 +1016,11 @@ class _Sketch:
         return min(float(self.losses[max(last - 1, 0)]), 0.0), top
 
 
+def _both_orders(release: Mechanism) -> tuple[connect_the_dots.Curve, connect_the_dots.Curve]:
+    """The curve of a mechanism and that in the other order."""
+    return partial(release.delta_bracket, reverse=False), partial(release.delta_bracket, reverse=True)
+
+
 def _sketched_curves(release: Mechanism) -> SketchedCurves:
     """Epsilons and, nearly, the curve of a release there, in either order.
 
@@ -1029,7 +1028,7 @@ def _sketched_curves(release: Mechanism) -> SketchedCurves:
     decades are evaluated in the far tail.
     """
     points, rough = release.sketched, release.for_sketch()
-    curves = [partial(rough.delta_bracket, reverse=order) for order in (False, True)]
+    curves = _both_orders(rough)
     decades: FloatArray = np.append(_DECADES, np.inf)
     ends = [curve(decades) for curve in curves]
     # the lower bound at the last decade above the upper one at infinity: finite losses lie beyond
